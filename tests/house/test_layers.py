@@ -1,0 +1,227 @@
+"""The house's rules that a machine can hold: imports run one way, files stay short, no pickle.
+
+The checker reads the source of `minipaddle/` and imports nothing, so it also judges a package that
+is half written. The last tests give it small trees with known faults.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "minipaddle"
+
+# Each line may import from the lines above it; the names on one line do not know each other.
+LAYERS = """
+core
+ops
+tensor
+ir | eager
+passes | codegen
+executors
+jit | nn
+optimizer | io | metric
+amp | quantization | distributed | inference | static | vision | hapi
+viz | testing
+"""
+RANK = {
+    name.strip(): rank
+    for rank, line in enumerate(LAYERS.strip().splitlines())
+    for name in line.split("|")
+}
+
+# Array operations go through the array module, so that CuPy can stand where NumPy does. These
+# files may name numpy, each for the reason given.
+NUMPY_ALLOWED = {
+    "core/dtype.py": "a dtype is NumPy's object for CuPy's arrays too",
+    "eager/device.py": "here the array module is chosen",
+}
+LONGEST = 400
+
+
+def sources(package):
+    """(name inside the package, text) of each file."""
+    for path in sorted(package.rglob("*.py")):
+        yield path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")
+
+
+def imports(name, text):
+    """(line, absolute dotted name) of what a file imports, in functions too; not for type checkers.
+
+    `from a.b import c` gives a.b.c: whether c is a module or a name in a.b, its layer is the same.
+    """
+    here = ["minipaddle", *name.split("/")[:-1]]
+    waiting = [ast.parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else []
+            module = [*base, *filter(None, [node.module])]
+            yield from ((node.lineno, ".".join([*module, a.name])) for a in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from ((node.lineno, a.value) for a in node.args if isinstance(a, ast.Constant))
+        waiting += ast.iter_child_nodes(node)
+
+
+def layer_of(parts):
+    """The layer of a path or dotted name below minipaddle; None for the front door itself."""
+    first = parts[0].removesuffix(".py") if parts else "__init__"
+    return first if first in RANK else None
+
+
+def backward_arrows(package):
+    """Each import that leads from a layer to one it must not know, as a sentence."""
+    for name, text in sources(package):
+        home = layer_of(name.split("/"))
+        if name in ("__init__.py", "__main__.py"):
+            continue
+        if home is None:
+            yield f"{name} belongs to no layer: give {name.split('/')[0]} a line in LAYERS"
+            continue
+        for line, target in imports(name, text):
+            top, *rest = target.split(".")
+            goal = layer_of(rest)
+            if top != "minipaddle" or goal == home:
+                continue
+            where = f"{name}:{line} imports {target}"
+            if goal is None:
+                yield f"{where}, which imports everything: import from the module that defines it"
+            elif RANK[goal] >= RANK[home]:
+                yield f"{where}, but `{home}` may not know `{goal}`: move the shared part down"
+
+
+def long_files(package, longest=LONGEST):
+    """Files over the cap."""
+    for name, text in sources(package):
+        lines = text.count("\n")
+        if lines > longest:
+            yield f"{name} has {lines} lines, {longest} are allowed: which half is its own idea?"
+
+
+def importers(package, module):
+    """{file: line} of the files that import a module from outside."""
+    found = {}
+    for name, text in sources(package):
+        lines = [line for line, what in imports(name, text) if what.split(".")[0] == module]
+        found |= {name: min(lines)} if lines else {}
+    return found
+
+
+def told(faults):
+    """The faults as one message, or nothing."""
+    return "\n".join(["", *faults])
+
+
+def test_imports_run_one_way():
+    faults = list(backward_arrows(PACKAGE))
+    assert not faults, told(faults)
+
+
+def test_no_file_is_too_long():
+    faults = list(long_files(PACKAGE))
+    assert not faults, told(faults)
+
+
+def test_numpy_is_named_only_where_it_must_be():
+    found = importers(PACKAGE, "numpy")
+    faults = [
+        f"{name}:{line} imports numpy: take the array module instead, so that CuPy can stand "
+        "there, or give the file and its reason to NUMPY_ALLOWED"
+        for name, line in found.items()
+        if name not in NUMPY_ALLOWED
+    ]
+    faults += [
+        f"NUMPY_ALLOWED still names {name}, which imports no numpy: take it out"
+        for name in NUMPY_ALLOWED
+        if (PACKAGE / name).exists() and name not in found
+    ]
+    assert not faults, told(faults)
+
+
+def test_nothing_pickles():
+    faults = [
+        f"{name}:{line} imports pickle, which runs whatever a file tells it to: use safetensors "
+        "or JSON"
+        for name, line in importers(PACKAGE, "pickle").items()
+    ]
+    assert not faults, told(faults)
+
+
+# The checker itself, on small trees with known faults
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A function that writes {name: text} as a package and gives its folder."""
+
+    def build(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("core/a.py", "import minipaddle.ops"),
+        ("core/a.py", "from minipaddle import nn"),
+        ("core/a.py", "from minipaddle.ops.conv import conv2d"),
+        ("core/a.py", "from .. import ops"),
+        ("core/deep/a.py", "from ...ops import conv"),
+        ("core/a.py", "def later():\n    from ..ops import conv"),
+        ("core/a.py", "if TYPE_CHECKING:\n    pass\nelse:\n    from ..ops import conv"),
+        ("core/a.py", "from importlib import import_module\nimport_module('minipaddle.nn')"),
+        ("core/a.py", "import minipaddle as paddle"),
+        ("core/a.py", "from minipaddle import Tensor"),
+        ("ir/a.py", "from ..eager import tape"),
+        ("nn/a.py", "from ..jit import to_static"),
+        ("attic/a.py", ""),
+        ("attic.py", ""),
+    ],
+)
+def test_a_wrong_arrow_is_found(house, name, text):
+    (fault,) = backward_arrows(house({name: text}))
+    assert fault.startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("__init__.py", "from .viz import draw"),
+        ("__main__.py", "from minipaddle import viz"),
+        ("core/a.py", "import minipaddle.core.b, os, numpy"),
+        ("core/a.py", "from . import b\nfrom .b import c"),
+        ("core/__init__.py", "from .a import b"),
+        ("viz/a.py", "from ..core import op\nfrom minipaddle.nn.layer import Layer"),
+        ("core/a.py", "if TYPE_CHECKING:\n    from ..ops import conv"),
+        ("core/a.py", "if typing.TYPE_CHECKING:\n    from ..ops import conv"),
+        ("core/a.py", "'from minipaddle import ops'"),
+    ],
+)
+def test_a_right_arrow_passes(house, name, text):
+    assert not list(backward_arrows(house({name: text})))
+
+
+def test_a_long_file_is_found(house):
+    (fault,) = long_files(house({"core/a.py": "x = 1\n" * 3, "core/b.py": "x = 1\n" * 2}), 2)
+    assert fault.startswith("core/a.py has 3 lines")
+
+
+def test_an_import_of_numpy_is_found_wherever_it_hides(house):
+    texts = ["import numpy as np", "from numpy.linalg import norm", "def f():\n    import numpy"]
+    clean = {"core/ok.py": "from .numpy import x\nimport numpyro"}
+    tree = house({f"core/{i}.py": text for i, text in enumerate(texts)} | clean)
+    assert importers(tree, "numpy") == {"core/0.py": 1, "core/1.py": 1, "core/2.py": 2}
+
+
+def test_every_name_has_one_place():
+    assert len(RANK) == len(LAYERS.replace("|", " ").split()), "a name stands in two lines"
