@@ -1,0 +1,39 @@
+"""Errors that teach: what was given, what was expected, where in the user's file, what to try."""
+
+from __future__ import annotations
+
+import sys
+PACKAGE = __name__.partition(".")[0]
+
+
+def line_of(where) -> str:
+    """`file.py:12, in train` for a (code object, instruction offset) pair as records keep it."""
+    code, offset = where
+    line = next((n for start, end, n in code.co_lines() if start <= offset < end and n), 0)
+    return f"{code.co_filename}:{line}, in {code.co_name}"
+
+
+def user_frame(depth: int = 1):
+    """The innermost frame outside this package, seen from `depth` frames up."""
+    frame = sys._getframe(depth)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        frame = frame.f_back
+    return frame
+
+
+def describe(x) -> str:
+    """`float32[2, 3]` for anything that has a spec, the value itself for a Python scalar."""
+    spec = getattr(x, "spec", None)
+    return str(spec) if spec is not None else repr(x)
+
+
+def teach(what: str, *, expected: str = "", hint: str = "", where=None) -> str:
+    """Lay out one error message: the fact, then what was expected, the line, and what to try."""
+    lines = [what]
+    if expected:
+        lines.append(f"  expected: {expected}")
+    if where:
+        lines.append(f"  at: {line_of(where)}")
+    if hint:
+        lines.append(f"  try: {hint}")
+    return "\n".join(lines)

@@ -1,0 +1,83 @@
+"""The stack of interpreters. The one on top decides what applying an operator means.
+
+`Eager` (in `minipaddle.eager`) computes at once and keeps a tape; a builder writes records into a
+program. Each thread has its own stack, with an `Eager` at its bottom.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ContextDecorator, contextmanager
+
+OUT = -1
+"""The number of a record's result, beside 0, 1, … for its inputs."""
+
+
+class Interpreter:
+    """What an interpreter is asked for; the attributes are what `no_grad` and layers switch."""
+
+    recording = True  # does what is computed now get a derivative?
+    scope = None  # the layer being called, as a chain (parent scope, layer)
+
+    def apply(self, op, inputs, attrs):
+        """The result of `op` on `inputs`, which are Vars or Python scalars."""
+        raise NotImplementedError
+
+    def read(self, record, k):
+        """Input `k` (or `OUT`) of a record as a Var, for a derivative rule."""
+        raise NotImplementedError
+
+    def ones(self, spec):
+        """A Var of ones: the seed of a backward."""
+        raise NotImplementedError
+
+
+class Stack(threading.local):
+    """`current.top` is the interpreter in charge on this thread."""
+
+    bottom: type[Interpreter] = Interpreter
+
+    def __init__(self):
+        self.top = Stack.bottom()
+
+    def install(self, bottom: type[Interpreter]) -> None:
+        """Put `bottom` at the bottom of every thread's stack."""
+        Stack.bottom = bottom
+        self.top = bottom()
+
+
+current = Stack()
+
+
+@contextmanager
+def interpreter(new: Interpreter):
+    """Put `new` on top of this thread's stack while the block runs."""
+    below, current.top = current.top, new
+    try:
+        yield new
+    finally:
+        current.top = below
+
+
+class Recording(ContextDecorator):
+    """Switch recording on or off: `with paddle.no_grad(): ...`, or `@paddle.no_grad()`.
+
+    Source: Paddle API `paddle.no_grad`, `paddle.enable_grad`, `paddle.set_grad_enabled`.
+    """
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+        self.before = []
+
+    def _recreate_cm(self):
+        return Recording(self.mode)
+
+    def __enter__(self):
+        top = current.top
+        self.before.append((top, top.recording))
+        top.recording = self.mode
+        return self
+
+    def __exit__(self, *exc):
+        top, mode = self.before.pop()
+        top.recording = mode

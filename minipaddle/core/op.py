@@ -1,0 +1,308 @@
+"""Operators. An `Op` is a name and its rules; its kind supplies the rules that need not be written.
+
+| kind        | written once                                   | follows                              |
+|-------------|------------------------------------------------|--------------------------------------|
+| elementwise | a scalar formula `f(m, x, y)`                  | shape and dtype rule, fusion, C, CUDA |
+| movement    | a body and a map output index -> input index   | fusion into any loop nest            |
+| reduction   | identity and combine                           | shape rule, row fusion               |
+| opaque      | a body and a shape rule                        |                                      |
+
+`m` is the array module: numpy, cupy, or a namespace that builds C or CUDA text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+from . import dtype as dt
+from .errors import describe
+from .interpreter import OUT, current
+from .record import Spec
+from .spec import broadcast_shapes, promote
+
+OPS: dict[str, Op] = {}
+"""Every operator by name."""
+
+SCALARS = (bool, int, float)
+
+
+class Rule:
+    """The derivative of an operator for one input: output cotangent -> input cotangent.
+
+    A rule *names* what it needs, and only that is kept until the backward: the cotangent first
+    (any name), then `out` for the result, an input's name for its value, `<input>_spec` for its
+    shape and dtype alone, an attribute's name, or `k` for the place of a variadic input.
+    """
+
+    def __init__(self, op: Op, fn):
+        self.fn = fn
+        names = list(inspect.signature(fn).parameters)[1:]
+        self.plan = [(name, *self.source(op, name)) for name in names]
+        self.values = {k for _, kind, k in self.plan if kind == "value"}
+        self.specs = {k for _, kind, k in self.plan if kind == "spec"}
+
+    @staticmethod
+    def source(op: Op, name: str) -> tuple[str, object]:
+        base = name.removesuffix("_spec")
+        if name == "out":
+            return "value", OUT
+        if name in op.inputs:
+            return "value", op.inputs.index(name)
+        if name != base and base in op.inputs:
+            return "spec", op.inputs.index(base)
+        if name in op.attrs:
+            return "attr", name
+        if name == "k":
+            return "place", None
+        raise TypeError(
+            f"the derivative rule of {op.name} asks for {name!r}; it may ask for out, "
+            + ", ".join([*op.inputs, *(f"{i}_spec" for i in op.inputs), *op.attrs])
+        )
+
+    def __call__(self, record, g, place: int):
+        """The cotangent of input `place` of `record`, given the cotangent of its result."""
+        args = []
+        for _, kind, k in self.plan:
+            if kind == "attr":
+                args.append(record.attrs[k])
+            elif kind == "place":
+                args.append(place)
+            else:
+                k = place if record.op.variadic and k != OUT else k
+                args.append(current.top.read(record, k) if kind == "value" else spec_of(record, k))
+        return self.fn(g, *args)
+
+
+def spec_of(record, k: int) -> Spec:
+    """The spec of input `k` of a record, or of its result."""
+    if k == OUT:
+        return record.spec
+    edge = record.inputs[k]
+    return edge.spec if edge is not None else record.saved["spec", k]
+
+
+class Op:
+    """A name, a body and rules. Calling it hands it to the interpreter on top of the stack."""
+
+    kind = "opaque"
+    pure = True
+    direct = False  # may the body be called on equal float dtypes without `evaluate`?
+
+    def __init__(self, body, *, promote=(), result=None):
+        self.name = body.__name__.rstrip("_")
+        self.body = body
+        self.doc = inspect.getdoc(body) or ""
+        parameters = list(inspect.signature(body).parameters.values())[1:]
+        self.inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.attrs = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        self.defaults = {k: v for k, v in self.attrs.items() if v is not inspect.Parameter.empty}
+        self.promoted = self.inputs if promote is True else promote
+        self.result = result
+        self.rules: dict[int, Rule] = {}
+        self._keeps: dict[int, tuple] = {}
+        self.__doc__ = self.doc
+        self.__name__ = self.name
+        OPS[self.name] = self
+
+    def __call__(self, *inputs, **attrs):
+        return current.top.apply(self, inputs, attrs)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} operator {self.name}>"
+
+    # ---- rules -------------------------------------------------------------------------------
+
+    def vjp(self, rule=None, /, **rules):
+        """Set derivative rules: `op.vjp(lambda g, out: ...)` for an operator of one input,
+        `op.vjp(x=..., y=...)` for one of several, `@op.vjp` and `@op.vjp("x")` as decorators.
+        """
+        if isinstance(rule, str):
+            return lambda function: self.set_rule(self.inputs.index(rule), function)
+        if rule is not None:
+            return self.set_rule(0, rule)
+        for name, function in rules.items():
+            self.set_rule(self.inputs.index(name), function)
+        return None
+
+    def set_rule(self, k: int, rule):
+        """Make `rule` the derivative for input `k`; None takes it away."""
+        if rule is None:
+            self.rules.pop(k, None)
+        else:
+            self.rules[k] = rule if isinstance(rule, Rule) else Rule(self, rule)
+        self._keeps.clear()
+        return rule
+
+    def rule(self, k: int) -> Rule | None:
+        return self.rules.get(0 if self.variadic else k)
+
+    def infer(self, *specs, **attrs) -> Spec:
+        """The spec of the result from the specs of the inputs. `@op.shape` sets it."""
+        raise NotImplementedError(f"{self.name} has no shape rule")
+
+    def shape(self, rule):
+        """Decorator: the shape rule `(*specs, **attrs) -> Spec`."""
+        self.infer = rule
+        return rule
+
+    def keeps(self, mask: int) -> tuple:
+        """What must be kept for a backward into the inputs whose bits are set in `mask`."""
+        found = self._keeps.get(mask)
+        if found is None:
+            found = self._keeps[mask] = self._work_out(mask)
+        return found
+
+    def _work_out(self, mask: int) -> tuple:
+        places = [k for k in range(mask.bit_length()) if mask >> k & 1]
+        rules = [(k, self.rule(k)) for k in places]
+        live = [(k, r) for k, r in rules if r is not None]
+        own = self.variadic
+        values = {(k if own and v != OUT else v) for k, r in live for v in r.values}
+        specs = {s for _, r in live for s in r.specs} if not own else set()
+        edges = {k for k, _ in live}
+        return (
+            tuple(sorted(edges)),
+            tuple(sorted(values - {OUT})),
+            OUT in values,
+            tuple(sorted(specs - edges)),
+        )
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def evaluate(self, m, arrays, attrs):
+        """The result as an array, for arrays (or Python scalars) of the module `m`.
+
+        Half precision is stored, not computed with: it is widened to float32 and rounded once.
+        """
+        if self.promoted and len(arrays) > 1:
+            arrays = self._promote(arrays)
+        half = next((a.dtype for a in arrays if getattr(a, "dtype", None) in dt.HALVES), None)
+        if half is None:
+            return self.body(m, *arrays, **attrs)
+        wide = [widen(a) for a in arrays]
+        y = self.body(m, *wide, **attrs)
+        if isinstance(y, tuple):
+            return tuple(narrow(a, half) for a in y)
+        return narrow(y, half)
+
+    def _promote(self, arrays):
+        places = range(len(arrays)) if self.variadic else map(self.inputs.index, self.promoted)
+        places = [k for k in places if k < len(arrays)]
+        dtype = promote(self.name, [arrays[k] for k in places])
+        return [
+            a.astype(dtype) if k in places and getattr(a, "dtype", dtype) != dtype else a
+            for k, a in enumerate(arrays)
+        ]
+
+    def result_spec(self, specs, attrs) -> Spec:
+        """What `infer` says once the promoted inputs have their common dtype."""
+        if self.promoted and self.kind != "elementwise" and len(specs) > 1:
+            specs = [Spec(a.shape, a.dtype) for a in self._promote(list(specs))]
+        return self.infer(*specs, **attrs)
+
+    def explain(self, error: Exception, inputs, attrs) -> Exception:
+        """The same error, said in terms of this operator and what it was given."""
+        given = ", ".join([*map(describe, inputs), *(f"{k}={v!r}" for k, v in attrs.items())])
+        try:
+            specs = [getattr(x, "spec", x) for x in inputs]
+            self.result_spec(specs, attrs)
+            reason = str(error)
+        except NotImplementedError:
+            reason = str(error)
+        except Exception as taught:
+            reason = str(taught)
+        kind = next((k for k in (TypeError, IndexError) if isinstance(error, k)), ValueError)
+        return kind(f"{self.name}({given}): {reason}")
+
+
+def widen(a):
+    return a.astype("float32") if getattr(a, "dtype", None) in dt.HALVES else a
+
+
+def narrow(y, half):
+    return y.astype(half) if y.dtype == dt.float32.numpy else y
+
+
+class Elementwise(Op):
+    """One scalar formula; broadcasting, dtypes, and the sum over broadcast axes come with it."""
+
+    kind = "elementwise"
+
+    def __init__(self, body, *, result=None, free=()):
+        super().__init__(body, result=result)
+        self.promoted = [x for x in self.inputs if x not in free]
+        self.free = [self.inputs.index(x) for x in free]
+        self.direct = not callable(result)
+
+    def dtypes(self, inputs, attrs) -> tuple:
+        """(dtype computed in, dtype of the result) for arrays, specs or Python scalars."""
+        typed = [x for k, x in enumerate(inputs) if k not in self.free]
+        dtype = promote(self.name, typed)
+        if self.result == "float" and dtype not in dt.FLOATS:
+            dtype = dt.default()
+        if self.result == "bool":
+            return dtype, dt.bool_.numpy
+        return dtype, self.result(dtype, attrs) if callable(self.result) else dtype
+
+    def evaluate(self, m, arrays, attrs):
+        dtype, result = self.dtypes(arrays, attrs)
+        inner = dt.float32.numpy if dtype in dt.HALVES else dtype
+        cast = [a if k in self.free else m.asarray(a, dtype=inner) for k, a in enumerate(arrays)]
+        y = m.asarray(self.body(m, *cast, **attrs))
+        return y if y.dtype == result else y.astype(result)
+
+    def infer(self, *specs, **attrs) -> Spec:
+        shapes = [s.shape for s in specs if isinstance(s, Spec)]
+        return Spec(broadcast_shapes(*shapes), self.dtypes(specs, attrs)[1])
+
+
+class Movement(Op):
+    """Elements change place, never value: any dtype passes through."""
+
+    kind = "movement"
+    source = None
+
+    def evaluate(self, m, arrays, attrs):
+        return self.body(m, *arrays, **attrs)
+
+    def index(self, rule):
+        """Decorator: the map `(i, x, **attrs) -> index into x` for an output index `i`."""
+        self.source = rule
+        return rule
+
+
+class Reduction(Op):
+    """`axis` (a sorted tuple) is folded with `combine`, starting from `identity`."""
+
+    kind = "reduction"
+
+    def __init__(self, body, *, identity, combine, result=None):
+        super().__init__(body, result=result)
+        self.identity, self.combine = identity, combine
+
+    def infer(self, x, *, axis, keepdim) -> Spec:
+        kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
+        return Spec(tuple(kept), self.result(x.dtype) if self.result else x.dtype)
+
+    def evaluate(self, m, arrays, attrs):
+        y = super().evaluate(m, arrays, attrs)
+        if self.result is None:
+            return y
+        dtype = self.result(arrays[0].dtype)
+        return y if y.dtype == dtype else y.astype(dtype)
+
+
+def _decorator(kind):
+    def decorate(body=None, **options):
+        return partial(kind, **options) if body is None else kind(body, **options)
+
+    decorate.__doc__ = kind.__doc__
+    return decorate
+
+
+elementwise = _decorator(Elementwise)
+movement = _decorator(Movement)
+reduction = _decorator(Reduction)
+opaque = _decorator(Op)

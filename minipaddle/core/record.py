@@ -1,0 +1,113 @@
+"""A record: one operator applied once. A node of the eager tape and an operation of a program.
+
+Every record is one value (LLVM's rule: the instruction *is* its result). An operator with several
+results makes a tuple, and the operator `item` takes one out.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from .dtype import public
+
+tick = count(1).__next__
+"""The clock of this process. Creation order is a topological order: inputs are older."""
+
+
+class Spec(NamedTuple):
+    """What is known of an array before it exists: `float32[2, 3]`."""
+
+    shape: tuple
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements: the product of the shape."""
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def astype(self, dtype) -> Spec:
+        return Spec(self.shape, dtype)
+
+    def __str__(self) -> str:
+        return f"{public(self.dtype).name}[{', '.join(map(str, self.shape))}]"
+
+
+class Record:
+    """`op` applied to `inputs`; `None` among the inputs is a value that needs no gradient."""
+
+    __slots__ = (
+        "__weakref__",
+        "attrs",
+        "dtype",
+        "hooks",
+        "inputs",
+        "op",
+        "saved",
+        "scope",
+        "shape",
+        "time",
+        "where",
+    )
+
+    def __init__(self, op, inputs, attrs, shape, dtype, saved=None, scope=None, where=None):
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.shape = shape
+        self.dtype = dtype
+        self.saved = saved  # what the derivative rules asked for; FREED after a backward
+        self.scope = scope  # the layer being called, as a chain (parent scope, layer)
+        self.where = where  # the user's line, as (code object, instruction offset)
+        self.hooks = None  # functions gradient -> gradient or None
+        self.time = tick()
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.op.name} : {self.spec}"
+
+
+FREED = ("freed",)
+"""Stands in `Record.saved` once a backward has consumed it."""
+
+
+# When was a piece of memory last written in place? Keyed by the array that owns the memory, so
+# views, detached aliases and reshapes share one entry. Empty unless something is written in place.
+_written: dict[int, int] = {}
+
+
+def owner(array):
+    """The array that owns the memory `array` looks into."""
+    base = getattr(array, "base", None)
+    return array if base is None or not hasattr(base, "dtype") else owner(base)
+
+
+def mark_written(array) -> None:
+    """Note that the memory behind `array` was just overwritten."""
+    root = owner(array)
+    key = id(root)
+    if key not in _written:
+        weakref.finalize(root, _written.pop, key, None).atexit = False
+    _written[key] = tick()
+
+
+def written_at(array) -> int:
+    """The time of the last in-place write to the memory of `array`, 0 if never."""
+    return _written.get(id(owner(array)), 0) if _written else 0

@@ -1,0 +1,122 @@
+"""Slots: the places of the engine where a reader's own code can be plugged in.
+
+`with plugged("ops.tanh.vjp", mine): ...` runs the real engine on `mine`. An operator keeps its
+identity, only its rule changes. Every change moves `epoch`, which belongs in every cache key.
+"""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import ExitStack, contextmanager
+
+from .op import OPS
+
+SLOTS: dict[str, Slot] = {}
+"""Functions that can be replaced, by name; operators' rules are slots too (see `find`)."""
+
+_yours: dict[str, object] = {}
+epoch = 0
+
+
+class Slot:
+    """A function that can be replaced. Calling the slot calls what is plugged in."""
+
+    def __init__(self, name: str, reference):
+        self.name, self.reference, self.now = name, reference, reference
+        self.__doc__, self.__name__ = reference.__doc__, reference.__name__
+        self.__wrapped__ = reference
+        SLOTS[name] = self
+
+    def __call__(self, *args, **kwargs):
+        return self.now(*args, **kwargs)
+
+    def get(self):
+        return self.now
+
+    def set(self, value) -> None:
+        self.now = value
+
+
+class RuleSlot:
+    """One rule of an operator: `ops.tanh.vjp`, `ops.mul.vjp.y`, `ops.relu.body`, `ops.sum.infer`."""
+
+    def __init__(self, op, part: str, k: int = 0):
+        self.op, self.part, self.k = op, part, k
+
+    def get(self):
+        return self.op.rules.get(self.k) if self.part == "vjp" else getattr(self.op, self.part)
+
+    def set(self, value) -> None:
+        if self.part == "vjp":
+            self.op.set_rule(self.k, value)
+        else:
+            setattr(self.op, self.part, value)
+
+
+def slot(name: str):
+    """Decorator: make a function a slot called `name`."""
+    return lambda function: Slot(name, function)
+
+
+def find(name: str) -> Slot | RuleSlot:
+    """The slot called `name`; raises KeyError that points to the nearest name."""
+    if name in SLOTS:
+        return SLOTS[name]
+    parts = name.split(".")
+    op = OPS.get(parts[1]) if parts[0] == "ops" and len(parts) in (3, 4) else None
+    if op is not None and parts[2] in ("vjp", "body", "infer"):
+        if len(parts) == 3:
+            return RuleSlot(op, parts[2])
+        if parts[3] in op.inputs:
+            return RuleSlot(op, "vjp", op.inputs.index(parts[3]))
+    near = difflib.get_close_matches(name, names(), 1)
+    raise KeyError(f"no slot {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def names() -> list[str]:
+    """Every slot's name."""
+    rules = [
+        f"ops.{op.name}.vjp" + (f".{op.inputs[k]}" if len(op.inputs) > 1 else "")
+        for op in OPS.values()
+        for k in sorted(op.rules)
+    ]
+    return sorted([*SLOTS, *rules, *(f"ops.{name}.body" for name in OPS)])
+
+
+def yours() -> dict[str, object]:
+    """What is plugged in right now: slot name -> the reader's code."""
+    return dict(_yours)
+
+
+@contextmanager
+def plugged(name: str | dict, value=None):
+    """Run the block with `value` in the slot `name` (or with a dict of several).
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([1.0], stop_gradient=False)
+    >>> with paddle.plugged("ops.tanh.vjp", lambda g: g * 0):
+    ...     paddle.tanh(x).sum().backward()
+    >>> x.grad.item()
+    0.0
+    """
+    wanted = name if isinstance(name, dict) else {name: value}
+    with ExitStack() as undo:
+        for key, new in wanted.items():
+            _swap(key, new, undo)
+        yield
+
+
+def _swap(name: str, new, undo: ExitStack) -> None:
+    place, before = find(name), _yours.get(name)
+    undo.callback(_set, name, place, place.get(), before)
+    _set(name, place, new, new)
+
+
+def _set(name: str, place, value, mark) -> None:
+    global epoch
+    place.set(value)
+    epoch += 1
+    if mark is None:
+        _yours.pop(name, None)
+    else:
+        _yours[name] = mark

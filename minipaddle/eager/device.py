@@ -1,0 +1,177 @@
+"""Devices and array modules: `numpy` on the CPU, `cupy` on a GPU, behind one name `m`."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from contextvars import copy_context
+
+import numpy
+import scipy.special
+
+from ..core.errors import teach
+
+
+class ArrayModule:
+    """numpy (or cupy) plus the special functions of scipy (or cupyx), as one namespace."""
+
+    def __init__(self, arrays, special, name: str):
+        self.arrays, self.special, self.name = arrays, special, name
+
+    def __getattr__(self, name):
+        found = getattr(self.arrays, name, None)
+        found = getattr(self.special, name) if found is None else found
+        setattr(self, name, found)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<array module {self.name}>"
+
+
+NUMPY = ArrayModule(numpy, scipy.special, "numpy")
+
+with numpy.errstate(all="ignore"):
+    QUIET = copy_context()
+"""Deep learning works with inf and nan on purpose: NumPy's warnings are off inside operators.
+
+Running a function in a context costs a fifth of entering `numpy.errstate`.
+"""
+
+
+@functools.cache
+def gpu() -> ArrayModule | str:
+    """cupy as an array module, or the reason why there is no usable GPU."""
+    try:
+        cupy = importlib.import_module("cupy")
+        if not cupy.cuda.is_available():
+            return "CuPy is installed but finds no CUDA device"
+        if int(cupy.arange(3).sum()) != 3:
+            return "CuPy's first kernel gave a wrong sum"
+        return ArrayModule(cupy, importlib.import_module("cupyx.scipy.special"), "cupy")
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+def module_of(array) -> ArrayModule:
+    """The array module an array belongs to."""
+    return NUMPY if isinstance(array, numpy.ndarray | numpy.generic) else gpu()
+
+
+class Place:
+    """Where a tensor lives: `Place(cpu)` or `Place(gpu:0)`."""
+
+    def __init__(self, kind: str = "cpu", index: int = 0):
+        self.kind, self.index = kind, index
+
+    def __repr__(self) -> str:
+        return f"Place({self})"
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Place) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def is_cpu_place(self) -> bool:
+        return self.kind == "cpu"
+
+    def is_gpu_place(self) -> bool:
+        return self.kind == "gpu"
+
+    def get_device_id(self) -> int:
+        return self.index
+
+    @property
+    def module(self) -> ArrayModule:
+        """The array module of this place; raises RuntimeError with the reason if it has none."""
+        if self.kind == "cpu":
+            return NUMPY
+        m = gpu()
+        if isinstance(m, str):
+            raise RuntimeError(
+                teach(
+                    f"no usable GPU: {m}",
+                    hint="pip install 'minipaddle[cuda12]' on a machine with an NVIDIA GPU, "
+                    'or paddle.set_device("cpu")',
+                )
+            )
+        return m
+
+    def move(self, array):
+        """`array` on this place; the same object if it is there already."""
+        m = self.module
+        if m is NUMPY:
+            return array.get() if hasattr(array, "get") else array
+        with m.cuda.Device(self.index):
+            return m.asarray(array)
+
+
+CPU = Place()
+
+
+def CPUPlace() -> Place:  # noqa: N802
+    """The CPU. Source: Paddle API `paddle.CPUPlace`."""
+    return CPU
+
+
+def CUDAPlace(id: int = 0) -> Place:  # noqa: N802
+    """GPU number `id`. Source: Paddle API `paddle.CUDAPlace`."""
+    return Place("gpu", id)
+
+
+def as_place(device) -> Place:
+    """A `Place` from "cpu", "gpu", "gpu:1" or a Place; raises ValueError on anything else."""
+    if isinstance(device, Place):
+        return device
+    kind, _, index = str(device).partition(":")
+    kind = "gpu" if kind == "cuda" else kind
+    if kind not in ("cpu", "gpu") or (index and not index.isdigit()):
+        raise ValueError(teach(f"unknown device {device!r}", expected='"cpu", "gpu" or "gpu:0"'))
+    return CPU if kind == "cpu" else Place(kind, int(index or 0))
+
+
+def place_of(array) -> Place:
+    """The place an array lives on."""
+    return CPU if module_of(array) is NUMPY else Place("gpu", array.device.id)
+
+
+_place = CPU
+
+
+def current_place() -> Place:
+    """Where new tensors are made."""
+    return _place
+
+
+def set_device(device) -> Place:
+    """Make new tensors on "cpu", "gpu" or "gpu:0". Returns the place.
+
+    Raises RuntimeError with the reason when there is no usable GPU.
+    Source: Paddle API `paddle.device.set_device`.
+    """
+    global _place
+    place = as_place(device)
+    if place.kind == "gpu":
+        place.module.cuda.Device(place.index).use()
+    _place = place
+    return place
+
+
+def get_device() -> str:
+    """The current device, such as "cpu" or "gpu:0"."""
+    return str(_place)
+
+
+def is_compiled_with_cuda() -> bool:
+    """Is there a GPU that works? Source: Paddle API `paddle.is_compiled_with_cuda`."""
+    return not isinstance(gpu(), str)
+
+
+def synchronize(device=None) -> None:
+    """Wait until a GPU has done all work given to it; nothing to wait for on the CPU."""
+    place = _place if device is None else as_place(device)
+    if place.kind == "gpu":
+        place.module.cuda.Device(place.index).synchronize()

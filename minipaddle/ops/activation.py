@@ -1,0 +1,3 @@
+"""Operators: activation."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operators: conv."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operators: indexing."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operators: nn."""
+
+from __future__ import annotations

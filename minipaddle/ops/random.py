@@ -1,0 +1,3 @@
+"""Operators: random."""
+
+from __future__ import annotations

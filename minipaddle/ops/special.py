@@ -1,0 +1,3 @@
+"""Operators: special."""
+
+from __future__ import annotations

@@ -1,0 +1,78 @@
+"""`Var`: what user code holds. Python's operators, each one operator of ours.
+
+An eager `Tensor` and a value of a program are both Vars; a derivative rule is written in Vars.
+"""
+
+from __future__ import annotations
+
+from ..core.dtype import resolve
+from ..core.interpreter import current
+from . import elementwise as e
+from . import linalg, movement, reduction
+
+
+def unary(op):
+    """`-x` for an operator of one input."""
+    return lambda self: current.top.apply(op, (self,), NONE)
+
+
+def binary(op):
+    """`x + y` for an operator of two inputs."""
+    return lambda self, other: current.top.apply(op, (self, other), NONE)
+
+
+def reflected(op):
+    """`y + x`, for a left operand that is no Var."""
+    return lambda self, other: current.top.apply(op, (other, self), NONE)
+
+
+NONE = {}
+
+
+class Var:
+    """An array or the promise of one: it has a `spec`, and arithmetic."""
+
+    record = None  # the record that computed it
+    stop_gradient = True
+
+    @property
+    def spec(self):
+        """Shape (a tuple) and dtype (NumPy's)."""
+        raise NotImplementedError
+
+    def astype(self, dtype):
+        """The same values in another data type. Source: Paddle API `Tensor.astype`."""
+        return e.cast(self, dtype=resolve(dtype))
+
+    def sum_to(self, shape):
+        """Summed over the axes that broadcasting `shape` to this shape repeats."""
+        own = self.spec.shape
+        extra = len(own) - len(shape)
+        axis = tuple(range(extra)) + tuple(
+            d + extra for d, n in enumerate(shape) if n == 1 and own[d + extra] != 1
+        )
+        summed = reduction.sum(self, axis=axis, keepdim=True) if axis else self
+        return movement.reshape(summed, shape=tuple(shape)) if extra else summed
+
+    __add__, __radd__ = binary(e.add), reflected(e.add)
+    __sub__, __rsub__ = binary(e.subtract), reflected(e.subtract)
+    __mul__, __rmul__ = binary(e.multiply), reflected(e.multiply)
+    __truediv__, __rtruediv__ = binary(e.divide), reflected(e.divide)
+    __floordiv__, __rfloordiv__ = binary(e.floor_divide), reflected(e.floor_divide)
+    __mod__, __rmod__ = binary(e.remainder), reflected(e.remainder)
+    __pow__, __rpow__ = binary(e.pow), reflected(e.pow)
+    __matmul__, __rmatmul__ = binary(linalg.matmul), reflected(linalg.matmul)
+    __and__, __rand__ = binary(e.bitwise_and), reflected(e.bitwise_and)
+    __or__, __ror__ = binary(e.bitwise_or), reflected(e.bitwise_or)
+    __xor__, __rxor__ = binary(e.bitwise_xor), reflected(e.bitwise_xor)
+    __lshift__, __rshift__ = binary(e.bitwise_left_shift), binary(e.bitwise_right_shift)
+    __lt__, __le__ = binary(e.less_than), binary(e.less_equal)
+    __gt__, __ge__ = binary(e.greater_than), binary(e.greater_equal)
+    __eq__, __ne__ = binary(e.equal), binary(e.not_equal)
+    __neg__, __abs__, __invert__ = unary(e.neg), unary(e.abs), unary(e.bitwise_not)
+
+    def __pos__(self):
+        return self
+
+    def __hash__(self):
+        return id(self)

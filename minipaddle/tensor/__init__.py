@@ -1,0 +1,1 @@
+"""Paddle's public functions on tensors, over the operators in `minipaddle.ops`."""

@@ -1,0 +1,51 @@
+"""Faces: an operator as the public function Paddle users call, with Paddle's signature."""
+
+from __future__ import annotations
+
+import inspect
+
+from ..core.interpreter import current
+from ..core.op import Op
+
+NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+
+
+def face(op: Op, name: str | None = None):
+    """`op` as a function of its inputs, its attributes (by keyword or in order), and `name`."""
+    ordered = [*op.inputs, *op.attrs]
+
+    def call(*args, **kwargs):
+        kwargs.pop("name", None)
+        if len(args) > len(ordered):  # the last place is Paddle's unused `name`
+            args = args[: len(ordered)]
+        given = dict(zip(ordered, args, strict=False)) | kwargs
+        try:
+            inputs = tuple([given.pop(x) for x in op.inputs])
+        except KeyError as missing:
+            raise TypeError(f"{op.name}() needs the argument {missing}") from None
+        unknown = given.keys() - op.attrs.keys()
+        if unknown:
+            raise TypeError(f"{op.name}() takes no argument {unknown.pop()!r}; it has {ordered}")
+        return current.top.apply(op, inputs, op.defaults | given)
+
+    def unary(x, name=None):
+        return current.top.apply(op, (x,), {})
+
+    def binary(x, y, name=None):
+        return current.top.apply(op, (x, y), {})
+
+    quick = {("x",): unary, ("x", "y"): binary}
+    function = call if op.attrs else quick.get(tuple(op.inputs), call)
+    function.__name__ = function.__qualname__ = name or op.name
+    function.__doc__ = op.doc
+    function.__signature__ = signature(op)
+    function.op = op
+    return function
+
+
+def signature(op: Op) -> inspect.Signature:
+    """Inputs, attributes with their defaults, then Paddle's `name`."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    inputs = [inspect.Parameter(x, kind) for x in op.inputs]
+    attrs = [inspect.Parameter(k, kind, default=v) for k, v in op.attrs.items()]
+    return inspect.Signature([*inputs, *attrs, NAME])

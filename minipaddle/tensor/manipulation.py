@@ -1,0 +1,5 @@
+"""Public functions: manipulation."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

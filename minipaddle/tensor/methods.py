@@ -1,0 +1,41 @@
+"""Every public function that takes a tensor first is a method of Var too."""
+
+from __future__ import annotations
+
+import inspect
+
+from ..ops.var import Var
+from . import (
+    attribute,
+    creation,
+    einsum,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    random,
+    search,
+    stat,
+)
+
+MODULES = (attribute, creation, einsum, linalg, logic, manipulation, math, random, search, stat)
+FIRST = ("x", "input")
+
+
+def methods(*modules) -> dict:
+    """The functions of `modules` whose first parameter is a tensor, by name."""
+    found = {}
+    for module in modules:
+        for name in module.__all__:
+            function = getattr(module, name)
+            if inspect.isfunction(function) and takes_tensor(function):
+                found[name] = function
+    return found
+
+
+def takes_tensor(function) -> bool:
+    first = next(iter(inspect.signature(function).parameters), None)
+    return first in FIRST
+
+
+Methods = type("Methods", (Var,), {"__doc__": "Var with methods.", **methods(*MODULES)})

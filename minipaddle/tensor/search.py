@@ -1,0 +1,5 @@
+"""Public functions: search."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
