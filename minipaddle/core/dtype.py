@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import ml_dtypes
 import numpy as np
 
@@ -15,7 +17,7 @@ class DType:
     """
 
     __slots__ = ("itemsize", "name", "numpy")
-    _by_numpy: dict[np.dtype, DType] = {}
+    _by_numpy: ClassVar[dict[np.dtype, DType]] = {}
 
     def __init__(self, name: str, numpy_type):
         self.name = name
@@ -37,10 +39,6 @@ class DType:
 
     def __reduce__(self):
         return (public, (self.name,))
-
-    @property
-    def __array_interface_dtype__(self) -> np.dtype:
-        return self.numpy
 
     @property
     def dtype(self) -> np.dtype:

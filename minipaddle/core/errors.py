@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+
 PACKAGE = __name__.partition(".")[0]
 
 

@@ -1,11 +1,11 @@
-"""Operators. An `Op` is a name and its rules; its kind supplies the rules that need not be written.
+"""Operators. An `Op` is a name and its rules; its kind supplies the rules that are not written.
 
-| kind        | written once                                   | follows                              |
-|-------------|------------------------------------------------|--------------------------------------|
-| elementwise | a scalar formula `f(m, x, y)`                  | shape and dtype rule, fusion, C, CUDA |
-| movement    | a body and a map output index -> input index   | fusion into any loop nest            |
-| reduction   | identity and combine                           | shape rule, row fusion               |
-| opaque      | a body and a shape rule                        |                                      |
+| kind        | written once                                 | follows                           |
+|-------------|----------------------------------------------|-----------------------------------|
+| elementwise | a scalar formula `f(m, x, y)`                | shape and dtype rule, fusion, C   |
+| movement    | a body and a map output index -> input index | fusion into any loop nest         |
+| reduction   | identity and combine                         | shape rule, row fusion            |
+| opaque      | a body and a shape rule                      |                                   |
 
 `m` is the array module: numpy, cupy, or a namespace that builds C or CUDA text.
 """

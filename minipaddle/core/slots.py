@@ -38,7 +38,7 @@ class Slot:
 
 
 class RuleSlot:
-    """One rule of an operator: `ops.tanh.vjp`, `ops.mul.vjp.y`, `ops.relu.body`, `ops.sum.infer`."""
+    """One rule of an operator: `ops.tanh.vjp`, `ops.multiply.vjp.y`, `ops.relu.body`."""
 
     def __init__(self, op, part: str, k: int = 0):
         self.op, self.part, self.k = op, part, k

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.errors import teach
 from ..core.grad import pull_back
 from ..core.interpreter import Recording, current
+from .tape import leaf_of
 
 
 def seeds_of(tensors, grads):
@@ -22,8 +23,10 @@ def seeds_of(tensors, grads):
             g = current.top.full(y.spec, 1)
         elif g.spec.shape != y.spec.shape:
             raise ValueError(
-                teach(f"the gradient given for a result of {y.spec} is {g.spec}",
-                      expected="the same shape")
+                teach(
+                    f"the gradient given for a result of {y.spec} is {g.spec}",
+                    expected="the same shape",
+                )
             )
         pairs.append((y.record, g))
     return pairs
@@ -37,24 +40,29 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     tensors = tensors if isinstance(tensors, list | tuple) else [tensors]
     if all(t.stop_gradient for t in tensors):
         raise RuntimeError(
-            teach("backward from a tensor that nothing leads to (stop_gradient is True)",
-                  hint="set stop_gradient=False on what you want gradients of, before using it")
+            teach(
+                "backward from a tensor that nothing leads to (stop_gradient is True)",
+                hint="set stop_gradient=False on what you want gradients of, before using it",
+            )
         )
     with Recording(False):
         found = pull_back(seeds_of(tensors, grad_tensors), release=not retain_graph)
         for record, g in found.items():
             leaf = record.tensor()
             if leaf is not None:
-                leaf._grad = settle(g) if leaf._grad is None else leaf._grad + g
+                leaf.receive(g)
 
 
-def settle(g):
-    """A gradient to keep: its own contiguous memory, no broadcast view."""
-    return g if g.array.flags.c_contiguous and g.array.base is None else wrap(g.array.copy())
-
-
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
-         only_inputs=True, allow_unused=False, no_grad_vars=None):
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=False,
+    no_grad_vars=None,
+):
     """The gradients of `outputs` with respect to `inputs`, as a list; `.grad` stays untouched.
 
     With `create_graph` the gradients can be differentiated again, to any order. An input the
@@ -81,11 +89,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     for x, g in zip(inputs, grads, strict=True):
         if g is None and not allow_unused:
             raise RuntimeError(
-                teach(f"an input of grad ({x.spec}) was not used to compute the outputs",
-                      hint="allow_unused=True gives None for it; or check that it had "
-                      "stop_gradient=False when it was used")
+                teach(
+                    f"an input of grad ({x.spec}) was not used to compute the outputs",
+                    hint="allow_unused=True gives None for it; or check that it had "
+                    "stop_gradient=False when it was used",
+                )
             )
     return grads
-
-
-from .eager import leaf_of, wrap  # noqa: E402

@@ -112,12 +112,12 @@ class Place:
 CPU = Place()
 
 
-def CPUPlace() -> Place:  # noqa: N802
+def CPUPlace() -> Place:
     """The CPU. Source: Paddle API `paddle.CPUPlace`."""
     return CPU
 
 
-def CUDAPlace(id: int = 0) -> Place:  # noqa: N802
+def CUDAPlace(id: int = 0) -> Place:
     """GPU number `id`. Source: Paddle API `paddle.CUDAPlace`."""
     return Place("gpu", id)
 

@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import sys
-import weakref
 
 from numpy import ndarray
 
-from ..core.errors import PACKAGE, teach
 from ..core.dtype import float32, float64
+from ..core.errors import teach
 from ..core.interpreter import OUT, Interpreter, current
-from ..core.op import Op
 from ..core.record import Record, Spec, written_at
 from .device import NUMPY, QUIET, current_place, module_of
-
-
-class Leaf(Record):
-    """The start of a tape: a tensor that wants a gradient and was not computed."""
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor):
-        data = tensor.array
-        super().__init__(LEAF, (), {}, data.shape, data.dtype)
-        self.tensor = weakref.ref(tensor)
-
-
-def leaf(m):
-    """A tensor that was given, not computed."""
-
-
-LEAF = Op(leaf)
-
-
-def item(m, x, *, k):
-    """Result number `k` of an operator that has several."""
-    return x[k]
-
-
-ITEM = Op(item)
-ITEM.set_rule(0, lambda g, k: {k: g})
+from .tape import ITEM, leaf_of
+from .tensor import Tensor, as_array, new, wrap
 
 
 class Eager(Interpreter):
@@ -120,20 +93,6 @@ SCALARS = (float, int, bool)
 MIXED = object()
 FLOAT32, FLOAT64 = float32.numpy, float64.numpy
 getframe = sys._getframe
-new = object.__new__
-
-
-def leaf_of(tensor) -> Leaf:
-    """The start of the tape at `tensor`, made when it is first used."""
-    tensor.record = Leaf(tensor)
-    return tensor.record
-
-
-def wrap(y):
-    """A tensor around an array, off the tape."""
-    out = new(Tensor)
-    out.array = y if type(y) is ndarray else module_of(y).asarray(y)
-    return out
 
 
 def record_tuple(op, edges, attrs, saved, y, keep_out, scope, where):
@@ -160,8 +119,10 @@ def common_module(op, arrays):
     if len(modules) > 1:
         places = ", ".join(sorted(m.name for m in modules))
         raise ValueError(
-            teach(f"{op.name} was given tensors of different devices ({places})",
-                  hint='move one with x.to("gpu") or x.cpu()')
+            teach(
+                f"{op.name} was given tensors of different devices ({places})",
+                hint='move one with x.to("gpu") or x.cpu()',
+            )
         )
     return modules.pop()
 
@@ -176,7 +137,5 @@ def overwritten(record, k) -> Exception:
         )
     )
 
-
-from .tensor import Tensor, as_array  # noqa: E402
 
 current.install(Eager)

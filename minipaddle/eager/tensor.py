@@ -6,13 +6,13 @@ import numpy
 
 from ..core import dtype as dt
 from ..core.errors import teach
-from ..core.interpreter import current
 from ..core.record import Spec, mark_written
 from ..tensor.methods import Methods
 from .backward import backward
 from .device import CPU, Place, as_place, current_place, module_of, place_of
 from .indexing import Indexing
 from .printing import format_tensor
+from .tape import leaf_of
 
 
 class Tensor(Indexing, Methods):
@@ -103,16 +103,20 @@ class Tensor(Indexing, Methods):
         """The single value (or the one at an index) as a Python number."""
         if not args and self.array.size != 1:
             raise ValueError(
-                teach(f"item() of {self.spec}: it has {self.array.size} elements, not one",
-                      hint="index it, or use tolist()")
+                teach(
+                    f"item() of {self.spec}: it has {self.array.size} elements, not one",
+                    hint="index it, or use tolist()",
+                )
             )
         return self.numpy().item(*args)
 
     def __bool__(self) -> bool:
         if self.array.size != 1:
             raise ValueError(
-                teach(f"the truth value of {self.spec} is ambiguous: {self.array.size} elements",
-                      hint="use x.all(), x.any(), or paddle.where")
+                teach(
+                    f"the truth value of {self.spec} is ambiguous: {self.array.size} elements",
+                    hint="use x.all(), x.any(), or paddle.where",
+                )
             )
         return bool(self.item())
 
@@ -132,8 +136,10 @@ class Tensor(Indexing, Methods):
 
     def __reduce_ex__(self, protocol):
         raise TypeError(
-            teach("a Tensor can not be pickled: unpickling runs code",
-                  hint="paddle.save(x, path), or x.numpy()")
+            teach(
+                "a Tensor can not be pickled: unpickling runs code",
+                hint="paddle.save(x, path), or x.numpy()",
+            )
         )
 
     def __deepcopy__(self, memo):
@@ -169,6 +175,14 @@ class Tensor(Indexing, Methods):
         """
         backward([self], [grad_tensor], retain_graph)
 
+    def receive(self, g: Tensor) -> None:
+        """Add a gradient to what a former backward left here."""
+        if self._grad is not None:
+            self._grad = self._grad + g
+        else:  # a broadcast view would share memory that belongs to others
+            whole = g.array.base is None and g.array.flags.c_contiguous
+            self._grad = g if whole else wrap(g.array.copy())
+
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Set `.grad` to zeros, or to None."""
         if self._grad is not None:
@@ -183,11 +197,13 @@ class Tensor(Indexing, Methods):
         return wrap(self.array)
 
     def register_hook(self, hook):
-        """Call `hook(gradient)` when this tensor's gradient is known; what it returns replaces it."""
+        """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it."""
         if self.stop_gradient:
             raise RuntimeError(
-                teach("register_hook on a tensor with stop_gradient=True: it gets no gradient",
-                      hint="set x.stop_gradient = False before using it")
+                teach(
+                    "register_hook on a tensor with stop_gradient=True: it gets no gradient",
+                    hint="set x.stop_gradient = False before using it",
+                )
             )
         record = self.record or leaf_of(self)
         record.hooks = [*(record.hooks or ()), hook]
@@ -204,13 +220,17 @@ class Tensor(Indexing, Methods):
         """Take over the value and the past of `result`: what every in-place method ends with."""
         if self.array.shape != result.array.shape:
             raise ValueError(
-                teach(f"in-place result of shape {result.shape} does not fit {self.spec}",
-                      hint="use the out-of-place form")
+                teach(
+                    f"in-place result of shape {result.shape} does not fit {self.spec}",
+                    hint="use the out-of-place form",
+                )
             )
         if result.record is not None and self.is_leaf and not self.stop_gradient:
             raise ValueError(
-                teach("in-place change of a leaf that wants a gradient: its gradient would be lost",
-                      hint="wrap it in paddle.no_grad(), or use the out-of-place form")
+                teach(
+                    "in-place change of a leaf that wants a gradient: its gradient would be lost",
+                    hint="wrap it in paddle.no_grad(), or use the out-of-place form",
+                )
             )
         if result.record is not None and self.array.base is not None:
             self.array = result.array  # a view of tracked memory: never write through it
@@ -267,6 +287,16 @@ class Parameter(Tensor):
         self.stop_gradient = not value
 
 
+new = object.__new__
+
+
+def wrap(array) -> Tensor:
+    """A tensor around an array, off the tape, made as cheaply as can be."""
+    out = new(Tensor)
+    out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
+    return out
+
+
 def as_array(data, dtype=None, place=None):
     """Anything to_tensor takes, as an array of the wanted dtype on the wanted place."""
     if isinstance(data, Tensor):
@@ -291,8 +321,12 @@ def from_python(data):
     if a.dtype == numpy.float64 and not _holds_numpy(data):
         return a.astype(dt.default())
     if a.dtype.kind in "OUSMmV":
-        raise TypeError(teach(f"no tensor can be made of {type(data).__name__} {data!r:.60}",
-                              expected="numbers, booleans, or nested lists of one depth"))
+        raise TypeError(
+            teach(
+                f"no tensor can be made of {type(data).__name__} {data!r:.60}",
+                expected="numbers, booleans, or nested lists of one depth",
+            )
+        )
     return a
 
 
@@ -300,6 +334,3 @@ def _holds_numpy(data) -> bool:
     while isinstance(data, list | tuple) and data:
         data = data[0]
     return hasattr(data, "dtype")
-
-
-from .eager import leaf_of, wrap  # noqa: E402

@@ -1,0 +1,37 @@
+"""The tape's ends: leaves, where a backward stops, and the records of results in tuples."""
+
+from __future__ import annotations
+
+import weakref
+
+from ..core.op import Op
+from ..core.record import Record
+
+
+class Leaf(Record):
+    """The start of a tape: a tensor that wants a gradient and was not computed."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        super().__init__(LEAF, (), {}, tensor.array.shape, tensor.array.dtype)
+        self.tensor = weakref.ref(tensor)
+
+
+def leaf(m):
+    """A tensor that was given, not computed."""
+
+
+def item(m, x, *, k):
+    """Result number `k` of an operator that has several."""
+    return x[k]
+
+
+LEAF, ITEM = Op(leaf), Op(item)
+ITEM.vjp(lambda g, k: {k: g})
+
+
+def leaf_of(tensor) -> Leaf:
+    """The start of the tape at `tensor`, made when it is first used."""
+    tensor.record = Leaf(tensor)
+    return tensor.record
