@@ -279,7 +279,7 @@ def test_a_step_that_can_fail_lets_the_next_one_try(run, capfd):
 def test_the_doctor_works_before_the_set_up(run):
     result = shell("doctor")
     assert result.returncode == 0, result.stdout + result.stderr
-    for what, *_ in run.OUTER + run.INNER:
+    for what, *_ in run.CHECKS:
         assert re.search(rf"^[✓–] {what} ", result.stdout, re.MULTILINE), result.stdout
     assert not run.VENV.exists()
 
@@ -292,25 +292,26 @@ def test_the_doctor_fails_when_something_needed_is_missing(run, monkeypatch, cap
     assert re.search(r"✗ Python .*\n +→ MiniPaddle needs", capsys.readouterr().out)
 
 
-def test_the_doctor_survives_a_check_that_kills_python(run, monkeypatch):
-    monkeypatch.setattr(run, "__file__", "no such file")
-    ((mark, _, found, _),) = run.inner_rows()
-    assert mark == run.BAD
-    assert "no such file" in found
+def test_the_doctor_asks_the_environment_once_there_is_one(run, started, monkeypatch, capsys):
+    monkeypatch.setattr(run, "works", lambda *_: True)
+    monkeypatch.setattr(run, "become", started.append)
+    with pytest.raises(SystemExit):
+        run.doctor([])
+    assert started == [[str(RUN), "doctor", "here"]]
 
 
 def test_a_row_gives_the_reason(run):
     def broken():
         raise ImportError("libcuda is not there\nand more")
 
-    expected = [run.SPARE, "GPU", "ImportError: libcuda is not there", "do this"]
-    assert run.examine("GPU", broken, "do this") == expected
-    assert run.examine("GPU", lambda: "H1", "do this") == [run.GOOD, "GPU", "H1", "do this"]
+    assert run.examine(broken) == (run.SPARE, "ImportError: libcuda is not there")
+    assert run.examine(broken, run.BAD)[0] == run.BAD
+    assert run.examine(lambda: "H1") == (run.GOOD, "H1")
 
 
 def test_no_graphics_card_is_no_failure(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.setenv("PATH", "")
-    mark, _, found, _ = run.examine(*run.INNER[-1])
+    mark, found = run.examine(run.check_gpu)
     assert mark == run.SPARE
     assert found.startswith("no nvidia-smi; ModuleNotFoundError")
