@@ -92,6 +92,11 @@ def public(dtype) -> DType:
     return found if found is not None else DType._by_numpy[resolve(dtype)]
 
 
+def wider(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype that holds the values of both; the two halves meet in float32."""
+    return float32.numpy if {a, b} == HALVES else np.promote_types(a, b)
+
+
 def default() -> np.dtype:
     """What a Python float becomes: float32 unless `set_default_dtype` says otherwise."""
     return _default

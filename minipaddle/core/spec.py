@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from . import dtype as dt
 
 
@@ -18,8 +20,8 @@ def broadcast_shapes(*shapes) -> tuple:
         if len(sizes) > 1:
             given = " and ".join(str(list(s)) for s in shapes)
             raise ValueError(
-                f"shapes {given} do not broadcast: dimension {d} is {' and '.join(map(str, sorted(sizes)))}; "
-                "sizes must be equal or 1"
+                f"shapes {given} do not broadcast: dimension {d} is "
+                f"{' and '.join(map(str, sorted(sizes)))}; sizes must be equal or 1"
             )
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)
@@ -31,44 +33,50 @@ def scalar_dtype(value):
 
 
 def promote(name: str, inputs):
-    """The common dtype of arrays or specs; a Python scalar only lifts to its own category.
+    """The dtype in which `name` computes on arrays, specs and Python scalars.
 
-    Source: Paddle's guide "Type promotion".
+    Floating dtypes meet in the wider one. A Python scalar or a 0-D tensor only lifts the others to
+    its own category (boolean, whole, floating). Anything else is refused: Paddle adds no int64
+    tensor to a float32 one, nor to an int32 one. Source: Paddle's guide "Type promotion".
+
+    >>> import numpy as np
+    >>> promote("add", [np.ones(2, "float16"), np.float64(1)])
+    dtype('float16')
+    >>> promote("add", [np.ones(2, "int32"), 1.5])
+    dtype('float32')
     """
     dtypes = {x.dtype for x in inputs if hasattr(x, "dtype")}
-    scalars = [x for x in inputs if not hasattr(x, "dtype")]
     if not dtypes:
-        return max((scalar_dtype(x) for x in scalars), key=_rank)
-    common = dtypes.pop() if len(dtypes) == 1 else _common(dtypes)
-    for x in scalars:
-        own = scalar_dtype(x)
-        if _category(own) > _category(common):
-            common = own
+        return max((scalar_dtype(x) for x in inputs), key=_category)
+    common = dtypes.pop() if len(dtypes) == 1 else _common(name, inputs)
+    for x in inputs:
+        if type(x) in LIFTS and common.kind in LIFTS[type(x)]:
+            common = SCALAR[type(x)]
     return common
+
+
+SCALAR = {int: dt.int64.numpy, float: dt.float32.numpy}
+LIFTS = {int: "b", float: "biu"}
+"""The kinds of dtype that a Python scalar turns into its own."""
 
 
 def _category(dtype) -> int:
     return 0 if dtype.kind == "b" else 1 if dtype.kind in "iu" else 2
 
 
-def _rank(dtype) -> tuple:
-    return _category(dtype), dtype.itemsize
-
-
-def _common(dtypes):
-    top = max(map(_category, dtypes))
-    names = {d for d in dtypes if _category(d) == top}
-    if len(names) == 1:
-        return names.pop()
-    if top == 2 and len(names) > 1:
-        widest = max(names, key=_rank)
-        return dt.float32.numpy if widest.itemsize == 2 else widest
-    signed = [d for d in names if d.kind == "i"]
-    widest = max(names, key=_rank)
-    if dt.uint8.numpy in names and signed:
-        biggest = max(signed, key=_rank)
-        return dt.int16.numpy if biggest.itemsize == 1 else biggest
-    return widest
+def _common(name: str, inputs):
+    arrays = [x for x in inputs if hasattr(x, "dtype")]
+    strong = {x.dtype for x in arrays if x.shape}
+    if len(strong) > 1 and not strong <= dt.FLOATS:
+        given = " and ".join(f"{dt.public(x.dtype).name}{list(x.shape)}" for x in arrays)
+        raise TypeError(
+            f"{name} does not mix {given}: tensors must have one dtype, or all be floating; "
+            f'cast one of them, as in x.astype("{dt.public(max(strong, key=_category)).name}")'
+        )
+    weak = {x.dtype for x in arrays if not x.shape}
+    top = max(map(_category, strong | weak))
+    leading = [d for d in strong if _category(d) == top] or [d for d in weak if _category(d) == top]
+    return reduce(dt.wider, leading)
 
 
 def normalize_axis(axis, ndim: int) -> int:
