@@ -208,23 +208,21 @@ def test_a_stamp_without_its_interpreter_counts_for_nothing(run, venv):
     assert done == ["again"]
 
 
-def test_two_at_a_time_do_the_work_once(run, venv, capsys):
-    done, begun, go_on = [], threading.Event(), threading.Event()
+def test_two_at_a_time_do_the_work_once(run, venv, monkeypatch):
+    done, begun, waiting = [], threading.Event(), threading.Event()
+    monkeypatch.setattr(run, "print", lambda *_, **__: waiting.set(), raising=False)
 
     def work():
         begun.set()
-        go_on.wait(10)
+        assert waiting.wait(30), "the second one should have said that it waits"
         done.append("work")
 
     threads = [threading.Thread(target=run.once, args=("packages", "k", work)) for _ in "ab"]
     threads[0].start()
-    begun.wait(10)
+    assert begun.wait(30)
     threads[1].start()
-    while "waiting for it" not in capsys.readouterr().out:
-        assert threads[1].is_alive(), "the second one should wait"
-    go_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert done == ["work"]
 
 
