@@ -27,6 +27,10 @@ OPS: dict[str, Op] = {}
 SCALARS = (bool, int, float)
 
 
+NOTHING = ((), False, ())
+"""What `Op.keeps` says of an operator like `add`, whose derivative needs no values."""
+
+
 class Rule:
     """The derivative of an operator for one input: output cotangent -> input cotangent.
 
@@ -101,7 +105,8 @@ class Op:
         self.promoted = self.inputs if promote is True else promote
         self.result = result
         self.rules: dict[int, Rule] = {}
-        self._keeps: dict[int, tuple] = {}
+        self.differentiable = 0  # one bit for each input that has a rule
+        self.kept: dict[int, tuple] = {}  # see `keeps`
         self.__doc__ = self.doc
         self.__name__ = self.name
         OPS[self.name] = self
@@ -132,7 +137,10 @@ class Op:
             self.rules.pop(k, None)
         else:
             self.rules[k] = rule if isinstance(rule, Rule) else Rule(self, rule)
-        self._keeps.clear()
+        self.differentiable = (
+            -1 if self.variadic and self.rules else sum(1 << k for k in self.rules)
+        )
+        self.kept.clear()
         return rule
 
     def rule(self, k: int) -> Rule | None:
@@ -148,26 +156,21 @@ class Op:
         return rule
 
     def keeps(self, mask: int) -> tuple:
-        """What must be kept for a backward into the inputs whose bits are set in `mask`."""
-        found = self._keeps.get(mask)
-        if found is None:
-            found = self._keeps[mask] = self._work_out(mask)
-        return found
+        """What a backward into the inputs whose bits are set in `mask` will ask for.
 
-    def _work_out(self, mask: int) -> tuple:
-        places = [k for k in range(mask.bit_length()) if mask >> k & 1]
-        rules = [(k, self.rule(k)) for k in places]
-        live = [(k, r) for k, r in rules if r is not None]
-        own = self.variadic
-        values = {(k if own and v != OUT else v) for k, r in live for v in r.values}
-        specs = {s for _, r in live for s in r.specs} if not own else set()
-        edges = {k for k, _ in live}
-        return (
-            tuple(sorted(edges)),
-            tuple(sorted(values - {OUT})),
-            OUT in values,
-            tuple(sorted(specs - edges)),
-        )
+        (inputs to keep, keep the result?, inputs of which the spec is enough)
+        """
+        if mask not in self.kept:
+            values, specs = set(), set()
+            for k in range(mask.bit_length()):
+                rule = self.rule(k) if mask >> k & 1 else None
+                if rule is not None:
+                    values |= {v if v == OUT or not self.variadic else k for v in rule.values}
+                    specs |= set() if self.variadic else rule.specs
+            unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
+            found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
+            self.kept[mask] = NOTHING if found == NOTHING else found
+        return self.kept[mask]
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class Elementwise(Op):
         typed = [x for k, x in enumerate(inputs) if k not in self.free]
         dtype = promote(self.name, typed)
         if self.result == "float" and dtype not in dt.FLOATS:
-            dtype = dt.default()
+            dtype = dt.float32.numpy
         if self.result == "bool":
             return dtype, dt.bool_.numpy
         return dtype, self.result(dtype, attrs) if callable(self.result) else dtype

@@ -2,75 +2,82 @@
 
 from __future__ import annotations
 
-import sys
-
 from numpy import ndarray
 
-from ..core.dtype import float32, float64
-from ..core.errors import teach
+from ..core.dtype import FLOATS, float32, float64
+from ..core.errors import teach, user_frame
 from ..core.interpreter import OUT, Interpreter, current
+from ..core.op import NOTHING
 from ..core.record import Record, Spec, written_at
+from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
 from .tape import ITEM, leaf_of
-from .tensor import Tensor, as_array, new, wrap
+from .tensor import Tensor, new, wrap
 
 
 class Eager(Interpreter):
     """Computes with the module the arrays belong to; records when an input wants a gradient."""
+
+    lines = False  # note the user's line in every record? It costs a tenth of a small operator
 
     def __init__(self):
         self.recording = True
         self.quietly = QUIET.copy().run  # a context can be entered by one thread at a time
 
     def apply(self, op, inputs, attrs):
-        arrays, dtype, mask, bit = [], None, 0, 1
+        # The hot path: one loop, no calls that a small operator would feel.
+        arrays, edges, dtype, mask, bit = [], [], None, 0, 1
         for x in inputs:
-            if isinstance(x, Tensor):
+            if type(x) is Tensor or isinstance(x, Tensor):
                 a = x.array
                 if a.dtype is not dtype:
                     dtype = a.dtype if dtype is None else MIXED
-                if not x.stop_gradient:
-                    mask |= bit
                 arrays.append(a)
+                if x.stop_gradient:
+                    edges.append(None)
+                else:
+                    edges.append(x.record or leaf_of(x))
+                    mask |= bit
             else:
                 arrays.append(x if type(x) in SCALARS else as_array(x))
+                edges.append(None)
             bit += bit
-        m = NUMPY if dtype and type(a) is ndarray else common_module(op, arrays)
+        m = NUMPY if dtype is not None and type(a) is ndarray else common_module(op, arrays)
         try:
-            if op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
-                y = self.quietly(op.body, m, *arrays, **attrs)
+            if not attrs and op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
+                y = self.quietly(op.body, m, *arrays)
             else:
                 y = self.quietly(op.evaluate, m, arrays, attrs)
         except Exception as error:
             raise op.explain(error, inputs, attrs) from error
-        if mask and self.recording:
-            return self.record(op, inputs, arrays, attrs, mask, y)
-        return wrap(y) if type(y) is not tuple else tuple(map(wrap, y))
-
-    def record(self, op, inputs, arrays, attrs, mask, y):
-        """Put the result on the tape: edges to where the inputs came from, and what was kept."""
-        live, values, keep_out, specs = op.keeps(mask)
-        if not live:
-            return wrap(y) if type(y) is not tuple else tuple(map(wrap, y))
-        edges = [None] * len(inputs)
-        for k in live:
-            edges[k] = inputs[k].record or leaf_of(inputs[k])
-        saved = {}
-        for k in values:
-            saved[k] = arrays[k]
-        for k in specs:
-            saved["spec", k] = Spec(arrays[k].shape, arrays[k].dtype)
-        if type(y) is tuple:
-            return record_tuple(op, edges, attrs, saved, y, keep_out, self.scope)
+        if mask:
+            mask = mask & op.differentiable if self.recording else 0
         if type(y) is not ndarray:
-            y = module_of(y).asarray(y)
-        if keep_out:
-            saved[OUT] = y
+            if type(y) is tuple:
+                return self.several(op, edges, arrays, attrs, mask, y)
+            y = m.asarray(y)
         out = new(Tensor)
         out.array = y
-        out.stop_gradient = False
-        out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
+        if mask:
+            saved = None if op.kept.get(mask) is NOTHING else keep(op, arrays, mask, y)
+            out.stop_gradient = False
+            out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
+            if self.lines:
+                out.record.where = caller()
         return out
+
+    def several(self, op, edges, arrays, attrs, mask, y):
+        """A tuple of tensors: one record for the tuple, and one `item` for each that is taken."""
+        outs = tuple(map(wrap, y))
+        if mask:
+            specs, saved = tuple(out.spec for out in outs), keep(op, arrays, mask, y)
+            where = caller() if self.lines else None
+            whole = Record(op, edges, attrs, specs, None, saved, self.scope, where)
+            for k, out in enumerate(outs):
+                if specs[k].dtype in FLOATS:
+                    out.record = Record(ITEM, [whole], {"k": k}, *specs[k], {}, self.scope, where)
+                    out.stop_gradient = False
+        return outs
 
     def read(self, record, k):
         value = record.saved[k]
@@ -88,27 +95,30 @@ class Eager(Interpreter):
         m = current_place().module
         return wrap(m.full(spec.shape, value, dtype=spec.dtype))
 
+    def constant(self, data, dtype=None, place=None):
+        return wrap(self.quietly(own_array, data, dtype, place))
+
 
 SCALARS = (float, int, bool)
 MIXED = object()
 FLOAT32, FLOAT64 = float32.numpy, float64.numpy
-getframe = sys._getframe
 
 
-def record_tuple(op, edges, attrs, saved, y, keep_out, scope, where):
-    """Several results: one record for the tuple, and one `item` record for each that is taken."""
-    specs = tuple(Spec(a.shape, a.dtype) for a in y)
-    if keep_out:
-        saved[OUT] = y
-    whole = Record(op, edges, attrs, specs, None, saved, scope, where)
-    outs = []
-    for k, a in enumerate(y):
-        out = wrap(a)
-        if a.dtype.kind not in "biu":
-            out.stop_gradient = False
-            out.record = Record(ITEM, [whole], {"k": k}, a.shape, a.dtype, {}, scope, where)
-        outs.append(out)
-    return tuple(outs)
+def keep(op, arrays, mask, y) -> dict:
+    """What the derivative rules of the inputs in `mask` will ask for."""
+    values, keep_out, specs = op.kept.get(mask) or op.keeps(mask)
+    saved = {OUT: y} if keep_out else {}
+    for k in values:
+        saved[k] = arrays[k]
+    for k in specs:
+        saved["spec", k] = Spec(arrays[k].shape, arrays[k].dtype)
+    return saved
+
+
+def caller() -> tuple:
+    """The user's line that called an operator, as a record keeps it."""
+    frame = user_frame(4)
+    return frame.f_code, frame.f_lasti
 
 
 def common_module(op, arrays):
