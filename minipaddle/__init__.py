@@ -16,6 +16,3 @@ from .tensor.random import *
 from .tensor.search import *
 from .tensor.stat import *
 
-
-def to_tensor(data, dtype=None, place=None, stop_gradient=True):
-    return Tensor(data, dtype, place, stop_gradient)

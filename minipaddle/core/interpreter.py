@@ -27,9 +27,17 @@ class Interpreter:
         """Input `k` (or `OUT`) of a record as a Var, for a derivative rule."""
         raise NotImplementedError
 
-    def ones(self, spec):
-        """A Var of ones: the seed of a backward."""
+    def full(self, spec, value):
+        """A Var of `spec` with `value` everywhere: the seed of a backward, a missing cotangent."""
         raise NotImplementedError
+
+    def constant(self, data, dtype=None, place=None):
+        """A Var with a copy of `data`: numbers, nested lists, an array."""
+        raise NotImplementedError
+
+    def draw(self, generator):
+        """The base of the next random stream of `generator`: a Python int, or a Var."""
+        return generator.draw()
 
 
 class Stack(threading.local):

@@ -9,6 +9,7 @@ from ..core.errors import teach
 from ..core.record import Spec, mark_written
 from ..tensor.methods import Methods
 from .backward import backward
+from .convert import as_array
 from .device import CPU, Place, as_place, current_place, module_of, place_of
 from .indexing import Indexing
 from .printing import format_tensor
@@ -295,42 +296,3 @@ def wrap(array) -> Tensor:
     out = new(Tensor)
     out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
     return out
-
-
-def as_array(data, dtype=None, place=None):
-    """Anything to_tensor takes, as an array of the wanted dtype on the wanted place."""
-    if isinstance(data, Tensor):
-        data = data.array
-    place = current_place() if place is None else as_place(place)
-    if not hasattr(data, "dtype"):
-        data = from_python(data)
-    want = dt.resolve(data.dtype if dtype is None else dtype)
-    data = place.move(data)
-    return data if data.dtype == want else data.astype(want)
-
-
-def from_python(data):
-    """Numbers and nested lists; Python floats become the default dtype, ints int64."""
-    if isinstance(data, list | tuple) and any(isinstance(x, Tensor) for x in data):
-        data = [x.numpy() if isinstance(x, Tensor) else x for x in data]
-        return numpy.asarray(data)
-    try:
-        a = numpy.asarray(data)
-    except ValueError as error:
-        raise ValueError(teach(f"no tensor can be made of this data: {error}")) from None
-    if a.dtype == numpy.float64 and not _holds_numpy(data):
-        return a.astype(dt.default())
-    if a.dtype.kind in "OUSMmV":
-        raise TypeError(
-            teach(
-                f"no tensor can be made of {type(data).__name__} {data!r:.60}",
-                expected="numbers, booleans, or nested lists of one depth",
-            )
-        )
-    return a
-
-
-def _holds_numpy(data) -> bool:
-    while isinstance(data, list | tuple) and data:
-        data = data[0]
-    return hasattr(data, "dtype")

@@ -3,6 +3,7 @@
 from . import (  # importing a file registers its operators in core.op.OPS
     activation,
     conv,
+    creation,
     elementwise,
     indexing,
     linalg,
@@ -16,6 +17,7 @@ from . import (  # importing a file registers its operators in core.op.OPS
 __all__ = [
     "activation",
     "conv",
+    "creation",
     "elementwise",
     "indexing",
     "linalg",

@@ -1,5 +1,288 @@
-"""Public functions: creation."""
+"""Making tensors: from data, from a value, from a progression.
+
+A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1-D tensor.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import math
+from operator import index
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..ops import creation as ops
+from ..ops import elementwise
+from ..ops.var import Var
+
+__all__ = [
+    "arange",
+    "assign",
+    "clone",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "range",
+    "to_tensor",
+    "zeros",
+    "zeros_like",
+]
+
+
+def to_tensor(data, dtype=None, place=None, stop_gradient=True):
+    """A tensor with a copy of `data`: a number, nested lists, a NumPy array or another tensor.
+
+    Whole numbers become int64, Python floats the default dtype; an array keeps its own. Raises
+    TypeError for what no dtype holds (strings, complex numbers), ValueError for ragged lists.
+    Source: Paddle API `paddle.to_tensor`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.to_tensor([[1, 2], [3, 4]])
+    Tensor(shape=[2, 2], dtype=int64, place=Place(cpu), stop_gradient=True,
+           [[1, 2],
+            [3, 4]])
+    """
+    out = current.top.constant(data, dtype, place)
+    out.stop_gradient = stop_gradient
+    return out
+
+
+def dims(shape) -> tuple:
+    """A shape as a tuple of whole numbers; raises TypeError or ValueError that shows it."""
+    if isinstance(shape, Var):
+        shape = shape.tolist()
+    try:
+        sizes = tuple(map(index, shape)) if isinstance(shape, list | tuple) else (index(shape),)
+    except TypeError:
+        raise TypeError(
+            teach(f"shape={shape!r} is no shape", expected="a whole number or a list of them")
+        ) from None
+    if any(n < 0 for n in sizes):
+        raise ValueError(
+            teach(f"shape={list(sizes)} has a negative size", expected="sizes of 0 or more")
+        )
+    return sizes
+
+
+def floating(dtype):
+    """The given dtype, or the default one."""
+    return dt.default() if dtype is None else dt.resolve(dtype)
+
+
+def number(x):
+    """A Python number from a number, a NumPy number or a tensor of one element."""
+    return x.item() if hasattr(x, "item") else x
+
+
+def full(shape, fill_value, dtype=None, name=None):
+    """A tensor of `shape` with `fill_value` in every place.
+
+    Without a dtype it is the default one; bool for True and False.
+    Source: Paddle API `paddle.full`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.full([2, 2], 7, "int64").tolist()
+    [[7, 7], [7, 7]]
+    """
+    if dtype is None and isinstance(fill_value, bool):
+        dtype = "bool"
+    if isinstance(fill_value, complex):
+        raise TypeError(f"fill_value={fill_value!r}: complex numbers are not supported")
+    if isinstance(fill_value, Var):
+        return zeros(shape, dtype) + fill_value.astype(floating(dtype))
+    value = float(fill_value) if isinstance(fill_value, str) else number(fill_value)
+    return ops.full(shape=dims(shape), value=value, dtype=floating(dtype))
+
+
+def zeros(shape, dtype=None, name=None):
+    """A tensor of zeros. Source: Paddle API `paddle.zeros`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.zeros([3]).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    return ops.full(shape=dims(shape), value=0, dtype=floating(dtype))
+
+
+def ones(shape, dtype=None, name=None):
+    """A tensor of ones. Source: Paddle API `paddle.ones`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.ones([2], dtype="int32").tolist()
+    [1, 1]
+    """
+    return ops.full(shape=dims(shape), value=1, dtype=floating(dtype))
+
+
+def empty(shape, dtype=None, name=None):
+    """A tensor whose values are of no interest: here they are zeros, the same in every run.
+
+    Source: Paddle API `paddle.empty`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.empty([2, 3]).shape
+    [2, 3]
+    """
+    return zeros(shape, dtype)
+
+
+def full_like(x, fill_value, dtype=None, name=None):
+    """A tensor of x's shape, and dtype if none is given. Source: Paddle API `paddle.full_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.full_like(paddle.ones([2]), 0.5).tolist()
+    [0.5, 0.5]
+    """
+    return full(x.spec.shape, fill_value, x.spec.dtype if dtype is None else dtype)
+
+
+def zeros_like(x, dtype=None, name=None):
+    """Zeros in x's shape, and dtype if none is given. Source: Paddle API `paddle.zeros_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.zeros_like(paddle.ones([2])).tolist()
+    [0.0, 0.0]
+    """
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x, dtype=None, name=None):
+    """Ones in x's shape, and dtype if none is given. Source: Paddle API `paddle.ones_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.ones_like(paddle.zeros([2]), "int64").tolist()
+    [1, 1]
+    """
+    return full_like(x, 1, dtype)
+
+
+def empty_like(x, dtype=None, name=None):
+    """`empty` in x's shape, and dtype if none is given. Source: Paddle API `paddle.empty_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.empty_like(paddle.ones([2, 3])).shape
+    [2, 3]
+    """
+    return full_like(x, 0, dtype)
+
+
+def eye(num_rows, num_columns=None, dtype=None, name=None):
+    """Ones on the diagonal, zeros elsewhere; square without `num_columns`.
+
+    Source: Paddle API `paddle.eye`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    rows, columns = dims([num_rows, num_rows if num_columns is None else num_columns])
+    return ops.eye(rows=rows, columns=columns, dtype=floating(dtype))
+
+
+def arange(start=0, end=None, step=1, dtype=None, *, name=None):
+    """start, start + step, … as long as it stays before `end`; `arange(n)` starts at 0.
+
+    Without a dtype: int64 for whole numbers, else the default. Raises ValueError for step 0.
+    Source: Paddle API `paddle.arange`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.arange(1, 2, 0.25).tolist()
+    [1.0, 1.25, 1.5, 1.75]
+    """
+    start, end = (0, start) if end is None else (start, end)
+    if dtype is None:
+        given = [x for x in (start, end, step) if hasattr(x, "spec")]
+        dtype = given[0].spec.dtype if given else None
+    start, end, step = map(number, (start, end, step))
+    if step == 0:
+        raise ValueError(teach("arange with step=0 never ends", expected="a step other than 0"))
+    if dtype is None:
+        dtype = "int64" if all(isinstance(x, int) for x in (start, end, step)) else dt.default()
+    whole = isinstance(end - start, int) and isinstance(step, int)
+    size = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    return ops.arange(size=max(size, 0), dtype=dt.resolve(dtype), start=start, step=step)
+
+
+def range(start=0, end=None, step=1, dtype=None, *, name=None):
+    """`arange` under its older name. Source: Paddle API `paddle.range`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.range(3).tolist()
+    [0, 1, 2]
+    """
+    return arange(start, end, step, dtype)
+
+
+def linspace(start, stop, num, dtype=None, name=None):
+    """`num` numbers from `start` to `stop`, both included, in equal steps.
+
+    Whole dtypes cut the fraction off. Source: Paddle API `paddle.linspace`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    num = index(num)
+    if num < 1:
+        raise ValueError(teach(f"linspace of num={num} numbers", expected="num of 1 or more"))
+    i = ops.arange(size=num, dtype=dt.float64.numpy)
+    below = start + i * ((stop - start) / max(num - 1, 1))
+    above = stop - (num - 1 - i) * ((stop - start) / max(num - 1, 1))
+    exact = elementwise.where(i < (num + 1) // 2, below, above)  # both ends come out exact
+    return exact.astype(floating(dtype))
+
+
+def logspace(start, stop, num, base=10.0, dtype=None, name=None):
+    """base to the powers that `linspace(start, stop, num)` gives. Source: Paddle API
+    `paddle.logspace`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    return (base ** linspace(start, stop, num, "float64")).astype(floating(dtype))
+
+
+def assign(x, output=None):
+    """A copy of `x` (a tensor, an array, numbers), through which gradients flow.
+
+    With `output` the values go there, and that tensor is returned. Numbers that are no tensor yet
+    become float64, int64 or bool, a single one of shape [1]. Source: Paddle API `paddle.assign`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.assign(paddle.ones([2])).tolist()
+    [1.0, 1.0]
+    """
+    if not isinstance(x, Var):
+        wide = "float64" if any(isinstance(v, float) for v in leaves(x)) else None
+        x = current.top.constant(x if isinstance(x, list | tuple) or hasattr(x, "shape") else [x], wide)
+    copy = ops.assign(x)
+    return copy if output is None else output.become(copy)
+
+
+def leaves(data):
+    """The numbers in nested lists."""
+    if isinstance(data, list | tuple):
+        for part in data:
+            yield from leaves(part)
+    else:
+        yield data
+
+
+def clone(x, name=None):
+    """A copy of `x` through which gradients flow. Source: Paddle API `paddle.clone`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.ones([2])
+    >>> y = x.clone()
+    >>> y[0] = 5.0
+    >>> x.tolist()
+    [1.0, 1.0]
+    """
+    return ops.assign(x)

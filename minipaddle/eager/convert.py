@@ -1,0 +1,50 @@
+"""From Python, NumPy and DLPack to arrays of a wanted dtype on a wanted place."""
+
+from __future__ import annotations
+
+import numpy
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..ops.var import Var
+from .device import as_place, current_place
+
+
+def as_array(data, dtype=None, place=None):
+    """Anything to_tensor takes, as an array; it may share memory with `data`."""
+    if isinstance(data, Var):
+        data = data.array
+    elif not hasattr(data, "dtype"):
+        data = from_python(data)
+    place = current_place() if place is None else as_place(place)
+    want = dt.resolve(data.dtype.newbyteorder("=") if dtype is None else dtype)
+    data = place.move(data)
+    return data if data.dtype == want else data.astype(want)
+
+
+def own_array(data, dtype=None, place=None):
+    """The same, never sharing memory with `data`."""
+    array = as_array(data, dtype, place)
+    given = getattr(data, "array", data)
+    return array.copy() if array is given or array.base is not None else array
+
+
+def from_python(data):
+    """Numbers and nested lists; Python floats become the default dtype, ints int64."""
+    tensors = False
+    if isinstance(data, list | tuple):
+        tensors = any(isinstance(x, Var) for x in data)
+        data = [x.numpy() if isinstance(x, Var) else x for x in data] if tensors else data
+    try:
+        array = numpy.asarray(data)
+    except ValueError as error:
+        raise ValueError(teach(f"no tensor can be made of this data: {error}")) from None
+    if array.dtype.kind in "OUSMmV" and array.dtype not in dt.FLOATS:
+        raise TypeError(
+            teach(
+                f"no tensor can be made of {type(data).__name__} {data!r:.60}",
+                expected="numbers, booleans, or nested lists of one depth",
+            )
+        )
+    floats = array.dtype == numpy.float64 and not tensors
+    return array.astype(dt.default()) if floats else array

@@ -1,0 +1,52 @@
+"""Arrays from nothing: operators without inputs, whose attributes say everything. And the copy."""
+
+from __future__ import annotations
+
+from ..core.op import movement, opaque
+from ..core.record import Spec
+
+
+@opaque
+def full(m, *, shape, value, dtype):
+    """An array of `shape` with `value` in every place."""
+    return m.full(shape, value, dtype=dtype)
+
+
+@full.shape
+def _(*, shape, value, dtype):
+    return Spec(tuple(shape), dtype)
+
+
+@opaque
+def arange(m, *, size, dtype, start=0, step=1):
+    """start, start + step, start + 2 step, … : `size` numbers."""
+    i = m.arange(size)
+    i = i if step == 1 else i * step
+    return (i if start == 0 else i + start).astype(dtype, copy=False)
+
+
+@arange.shape
+def _(*, size, dtype, start, step):
+    return Spec((size,), dtype)
+
+
+@opaque
+def eye(m, *, rows, columns, dtype):
+    """Ones on the main diagonal, zeros elsewhere."""
+    return m.eye(rows, columns, dtype=dtype)
+
+
+@eye.shape
+def _(*, rows, columns, dtype):
+    return Spec((rows, columns), dtype)
+
+
+@movement
+def assign(m, x):
+    """The same values in memory of their own."""
+    return m.array(x)
+
+
+assign.shape(lambda x: x)
+assign.index(lambda i, x: i)
+assign.vjp(lambda g: g)
