@@ -7,6 +7,7 @@ from .tensor import attribute, creation, linalg, logic, manipulation, random, se
 from .tensor.attribute import *
 from .tensor.creation import *
 from .tensor.einsum import *
+from .tensor.generator import *
 from .tensor.inplace import *
 from .tensor.linalg import *
 from .tensor.logic import *

@@ -261,7 +261,9 @@ def assign(x, output=None):
     """
     if not isinstance(x, Var):
         wide = "float64" if any(isinstance(v, float) for v in leaves(x)) else None
-        x = current.top.constant(x if isinstance(x, list | tuple) or hasattr(x, "shape") else [x], wide)
+        x = current.top.constant(
+            x if isinstance(x, list | tuple) or hasattr(x, "shape") else [x], wide
+        )
     copy = ops.assign(x)
     return copy if output is None else output.become(copy)
 

@@ -1,5 +1,300 @@
-"""Public functions: random."""
+"""Random tensors. Every draw takes the next stream of the generator: see `ops/random.py`."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from math import pi
+from operator import index as whole
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..core.spec import broadcast_shapes
+from ..ops import creation, elementwise, movement
+from ..ops import random as ops
+from ..ops.var import Var
+from .creation import dims, floating
+from .generator import GENERATOR
+
+__all__ = [
+    "bernoulli",
+    "bernoulli_",
+    "binomial",
+    "cauchy_",
+    "exponential_",
+    "gaussian",
+    "geometric_",
+    "log_normal",
+    "log_normal_",
+    "multinomial",
+    "normal",
+    "normal_",
+    "poisson",
+    "rand",
+    "randint",
+    "randint_like",
+    "randn",
+    "randperm",
+    "standard_gamma",
+    "standard_normal",
+    "uniform",
+    "uniform_",
+]
+
+
+def stream(seed: int = 0):
+    """The base of the generator's next stream; that of a seed of its own when one is given."""
+    return ops.stream(seed, 0) if seed else current.top.draw(GENERATOR)
+
+
+def sample(op, shape, seed=0, **attrs):
+    """`op` applied to 0, 1, 2, … in `shape` and the base of the next stream."""
+    size = 1
+    for n in shape:
+        size *= n
+    i = creation.arange(size=size, dtype=dt.int64.numpy, start=0, step=1)
+    out = op(i, stream(seed), **attrs)
+    return out if len(shape) == 1 else movement.reshape(out, shape=shape)
+
+
+# ---- continuous ------------------------------------------------------------------------------
+
+
+def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):
+    """Uniform on [min, max). With a `seed` other than 0 the same numbers every time.
+
+    Source: Paddle API `paddle.uniform`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.uniform([100], min=2.0, max=3.0)
+    >>> bool((x >= 2).all() and (x < 3).all())
+    True
+    """
+    dtype = floating(dtype)
+    return sample(ops.random_uniform, dims(shape), seed, low=min, high=max, dtype=dtype)
+
+
+def rand(shape, dtype=None, name=None):
+    """Uniform on [0, 1). Source: Paddle API `paddle.rand`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.rand([2, 3]).shape
+    [2, 3]
+    """
+    return uniform(shape, dtype, 0, 1)
+
+
+def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
+    """Normal with the given mean and standard deviation. Source: Paddle API
+    `paddle.tensor.random.gaussian`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.tensor.random.gaussian([2, 3]).shape
+    [2, 3]
+    """
+    dtype = floating(dtype)
+    return sample(ops.random_normal, dims(shape), seed, mean=mean, std=std, dtype=dtype)
+
+
+def standard_normal(shape, dtype=None, name=None):
+    """Normal with mean 0 and standard deviation 1. Source: Paddle API `paddle.standard_normal`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.standard_normal([2, 3]).shape
+    [2, 3]
+    """
+    return gaussian(shape, 0, 1, dtype=dtype)
+
+
+def randn(shape, dtype=None, name=None):
+    """`standard_normal` under its shorter name. Source: Paddle API `paddle.randn`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.randn([2, 3]).shape
+    [2, 3]
+    """
+    return standard_normal(shape, dtype)
+
+
+def normal(mean=0.0, std=1.0, shape=None, name=None):
+    """Normal; `mean` and `std` may be tensors, whose shape the result then has.
+
+    Gradients flow to them. Source: Paddle API `paddle.normal`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.normal(mean=paddle.to_tensor([0.0, 100.0]), std=0.1).shape
+    [2]
+    """
+    given = [x for x in (mean, std) if isinstance(x, Var)]
+    if not given:
+        return gaussian([1] if shape is None else shape, mean, std)
+    spec = given[0].spec
+    return mean + std * gaussian(broadcast_shapes(*(x.spec.shape for x in given)), dtype=spec.dtype)
+
+
+def log_normal(mean=1.0, std=2.0, shape=None, name=None):
+    """exp of a normal variable. Source: Paddle API `paddle.log_normal`.
+
+    >>> import minipaddle as paddle
+    >>> bool((paddle.log_normal(shape=[100]) > 0).all())
+    True
+    """
+    return elementwise.exp(normal(mean, std, shape))
+
+
+def standard_gamma(x, name=None):
+    """Gamma-distributed with shape parameters `x` and scale 1. Source: Paddle API
+    `paddle.standard_gamma`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.standard_gamma(paddle.full([2, 3], 4.0)).shape
+    [2, 3]
+    """
+    return ops.gamma_quantile(rand(x.spec.shape, "float64"), x)
+
+
+# ---- whole numbers ---------------------------------------------------------------------------
+
+
+def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
+    """Whole numbers of [low, high), or of [0, low) without `high`; int64 unless a dtype is given.
+
+    Raises ValueError for an empty range. Source: Paddle API `paddle.randint`.
+
+    >>> import minipaddle as paddle
+    >>> bool((paddle.randint(3, 6, [100]) // 3 == 1).all())
+    True
+    """
+    low, high = (0, low) if high is None else (low, high)
+    if low >= high:
+        raise ValueError(teach(f"randint from low={low} to high={high}", expected="low < high"))
+    dtype = dt.resolve("int64" if dtype is None else dtype)
+    return sample(ops.random_integers, dims(shape), low=whole(low), high=whole(high), dtype=dtype)
+
+
+def randint_like(x, low=0, high=None, dtype=None, name=None):
+    """`randint` in x's shape, and dtype if none is given. Source: Paddle API
+    `paddle.randint_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.randint_like(paddle.ones([2, 3]), 0, 10).dtype
+    paddle.float32
+    """
+    return randint(low, high, x.spec.shape, x.spec.dtype if dtype is None else dtype)
+
+
+def randperm(n, dtype="int64", name=None):
+    """0, 1, … n - 1 in random order. Source: Paddle API `paddle.randperm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.randperm(5).sort().tolist()
+    [0, 1, 2, 3, 4]
+    """
+    return ops.random_permutation(stream(), size=dims(n)[0], dtype=dt.resolve(dtype))
+
+
+def bernoulli(x, p=None, name=None):
+    """1 with probability `x` (or `p` for all), else 0, in x's dtype. Source: Paddle API
+    `paddle.bernoulli`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.bernoulli(paddle.to_tensor([0.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    chance = x.detach() if p is None else p
+    return (rand(x.spec.shape, "float32") < chance).astype(x.spec.dtype)
+
+
+def binomial(count, prob, name=None):
+    """Successes in `count` trials that each succeed with probability `prob`, as int64.
+
+    Source: Paddle API `paddle.binomial`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.binomial(paddle.to_tensor([5, 9]), paddle.to_tensor([0.0, 1.0])).tolist()
+    [0, 9]
+    """
+    shape = broadcast_shapes(count.spec.shape, prob.spec.shape)
+    count, prob = (movement.broadcast_to(v, shape=shape) for v in (count, prob))
+    return ops.binomial_quantile(rand(shape, "float64"), count, prob)
+
+
+def poisson(x, name=None):
+    """Counts with means `x`, in its dtype. Source: Paddle API `paddle.poisson`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.poisson(paddle.zeros([2])).tolist()
+    [0.0, 0.0]
+    """
+    return ops.poisson_quantile(rand(x.spec.shape, "float64"), x)
+
+
+def multinomial(x, num_samples=1, replacement=False, name=None):
+    """`num_samples` places of each row of `x`, each as likely as its (unnormalised) weight.
+
+    Raises ValueError when there are not enough places to draw from without replacement.
+    Source: Paddle API `paddle.multinomial`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.multinomial(paddle.to_tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+    [1, 1]
+    """
+    shape = x.spec.shape
+    if len(shape) not in (1, 2):
+        raise ValueError(teach(f"multinomial of {x.spec}", expected="weights in one row, or rows"))
+    if replacement:
+        return ops.choose_repeatedly(rand((*shape[:-1], num_samples), "float64"), x)
+    return ops.choose_distinct(rand(shape, "float64"), x, size=num_samples)
+
+
+# ---- in place --------------------------------------------------------------------------------
+
+
+def uniform_(x, min=0, max=1.0, seed=0, name=None):
+    """Fill `x` with `uniform` numbers. Source: Paddle API `Tensor.uniform_`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.zeros([2]).uniform_(5.0, 6.0).floor().tolist()
+    [5.0, 5.0]
+    """
+    return x.become(uniform(x.spec.shape, x.spec.dtype, min, max, seed))
+
+
+def normal_(x, mean=0.0, std=1.0, name=None):
+    """Fill `x` with normal numbers. Source: Paddle API `Tensor.normal_`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.zeros([2]).normal_(7.0, 0.0).tolist()
+    [7.0, 7.0]
+    """
+    return x.become(gaussian(x.spec.shape, mean, std, dtype=x.spec.dtype))
+
+
+def log_normal_(x, mean=1.0, std=2.0, name=None):
+    """Fill `x` with exp of normal numbers. Source: Paddle API `Tensor.log_normal_`."""
+    return x.become(elementwise.exp(gaussian(x.spec.shape, mean, std, dtype=x.spec.dtype)))
+
+
+def bernoulli_(x, p=0.5, name=None):
+    """Fill `x` with 1 (probability `p`) and 0. Source: Paddle API `Tensor.bernoulli_`."""
+    return x.become(bernoulli(x, p))
+
+
+def exponential_(x, lam=1.0, name=None):
+    """Fill `x` with waiting times of rate `lam`. Source: Paddle API `Tensor.exponential_`."""
+    return x.become(waiting(x) / lam)
+
+
+def geometric_(x, probs, name=None):
+    """Fill `x` with the trials up to the first success. Source: Paddle API `Tensor.geometric_`."""
+    return x.become(elementwise.ceil(waiting(x) / -elementwise.log(1 - probs)))
+
+
+def cauchy_(x, loc=0, scale=1, name=None):
+    """Fill `x` with Cauchy-distributed numbers. Source: Paddle API `Tensor.cauchy_`."""
+    angle = (rand(x.spec.shape, x.spec.dtype) - 0.5) * pi
+    return x.become(elementwise.tan(angle) * scale + loc)
+
+
+def waiting(x):
+    """Exponentially distributed, mean 1, in x's shape and dtype."""
+    return -elementwise.log(1 - rand(x.spec.shape, x.spec.dtype))

@@ -1,0 +1,99 @@
+"""The generator that random tensors are drawn from: a key and a counter."""
+
+from __future__ import annotations
+
+import threading
+from operator import index
+
+from ..core.errors import teach
+from ..ops.random import stream
+
+__all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
+
+
+class Generator:
+    """A key and a counter. Each draw is a stream of its own; threads may draw at the same time."""
+
+    def __init__(self, key: int = 0):
+        self._lock = threading.Lock()
+        self.manual_seed(key)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from `seed`."""
+        return self.set_state((index(seed), 0))
+
+    def initial_seed(self) -> int:
+        return self.key
+
+    def get_state(self) -> tuple[int, int]:
+        """(key, counter)"""
+        with self._lock:
+            return self.key, self.counter
+
+    def set_state(self, state: tuple[int, int]) -> Generator:
+        with self._lock:
+            self.key, self.counter = state
+        return self
+
+    def draw(self) -> int:
+        """The base of the next stream."""
+        with self._lock:
+            self.counter += 1
+            return stream(self.key, self.counter)
+
+    def __repr__(self) -> str:
+        return f"Generator(key={self.key}, counter={self.counter})"
+
+
+GENERATOR = Generator()
+"""The one that everything draws from."""
+
+
+def seed(seed):
+    """Start the generator again: the same seed gives the same numbers on every machine.
+
+    Source: Paddle API `paddle.seed` (the numbers themselves are not Paddle's).
+
+    >>> import minipaddle as paddle
+    >>> paddle.seed(7)
+    Generator(key=7, counter=0)
+    >>> x = paddle.rand([2])
+    """
+    return GENERATOR.manual_seed(seed)
+
+
+def get_rng_state(device=None):
+    """Where the generator stands, as a list of one state. Source: Paddle API
+    `paddle.get_rng_state`.
+
+    >>> import minipaddle as paddle
+    >>> state = paddle.get_rng_state()
+    >>> x = paddle.rand([2])
+    >>> paddle.set_rng_state(state)
+    >>> (x == paddle.rand([2])).tolist()
+    [True, True]
+    """
+    return [GENERATOR.get_state()]
+
+
+def set_rng_state(state_list, device=None):
+    """Put the generator back to where `get_rng_state` found it. Source: Paddle API
+    `paddle.set_rng_state`.
+    """
+    if len(state_list) != 1:
+        raise ValueError(
+            teach(f"{len(state_list)} states", expected="the list of one that get_rng_state gave")
+        )
+    GENERATOR.set_state(state_list[0])
+
+
+def get_cuda_rng_state():
+    """`get_rng_state`: every device draws from the one generator. Source: Paddle API
+    `paddle.get_cuda_rng_state`.
+    """
+    return get_rng_state()
+
+
+def set_cuda_rng_state(state_list):
+    """`set_rng_state`. Source: Paddle API `paddle.set_cuda_rng_state`."""
+    set_rng_state(state_list)
