@@ -1,0 +1,70 @@
+"""The real code, shown in a notebook with its file and line."""
+
+from __future__ import annotations
+
+import html
+import inspect
+from pathlib import Path
+
+from ..core.op import OPS, Op
+from ..core.slots import Slot
+
+ROOT = Path(__file__).parents[2]
+
+
+class Code:
+    """Source text with where it stands; highlighted in a notebook, plain in a terminal."""
+
+    def __init__(self, parts: list[tuple[str, int, str]]):
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return "\n".join(f"# {file}:{line}\n{text}" for file, line, text in self.parts)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/html": "".join(map(as_html, self.parts)), "text/plain": repr(self)}
+
+
+def as_html(part: tuple[str, int, str]) -> str:
+    """Inline styles: a notebook that is not trusted drops style sheets."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    file, line, text = part
+    formatter = HtmlFormatter(noclasses=True, nobackground=True, style="friendly_grayscale")
+    head = f'<div style="color:#808080;font-size:90%">{html.escape(file)}, line {line}</div>'
+    return head + highlight(text, PythonLexer(), formatter)
+
+
+def code(*things) -> Code:
+    """The source of functions, classes, or operators (by name or as objects).
+
+    An operator shows its formula and its derivative rules.
+
+    >>> from minipaddle import viz
+    >>> "m.tanh(x)" in repr(viz.code("tanh"))
+    True
+    """
+    parts = []
+    for thing in things:
+        thing = OPS.get(thing, thing) if isinstance(thing, str) else thing
+        thing = getattr(thing, "op", thing)
+        if isinstance(thing, Op):
+            parts += [source_of(thing.body), *map(source_of, rules_of(thing))]
+        else:
+            parts.append(source_of(thing.reference if isinstance(thing, Slot) else thing))
+    return Code(list(dict.fromkeys(parts)))
+
+
+def rules_of(op: Op) -> list:
+    return [op.rules[k].fn for k in sorted(op.rules)]
+
+
+def source_of(thing) -> tuple[str, int, str]:
+    """(file, line, text) of a definition; the file relative to the repository when it is inside."""
+    thing = inspect.unwrap(thing)
+    lines, line = inspect.getsourcelines(thing)
+    path = Path(inspect.getsourcefile(thing))
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
+    return str(shown), max(line, 1), inspect.cleandoc("\n" + "".join(lines)) + "\n"

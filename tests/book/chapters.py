@@ -1,0 +1,62 @@
+"""Running chapters: what the tests of the book share."""
+
+import re
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+BOOK = Path(__file__).parents[2] / "book"
+CHAPTERS = sorted(BOOK.glob("*.ipynb"))
+
+# What may differ from run to run, and what it is compared as.
+VOLATILE = [
+    (re.compile(r"\d[\d,.]*(e-?\d+)?(?= ?(ns|us|µs|ms|s|MB/s|GB/s|GFLOP/s|×)(?![\w]))"), "<n>"),
+    (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
+    (re.compile(re.escape(str(BOOK.parent)) + r"[/\\]?"), "<repository>/"),
+]
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    """A chapter as it is committed."""
+    return nbformat.read(path, as_version=4)
+
+
+def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
+    """A chapter run from top to bottom in a fresh kernel."""
+    notebook = read(path)
+    where = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(
+        notebook, timeout=timeout, kernel_name="python3", record_timing=False, resources=where
+    ).execute()
+    return notebook
+
+
+def as_text(output) -> str:
+    """What a reader sees of an output, as text that two runs can be compared by."""
+    if output.output_type == "stream":
+        text = f"[{output.name}]\n{output.text}"
+    elif output.output_type == "error":
+        text = f"[error] {output.ename}: {output.evalue}"
+    else:  # a picture is compared by its being there; its DOT is text/plain
+        parts = {k: v if k.startswith("text/") else "(picture)" for k, v in output.data.items()}
+        text = "\n".join(f"[{kind}]\n{body}" for kind, body in sorted(parts.items()))
+    for pattern, name in VOLATILE:
+        text = pattern.sub(name, text)
+    return text
+
+
+def transcript(notebook) -> list[tuple[str, str]]:
+    """(source, output as text) of every code cell; a cell tagged `volatile` shows only its source.
+
+    Use the tag for a cell that measures: its figures differ on every run.
+    """
+    return [
+        (cell.source, "" if volatile(cell) else "\n".join(map(as_text, cell.outputs)))
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def volatile(cell) -> bool:
+    return "volatile" in cell.metadata.get("tags", [])

@@ -1,0 +1,61 @@
+"""Every chapter runs from top to bottom and says what its committed outputs say.
+
+After an honest change, regenerate them: BOOK=write ./run test tests/book/test_chapters.py
+"""
+
+import difflib
+import os
+import time
+
+import nbformat
+import pytest
+
+from tests.book.chapters import CHAPTERS, as_text, execute, read, transcript, volatile
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_chapter_says_what_it_said(path):
+    began = time.perf_counter()
+    fresh = execute(path)
+    seconds = time.perf_counter() - began
+    if os.environ.get("BOOK") == "write":
+        fresh.metadata = read(path).metadata
+        nbformat.write(fresh, path)
+        return
+    for (source, old), (_, new) in zip(transcript(read(path)), transcript(fresh), strict=True):
+        lines = old.split("\n"), new.split("\n")
+        diff = difflib.unified_diff(*lines, "committed", "fresh", lineterm="")
+        assert old == new, "\n".join([f"{path.name}, the cell", source, "changed:", *diff])
+    print(f"{path.name}: {seconds:.1f} s")
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_chapter_is_committed_executed(path):
+    notebook = read(path)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    for cell in code:
+        assert "execution" not in cell.metadata, "timings in metadata change with every run"
+        for output in cell.outputs:
+            assert output.output_type != "error", as_text(output)
+            assert output.get("name") != "stderr", f"{cell.source}\nwarns:\n{output.text}"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_pictures_show_everywhere(path):
+    """SVG for a trusted notebook, PNG for an untrusted one and code hosts, text for terminals."""
+    for cell in read(path).cells:
+        for output in cell.get("outputs", []):
+            kinds = set(output.get("data", {}))
+            if "image/svg+xml" in kinds:
+                assert {"image/png", "text/plain"} <= kinds, cell.source
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_only_measuring_cells_are_volatile(path):
+    for cell in read(path).cells:
+        if cell.cell_type == "code" and volatile(cell):
+            assert "time" in cell.source or "measure" in cell.source or "profile" in cell.source
