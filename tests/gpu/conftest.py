@@ -1,0 +1,23 @@
+"""GPU tests run twice: on a strict stand-in for CuPy, always, and on a GPU where there is one."""
+
+import pytest
+
+import minipaddle as paddle
+from minipaddle.eager import device
+from tests.gpu.fake_cupy import cupy, special
+
+
+@pytest.fixture(params=["stand-in", pytest.param("cuda", marks=pytest.mark.gpu)])
+def gpu(request, monkeypatch):
+    """`paddle.set_device("gpu")` for the length of a test."""
+    if request.param == "cuda":
+        found = device.gpu()
+        if isinstance(found, str):
+            pytest.skip(f"no usable GPU: {found}")
+    else:
+        module = device.ArrayModule(cupy, special, "cupy")
+        monkeypatch.setattr(device, "gpu", lambda: module)
+    before = paddle.get_device()
+    paddle.set_device("gpu")
+    yield request.param
+    paddle.set_device(before)

@@ -1,0 +1,63 @@
+"""Every operator asks of the array module only what CuPy can do, and gives the CPU's numbers."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.core.dtype import FLOATS
+from minipaddle.core.op import OPS
+
+HERE = Path(__file__).parents[1] / "ops"
+ON_THE_HOST: dict[str, str] = {}
+"""Operators whose body has to leave the device, with the reason."""
+
+
+def cases():
+    for path in sorted(HERE.glob("cases_*.py")):
+        module = importlib.import_module(f"tests.ops.{path.stem}")
+        for name, found in module.CASES.items():
+            for k, case in enumerate(found if isinstance(found, list) else [found]):
+                yield pytest.param(name, case, id=f"{name}-{k}")
+
+
+def inputs_of(case, place):
+    arrays = case.build(np.random.default_rng(0))
+    return [
+        paddle.to_tensor(x, place=place, stop_gradient=getattr(x, "dtype", None) not in FLOATS)
+        if hasattr(x, "dtype")
+        else x
+        for x in arrays
+    ]
+
+
+def outputs_of(op, case, place):
+    """Values, and gradients of the sum of squares, as NumPy arrays."""
+    inputs = inputs_of(case, place)
+    results = op(*inputs, **case.attrs)
+    results = results if isinstance(results, tuple) else (results,)
+    values = [r.numpy() for r in results]
+    tracked = [x for x in inputs if not getattr(x, "stop_gradient", True)]
+    smooth = [(r * r).sum() for r in results if not r.stop_gradient]
+    if smooth and tracked:
+        total = smooth[0]
+        for more in smooth[1:]:
+            total = total + more
+        found = paddle.grad(total, tracked, allow_unused=True)
+        values += [g.numpy() for g in found if g is not None]
+    return values
+
+
+@pytest.mark.parametrize(("name", "case"), list(cases()))
+def test_operator(gpu, name, case):
+    if name in ON_THE_HOST:
+        pytest.skip(ON_THE_HOST[name])
+    if case.check is not None and case.torch is None and case.numpy is None:
+        outputs_of(OPS[name], case, "gpu")  # a random draw: it runs, and its moments are tested
+        return
+    on_gpu = outputs_of(OPS[name], case, "gpu")
+    on_cpu = outputs_of(OPS[name], case, "cpu")
+    for a, b in zip(on_gpu, on_cpu, strict=True):
+        np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=1e-9, atol=1e-9)
