@@ -107,16 +107,19 @@ def plugged(name: str | dict, value=None):
 
 
 def _swap(name: str, new, undo: ExitStack) -> None:
-    place, before = find(name), _yours.get(name)
-    undo.callback(_set, name, place, place.get(), before)
+    place = find(name)
+    undo.callback(_set, name, place, place.get(), _yours.get(name, NOBODYS))
     _set(name, place, new, new)
+
+
+NOBODYS = object()
 
 
 def _set(name: str, place, value, mark) -> None:
     global epoch
     place.set(value)
     epoch += 1
-    if mark is None:
+    if mark is NOBODYS:
         _yours.pop(name, None)
     else:
         _yours[name] = mark

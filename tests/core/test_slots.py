@@ -1,0 +1,127 @@
+"""Slots: a reader's rule runs in the real engine, and leaves no trace when the block ends."""
+
+import threading
+
+import pytest
+
+import minipaddle as paddle
+from minipaddle.core import slots
+from minipaddle.core.op import OPS
+from minipaddle.core.slots import plugged, slot
+
+
+def slope_of_tanh() -> float:
+    x = paddle.to_tensor(0.5, stop_gradient=False)
+    paddle.tanh(x).backward()
+    return x.grad.item()
+
+
+def test_a_plugged_rule_is_what_backward_uses():
+    real = slope_of_tanh()
+    with plugged("ops.tanh.vjp", lambda g, out: g * 7):
+        assert slope_of_tanh() == 7
+    assert slope_of_tanh() == real
+
+
+def test_a_plugged_rule_may_ask_for_other_values_than_the_real_one():
+    with plugged("ops.tanh.vjp", lambda g, x: g * x):
+        assert slope_of_tanh() == 0.5
+
+
+def test_a_plugged_body_is_what_forward_uses():
+    with plugged("ops.relu.body", lambda m, x: x * 3):
+        assert paddle.nn.functional.relu(paddle.to_tensor([-2.0])).item() == -6
+
+
+def test_rules_of_operators_with_several_inputs_are_named_by_input():
+    x = paddle.to_tensor(2.0, stop_gradient=False)
+    y = paddle.to_tensor(5.0, stop_gradient=False)
+    with plugged("ops.multiply.vjp.x", lambda g: g * 0):
+        (x * y).backward()
+    assert (x.grad.item(), y.grad.item()) == (0, 2)
+
+
+def fail_inside_a_plug(seen):
+    with plugged({"ops.tanh.vjp": None, "ops.exp.vjp": None}):
+        seen.extend(slots.yours())
+        raise ZeroDivisionError
+
+
+def test_several_at_once_and_restored_after_an_error():
+    real, seen = OPS["tanh"].rules[0], []
+    with pytest.raises(ZeroDivisionError):
+        fail_inside_a_plug(seen)
+    assert set(seen) == {"ops.tanh.vjp", "ops.exp.vjp"}
+    assert OPS["tanh"].rules[0] is real
+    assert slots.yours() == {}
+
+
+def test_nested_blocks_restore_each_other():
+    with plugged("ops.tanh.vjp", lambda g: g * 2):
+        with plugged("ops.tanh.vjp", lambda g: g * 3):
+            assert slope_of_tanh() == 3
+        assert slope_of_tanh() == 2
+        assert "ops.tanh.vjp" in slots.yours()
+
+
+def test_every_change_moves_the_epoch():
+    before = slots.epoch
+    with plugged("ops.tanh.vjp", lambda g: g):
+        inside = slots.epoch
+    assert before < inside < slots.epoch
+
+
+def test_a_rule_that_asks_for_what_does_not_exist_says_what_does():
+    with (
+        pytest.raises(TypeError, match=r"tanh asks for 'y'; it may ask for out, x, x_spec"),
+        plugged("ops.tanh.vjp", lambda g, y: g),
+    ):
+        pass
+
+
+def test_a_rule_of_the_wrong_shape_is_the_readers_error_with_both_shapes():
+    x = paddle.ones([2, 3])
+    x.stop_gradient = False
+    y = x.sum(axis=0)
+    with (
+        plugged("ops.sum.vjp", lambda g: g),
+        pytest.raises(ValueError, match=r"(?s)derivative of sum .* \[3\].*\[2, 3\]"),
+    ):
+        y.sum(axis=0).backward() if y.ndim == 0 else paddle.autograd.backward([y])
+
+
+def test_an_unknown_slot_points_to_the_nearest():
+    with pytest.raises(KeyError, match=r"no slot 'ops.tahn.vjp'; did you mean 'ops.tanh.vjp'"):
+        slots.find("ops.tahn.vjp")
+    with pytest.raises(KeyError, match="no slot"):
+        slots.find("zzz")
+
+
+def test_a_function_can_be_a_slot():
+    @slot("tests.double")
+    def double(x):
+        """Twice."""
+        return 2 * x
+
+    try:
+        assert double(4) == 8
+        assert double.__doc__ == "Twice."
+        with plugged("tests.double", lambda x: 3 * x):
+            assert double(4) == 12
+        assert double(4) == 8
+    finally:
+        del slots.SLOTS["tests.double"]
+
+
+def test_every_name_can_be_found():
+    for name in slots.names():
+        assert slots.find(name).get() is not None
+
+
+def test_other_threads_see_the_plug_too():
+    seen = []
+    with plugged("ops.tanh.vjp", lambda g: g * 7):
+        worker = threading.Thread(target=lambda: seen.append(slope_of_tanh()))
+        worker.start()
+        worker.join()
+    assert seen == [7]
