@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from operator import index
 
 from . import dtype as dt
 
@@ -84,15 +85,13 @@ def normalize_axis(axis, ndim: int) -> int:
     low, high = (-ndim, ndim) if ndim else (-1, 1)
     if not low <= axis < high:
         raise ValueError(f"axis {axis} is out of range for {ndim} dimensions: [{low}, {high - 1}]")
-    return axis + ndim if axis < 0 else axis
+    return axis % ndim if ndim else 0
 
 
 def normalize_axes(axis, ndim: int) -> tuple:
-    """A sorted tuple of non-negative axes from None (all), a number, or a list."""
-    if axis is None:
-        return tuple(range(ndim))
-    axes = [axis] if not isinstance(axis, list | tuple) else axis
-    out = {normalize_axis(int(a), ndim) for a in axes}
+    """A sorted tuple of non-negative axes from a number or a list; None or an empty list is all."""
+    axes = axis if isinstance(axis, list | tuple) else [] if axis is None else [axis]
+    out = {normalize_axis(index(a), ndim) for a in axes}
     if len(out) != len(axes):
         raise ValueError(f"axis {axis} names a dimension twice")
-    return tuple(sorted(a for a in out if a < ndim))
+    return tuple(sorted(out)) if out and ndim else tuple(range(ndim))

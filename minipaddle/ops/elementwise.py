@@ -1,21 +1,27 @@
 """Elementwise operators: a scalar formula, then its derivative.
 
 `m` is the array module. A formula uses Python's operators, comparisons, `m.where`, and the
-functions of mathematics that numpy, scipy.special and C share.
+functions of mathematics that numpy, scipy.special and C share. Here: arithmetic, powers, the larger
+and the smaller, rounding, choice and casts. The rest is in `logic`, `special` and `activation`.
+The examples in docstrings are the public functions', with `import minipaddle as paddle`.
 """
 
 from __future__ import annotations
 
 import math
 
-from ..core.op import elementwise
+from ..core.op import SCALARS, elementwise
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
 
 @elementwise
 def add(m, x, y):
-    """x + y."""
+    """x + y.
+
+    >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor(3.0)).tolist()
+    [4.0, 5.0]
+    """
     return x + y
 
 
@@ -24,7 +30,11 @@ add.vjp(x=lambda g: g, y=lambda g: g)
 
 @elementwise
 def subtract(m, x, y):
-    """x - y."""
+    """x - y.
+
+    >>> paddle.subtract(paddle.to_tensor([1, 2]), paddle.to_tensor([3, 3])).tolist()
+    [-2, -1]
+    """
     return x - y
 
 
@@ -33,7 +43,11 @@ subtract.vjp(x=lambda g: g, y=lambda g: -g)
 
 @elementwise
 def multiply(m, x, y):
-    """x * y."""
+    """x * y.
+
+    >>> paddle.multiply(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0])).tolist()
+    [3.0, 8.0]
+    """
     return x * y
 
 
@@ -42,7 +56,11 @@ multiply.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 @elementwise(result="float")
 def divide(m, x, y):
-    """x / y, always in floating point."""
+    """x / y, in floating point for whole numbers too.
+
+    >>> paddle.divide(paddle.to_tensor([1, 2]), paddle.to_tensor([2, 2])).tolist()
+    [0.5, 1.0]
+    """
     return x / y
 
 
@@ -51,13 +69,21 @@ divide.vjp(x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
 
 @elementwise
 def floor_divide(m, x, y):
-    """The largest whole number not above x / y."""
+    """The largest whole number not above x / y; whole numbers divided by 0 give 0.
+
+    >>> paddle.floor_divide(paddle.to_tensor([7, -7]), paddle.to_tensor([2, 2])).tolist()
+    [3, -4]
+    """
     return m.floor_divide(x, y)
 
 
 @elementwise
 def remainder(m, x, y):
-    """x - y * floor(x / y): it has the sign of y."""
+    """x - y * floor(x / y): it has the sign of y.
+
+    >>> paddle.remainder(paddle.to_tensor([7, -7]), paddle.to_tensor([3, 3])).tolist()
+    [1, 2]
+    """
     return m.remainder(x, y)
 
 
@@ -65,20 +91,12 @@ remainder.vjp(x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))
 
 
 @elementwise
-def pow(m, x, y):
-    """x to the power y."""
-    return x**y
-
-
-pow.vjp(
-    x=lambda g, x, y: g * y * x ** (y - 1),
-    y=lambda g, out, x: g * out * where(x > 0, log(where(x > 0, x, 1.0)), 0.0),
-)
-
-
-@elementwise
 def neg(m, x):
-    """-x."""
+    """-x.
+
+    >>> paddle.neg(paddle.to_tensor([1.0, -2.0])).tolist()
+    [-1.0, 2.0]
+    """
     return -x
 
 
@@ -87,7 +105,11 @@ neg.vjp(lambda g: -g)
 
 @elementwise
 def abs(m, x):
-    """|x|; its derivative at 0 is 0."""
+    """|x|; its derivative at 0 is 0.
+
+    >>> paddle.abs(paddle.to_tensor([1.0, -2.0])).tolist()
+    [1.0, 2.0]
+    """
     return m.abs(x)
 
 
@@ -96,7 +118,11 @@ abs.vjp(lambda g, x: g * sign(x))
 
 @elementwise
 def sign(m, x):
-    """-1, 0 or 1."""
+    """-1, 0 or 1.
+
+    >>> paddle.sign(paddle.to_tensor([-3.0, 0.0, 2.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
     return m.sign(x)
 
 
@@ -104,8 +130,64 @@ sign.vjp(lambda g: g * 0)
 
 
 @elementwise
+def scale_(m, x, *, scale=1.0, bias=0.0, bias_after_scale=True):
+    """scale · x + bias, or scale · (x + bias)."""
+    return x * scale + bias if bias_after_scale else (x + bias) * scale
+
+
+scale_.vjp(lambda g, scale: g * scale)
+
+
+@elementwise
+def lerp(m, x, y, weight):
+    """x + weight · (y - x): on the way from x to y.
+
+    >>> paddle.lerp(paddle.to_tensor([0.0]), paddle.to_tensor([10.0]), 0.25).tolist()
+    [2.5]
+    """
+    return x + weight * (y - x)
+
+
+lerp.vjp(
+    x=lambda g, weight: g * (1 - weight),
+    y=lambda g, weight: g * weight,
+    weight=lambda g, x, y: g * (y - x),
+)
+
+# ---- powers ----------------------------------------------------------------------------------
+
+
+@elementwise
+def pow(m, x, y):
+    """x to the power y.
+
+    >>> paddle.pow(paddle.to_tensor([2.0, 3.0]), 2).tolist()
+    [4.0, 9.0]
+    """
+    return x**y
+
+
+@pow.vjp("x")
+def _(g, x, y):
+    if not isinstance(y, SCALARS):
+        return g * where(y == 0, 0.0, y * x ** (y - 1))  # where: 0 · 0⁻¹ is not a number
+    return g * (y * x ** (y - 1)) if y else g * 0.0
+
+
+@pow.vjp("y")
+def _(g, out, x):
+    if isinstance(x, SCALARS):
+        return g * out * (math.log(x) if x > 0 else 0.0 if x == 0 else math.nan)
+    return g * out * log(where(x == 0, 1.0, x))
+
+
+@elementwise
 def square(m, x):
-    """x²."""
+    """x².
+
+    >>> paddle.square(paddle.to_tensor([3.0])).tolist()
+    [9.0]
+    """
     return x * x
 
 
@@ -114,7 +196,11 @@ square.vjp(lambda g, x: g * (2 * x))
 
 @elementwise(result="float")
 def sqrt(m, x):
-    """√x."""
+    """√x.
+
+    >>> paddle.sqrt(paddle.to_tensor([9.0])).tolist()
+    [3.0]
+    """
     return m.sqrt(x)
 
 
@@ -123,7 +209,11 @@ sqrt.vjp(lambda g, out: g * 0.5 / out)
 
 @elementwise(result="float")
 def rsqrt(m, x):
-    """1 / √x."""
+    """1 / √x.
+
+    >>> paddle.rsqrt(paddle.to_tensor([4.0])).tolist()
+    [0.5]
+    """
     return 1 / m.sqrt(x)
 
 
@@ -132,35 +222,24 @@ rsqrt.vjp(lambda g, out, x: g * -0.5 * out / x)
 
 @elementwise(result="float")
 def reciprocal(m, x):
-    """1 / x."""
+    """1 / x.
+
+    >>> paddle.reciprocal(paddle.to_tensor([4.0])).tolist()
+    [0.25]
+    """
     return 1 / x
 
 
 reciprocal.vjp(lambda g, out: -g * out * out)
 
 
-@elementwise
-def maximum(m, x, y):
-    """The larger of x and y; nan if either is nan."""
-    return m.maximum(x, y)
-
-
-@elementwise
-def minimum(m, x, y):
-    """The smaller of x and y; nan if either is nan."""
-    return m.minimum(x, y)
-
-
-maximum.vjp(x=lambda g, x, y: where(x > y, g, 0.0), y=lambda g, x, y: where(x > y, 0.0, g))
-minimum.vjp(x=lambda g, x, y: where(x < y, g, 0.0), y=lambda g, x, y: where(x < y, 0.0, g))
-
-
-# ---- exponentials and their relatives --------------------------------------------------------
-
-
 @elementwise(result="float")
 def exp(m, x):
-    """e to the power x."""
+    """e to the power x.
+
+    >>> paddle.exp(paddle.to_tensor([0.0])).tolist()
+    [1.0]
+    """
     return m.exp(x)
 
 
@@ -169,139 +248,101 @@ exp.vjp(lambda g, out: g * out)
 
 @elementwise(result="float")
 def log(m, x):
-    """Natural logarithm."""
+    """Natural logarithm.
+
+    >>> paddle.log(paddle.to_tensor([1.0])).tolist()
+    [0.0]
+    """
     return m.log(x)
 
 
 log.vjp(lambda g, x: g / x)
 
-
-@elementwise(result="float")
-def tanh(m, x):
-    """Hyperbolic tangent."""
-    return m.tanh(x)
-
-
-tanh.vjp(lambda g, out: g * (1 - out * out))
-
-
-@elementwise(result="float")
-def sigmoid(m, x):
-    """Logistic function, 1 / (1 + e^-x)."""
-    return 1 / (1 + m.exp(-x))
-
-
-sigmoid.vjp(lambda g, out: g * out * (1 - out))
-
-
-@elementwise(result="float")
-def erf(m, x):
-    """Error function, 2/√π ∫₀ˣ e^(-t²) dt."""
-    return m.erf(x)
-
-
-erf.vjp(lambda g, x: g * (2 / math.sqrt(math.pi)) * exp(-x * x))
-
-
-@elementwise(result="float")
-def sin(m, x):
-    """Sine of an angle in radians."""
-    return m.sin(x)
-
-
-@elementwise(result="float")
-def cos(m, x):
-    """Cosine of an angle in radians."""
-    return m.cos(x)
-
-
-sin.vjp(lambda g, x: g * cos(x))
-cos.vjp(lambda g, x: -g * sin(x))
-
-# ---- activations -----------------------------------------------------------------------------
+# ---- the larger and the smaller --------------------------------------------------------------
 
 
 @elementwise
-def relu(m, x):
-    """max(x, 0); its derivative at 0 is 0."""
-    return m.maximum(x, 0)
+def maximum(m, x, y):
+    """The larger of x and y; nan if either is nan. Equal values share the gradient evenly.
 
-
-relu.vjp(lambda g, out: where(out > 0, g, 0.0))
-
-# ---- comparisons, logic, bits ----------------------------------------------------------------
-
-
-@elementwise(result="bool")
-def equal(m, x, y):
-    """x == y."""
-    return x == y
-
-
-@elementwise(result="bool")
-def not_equal(m, x, y):
-    """x != y."""
-    return x != y
-
-
-@elementwise(result="bool")
-def less_than(m, x, y):
-    """x < y."""
-    return x < y
-
-
-@elementwise(result="bool")
-def less_equal(m, x, y):
-    """x <= y."""
-    return x <= y
-
-
-@elementwise(result="bool")
-def greater_than(m, x, y):
-    """x > y."""
-    return x > y
-
-
-@elementwise(result="bool")
-def greater_equal(m, x, y):
-    """x >= y."""
-    return x >= y
+    >>> paddle.maximum(paddle.to_tensor([1.0, 5.0]), paddle.to_tensor([3.0, 2.0])).tolist()
+    [3.0, 5.0]
+    """
+    return m.maximum(x, y)
 
 
 @elementwise
-def bitwise_and(m, x, y):
-    """Bits set in both."""
-    return x & y
+def minimum(m, x, y):
+    """The smaller of x and y; nan if either is nan. Equal values share the gradient evenly.
+
+    >>> paddle.minimum(paddle.to_tensor([1.0, 5.0]), paddle.to_tensor([3.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    return m.minimum(x, y)
 
 
 @elementwise
-def bitwise_or(m, x, y):
-    """Bits set in either."""
-    return x | y
+def fmax(m, x, y):
+    """The larger of x and y; a nan only if both are.
+
+    >>> paddle.fmax(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
+    [3.0, 2.0]
+    """
+    return m.fmax(x, y)
 
 
 @elementwise
-def bitwise_xor(m, x, y):
-    """Bits set in exactly one."""
-    return x ^ y
+def fmin(m, x, y):
+    """The smaller of x and y; a nan only if both are.
+
+    >>> paddle.fmin(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    return m.fmin(x, y)
 
 
 @elementwise
-def bitwise_not(m, x):
-    """Every bit flipped."""
-    return ~x
+def winner(m, g, x, y):
+    """g where x > y, half of it where they are equal, else 0: the derivative of a maximum."""
+    return m.where(x > y, g, m.where(x == y, 0.5 * g, 0))
+
+
+winner.vjp(g=lambda g, x, y: winner(g, x, y))
+maximum.vjp(x=lambda g, x, y: winner(g, x, y), y=lambda g, x, y: winner(g, y, x))
+minimum.vjp(x=lambda g, x, y: winner(g, y, x), y=lambda g, x, y: winner(g, x, y))
+fmax.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
+fmin.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
 
 
 @elementwise
-def bitwise_left_shift(m, x, y):
-    """x · 2^y."""
-    return x << y
+def clip(m, x, *, min=None, max=None):
+    """x moved into [min, max], where either may be None. At the bounds the derivative is 1.
+
+    >>> paddle.clip(paddle.to_tensor([-2.0, 0.5, 3.0]), 0.0, 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = x if min is None else m.maximum(x, min)
+    return x if max is None else m.minimum(x, max)
 
 
 @elementwise
-def bitwise_right_shift(m, x, y):
-    """⌊x / 2^y⌋."""
-    return x >> y
+def gate(m, g, x, *, low=0.0, high=math.inf, closed=False):
+    """g where low < x < high (or also at the bounds), else 0: the slope of what is flat outside."""
+    if closed:
+        return g * ((x >= low) & (x <= high))
+    return g * ((x > low) & (x < high)) if high < math.inf else g * (x > low)
+
+
+gate.vjp(g=lambda g, x, low, high, closed: gate(g, x, low=low, high=high, closed=closed))
+
+
+@clip.vjp
+def _(g, x, min, max):
+    low, high = -math.inf if min is None else min, math.inf if max is None else max
+    return gate(g, x, low=low, high=high, closed=True)
+
+
+# ---- choice and casts ------------------------------------------------------------------------
 
 
 @elementwise(free=("condition",))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from ..core.dtype import bool_, int64
-from ..core.op import reduction
-from .elementwise import cast, equal
+from ..core.op import opaque, reduction
+from ..core.record import Spec
+from .elementwise import cast, exp, where
 from .movement import broadcast_to, reshape
 
 
@@ -24,50 +25,141 @@ def spread(g, x_spec, axis):
     return broadcast_to(reshape(g, shape=kept_shape(x_spec, axis)), shape=x_spec.shape)
 
 
-def widest_int(dtype):
-    """Sums of whole numbers and booleans are counted in int64, as in Paddle."""
-    return int64.numpy if dtype.kind in "biu" else dtype
+def counted(dtype):
+    """Booleans and int32 are summed in int64, as in Paddle; other dtypes stay what they are."""
+    return int64.numpy if dtype.name in ("bool", "int32") else dtype
 
 
-@reduction(identity=0, combine=lambda m, a, b: a + b, result=widest_int)
+def folded(x, *, axis, keepdim) -> Spec:
+    """The spec of `x` with `axis` reduced."""
+    kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
+    return Spec(tuple(kept), x.dtype)
+
+
+def folded_nonempty(x, *, axis, keepdim) -> Spec:
+    """The same for what has no identity: an axis of size 0 is refused."""
+    if any(x.shape[d] == 0 for d in axis):
+        raise ValueError(f"{x} has nothing along an axis to take one from: its size is 0")
+    return folded(x, axis=axis, keepdim=keepdim)
+
+
+# ---- sums ------------------------------------------------------------------------------------
+
+
+@reduction(identity=0, combine=lambda m, a, b: a + b, result=counted)
 def sum(m, x, *, axis, keepdim):
     """Sum over `axis`."""
-    return m.sum(x, axis=axis, keepdims=keepdim)
+    return x.sum(axis, keepdims=keepdim)
 
 
 sum.vjp(spread)
 
 
+@opaque
+def mean(m, x, *, axis, keepdim):
+    """Sum over `axis` divided by how many there are; whole numbers stay whole, rounded to 0."""
+    y = x.sum(axis, keepdims=keepdim) / math.prod(x.shape[d] for d in axis)
+    return y if x.dtype.kind == "f" else y.astype(x.dtype)
+
+
+mean.shape(folded)
+
+
+@mean.vjp
+def _(g, x_spec, axis):
+    count = math.prod(x_spec.shape[d] for d in axis)
+    return spread(g * (1 / count) if count else g, x_spec, axis)
+
+
+@opaque
+def logsumexp(m, x, *, axis, keepdim):
+    """log Σ eˣ over `axis`, without overflow."""
+    top = m.max(x, axis, keepdims=True)
+    top = m.where(m.isfinite(top), top, 0)
+    y = m.log(m.sum(m.exp(x - top), axis, keepdims=True)) + top
+    return y if keepdim else y.reshape([n for d, n in enumerate(x.shape) if d not in axis])
+
+
+logsumexp.shape(folded_nonempty)
+
+
+@logsumexp.vjp
+def _(g, out, x, axis):
+    ceiling = where(out == -math.inf, 0.0, out)  # all of them -inf: no one gets a share
+    return spread(g, x.spec, axis) * exp(x - spread(ceiling, x.spec, axis))
+
+
+# ---- products --------------------------------------------------------------------------------
+
+
+@reduction(identity=1, combine=lambda m, a, b: a * b)
+def prod(m, x, *, axis, keepdim):
+    """Product over `axis`."""
+    return m.prod(x, axis, keepdims=keepdim)
+
+
+# ---- the largest and the smallest ------------------------------------------------------------
+
+
 @reduction(identity=-math.inf, combine=lambda m, a, b: m.maximum(a, b))
 def max(m, x, *, axis, keepdim):
     """Largest value over `axis`; equal values share the gradient evenly."""
-    return m.max(x, axis=axis, keepdims=keepdim)
+    return x.max(axis, keepdims=keepdim)
 
 
 @reduction(identity=math.inf, combine=lambda m, a, b: m.minimum(a, b))
 def min(m, x, *, axis, keepdim):
     """Smallest value over `axis`; equal values share the gradient evenly."""
-    return m.min(x, axis=axis, keepdims=keepdim)
+    return x.min(axis, keepdims=keepdim)
+
+
+max.shape(folded_nonempty)
+min.shape(folded_nonempty)
 
 
 def at_extremum(g, out, x, axis):
     """Send the gradient to where the extremum stands."""
-    chosen = cast(equal(x, spread(out, x.spec, axis)), dtype=x.spec.dtype)
+    spec = x.spec
+    chosen = cast(x == spread(out, spec, axis), dtype=spec.dtype)
     share = chosen / sum(chosen, axis=axis, keepdim=True)
-    return spread(g, x.spec, axis) * share
+    return spread(g, spec, axis) * share
 
 
 max.vjp(at_extremum)
 min.vjp(at_extremum)
 
 
+def place(x, *, axis, keepdim) -> Spec:
+    """The spec of the place of an element along `axis` (a number; None: in the flat array)."""
+    axes = tuple(range(x.ndim)) if axis is None else (axis,)
+    return folded_nonempty(x, axis=axes, keepdim=keepdim).astype(int64.numpy)
+
+
+@opaque
+def argmax(m, x, *, axis, keepdim):
+    """The place of the (first) largest element along `axis`."""
+    return m.asarray(m.argmax(x, axis, keepdims=keepdim))
+
+
+@opaque
+def argmin(m, x, *, axis, keepdim):
+    """The place of the (first) smallest element along `axis`."""
+    return m.asarray(m.argmin(x, axis, keepdims=keepdim))
+
+
+argmax.shape(place)
+argmin.shape(place)
+
+# ---- truth -----------------------------------------------------------------------------------
+
+
 @reduction(identity=True, combine=lambda m, a, b: a & b, result=lambda _: bool_.numpy)
 def all(m, x, *, axis, keepdim):
     """Is every element true?"""
-    return m.all(x, axis=axis, keepdims=keepdim)
+    return m.all(x, axis, keepdims=keepdim)
 
 
 @reduction(identity=False, combine=lambda m, a, b: a | b, result=lambda _: bool_.numpy)
 def any(m, x, *, axis, keepdim):
     """Is any element true?"""
-    return m.any(x, axis=axis, keepdims=keepdim)
+    return m.any(x, axis, keepdims=keepdim)

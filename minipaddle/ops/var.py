@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..core.dtype import resolve
 from ..core.interpreter import current
 from . import elementwise as e
-from . import linalg, movement, reduction
+from . import linalg, logic, movement, reduction
 
 
 def unary(op):
@@ -62,14 +62,14 @@ class Var:
     __mod__, __rmod__ = binary(e.remainder), reflected(e.remainder)
     __pow__, __rpow__ = binary(e.pow), reflected(e.pow)
     __matmul__, __rmatmul__ = binary(linalg.matmul), reflected(linalg.matmul)
-    __and__, __rand__ = binary(e.bitwise_and), reflected(e.bitwise_and)
-    __or__, __ror__ = binary(e.bitwise_or), reflected(e.bitwise_or)
-    __xor__, __rxor__ = binary(e.bitwise_xor), reflected(e.bitwise_xor)
-    __lshift__, __rshift__ = binary(e.bitwise_left_shift), binary(e.bitwise_right_shift)
-    __lt__, __le__ = binary(e.less_than), binary(e.less_equal)
-    __gt__, __ge__ = binary(e.greater_than), binary(e.greater_equal)
-    __eq__, __ne__ = binary(e.equal), binary(e.not_equal)
-    __neg__, __abs__, __invert__ = unary(e.neg), unary(e.abs), unary(e.bitwise_not)
+    __and__, __rand__ = binary(logic.bitwise_and), reflected(logic.bitwise_and)
+    __or__, __ror__ = binary(logic.bitwise_or), reflected(logic.bitwise_or)
+    __xor__, __rxor__ = binary(logic.bitwise_xor), reflected(logic.bitwise_xor)
+    __lshift__, __rshift__ = binary(logic.bitwise_left_shift), binary(logic.bitwise_right_shift)
+    __lt__, __le__ = binary(logic.less_than), binary(logic.less_equal)
+    __gt__, __ge__ = binary(logic.greater_than), binary(logic.greater_equal)
+    __eq__, __ne__ = binary(logic.equal), binary(logic.not_equal)
+    __neg__, __abs__, __invert__ = unary(e.neg), unary(e.abs), unary(logic.bitwise_not)
 
     def __pos__(self):
         return self

@@ -1,0 +1,250 @@
+"""Elementwise operators on truth and bits: comparisons, logic, tests of numbers, bits."""
+
+from __future__ import annotations
+
+from ..core.op import elementwise
+
+# ---- comparisons -----------------------------------------------------------------------------
+
+
+@elementwise(result="bool")
+def equal(m, x, y):
+    """x == y.
+
+    >>> paddle.equal(paddle.to_tensor([1, 2]), paddle.to_tensor([1, 3])).tolist()
+    [True, False]
+    """
+    return x == y
+
+
+@elementwise(result="bool")
+def not_equal(m, x, y):
+    """x != y.
+
+    >>> paddle.not_equal(paddle.to_tensor([1, 2]), paddle.to_tensor([1, 3])).tolist()
+    [False, True]
+    """
+    return x != y
+
+
+@elementwise(result="bool")
+def less_than(m, x, y):
+    """x < y.
+
+    >>> paddle.less_than(paddle.to_tensor([1, 2]), paddle.to_tensor([2, 2])).tolist()
+    [True, False]
+    """
+    return x < y
+
+
+@elementwise(result="bool")
+def less_equal(m, x, y):
+    """x <= y.
+
+    >>> paddle.less_equal(paddle.to_tensor([1, 3]), paddle.to_tensor([2, 2])).tolist()
+    [True, False]
+    """
+    return x <= y
+
+
+@elementwise(result="bool")
+def greater_than(m, x, y):
+    """x > y.
+
+    >>> paddle.greater_than(paddle.to_tensor([1, 3]), paddle.to_tensor([2, 2])).tolist()
+    [False, True]
+    """
+    return x > y
+
+
+@elementwise(result="bool")
+def greater_equal(m, x, y):
+    """x >= y.
+
+    >>> paddle.greater_equal(paddle.to_tensor([1, 2]), paddle.to_tensor([2, 2])).tolist()
+    [False, True]
+    """
+    return x >= y
+
+
+@elementwise(result="bool")
+def isclose(m, x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """|x - y| <= atol + rtol · |y|, or equal; two nans are close only with `equal_nan`.
+
+    >>> paddle.isclose(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([1.000001, 2.1])).tolist()
+    [True, False]
+    """
+    near = (m.abs(x - y) <= atol + rtol * m.abs(y)) & (m.abs(y) < m.inf) | (x == y)
+    return near | (x != x) & (y != y) if equal_nan else near
+
+
+# ---- logic -----------------------------------------------------------------------------------
+
+
+@elementwise(result="bool")
+def logical_and(m, x, y):
+    """Are both true? Numbers are true unless they are 0.
+
+    >>> paddle.logical_and(paddle.to_tensor([1, 2]), paddle.to_tensor([1, 0])).tolist()
+    [True, False]
+    """
+    return m.logical_and(x, y)
+
+
+@elementwise(result="bool")
+def logical_or(m, x, y):
+    """Is one of them true? Numbers are true unless they are 0.
+
+    >>> paddle.logical_or(paddle.to_tensor([0, 0]), paddle.to_tensor([1, 0])).tolist()
+    [True, False]
+    """
+    return m.logical_or(x, y)
+
+
+@elementwise(result="bool")
+def logical_xor(m, x, y):
+    """Is exactly one of them true? Numbers are true unless they are 0.
+
+    >>> paddle.logical_xor(paddle.to_tensor([3, 0]), paddle.to_tensor([1, 1])).tolist()
+    [False, True]
+    """
+    return m.logical_xor(x, y)
+
+
+@elementwise(result="bool")
+def logical_not(m, x):
+    """Is it false, or 0?
+
+    >>> paddle.logical_not(paddle.to_tensor([0.0, 2.0])).tolist()
+    [True, False]
+    """
+    return m.logical_not(x)
+
+
+# ---- tests of numbers ------------------------------------------------------------------------
+
+
+@elementwise(result="bool")
+def isnan(m, x):
+    """Is it not a number?
+
+    >>> paddle.isnan(paddle.to_tensor([1.0, float("nan")])).tolist()
+    [False, True]
+    """
+    return x != x
+
+
+@elementwise(result="bool")
+def isinf(m, x):
+    """Is it infinite?
+
+    >>> paddle.isinf(paddle.to_tensor([1.0, float("-inf")])).tolist()
+    [False, True]
+    """
+    return m.abs(x) == m.inf
+
+
+@elementwise(result="bool")
+def isfinite(m, x):
+    """Is it a number, and not infinite?
+
+    >>> paddle.isfinite(paddle.to_tensor([1.0, float("inf"), float("nan")])).tolist()
+    [True, False, False]
+    """
+    return m.abs(x) < m.inf
+
+
+@elementwise(result="bool")
+def isposinf(m, x):
+    """Is it +inf?
+
+    >>> paddle.isposinf(paddle.to_tensor([float("inf"), float("-inf")])).tolist()
+    [True, False]
+    """
+    return x == m.inf
+
+
+@elementwise(result="bool")
+def isneginf(m, x):
+    """Is it -inf?
+
+    >>> paddle.isneginf(paddle.to_tensor([float("inf"), float("-inf")])).tolist()
+    [False, True]
+    """
+    return x == -m.inf
+
+
+@elementwise(result="bool")
+def signbit(m, x):
+    """Is the sign negative? It is for -0.0.
+
+    >>> paddle.signbit(paddle.to_tensor([0.0, -0.0, -1.0])).tolist()
+    [False, True, True]
+    """
+    return m.signbit(x)
+
+
+# ---- bits ------------------------------------------------------------------------------------
+
+
+@elementwise
+def bitwise_and(m, x, y):
+    """Bits set in both.
+
+    >>> paddle.bitwise_and(paddle.to_tensor([6]), paddle.to_tensor([3])).tolist()
+    [2]
+    """
+    return x & y
+
+
+@elementwise
+def bitwise_or(m, x, y):
+    """Bits set in either.
+
+    >>> paddle.bitwise_or(paddle.to_tensor([6]), paddle.to_tensor([3])).tolist()
+    [7]
+    """
+    return x | y
+
+
+@elementwise
+def bitwise_xor(m, x, y):
+    """Bits set in exactly one.
+
+    >>> paddle.bitwise_xor(paddle.to_tensor([6]), paddle.to_tensor([3])).tolist()
+    [5]
+    """
+    return x ^ y
+
+
+@elementwise
+def bitwise_not(m, x):
+    """Every bit flipped.
+
+    >>> paddle.bitwise_not(paddle.to_tensor([0, 5])).tolist()
+    [-1, -6]
+    """
+    return ~x
+
+
+@elementwise
+def bitwise_left_shift(m, x, y, *, is_arithmetic=True):
+    """x · 2^y, what overflows being lost; the kind of shift makes no difference here.
+
+    >>> paddle.bitwise_left_shift(paddle.to_tensor([3]), paddle.to_tensor([2])).tolist()
+    [12]
+    """
+    return x << y
+
+
+@elementwise
+def bitwise_right_shift(m, x, y, *, is_arithmetic=True):
+    """⌊x / 2^y⌋; not arithmetic, zeros instead of the sign come in from the left.
+
+    >>> paddle.bitwise_right_shift(paddle.to_tensor([-8]), paddle.to_tensor([2])).tolist()
+    [-2]
+    """
+    if is_arithmetic:
+        return x >> y
+    top = x.dtype.itemsize * 8 - 1  # the sign's place; the rest of the mask is shifted in two steps
+    return m.where(y == 0, x, (x >> y) & ~((x * 0 - 1) << (top - y) << 1))

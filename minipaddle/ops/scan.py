@@ -1,0 +1,183 @@
+"""Scans: every element of the result folds all elements up to its place along one axis.
+
+All derivatives rest on one operator, the linear recurrence h[i] = a[i] · h[i-1] + x[i], which is
+closed under differentiation and needs no division: zeros in a product are no special case.
+Source: Blelloch, "Prefix Sums and Their Applications", section 1.4.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..core.dtype import int64
+from ..core.op import opaque
+from ..core.record import Spec
+from .elementwise import clip, exp, where
+from .movement import inverse, pad, reshape, slice_, transpose
+from .reduction import prod, spread
+
+
+def along(axis: int, start, stop) -> tuple:
+    """A key that takes places start to stop of `axis`."""
+    return (*(slice(None),) * axis, slice(start, stop))
+
+
+def shift(x, axis: int, by: int, fill):
+    """x moved `by` = ±1 places along `axis`; what comes in at the end is `fill`."""
+    n = x.spec.shape[axis]
+    widths = [(0, 0)] * x.spec.ndim
+    widths[axis] = (1, 0) if by > 0 else (0, 1)
+    start = (0, n, 1) if by > 0 else (1, n + 1, 1)
+    return slice_(pad(x, widths=tuple(widths), value=fill), index=((0, None, 1),) * axis + (start,))
+
+
+def same(x, *_, **__) -> Spec:
+    """The spec of a scan is the spec of its (first) input."""
+    return x
+
+
+# ---- the linear recurrence -------------------------------------------------------------------
+
+
+@opaque
+def recurrence(m, a, x, *, axis, reverse):
+    """h[i] = a[i] · h[i-1] + x[i] along `axis`, from the last to the first place if `reverse`.
+
+    The step doubles: after round k, h[i] holds what the last 2ᵏ places contribute.
+    """
+    if reverse:
+        a, x = m.flip(a, axis), m.flip(x, axis)
+    n, step = x.shape[axis], 1
+    while step < n:
+        early, late = along(axis, 0, n - step), along(axis, step, n)
+        head = x[along(axis, 0, step)]
+        x = m.concatenate([head, x[late] + a[late] * x[early]], axis)
+        a = m.concatenate([a[along(axis, 0, step)], a[late] * a[early]], axis)
+        step *= 2
+    return m.flip(x, axis) if reverse else x
+
+
+recurrence.shape(lambda a, x, axis, reverse: x)
+
+
+def adjoint(g, a, axis, reverse):
+    """The recurrence run backwards: what reaches x."""
+    back = 1 if reverse else -1
+    return recurrence(shift(a, axis, back, 0), g, axis=axis, reverse=not reverse)
+
+
+@recurrence.vjp("a")
+def _(g, out, a, axis, reverse):
+    before = shift(out, axis, -1 if reverse else 1, 0)
+    return adjoint(g, a, axis, reverse) * before
+
+
+@recurrence.vjp("x")
+def _(g, a, axis, reverse):
+    return adjoint(g, a, axis, reverse)
+
+
+# ---- running sums, products, log-sums --------------------------------------------------------
+
+
+@opaque
+def cumsum(m, x, *, axis, reverse=False):
+    """Running sum along `axis`; from the end if `reverse`."""
+    if reverse:
+        return m.flip(m.cumsum(m.flip(x, axis), axis), axis)
+    return m.cumsum(x, axis)
+
+
+cumsum.shape(same)
+cumsum.vjp(lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse))
+
+
+@opaque
+def cumprod(m, x, *, axis, reverse=False):
+    """Running product along `axis`; from the end if `reverse`."""
+    if reverse:
+        return m.flip(m.cumprod(m.flip(x, axis), axis), axis)
+    return m.cumprod(x, axis)
+
+
+cumprod.shape(same)
+
+
+@cumprod.vjp
+def _(g, out, x, axis, reverse):
+    before = shift(out, axis, -1 if reverse else 1, 1)
+    return adjoint(g, x, axis, reverse) * before
+
+
+def others(x, axis: int):
+    """For each element along `axis` the product of all others."""
+    before = shift(cumprod(x, axis=axis), axis, 1, 1)
+    after = shift(cumprod(x, axis=axis, reverse=True), axis, -1, 1)
+    return before * after
+
+
+@prod.vjp
+def _(g, x, axis):
+    shape = x.spec.shape
+    perm = (*(d for d in range(len(shape)) if d not in axis), *axis)
+    kept = len(shape) - len(axis)
+    moved = tuple(shape[d] for d in perm)
+    rows = (*moved[:kept], math.prod(moved[kept:]))  # all reduced axes as one, the last
+    rest = others(reshape(transpose(x, perm=perm), shape=rows), kept)
+    return spread(g, x.spec, axis) * transpose(reshape(rest, shape=moved), perm=inverse(perm))
+
+
+@opaque
+def logcumsumexp(m, x, *, axis):
+    """log of the running sum of eˣ along `axis`, without overflow."""
+    n, step = x.shape[axis], 1
+    while step < n:
+        late = m.logaddexp(x[along(axis, step, n)], x[along(axis, 0, n - step)])
+        x = m.concatenate([x[along(axis, 0, step)], late], axis)
+        step *= 2
+    return x
+
+
+logcumsumexp.shape(same)
+
+
+@logcumsumexp.vjp
+def _(g, out, x, axis):
+    """The share of x[i] in out[j] is exp(x[i] - out[i]) times what the sum shrank by up to j."""
+    level = where(out == -math.inf, 0.0, out)  # so far all -inf: no one has a share
+    decay = exp(clip(shift(level, axis, 1, 0) - level, max=0.0))  # at most 1, the unused one too
+    return exp(x - level) * adjoint(g, decay, axis, False)
+
+
+# ---- running extrema -------------------------------------------------------------------------
+
+
+def running_place(m, x, axis: int, ahead):
+    """The place of the best element so far; of equals the latest, and a nan beats what follows."""
+    n, step = x.shape[axis], 1
+    lined = (1,) * axis + (n,) + (1,) * (x.ndim - axis - 1)
+    place = m.broadcast_to(m.arange(n).reshape(lined), x.shape)
+    while step < n:
+        early, late = along(axis, 0, n - step), along(axis, step, n)
+        won = ahead(x[early], x[late]) | (x[early] != x[early])
+        head = along(axis, 0, step)
+        place = m.concatenate([place[head], m.where(won, place[early], place[late])], axis)
+        x = m.concatenate([x[head], m.where(won, x[early], x[late])], axis)
+        step *= 2
+    return place
+
+
+@opaque
+def cummax_index(m, x, *, axis):
+    """The place of the largest element up to each place along `axis`."""
+    return running_place(m, x, axis, lambda a, b: a > b)
+
+
+@opaque
+def cummin_index(m, x, *, axis):
+    """The place of the smallest element up to each place along `axis`."""
+    return running_place(m, x, axis, lambda a, b: a < b)
+
+
+cummax_index.shape(lambda x, axis: x.astype(int64.numpy))
+cummin_index.shape(lambda x, axis: x.astype(int64.numpy))
