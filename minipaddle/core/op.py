@@ -36,7 +36,8 @@ class Rule:
 
     A rule *names* what it needs, and only that is kept until the backward: the cotangent first
     (any name), then `out` for the result, an input's name for its value, `<input>_spec` for its
-    shape and dtype alone, an attribute's name, or `k` for the place of a variadic input.
+    shape and dtype alone, an attribute's name, or for a variadic operator `k`, the place of the
+    input, and `specs`, the specs of the inputs up to and including that one.
     """
 
     def __init__(self, op: Op, fn):
@@ -45,6 +46,7 @@ class Rule:
         self.plan = [(name, *self.source(op, name)) for name in names]
         self.values = {k for _, kind, k in self.plan if kind == "value"}
         self.specs = {k for _, kind, k in self.plan if kind == "spec"}
+        self.all_specs = "specs" in names
 
     @staticmethod
     def source(op: Op, name: str) -> tuple[str, object]:
@@ -57,8 +59,8 @@ class Rule:
             return "spec", op.inputs.index(base)
         if name in op.attrs:
             return "attr", name
-        if name == "k":
-            return "place", None
+        if name in ("k", "specs"):
+            return name, None
         raise TypeError(
             f"the derivative rule of {op.name} asks for {name!r}; it may ask for out, "
             + ", ".join([*op.inputs, *(f"{i}_spec" for i in op.inputs), *op.attrs])
@@ -70,8 +72,10 @@ class Rule:
         for _, kind, k in self.plan:
             if kind == "attr":
                 args.append(record.attrs[k])
-            elif kind == "place":
+            elif kind == "k":
                 args.append(place)
+            elif kind == "specs":
+                args.append([spec_of(record, j) for j in range(place + 1)])
             else:
                 k = place if record.op.variadic and k != OUT else k
                 args.append(current.top.read(record, k) if kind == "value" else spec_of(record, k))
@@ -91,7 +95,7 @@ class Op:
 
     kind = "opaque"
     pure = True
-    direct = False  # may the body be called on equal float dtypes without `evaluate`?
+    direct = True  # may the body be called on equal float dtypes without `evaluate`?
 
     def __init__(self, body, *, promote=(), result=None):
         self.name = body.__name__.rstrip("_")
@@ -112,7 +116,7 @@ class Op:
         OPS[self.name] = self
 
     def __call__(self, *inputs, **attrs):
-        return current.top.apply(self, inputs, attrs)
+        return current.top.apply(self, inputs, self.defaults | attrs if self.defaults else attrs)
 
     def __repr__(self) -> str:
         return f"<{self.kind} operator {self.name}>"
@@ -166,6 +170,7 @@ class Op:
                 rule = self.rule(k) if mask >> k & 1 else None
                 if rule is not None:
                     values |= {v if v == OUT or not self.variadic else k for v in rule.values}
+                    specs |= set(range(k)) if rule.all_specs else set()
                     specs |= set() if self.variadic else rule.specs
             unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
             found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
@@ -268,6 +273,7 @@ class Movement(Op):
     source = None
 
     def evaluate(self, m, arrays, attrs):
+        arrays = self._promote(arrays) if self.promoted and len(arrays) > 1 else arrays
         return self.body(m, *arrays, **attrs)
 
     def index(self, rule):

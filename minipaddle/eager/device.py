@@ -24,6 +24,11 @@ class ArrayModule:
         setattr(self, name, found)
         return found
 
+    @functools.cached_property
+    def sparse(self):
+        """Sparse matrices: scipy.sparse or cupyx.scipy.sparse, loaded when first needed."""
+        return importlib.import_module(self.special.__name__.replace(".special", ".sparse"))
+
     def __repr__(self) -> str:
         return f"<array module {self.name}>"
 

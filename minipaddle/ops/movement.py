@@ -1,13 +1,17 @@
-"""Movement: elements change place, never value. Each has a body and an index map.
+"""Movement: elements change place, never value. Any dtype passes through.
 
 The index map says from where output element `i` comes: it lets a code generator read through a
-movement without making a copy.
+movement without making a copy. `unslice` and `pad` also fill places that come from nowhere, and
+what joins several inputs has no single source: they have no map.
 """
 
 from __future__ import annotations
 
 from ..core.op import movement
 from ..core.record import Spec
+from ..core.spec import broadcast_shapes
+
+# ---- positions and shapes --------------------------------------------------------------------
 
 
 def ravel(i, shape):
@@ -27,10 +31,27 @@ def unravel(flat, shape):
     return out[::-1]
 
 
+def strides_of(shape) -> tuple:
+    """Steps between neighbours along each axis of a row-major array, in elements."""
+    out, step = [], 1
+    for n in reversed(shape):
+        out.append(step)
+        step *= n
+    return tuple(out[::-1])
+
+
+def replaced(items, axis: int, *new) -> tuple:
+    """A tuple with the entry at `axis` replaced by any number of others."""
+    return (*items[:axis], *new, *items[axis + 1 :])
+
+
+# ---- one shape to another --------------------------------------------------------------------
+
+
 @movement
 def reshape(m, x, *, shape):
     """The same elements, in row-major order, in another shape."""
-    return m.reshape(x, shape)
+    return x.reshape(shape)
 
 
 @reshape.shape
@@ -47,7 +68,7 @@ reshape.vjp(lambda g, x_spec: reshape(g, shape=x_spec.shape))
 @movement
 def transpose(m, x, *, perm):
     """Axis `d` of the result is axis `perm[d]` of x."""
-    return m.transpose(x, perm)
+    return x.transpose(perm)
 
 
 @transpose.shape
@@ -86,3 +107,219 @@ def _(i, x, *, shape):
 
 
 broadcast_to.vjp(lambda g, x_spec: g.sum_to(x_spec.shape))
+
+# ---- slices ----------------------------------------------------------------------------------
+
+
+def as_key(index) -> tuple:
+    """An index as operators keep it (hashable) in the form arrays take.
+
+    Entries are an int (takes that place, drops the axis), None (a new axis of size 1) or a triple
+    (start, stop, step); axes not spoken for stay whole.
+    """
+    return (*[slice(*k) if type(k) is tuple else k for k in index], ...)
+
+
+def slice_shape(x, index) -> tuple:
+    """The shape of a slice; raises IndexError when it does not fit x."""
+    sizes, out = list(x.shape), []
+    for k in index:
+        if k is None:
+            out.append(1)
+            continue
+        if not sizes:
+            raise IndexError(f"too many indices for {x}: it has {x.ndim} dimensions")
+        n = sizes.pop(0)
+        if type(k) is tuple:
+            if k[2] == 0:
+                raise ValueError("the step of a slice can not be 0")
+            out.append(len(range(*slice(*k).indices(n))))
+        elif not -n <= k < n:
+            raise IndexError(f"index {k} is out of range for an axis of size {n} of {x}")
+    return (*out, *sizes)
+
+
+@movement
+def slice_(m, x, *, index):
+    """The part of x that `index` names: ints, None and (start, stop, step) triples, one an axis."""
+    return x[as_key(index)]
+
+
+slice_.shape(lambda x, index: Spec(slice_shape(x, index), x.dtype))
+slice_.vjp(lambda g, x_spec, index: unslice(g, shape=x_spec.shape, index=index))
+
+
+@slice_.index
+def _(i, x, *, index):
+    i, sizes, out = list(i), list(x.shape), []
+    for k in index:
+        j = None if isinstance(k, int) else i.pop(0)
+        if k is None:
+            continue
+        n = sizes.pop(0)
+        if j is None:
+            out.append(k % n)
+        else:
+            start, _, step = slice(*k).indices(n)
+            out.append(start + j * step)
+    return [*out, *i]
+
+
+@movement
+def unslice(m, x, *, shape, index):
+    """Zeros of `shape` with x at the place that `index` names: the adjoint of a slice."""
+    y = m.zeros(shape, dtype=x.dtype)
+    y[as_key(index)] = x
+    return y
+
+
+unslice.shape(lambda x, shape, index: Spec(tuple(shape), x.dtype))
+unslice.vjp(lambda g, index: slice_(g, index=index))
+
+
+@movement
+def slice_assign(m, x, value, *, index):
+    """A copy of x with `value`, broadcast and in x's dtype, at the place that `index` names."""
+    y = m.array(x)
+    y[as_key(index)] = value
+    return y
+
+
+@slice_assign.shape
+def _(x, value, *, index):
+    place = slice_shape(x, index)
+    if isinstance(value, Spec) and broadcast_shapes(value.shape, place) != place:
+        raise ValueError(f"a value of shape {list(value.shape)} does not fit into {list(place)}")
+    return x
+
+
+slice_assign.vjp(
+    x=lambda g, index: slice_assign(g, 0, index=index),
+    value=lambda g, value_spec, index: fitted(slice_(g, index=index), value_spec),
+)
+
+
+def fitted(g, spec):
+    """The cotangent of something that was broadcast on assignment.
+
+    Leading axes of size 1 that assignment drops come back with the reshape.
+    """
+    extra = len(spec.shape) - len(g.spec.shape)
+    if extra > 0:
+        return reshape(g.sum_to(spec.shape[extra:]), shape=spec.shape)
+    return g.sum_to(spec.shape)
+
+
+@movement
+def pad(m, x, *, widths, value):
+    """x with `widths[d]` = (before, after) entries of `value` added along axis `d`."""
+    y = m.full([n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)], value, dtype=x.dtype)
+    y[as_key(inner(x.shape, widths))] = x
+    return y
+
+
+def inner(shape, widths) -> tuple:
+    """Where x lies in the padded result."""
+    return tuple((a, a + n, 1) for n, (a, _) in zip(shape, widths, strict=True))
+
+
+@pad.shape
+def _(x, *, widths, value):
+    if len(widths) != x.ndim or any(w < 0 for pair in widths for w in pair):
+        raise ValueError(
+            f"pad needs a pair (before, after) of counts >= 0 for each of the {x.ndim} axes of {x}"
+        )
+    return Spec(tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)), x.dtype)
+
+
+pad.vjp(lambda g, x_spec, widths: slice_(g, index=inner(x_spec.shape, widths)))
+
+# ---- several in one, one in several ----------------------------------------------------------
+
+
+@movement(promote=True)
+def concat(m, *xs, axis):
+    """The xs one after the other along an axis they have."""
+    return m.concatenate(xs, axis)
+
+
+@concat.shape
+def _(*xs, axis):
+    first = xs[0]
+    for x in xs:
+        if x.ndim != first.ndim or replaced(x.shape, axis) != replaced(first.shape, axis):
+            raise ValueError(
+                f"{', '.join(map(str, xs))} can not be joined along axis {axis}: "
+                "all other dimensions must be equal"
+            )
+    return Spec(replaced(first.shape, axis, sum(x.shape[axis] for x in xs)), first.dtype)
+
+
+@concat.vjp
+def _(g, specs, k, axis):
+    start = sum(x.shape[axis] for x in specs[:k])
+    return slice_(g, index=(*WHOLE[:axis], (start, start + specs[k].shape[axis], 1)))
+
+
+WHOLE = ((None, None, None),) * 64
+"""Slices that leave axes whole; NumPy allows 64."""
+
+
+@movement
+def split(m, x, *, sizes, axis):
+    """x cut along `axis` into pieces of the given sizes."""
+    out, start = [], 0
+    for n in sizes:
+        out.append(x[(slice(None),) * axis + (slice(start, start + n),)])
+        start += n
+    return tuple(out)
+
+
+@split.shape
+def _(x, *, sizes, axis):
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(f"sections {list(sizes)} do not add up to axis {axis} of {x}")
+    return tuple(Spec(replaced(x.shape, axis, n), x.dtype) for n in sizes)
+
+
+split.vjp(lambda g, axis: concat(*g, axis=axis))
+
+
+@movement(promote=True)
+def stack(m, *xs, axis):
+    """The xs, all of one shape, side by side along a new axis."""
+    first = xs[0]
+    shape = (*first.shape[:axis], len(xs), *first.shape[axis:])
+    y = m.empty(shape, dtype=first.dtype)
+    lead = (slice(None),) * axis
+    for k, x in enumerate(xs):
+        if x.shape != first.shape:
+            raise ValueError("shapes differ")
+        y[(*lead, k)] = x
+    return y
+
+
+@stack.shape
+def _(*xs, axis):
+    shape = xs[0].shape
+    if any(x.shape != shape for x in xs):
+        raise ValueError(f"stack needs equal shapes, not {', '.join(map(str, xs))}")
+    return Spec((*shape[:axis], len(xs), *shape[axis:]), xs[0].dtype)
+
+
+stack.vjp(lambda g, k, axis: slice_(g, index=(*WHOLE[:axis], k)))
+
+
+@movement
+def unstack(m, x, *, axis):
+    """The slices of x along `axis`, each without that axis."""
+    lead = (slice(None),) * axis
+    return tuple([x[(*lead, k, ...)] for k in range(x.shape[axis])])
+
+
+@unstack.shape
+def _(x, *, axis):
+    return (Spec(replaced(x.shape, axis), x.dtype),) * x.shape[axis]
+
+
+unstack.vjp(lambda g, axis: stack(*g, axis=axis))

@@ -1,5 +1,8 @@
-"""Public functions: manipulation."""
+"""Manipulation: all functions that give tensors another shape, or other parts of them."""
 
-from __future__ import annotations
+from . import arranging, joining, shaping
+from .arranging import *  # noqa: F403
+from .joining import *  # noqa: F403
+from .shaping import *  # noqa: F403
 
-__all__: list[str] = []
+__all__ = [*shaping.__all__, *arranging.__all__, *joining.__all__]

@@ -1,0 +1,190 @@
+"""Movement, continued: repeating, turning round, diagonals, windows.
+
+`embed_diagonal`, `tril` and `triu` fill places that come from nowhere: they have no index map.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..core.op import movement, opaque
+from ..core.record import Spec
+from .movement import reshape, unravel
+
+# ---- repeated, turned round ------------------------------------------------------------------
+
+
+@movement
+def tile(m, x, *, repeats):
+    """x laid side by side with itself, `repeats[d]` times along axis `d`."""
+    return m.tile(x, repeats)
+
+
+@tile.shape
+def _(x, *, repeats):
+    if len(repeats) != x.ndim:
+        raise ValueError(f"{len(repeats)} repeats for the {x.ndim} axes of {x}")
+    return Spec(tuple(n * r for n, r in zip(x.shape, repeats, strict=True)), x.dtype)
+
+
+@tile.vjp
+def _(g, x_spec, repeats):
+    """Every copy sends its gradient back: split each axis in (copy, place), sum over the copies."""
+    pairs = list(zip(repeats, x_spec.shape, strict=True))
+    g = reshape(g, shape=tuple(n for pair in pairs for n in pair))
+    once = tuple(n for _, size in pairs for n in (1, size))
+    return reshape(g.sum_to(once), shape=x_spec.shape)
+
+
+tile.index(lambda i, x, repeats: [k % n for k, n in zip(i, x.shape, strict=True)])
+
+
+@movement
+def flip(m, x, *, axis):
+    """x back to front along each axis in `axis`."""
+    return m.flip(x, axis)
+
+
+flip.shape(lambda x, axis: x)
+flip.index(
+    lambda i, x, axis: [
+        n - 1 - k if d in axis else k for d, (k, n) in enumerate(zip(i, x.shape, strict=True))
+    ]
+)
+flip.vjp(lambda g, axis: flip(g, axis=axis))
+
+
+@movement
+def roll(m, x, *, shifts, axis):
+    """x moved on by `shifts[j]` along axis `axis[j]`; what falls off comes in at the other end."""
+    return m.roll(x, shifts, axis)
+
+
+roll.shape(lambda x, shifts, axis: x)
+roll.vjp(lambda g, shifts, axis: roll(g, shifts=tuple(-s for s in shifts), axis=axis))
+
+
+@roll.index
+def _(i, x, *, shifts, axis):
+    i = list(i)
+    for s, d in zip(shifts, axis, strict=True):
+        i[d] = (i[d] - s) % x.shape[d]
+    return i
+
+
+# ---- diagonals and windows -------------------------------------------------------------------
+
+
+@movement
+def diagonal(m, x, *, offset, axis1, axis2):
+    """The diagonals of the planes (axis1, axis2), as the last axis; `offset` > 0 lies above."""
+    return x.diagonal(offset, axis1, axis2)
+
+
+def diagonal_length(rows: int, columns: int, offset: int) -> int:
+    """How many places the diagonal `offset` has."""
+    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+
+
+@diagonal.shape
+def _(x, *, offset, axis1, axis2):
+    kept = tuple(n for d, n in enumerate(x.shape) if d not in (axis1, axis2))
+    return Spec((*kept, diagonal_length(x.shape[axis1], x.shape[axis2], offset)), x.dtype)
+
+
+@diagonal.index
+def _(i, x, *, offset, axis1, axis2):
+    places = {axis1: i[-1] + max(-offset, 0), axis2: i[-1] + max(offset, 0)}
+    rest = iter(i)
+    return [places[d] if d in places else next(rest) for d in range(x.ndim)]
+
+
+@diagonal.vjp
+def _(g, x_spec, offset, axis1, axis2):
+    plane = {"offset": offset, "axis1": axis1, "axis2": axis2}
+    return embed_diagonal(g, shape=x_spec.shape, fill=0, **plane)
+
+
+@movement
+def embed_diagonal(m, x, *, shape, offset, axis1, axis2, fill):
+    """`fill` everywhere but on the diagonals of the planes (axis1, axis2), which are x."""
+    y = m.full(shape, fill, dtype=x.dtype)
+    k = m.arange(x.shape[-1])
+    m.moveaxis(y, (axis1, axis2), (-2, -1))[..., k + max(-offset, 0), k + max(offset, 0)] = x
+    return y
+
+
+embed_diagonal.shape(lambda x, shape, **_: Spec(tuple(shape), x.dtype))
+
+
+@embed_diagonal.vjp
+def _(g, offset, axis1, axis2):
+    return diagonal(g, offset=offset, axis1=axis1, axis2=axis2)
+
+
+@movement
+def tril(m, x, *, diagonal):
+    """x with zeros above its diagonal number `diagonal`."""
+    return m.tril(x, diagonal)
+
+
+@movement
+def triu(m, x, *, diagonal):
+    """x with zeros below its diagonal number `diagonal`."""
+    return m.triu(x, diagonal)
+
+
+tril.shape(lambda x, diagonal: x)
+triu.shape(lambda x, diagonal: x)
+tril.vjp(lambda g, diagonal: tril(g, diagonal=diagonal))
+triu.vjp(lambda g, diagonal: triu(g, diagonal=diagonal))
+
+
+@movement
+def as_strided(m, x, *, shape, strides, offset):
+    """Element `i` is element `offset + Σ i[d]·strides[d]` of x in row-major order."""
+    inside(x.shape, shape, strides, offset)
+    flat = m.ascontiguousarray(x).reshape(-1)[offset:]
+    steps = [s * x.dtype.itemsize for s in strides]
+    return m.lib.stride_tricks.as_strided(flat, shape, steps)
+
+
+@as_strided.shape
+def _(x, *, shape, strides, offset):
+    inside(x.shape, shape, strides, offset)
+    return Spec(tuple(shape), x.dtype)
+
+
+def inside(whole, shape, strides, offset) -> None:
+    """Raise ValueError when strides lead out of the memory of an array of shape `whole`."""
+    size = math.prod(whole)
+    last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    if 0 not in shape and not 0 <= offset <= last < size:
+        raise ValueError(
+            f"shape {list(shape)} with strides {list(strides)}, from element {offset} on, reaches "
+            f"element {last} of {size}"
+        )
+
+
+@as_strided.index
+def _(i, x, *, shape, strides, offset):
+    return unravel(offset + sum(k * s for k, s in zip(i, strides, strict=True)), x.shape)
+
+
+# ---- the same bytes --------------------------------------------------------------------------
+
+
+@opaque
+def reinterpret(m, x, *, dtype):
+    """The bytes of x read as another dtype; the last axis shrinks or grows with the size of one."""
+    return m.ascontiguousarray(x).view(dtype)
+
+
+@reinterpret.shape
+def _(x, *, dtype):
+    if x.dtype.itemsize == dtype.itemsize:
+        return Spec(x.shape, dtype)
+    last, rest = divmod(x.shape[-1] * x.dtype.itemsize, dtype.itemsize) if x.ndim else (0, 1)
+    if rest:
+        raise ValueError(f"the bytes of {x} can not be read as {dtype.name}")
+    return Spec((*x.shape[:-1], last), dtype)

@@ -1,0 +1,143 @@
+"""Sorting, searching and distinct values.
+
+Every order is the stable one: equal values stay in the order they came in, nan counts as the
+largest. So a result does not depend on which library, or which executor, did the sorting.
+"""
+
+from __future__ import annotations
+
+from ..core.dtype import int64
+from ..core.op import opaque
+from ..core.record import Spec
+from .indexing import along_index, scatter_sum, shape_depends_on_data
+from .movement import replaced, reshape
+
+
+def ordered(m, x, axis: int, descending: bool):
+    """The stable order of x along `axis`, as places."""
+    if not descending:
+        return m.argsort(x, axis, kind="stable")
+    back = m.flip(m.argsort(m.flip(x, axis), axis, kind="stable"), axis)
+    return x.shape[axis] - 1 - back
+
+
+def places(x, axis: int, size: int) -> Spec:
+    """The spec of `size` places along `axis` of x."""
+    return Spec(replaced(x.shape, axis, size), int64.numpy)
+
+
+@opaque
+def argsort(m, x, *, axis, descending):
+    """The places of the elements along `axis` in rising (or falling) order."""
+    return ordered(m, x, axis, descending)
+
+
+argsort.shape(lambda x, axis, descending: places(x, axis, x.shape[axis]))
+
+
+@opaque
+def sort(m, x, *, axis, descending):
+    """The elements along `axis` in rising (or falling) order."""
+    y = m.sort(x, axis)
+    return m.flip(y, axis) if descending else y
+
+
+sort.shape(lambda x, axis, descending: x)
+
+
+@sort.vjp
+def _(g, x, axis, descending):
+    """Every gradient goes back to the place its element came from."""
+    spec = x.spec
+    order = along_index(argsort(x, axis=axis, descending=descending), shape=spec.shape, axis=axis)
+    flat = scatter_sum(
+        reshape(g, shape=(spec.size,)),
+        reshape(order, shape=(spec.size,)),
+        shape=(spec.size,),
+        axis=0,
+    )
+    return reshape(flat, shape=spec.shape)
+
+
+@opaque
+def topk_index(m, x, *, k, axis, largest):
+    """The places of the `k` largest (or smallest) elements along `axis`, best first."""
+    first = (*(slice(None),) * axis, slice(0, k))
+    return ordered(m, x, axis, largest)[first]
+
+
+@topk_index.shape
+def _(x, *, k, axis, largest):
+    if not 1 <= k <= x.shape[axis]:
+        raise ValueError(f"k={k} elements of the {x.shape[axis]} along axis {axis} of {x}")
+    return places(x, axis, k)
+
+
+@opaque
+def mode_index(m, x, *, axis):
+    """The last place of the most frequent element along `axis`; of several, the smallest."""
+    order = m.moveaxis(ordered(m, x, axis, False), axis, -1)
+    n = order.shape[-1]
+    rows = m.take_along_axis(m.moveaxis(x, axis, -1), order, -1).reshape(-1, n)
+    new = m.ones(rows.shape, dtype=bool)
+    new[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    run = m.cumsum(new, -1) - 1  # the number of the run of equal elements each one is in
+    lengths = m.zeros(rows.shape, dtype="int64")
+    m.add.at(lengths, (m.arange(len(rows))[:, None], run), 1)
+    end = m.cumsum(lengths, -1)[m.arange(len(rows)), m.argmax(lengths, -1)] - 1
+    last = m.take_along_axis(order, end.reshape(*order.shape[:-1], 1), -1)
+    return m.moveaxis(last, -1, axis)
+
+
+mode_index.shape(lambda x, axis: places(x, axis, 1))
+
+
+@opaque
+def searchsorted(m, sorted_sequence, values, *, right):
+    """Where to insert `values` so that each row stays sorted: the leftmost place, or the right."""
+    side = "right" if right else "left"
+    if sorted_sequence.ndim == 1:
+        return m.searchsorted(sorted_sequence, values, side)
+    rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
+    wanted = values.reshape(len(rows), values.shape[-1])
+    found = [m.searchsorted(row, v, side) for row, v in zip(rows, wanted, strict=True)]
+    return m.stack(found).reshape(values.shape) if found else m.zeros(values.shape, dtype="int64")
+
+
+@searchsorted.shape
+def _(sorted_sequence, values, *, right):
+    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != values.shape[:-1]:
+        raise ValueError(
+            f"a sorted sequence of shape {list(sorted_sequence.shape)} serves values of shape "
+            f"[{', '.join(map(str, sorted_sequence.shape[:-1]))}, any], not {list(values.shape)}"
+        )
+    return Spec(values.shape, int64.numpy)
+
+
+@opaque
+def unique(m, x, *, axis):
+    """The distinct elements (slices, with an axis) in rising order.
+
+    With them come the first place of each, which one every element is, and how often it occurs.
+    """
+    y, first, which, counts = m.unique(x, True, True, True, axis=axis)
+    return y, first, which.reshape(-1), counts
+
+
+@opaque
+def unique_consecutive(m, x, *, axis):
+    """x without repetitions that follow each other.
+
+    With it come the number of the run every element was in, and the lengths of the runs.
+    """
+    x = x.reshape(-1) if axis is None else m.moveaxis(x, axis, 0)
+    n = len(x)
+    new = m.ones(n, dtype=bool)
+    new[1:] = (x[1:] != x[:-1]).reshape(max(n - 1, 0), -1).any(1)
+    starts = m.flatnonzero(new)
+    counts = m.diff(m.concatenate([starts, m.array([n])]))
+    return m.moveaxis(x[new], 0, axis or 0), m.cumsum(new) - 1, counts
+
+
+shape_depends_on_data(unique)
+shape_depends_on_data(unique_consecutive)

@@ -1,0 +1,166 @@
+"""Turning round and repeating. Values stay what they are."""
+
+from __future__ import annotations
+
+from ..core.spec import broadcast_shapes
+from ..ops import arrangement, indexing, movement
+from .axes import axes_of, axis_of, listed, tensors, whole_numbers
+from .shaping import exchanged, flatten
+
+__all__ = [
+    "broadcast_shape",
+    "broadcast_tensors",
+    "broadcast_to",
+    "expand",
+    "expand_as",
+    "flip",
+    "repeat_interleave",
+    "roll",
+    "rot90",
+    "tile",
+]
+
+# ---- turning round ---------------------------------------------------------------------------
+
+
+def flip(x, axis, name=None):
+    """x back to front along each of the axes. Source: Paddle API `paddle.flip`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.flip(paddle.arange(4), [0]).tolist()
+    [3, 2, 1, 0]
+    """
+    return arrangement.flip(x, axis=axes_of(axis, x.spec.ndim))
+
+
+def roll(x, shifts, axis=None, name=None):
+    """x moved on by `shifts` along the axes, in a circle; without `axis`, in row-major order.
+
+    Source: Paddle API `paddle.roll`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.roll(paddle.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """
+    shifts = whole_numbers(shifts, "shifts")
+    if axis is None:
+        flat = arrangement.roll(flatten(x), shifts=(sum(shifts),), axis=(0,))
+        return movement.reshape(flat, shape=x.spec.shape)
+    axis = tuple(axis_of(d, x.spec.ndim) for d in whole_numbers(axis, "axis"))
+    if len(axis) != len(shifts):
+        raise ValueError(f"roll with {len(shifts)} shifts along {len(axis)} axes")
+    return arrangement.roll(x, shifts=shifts, axis=axis)
+
+
+def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006 - Paddle's signature; nobody writes it
+    """x turned `k` times by 90° in the plane of two axes, from the first towards the second.
+
+    Source: Paddle API `paddle.rot90`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.rot90(paddle.arange(4).reshape([2, 2])).tolist()
+    [[1, 3], [0, 2]]
+    """
+    a, b = axes_of(axes, x.spec.ndim)
+    k %= 4
+    if k == 2:
+        return arrangement.flip(x, axis=(a, b))
+    turned = arrangement.flip(x, axis=(b,)) if k == 1 else x
+    turned = exchanged(turned, a, b) if k else turned
+    return arrangement.flip(turned, axis=(b,)) if k == 3 else turned
+
+
+# ---- repeating -------------------------------------------------------------------------------
+
+
+@listed
+def tile(x, repeat_times, name=None):
+    """x laid side by side with itself, `repeat_times[d]` times along axis `d`.
+
+    The shorter of shape and list gets ones in front. Source: Paddle API `paddle.tile`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.tile(paddle.to_tensor([1, 2]), [2, 2]).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    shape, times = x.spec.shape, whole_numbers(repeat_times, "repeat_times")
+    ndim = max(len(shape), len(times))
+    x = movement.reshape(x, shape=(1,) * (ndim - len(shape)) + shape) if ndim > len(shape) else x
+    return arrangement.tile(x, repeats=(1,) * (ndim - len(times)) + times)
+
+
+@listed
+def expand(x, shape, name=None):
+    """x repeated along new leading axes and along axes of size 1; -1 keeps a size.
+
+    The copies share memory. Source: Paddle API `paddle.expand`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.expand(paddle.to_tensor([[1], [2]]), [-1, 3]).tolist()
+    [[1, 1, 1], [2, 2, 2]]
+    """
+    old, shape = x.spec.shape, whole_numbers(shape)
+    extra = len(shape) - len(old)
+    sizes = tuple(old[d - extra] if n == -1 and d >= extra else n for d, n in enumerate(shape))
+    return movement.broadcast_to(x, shape=sizes)
+
+
+def broadcast_to(x, shape, name=None):
+    """`expand` under NumPy's name. Source: Paddle API `paddle.broadcast_to`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.broadcast_to(paddle.to_tensor([1, 2]), [2, 2]).tolist()
+    [[1, 2], [1, 2]]
+    """
+    return expand(x, shape)
+
+
+def expand_as(x, y, name=None):
+    """x expanded to the shape of y. Source: Paddle API `paddle.expand_as`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.expand_as(paddle.to_tensor([1, 2]), paddle.ones([2, 2])).tolist()
+    [[1, 2], [1, 2]]
+    """
+    return movement.broadcast_to(x, shape=y.spec.shape)
+
+
+def broadcast_tensors(input, name=None):
+    """Tensors expanded to the shape they have together. Source: Paddle API
+    `paddle.broadcast_tensors`.
+
+    >>> import minipaddle as paddle
+    >>> [x.shape for x in paddle.broadcast_tensors([paddle.ones([3]), paddle.ones([2, 1])])]
+    [[2, 3], [2, 3]]
+    """
+    shape = broadcast_shapes(*[x.spec.shape for x in tensors(input, "broadcast_tensors")])
+    return [movement.broadcast_to(x, shape=shape) for x in input]
+
+
+def broadcast_shape(x_shape, y_shape):
+    """The shape of x + y, as a list. Source: Paddle API `paddle.broadcast_shape`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.broadcast_shape([2, 1], [3])
+    [2, 3]
+    """
+    return list(broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+
+
+def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
+    """Each element `repeats` times, one after the other, along `axis` (flattened without one).
+
+    With a tensor of counts, one for each place, the shape depends on the data: eager only.
+    Source: Paddle API `paddle.repeat_interleave`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.repeat_interleave(paddle.to_tensor([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
+    x, axis = (flatten(x), 0) if axis is None else (x, axis_of(axis, x.spec.ndim))
+    shape = x.spec.shape
+    if not isinstance(repeats, int):
+        return indexing.take(x, indexing.repeated(repeats), axis=axis)
+    apart = movement.reshape(x, shape=movement.replaced(shape, axis, shape[axis], 1))
+    more = movement.broadcast_to(apart, shape=movement.replaced(shape, axis, shape[axis], repeats))
+    return movement.reshape(more, shape=movement.replaced(shape, axis, shape[axis] * repeats))

@@ -1,0 +1,58 @@
+"""What users may write for axes, shapes and places: numbers, lists of them, 0-D and 1-D tensors."""
+
+from __future__ import annotations
+
+from functools import wraps
+from operator import index
+
+from ..core.errors import teach
+from ..core.spec import normalize_axis
+from ..ops.var import Var
+
+
+def whole_numbers(value, what: str = "shape") -> tuple:
+    """A tuple of ints from a number, a list of numbers (0-D tensors among them), or a 1-D tensor.
+
+    Raises TypeError that names `what` was given.
+    """
+    if isinstance(value, Var):
+        value = value.tolist()
+    try:
+        return tuple(map(index, value)) if isinstance(value, list | tuple) else (index(value),)
+    except TypeError:
+        raise TypeError(
+            teach(f"{what}={value!r}", expected="a whole number, or a list of whole numbers")
+        ) from None
+
+
+def axis_of(axis, ndim: int) -> int:
+    """One axis, counted from the front."""
+    return normalize_axis(index(axis), ndim)
+
+
+def axes_of(axes, ndim: int) -> tuple:
+    """Several axes, counted from the front, in the order given; ValueError if one comes twice."""
+    found = tuple(normalize_axis(d, ndim) for d in whole_numbers(axes, "axis"))
+    if len(set(found)) != len(found):
+        raise ValueError(f"axis {axes} names a dimension twice")
+    return found
+
+
+def listed(function):
+    """Decorator: `f(x, 2, 3)` means `f(x, [2, 3])`."""
+
+    @wraps(function)
+    def call(x, *args, **kwargs):
+        if len(args) > 1 and all(isinstance(n, int) for n in args):
+            args = (args,)
+        return function(x, *args, **kwargs)
+
+    return call
+
+
+def tensors(xs, what: str) -> list:
+    """The tensors of a list; raises TypeError when it is none or is empty."""
+    if isinstance(xs, Var) or not isinstance(xs, list | tuple) or not xs:
+        given = xs.spec if isinstance(xs, Var) else xs
+        raise TypeError(teach(f"{what} of {given!r:.60}", expected="a list of one or more tensors"))
+    return xs

@@ -1,0 +1,324 @@
+"""Joining, splitting and cutting.
+
+Pieces share memory with what they were cut from, as in Paddle.
+"""
+
+from __future__ import annotations
+
+import builtins
+from operator import index
+
+from ..core.errors import teach
+from ..ops import arrangement, movement
+from . import shaping
+from .axes import axis_of, tensors, whole_numbers
+
+__all__ = [
+    "as_strided",
+    "chunk",
+    "concat",
+    "crop",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "meshgrid",
+    "slice",
+    "split",
+    "stack",
+    "strided_slice",
+    "tensor_split",
+    "unbind",
+    "unfold",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+# ---- joining ---------------------------------------------------------------------------------
+
+
+def concat(x, axis=0, name=None):
+    """The tensors of a list one after the other along an axis they have.
+
+    All other sizes must be equal. Source: Paddle API `paddle.concat`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.concat([paddle.ones([2, 1]), paddle.zeros([2, 2])], axis=1).shape
+    [2, 3]
+    """
+    return movement.concat(*tensors(x, "concat"), axis=axis_of(axis, x[0].spec.ndim))
+
+
+def stack(x, axis=0, name=None):
+    """The tensors of a list, all of one shape, side by side along a new axis.
+
+    Source: Paddle API `paddle.stack`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.stack([paddle.ones([3]), paddle.zeros([3])]).shape
+    [2, 3]
+    """
+    return movement.stack(*tensors(x, "stack"), axis=axis_of(axis, x[0].spec.ndim + 1))
+
+
+def hstack(x, name=None):
+    """Joined along the second axis (the first of vectors). Source: Paddle API `paddle.hstack`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.hstack([paddle.ones([2, 1]), paddle.ones([2, 2])]).shape
+    [2, 3]
+    """
+    x = [shaping.atleast_1d(t) for t in tensors(x, "hstack")]
+    return concat(x, 0 if x[0].spec.ndim == 1 else 1)
+
+
+def vstack(x, name=None):
+    """Joined along the first axis, vectors as rows. Source: Paddle API `paddle.vstack`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.vstack([paddle.ones([3]), paddle.ones([2, 3])]).shape
+    [3, 3]
+    """
+    return concat([shaping.atleast_2d(t) for t in tensors(x, "vstack")], 0)
+
+
+def dstack(x, name=None):
+    """Joined along the third axis. Source: Paddle API `paddle.dstack`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.dstack([paddle.ones([2, 2]), paddle.ones([2, 2])]).shape
+    [2, 2, 2]
+    """
+    return concat([shaping.atleast_3d(t) for t in tensors(x, "dstack")], 2)
+
+
+def meshgrid(*args, **kwargs):
+    """For vectors of sizes n, m, …: one tensor [n, m, …] each, constant along the others' axes.
+
+    Source: Paddle API `paddle.meshgrid`.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.meshgrid(paddle.arange(2), paddle.arange(3))
+    >>> x.tolist(), y.tolist()
+    ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+    """
+    if kwargs.keys() - {"name"}:
+        raise TypeError(f"meshgrid() takes no argument {kwargs.keys() - {'name'}}")
+    args = tensors(
+        args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args, "meshgrid"
+    )
+    shape = tuple(x.spec.size for x in args)
+    return [
+        movement.broadcast_to(
+            movement.reshape(x, shape=(x.spec.size, *(1,) * (len(shape) - 1 - d))), shape=shape
+        )
+        for d, x in enumerate(args)
+    ]
+
+
+# ---- splitting -------------------------------------------------------------------------------
+
+
+def split(x, num_or_sections, axis=0, name=None):
+    """x cut along `axis` into equal parts (a number) or parts of given sizes (one may be -1).
+
+    Source: Paddle API `paddle.split`.
+
+    >>> import minipaddle as paddle
+    >>> [part.shape for part in paddle.split(paddle.ones([6, 2]), [1, -1])]
+    [[1, 2], [5, 2]]
+    """
+    shape = x.spec.shape
+    axis = axis_of(axis, len(shape))
+    size = shape[axis]
+    if isinstance(num_or_sections, list | tuple):
+        sizes = whole_numbers(num_or_sections, "num_or_sections")
+        rest = size - sum(n for n in sizes if n != -1)
+        sizes = tuple(rest if n == -1 else n for n in sizes)
+    else:
+        parts = index(num_or_sections)
+        sizes = (size // parts,) * parts if parts > 0 and size % parts == 0 else ()
+    if sum(sizes) != size or min(sizes, default=-1) < 0:
+        raise ValueError(
+            teach(
+                f"split of axis {axis} of {x.spec} into {num_or_sections}",
+                expected=f"a number of parts that divides {size}, or sizes that add up to it",
+                hint="paddle.tensor_split makes unequal parts",
+            )
+        )
+    return list(movement.split(x, sizes=sizes, axis=axis))
+
+
+def chunk(x, chunks, axis=0, name=None):
+    """x cut along `axis` into equal parts. Source: Paddle API `paddle.chunk`.
+
+    >>> import minipaddle as paddle
+    >>> [part.tolist() for part in paddle.chunk(paddle.arange(4), 2)]
+    [[0, 1], [2, 3]]
+    """
+    return split(x, index(chunks), axis)
+
+
+def tensor_split(x, num_or_indices, axis=0, name=None):
+    """x cut along `axis` into nearly equal parts (a number), or before each of the given places.
+
+    Source: Paddle API `paddle.tensor_split`.
+
+    >>> import minipaddle as paddle
+    >>> [part.tolist() for part in paddle.tensor_split(paddle.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    axis = axis_of(axis, x.spec.ndim)
+    size = x.spec.shape[axis]
+    if isinstance(num_or_indices, list | tuple):
+        # as x[a:b] reads them: counted from the end when negative, cut off at the ends
+        ends = [builtins.slice(n).indices(size)[1] for n in num_or_indices]
+    else:
+        parts, more = divmod(size, num_or_indices)
+        ends = [k * parts + min(k, more) for k in range(1, num_or_indices)]
+    pieces = zip([0, *ends], [*ends, size], strict=True)
+    lead = movement.WHOLE[:axis]
+    return [movement.slice_(x, index=(*lead, (a, max(a, b), 1))) for a, b in pieces]
+
+
+def hsplit(x, num_or_indices, name=None):
+    """`tensor_split` along the second axis (the first of a vector). Source: Paddle API
+    `paddle.hsplit`.
+
+    >>> import minipaddle as paddle
+    >>> [part.shape for part in paddle.hsplit(paddle.ones([2, 4]), 2)]
+    [[2, 2], [2, 2]]
+    """
+    return tensor_split(x, num_or_indices, min(x.spec.ndim - 1, 1))
+
+
+def vsplit(x, num_or_indices, name=None):
+    """`tensor_split` along the first axis. Source: Paddle API `paddle.vsplit`.
+
+    >>> import minipaddle as paddle
+    >>> [part.shape for part in paddle.vsplit(paddle.ones([2, 4]), 2)]
+    [[1, 4], [1, 4]]
+    """
+    return tensor_split(x, num_or_indices, 0)
+
+
+def dsplit(x, num_or_indices, name=None):
+    """`tensor_split` along the third axis. Source: Paddle API `paddle.dsplit`.
+
+    >>> import minipaddle as paddle
+    >>> [part.shape for part in paddle.dsplit(paddle.ones([1, 1, 4]), 2)]
+    [[1, 1, 2], [1, 1, 2]]
+    """
+    return tensor_split(x, num_or_indices, 2)
+
+
+def unbind(input, axis=0):
+    """The slices along `axis`, each without that axis, as a list. Source: Paddle API
+    `paddle.unbind`.
+
+    >>> import minipaddle as paddle
+    >>> [row.tolist() for row in paddle.unbind(paddle.to_tensor([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    return list(movement.unstack(input, axis=axis_of(axis, input.spec.ndim)))
+
+
+def unstack(x, axis=0, num=None):
+    """`unbind`, which checks that there are `num` slices. Source: Paddle API `paddle.unstack`.
+
+    >>> import minipaddle as paddle
+    >>> [column.tolist() for column in paddle.unstack(paddle.to_tensor([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    pieces = unbind(x, axis)
+    if num not in (None, len(pieces)):
+        raise ValueError(f"unstack of {x.spec} along axis {axis} gives {len(pieces)}, not {num}")
+    return pieces
+
+
+# ---- cutting ---------------------------------------------------------------------------------
+
+
+def strided_slice(x, axes, starts, ends, strides, name=None):
+    """`x[start:end:stride]` along each of `axes`. Source: Paddle API `paddle.strided_slice`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.strided_slice(paddle.arange(6), [0], [1], [6], [2]).tolist()
+    [1, 3, 5]
+    """
+    ndim = x.spec.ndim
+    parts = [whole_numbers(v) for v in (axes, starts, ends, strides)]
+    if len(set(map(len, parts))) != 1:
+        raise ValueError(f"a slice of {len(parts[0])} axes with {list(map(len, parts[1:]))} bounds")
+    index = list(movement.WHOLE[:ndim])
+    for axis, start, end, stride in zip(*parts, strict=True):
+        d = axis_of(axis, ndim)
+        past_front = stride < 0 and end < -x.spec.shape[d]  # -1 would be the last place
+        index[d] = (start, None if past_front else end, stride)
+    return movement.slice_(x, index=tuple(index))
+
+
+def slice(input, axes, starts, ends):
+    """`input[start:end]` along each of `axes`. Source: Paddle API `paddle.slice`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.slice(paddle.arange(6), [0], [1], [-1]).tolist()
+    [1, 2, 3, 4]
+    """
+    return strided_slice(input, axes, starts, ends, [1] * len(axes))
+
+
+def crop(x, shape=None, offsets=None, name=None):
+    """The block of `shape` that begins at `offsets`; -1 reaches to the end of an axis.
+
+    Source: Paddle API `paddle.crop`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.crop(paddle.arange(6).reshape([2, 3]), [1, 2], [1, 1]).tolist()
+    [[4, 5]]
+    """
+    sizes = x.spec.shape
+    offsets = (0,) * len(sizes) if offsets is None else whole_numbers(offsets, "offsets")
+    shape = (-1,) * len(sizes) if shape is None else whole_numbers(shape)
+    if not len(sizes) == len(shape) == len(offsets):
+        raise ValueError(f"crop of {x.spec} to {list(shape)} from {list(offsets)}")
+    block = tuple(
+        (o, size if n == -1 else o + n, 1) for o, n, size in zip(offsets, shape, sizes, strict=True)
+    )
+    if any(o < 0 or end > size for (o, end, _), size in zip(block, sizes, strict=True)):
+        raise ValueError(f"crop to {list(shape)} from {list(offsets)} leaves {x.spec}")
+    return movement.slice_(x, index=block)
+
+
+def as_strided(x, shape, stride, offset=0, name=None):
+    """Element `i` is element `offset + Σ i[d]·stride[d]` of x in row-major order.
+
+    Raises ValueError where that leads out of x. Source: Paddle API `paddle.as_strided`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.as_strided(paddle.arange(6), [2, 3], [2, 1]).tolist()
+    [[0, 1, 2], [2, 3, 4]]
+    """
+    shape, stride = whole_numbers(shape), whole_numbers(stride, "stride")
+    return arrangement.as_strided(x, shape=shape, strides=stride, offset=index(offset))
+
+
+def unfold(x, axis, size, step, name=None):
+    """Windows of `size` places along `axis`, `step` apart, as a last axis.
+
+    Source: Paddle API `paddle.unfold`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.unfold(paddle.arange(5), 0, 3, 1).tolist()
+    [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    """
+    shape = x.spec.shape
+    axis = axis_of(axis, len(shape))
+    if not 0 < size <= shape[axis] or step < 1:
+        raise ValueError(f"windows of {size} places, {step} apart, along axis {axis} of {x.spec}")
+    steps = movement.strides_of(shape)
+    count = (shape[axis] - size) // step + 1
+    strides = (*movement.replaced(steps, axis, steps[axis] * step), steps[axis])
+    shape = (*movement.replaced(shape, axis, count), size)
+    return arrangement.as_strided(x, shape=shape, strides=strides, offset=0)

@@ -1,0 +1,274 @@
+"""Shapes: other sizes, other orders of the axes. Values stay what they are.
+
+Results share memory with x where they can, as in Paddle.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..ops import arrangement, movement
+from .axes import axes_of, axis_of, listed, whole_numbers
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "flatten",
+    "moveaxis",
+    "permute",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+    "t",
+    "transpose",
+    "unflatten",
+    "unsqueeze",
+    "view",
+    "view_as",
+]
+
+# ---- one shape to another --------------------------------------------------------------------
+
+
+@listed
+def reshape(x, shape, name=None):
+    """The elements of x, in row-major order, in another shape.
+
+    One size may be -1: it is what remains. A size 0 stands for x's size at that place. Raises
+    ValueError when the elements do not fill the shape. Source: Paddle API `paddle.reshape`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.reshape(paddle.ones([2, 3, 4]), [0, -1]).shape
+    [2, 12]
+    """
+    return movement.reshape(x, shape=filled(x.spec.shape, whole_numbers(shape)))
+
+
+def filled(old: tuple, shape: tuple) -> tuple:
+    """`shape` with 0 replaced by the size of `old` at that place and -1 by what remains."""
+    if 0 not in shape and -1 not in shape:
+        return shape
+    copied = {d for d, n in enumerate(shape) if n == 0 and d < len(old)}
+    left = math.prod(n for d, n in enumerate(old) if d not in copied)
+    known = math.prod(n for d, n in enumerate(shape) if d not in copied and n != -1)
+    if shape.count(-1) > 1 or (-1 in shape and (known == 0 or left % known)):
+        raise ValueError(
+            teach(
+                f"shape {list(old)} can not become {list(shape)}",
+                expected="at most one -1, and sizes that divide the number of elements",
+            )
+        )
+    rest = left // known if -1 in shape else None
+    return tuple(old[d] if d in copied else rest if n == -1 else n for d, n in enumerate(shape))
+
+
+@listed
+def view(x, shape_or_dtype, name=None):
+    """x in another shape, or its bytes read as another dtype (the last axis shrinks or grows).
+
+    Source: Paddle API `paddle.view`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.ones([4, 2]).view([8]).shape
+    [8]
+    """
+    if isinstance(shape_or_dtype, list | tuple | int):
+        return reshape(x, shape_or_dtype)
+    return arrangement.reinterpret(x, dtype=dt.resolve(shape_or_dtype))
+
+
+def view_as(x, other, name=None):
+    """x in the shape of `other`. Source: Paddle API `paddle.view_as`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.view_as(paddle.ones([4]), paddle.ones([2, 2])).shape
+    [2, 2]
+    """
+    return movement.reshape(x, shape=other.spec.shape)
+
+
+def flatten(x, start_axis=0, stop_axis=-1, name=None):
+    """The axes from `start_axis` to `stop_axis`, both included, as one.
+
+    Source: Paddle API `paddle.flatten`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.flatten(paddle.ones([2, 3, 4]), 1).shape
+    [2, 12]
+    """
+    shape = x.spec.shape
+    first, last = axis_of(start_axis, len(shape)), axis_of(stop_axis, len(shape))
+    if first > last:
+        raise ValueError(f"flatten from axis {start_axis} to {stop_axis} of {list(shape)}")
+    size = math.prod(shape[first : last + 1])
+    return movement.reshape(x, shape=(*shape[:first], size, *shape[last + 1 :]))
+
+
+def unflatten(x, axis, shape, name=None):
+    """One axis as several; one size may be -1. Source: Paddle API `paddle.unflatten`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.unflatten(paddle.ones([2, 6]), 1, [3, -1]).shape
+    [2, 3, 2]
+    """
+    old = x.spec.shape
+    axis = axis_of(axis, len(old))
+    sizes = filled((old[axis],), whole_numbers(shape))
+    return movement.reshape(x, shape=movement.replaced(old, axis, *sizes))
+
+
+def squeeze(x, axis=None, name=None):
+    """x without its axes of size 1: all of them, or those of `axis` that have it.
+
+    Source: Paddle API `paddle.squeeze`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.squeeze(paddle.ones([1, 3, 1]), axis=0).shape
+    [3, 1]
+    """
+    shape = x.spec.shape
+    given = range(len(shape)) if axis is None else axes_of(axis, len(shape))
+    return movement.reshape(
+        x, shape=tuple(n for d, n in enumerate(shape) if n != 1 or d not in given)
+    )
+
+
+def unsqueeze(x, axis, name=None):
+    """x with new axes of size 1, put in one after the other at the places `axis`.
+
+    Source: Paddle API `paddle.unsqueeze`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.unsqueeze(paddle.ones([3]), [0, 2]).shape
+    [1, 3, 1]
+    """
+    shape = list(x.spec.shape)
+    for d in whole_numbers(axis, "axis"):
+        shape.insert(axis_of(d, len(shape) + 1), 1)
+    return movement.reshape(x, shape=tuple(shape))
+
+
+def atleast(ndim: int, inputs):
+    """Each input with at least `ndim` axes, put in where NumPy's `atleast_1d` … do."""
+    inputs = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else inputs
+    places = {1: [[0]], 2: [[0, 1], [0]], 3: [[0, 1, 2], [0, 2], [2]]}[ndim]
+    out = [unsqueeze(x, places[x.spec.ndim]) if x.spec.ndim < ndim else x for x in inputs]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_1d(*inputs, name=None):
+    """Each tensor with at least one axis. Source: Paddle API `paddle.atleast_1d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.atleast_1d(paddle.to_tensor(3)).shape
+    [1]
+    """
+    return atleast(1, inputs)
+
+
+def atleast_2d(*inputs, name=None):
+    """Each tensor with at least two axes. Source: Paddle API `paddle.atleast_2d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.atleast_2d(paddle.ones([3])).shape
+    [1, 3]
+    """
+    return atleast(2, inputs)
+
+
+def atleast_3d(*inputs, name=None):
+    """Each tensor with at least three axes. Source: Paddle API `paddle.atleast_3d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.atleast_3d(paddle.ones([3])).shape
+    [1, 3, 1]
+    """
+    return atleast(3, inputs)
+
+
+# ---- the order of the axes -------------------------------------------------------------------
+
+
+def transpose(x, perm, name=None):
+    """Axis `d` of the result is axis `perm[d]` of x; `transpose(x, 0, 1)` exchanges two axes.
+
+    Source: Paddle API `paddle.transpose`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.transpose(paddle.ones([2, 3, 4]), [2, 0, 1]).shape
+    [4, 2, 3]
+    """
+    if isinstance(perm, int):
+        return exchanged(x, perm, name)
+    ndim = x.spec.ndim
+    return movement.transpose(x, perm=tuple(axis_of(d, ndim) for d in whole_numbers(perm, "perm")))
+
+
+def swapaxes(x, perm, name=None):
+    """`transpose`: with two numbers those axes change places. Source: Paddle API `paddle.swapaxes`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.swapaxes(paddle.ones([2, 3, 4]), 0, 2).shape
+    [4, 3, 2]
+    """
+    return transpose(x, perm, name)
+
+
+def exchanged(x, a, b):
+    """x with two axes exchanged."""
+    perm = list(range(x.spec.ndim))
+    a, b = axis_of(a, len(perm)), axis_of(b, len(perm))
+    perm[a], perm[b] = perm[b], perm[a]
+    return movement.transpose(x, perm=tuple(perm))
+
+
+@listed
+def permute(input, dims):
+    """`transpose` under PyTorch's name. Source: Paddle API `paddle.permute`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.ones([2, 3, 4]).permute(1, 2, 0).shape
+    [3, 4, 2]
+    """
+    return transpose(input, list(dims))
+
+
+def t(input, name=None):
+    """The transpose of a matrix; a vector or a number stays. Source: Paddle API `paddle.t`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.t(paddle.ones([2, 3])).shape
+    [3, 2]
+    """
+    ndim = input.spec.ndim
+    if ndim > 2:
+        raise ValueError(
+            teach(
+                f"t() of {input.spec}",
+                expected="at most two dimensions",
+                hint="paddle.transpose(x, perm), or x.mT for the last two axes",
+            )
+        )
+    return input if ndim < 2 else movement.transpose(input, perm=(1, 0))
+
+
+def moveaxis(x, source, destination, name=None):
+    """Axes `source` at the places `destination`, the others in their order around them.
+
+    Source: Paddle API `paddle.moveaxis`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.moveaxis(paddle.ones([2, 3, 4]), 0, -1).shape
+    [3, 4, 2]
+    """
+    ndim = x.spec.ndim
+    source, destination = axes_of(source, ndim), axes_of(destination, ndim)
+    if len(source) != len(destination):
+        raise ValueError(f"moveaxis of {len(source)} axes to {len(destination)} places")
+    placed = dict(zip(destination, source, strict=True))
+    others = (d for d in range(ndim) if d not in source)
+    perm = tuple(placed[d] if d in placed else next(others) for d in range(ndim))
+    return movement.transpose(x, perm=perm)
