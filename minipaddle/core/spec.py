@@ -90,7 +90,9 @@ def normalize_axis(axis, ndim: int) -> int:
 
 def normalize_axes(axis, ndim: int) -> tuple:
     """A sorted tuple of non-negative axes from a number or a list; None or an empty list is all."""
-    axes = axis if isinstance(axis, list | tuple) else [] if axis is None else [axis]
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, list | tuple) else [axis]
     out = {normalize_axis(index(a), ndim) for a in axes}
     if len(out) != len(axes):
         raise ValueError(f"axis {axis} names a dimension twice")
