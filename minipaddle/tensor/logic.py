@@ -1,5 +1,52 @@
-"""Public functions: logic."""
+"""Questions with one answer. The elementwise ones have their faces in `math`."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from ..core import dtype as dt
+from ..core.spec import broadcast_shapes
+from ..ops import creation, logic, reduction
+
+
+def one(op, x):
+    """`op` over all axes."""
+    return op(x, axis=tuple(range(x.spec.ndim)), keepdim=False)
+
+
+def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
+    """Is |x - y| <= atol + rtol · |y| everywhere? Source: Paddle API `paddle.allclose`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.allclose(paddle.to_tensor([1.0]), paddle.to_tensor([1.000001])).item()
+    True
+    """
+    close = logic.isclose(x, y, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
+    return one(reduction.all, close)
+
+
+def equal_all(x, y, name=None):
+    """Are all elements equal? Shapes that do not broadcast are not equal.
+
+    Source: Paddle API `paddle.equal_all`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.equal_all(paddle.ones([2]), paddle.ones([2])).item()
+    True
+    """
+    try:
+        broadcast_shapes(x.spec.shape, y.spec.shape)
+    except ValueError:
+        return creation.full(shape=(), value=False, dtype=dt.bool_.numpy)
+    return one(reduction.all, x == y)
+
+
+def isreal(x, name=None):
+    """True everywhere: there are no complex numbers here. Source: Paddle API `paddle.isreal`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.isreal(paddle.ones([2])).tolist()
+    [True, True]
+    """
+    return creation.full(shape=x.spec.shape, value=True, dtype=dt.bool_.numpy)
+
+
+__all__ = ["allclose", "equal_all", "isreal"]

@@ -1,27 +1,287 @@
-"""Arithmetic and mathematics. Every elementwise operator has its face here without a second edit."""
+"""Arithmetic and mathematics. An elementwise operator has its face here without a second edit."""
 
 from __future__ import annotations
 
+import functools
+import math
+
+from ..core.errors import describe, teach
 from ..core.op import OPS, Elementwise
-from ..core.spec import normalize_axes
-from ..ops import reduction
+from ..core.spec import normalize_axis
+from ..ops import (
+    arrangement,
+    elementwise,
+    gamma,
+    logic,
+    movement,
+    reduction,
+    rounding,
+    special,
+)
+from ..ops.creation import assign
+from ..ops.var import Var
 from .face import face
 
-FACES = {op.name: face(op) for op in OPS.values() if isinstance(op, Elementwise)}
+SHOWN = {module.__name__ for module in (elementwise, gamma, logic, rounding, special)}
+"""Where public operators are; activations are in nn.functional."""
+
+
+def is_public(op) -> bool:
+    """An operator whose first input is called g is part of a derivative rule."""
+    return isinstance(op, Elementwise) and op.body.__module__ in SHOWN and op.inputs[0] != "g"
+
+
+FACES = {op.name: face(op) for op in OPS.values() if is_public(op)}
 globals().update(FACES)
 
+mod = floor_mod = FACES["remainder"]
+gammaln = FACES["lgamma"]
+less = FACES["less_than"]
+bitwise_invert = FACES["bitwise_not"]
 
-def sum(x, axis=None, dtype=None, keepdim=False, name=None):
-    """Sum over `axis` (an int, a list, or None for all axes).
+# ---- with arguments that are more than attributes --------------------------------------------
 
-    Integers and booleans are summed in int64. Source: Paddle API `paddle.sum`.
+
+def cast(x, dtype):
+    """The same values in another data type. Source: Paddle API `paddle.cast`.
 
     >>> import minipaddle as paddle
-    >>> paddle.sum(paddle.ones([2, 3]), axis=1).tolist()
+    >>> paddle.cast(paddle.to_tensor([1.7, -1.7]), "int64").tolist()
+    [1, -1]
+    """
+    return x.astype(dtype)
+
+
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """scale · x + bias, or scale · (x + bias); `scale` may be a 0-D tensor.
+
+    Whole numbers stay whole: scale and bias lose what is behind the point.
+    Source: Paddle API `paddle.scale`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.scale(paddle.to_tensor([1.0, 2.0]), scale=2.0, bias=1.0).tolist()
+    [3.0, 5.0]
+    """
+    if isinstance(scale, Var):
+        y = x * scale + bias if bias_after_scale else (x + bias) * scale
+    else:
+        number = int if x.spec.dtype.kind in "iu" else float
+        attrs = {"scale": number(scale), "bias": number(bias)}
+        y = elementwise.scale_(x, **attrs, bias_after_scale=bias_after_scale)
+    return y if act is None else activated(y, act)
+
+
+def activated(x, act: str):
+    """`x` after the activation called `act`, such as "relu"."""
+    op = OPS.get(act)
+    if not isinstance(op, Elementwise) or op.inputs != ["x"]:
+        raise ValueError(teach(f"act={act!r}", expected='an activation, such as "relu"'))
+    return op(x)
+
+
+def clip(x, min=None, max=None, name=None):
+    """x moved into [min, max]; a bound is a number, a 0-D tensor, or None.
+
+    Whole numbers become floating when a bound is. Source: Paddle API `paddle.clip`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.clip(paddle.to_tensor([-2.0, 0.5, 3.0]), 0.0, 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    if isinstance(min, Var) or isinstance(max, Var):
+        x = x if min is None else elementwise.maximum(x, min)
+        return x if max is None else elementwise.minimum(x, max)
+    if min is not None and max is not None and min > max:
+        raise ValueError(teach(f"clip to min={min}, max={max}", expected="min <= max"))
+    if x.spec.dtype.kind in "iu" and (isinstance(min, float) or isinstance(max, float)):
+        x = x.astype("float32")
+    return elementwise.clip(x, min=min, max=max)
+
+
+def add_n(inputs, name=None):
+    """The sum of a list of tensors of one shape. Source: Paddle API `paddle.add_n`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.add_n([paddle.ones([2]), paddle.ones([2]), paddle.ones([2])]).tolist()
     [3.0, 3.0]
     """
-    x = x if dtype is None else x.astype(dtype)
-    return reduction.sum(x, axis=normalize_axes(axis, x.spec.ndim), keepdim=keepdim)
+    if isinstance(inputs, Var):
+        return assign(inputs)
+    if not inputs:
+        raise ValueError(teach("add_n of an empty list", expected="one or more tensors"))
+    return functools.reduce(elementwise.add, inputs)
 
 
-__all__ = [*FACES, "sum"]
+def ldexp(x, y, name=None):
+    """x · 2^y, in floating point. Source: Paddle API `paddle.ldexp`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.ldexp(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([2, 3])).tolist()
+    [4.0, 16.0]
+    """
+    return floating(x) * 2.0 ** floating(y)
+
+
+def floating(x):
+    """x itself, or in float32 if it is whole or boolean."""
+    return x.astype("float32") if x.spec.dtype.kind in "biu" else x
+
+
+def multigammaln(x, p, name=None):
+    """Logarithm of the multivariate gamma function of dimension p, for x > (p - 1) / 2.
+
+    Source: Paddle API `paddle.multigammaln`; DLMF 35.3.
+
+    >>> import minipaddle as paddle
+    >>> round(paddle.multigammaln(paddle.to_tensor(3.5), 2).item(), 4)
+    2.4665
+    """
+    if p < 1:
+        raise ValueError(teach(f"multigammaln of dimension p={p}", expected="p >= 1"))
+    terms = [gammaln(x - i / 2) for i in range(p)]
+    return add_n(terms) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+def multiplex(inputs, index, name=None):
+    """Row i of the result is row i of `inputs[index[i]]`; `index` has shape [rows, 1].
+
+    Source: Paddle API `paddle.multiplex`.
+
+    >>> import minipaddle as paddle
+    >>> a, b = paddle.zeros([2, 1]), paddle.ones([2, 1])
+    >>> paddle.multiplex([a, b], paddle.to_tensor([[1], [0]])).tolist()
+    [[1.0], [0.0]]
+    """
+    first = inputs[0].spec
+    if first.ndim < 2 or index.spec.shape != (first.shape[0], 1):
+        raise ValueError(
+            teach(
+                f"multiplex of {first} by an index of {index.spec}",
+                expected="inputs of two or more dimensions, and an index of shape [rows, 1]",
+            )
+        )
+    index = movement.reshape(index, shape=(first.shape[0],) + (1,) * (first.ndim - 1))
+    rows = inputs[0]
+    for k, other in enumerate(inputs[1:], 1):
+        rows = elementwise.where(index == k, other, rows)
+    return rows
+
+
+# ---- along axes ------------------------------------------------------------------------------
+
+
+def kron(x, y, name=None):
+    """Kronecker product: every element of x times the whole of y.
+
+    Source: Paddle API `paddle.kron`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.kron(paddle.to_tensor([1, 10]), paddle.to_tensor([1, 2])).tolist()
+    [1, 2, 10, 20]
+    """
+    rank = max(x.spec.ndim, y.spec.ndim)
+    a, b = ((1,) * (rank - v.spec.ndim) + v.spec.shape for v in (x, y))
+    x = movement.reshape(x, shape=tuple(n for k in a for n in (k, 1)))
+    y = movement.reshape(y, shape=tuple(n for k in b for n in (1, k)))
+    return movement.reshape(x * y, shape=tuple(m * n for m, n in zip(a, b, strict=True)))
+
+
+def trace(x, offset=0, axis1=0, axis2=1, name=None):
+    """The sum of a diagonal of the plane that axis1 and axis2 span.
+
+    Source: Paddle API `paddle.trace`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.trace(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])).item()
+    5.0
+    """
+    if x.spec.ndim < 2:
+        raise ValueError(teach(f"trace of {x.spec}", expected="two or more dimensions"))
+    axis1, axis2 = (normalize_axis(a, x.spec.ndim) for a in (axis1, axis2))
+    lined = arrangement.diagonal(x, offset=offset, axis1=axis1, axis2=axis2)
+    return reduction.sum(lined, axis=(lined.spec.ndim - 1,), keepdim=False)
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
+    """Differences of neighbours along `axis`, n times over; of booleans, whether they differ.
+
+    Source: Paddle API `paddle.diff`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.diff(paddle.to_tensor([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    if n < 1:
+        raise ValueError(teach(f"diff with n={n}", expected="n >= 1"))
+    axis = normalize_axis(axis, x.spec.ndim)
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = movement.concat(*parts, axis=axis) if len(parts) > 1 else x
+    minus = logic.not_equal if x.spec.dtype.kind == "b" else elementwise.subtract
+    for _ in range(n):
+        x = minus(without_end(x, axis, 0), without_end(x, axis, -1))
+    return x
+
+
+def without_end(x, axis: int, end: int):
+    """x without its first (`end` 0) or last (`end` -1) place along `axis`."""
+    part = (1, None, 1) if end == 0 else (0, -1, 1)
+    return movement.slice_(x, index=((0, None, 1),) * axis + (part,))
+
+
+def renorm(x, p, axis, max_norm):
+    """Each slice along `axis` whose p-norm is above `max_norm` shrunk to that norm.
+
+    Source: Paddle API `paddle.renorm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.renorm(paddle.to_tensor([[3.0, 4.0], [0.0, 1.0]]), 2.0, 0, 1.0)[1].tolist()
+    [0.0, 1.0]
+    """
+    axis = normalize_axis(axis, x.spec.ndim)
+    rest = tuple(d for d in range(x.spec.ndim) if d != axis)
+    total = reduction.sum(abs(x) ** p, axis=rest, keepdim=True)
+    long = total > max_norm**p
+    norm = elementwise.where(long, total, 1.0) ** (1 / p)
+    return x * elementwise.where(long, max_norm / norm, 1.0)
+
+
+def trapezoid(y, x=None, dx=None, axis=-1, name=None):
+    """The integral of y along `axis` by the trapezoidal rule, over places x or steps dx.
+
+    Source: Paddle API `paddle.trapezoid`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).item()
+    4.0
+    """
+    if x is not None and dx is not None:
+        raise ValueError(teach(f"x={describe(x)} and dx={dx}", expected="one of the two, or none"))
+    axis = normalize_axis(axis, y.spec.ndim)
+    step = 1.0 if dx is None else dx
+    if x is not None:
+        shape = (-1,) + (1,) * (y.spec.ndim - 1 - axis) if x.spec.ndim == 1 else None
+        step = diff(x, axis=0).reshape(list(shape)) if shape else diff(x, axis=axis)
+    area = (without_end(y, axis, 0) + without_end(y, axis, -1)) * step * 0.5
+    return reduction.sum(area, axis=(axis,), keepdim=False)
+
+
+__all__ = [
+    *FACES,
+    "add_n",
+    "bitwise_invert",
+    "cast",
+    "clip",
+    "diff",
+    "floor_mod",
+    "gammaln",
+    "kron",
+    "ldexp",
+    "less",
+    "mod",
+    "multigammaln",
+    "multiplex",
+    "renorm",
+    "scale",
+    "trace",
+    "trapezoid",
+]

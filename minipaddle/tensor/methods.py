@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-from ..ops.var import Var
 from . import (
     attribute,
     creation,
@@ -14,11 +13,24 @@ from . import (
     manipulation,
     math,
     random,
+    reduce,
     search,
     stat,
 )
 
-MODULES = (attribute, creation, einsum, linalg, logic, manipulation, math, random, search, stat)
+MODULES = (
+    attribute,
+    creation,
+    einsum,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    random,
+    reduce,
+    search,
+    stat,
+)
 FIRST = ("x", "input")
 
 
@@ -38,4 +50,6 @@ def takes_tensor(function) -> bool:
     return first in FIRST
 
 
-Methods = type("Methods", (Var,), {"__doc__": "Var with methods.", **methods(*MODULES)})
+Methods = type(
+    "Methods", (attribute.Attributes,), {"__doc__": "Var with methods.", **methods(*MODULES)}
+)

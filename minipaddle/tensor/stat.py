@@ -1,5 +1,317 @@
-"""Public functions: stat."""
+"""Statistics: averages, spreads, quantiles, histograms."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import math
+
+from ..core.dtype import float32
+from ..core.errors import teach
+from ..core.spec import normalize_axes
+from ..ops import (
+    counting,
+    creation,
+    elementwise,
+    indexing,
+    logic,
+    movement,
+    reduction,
+    rounding,
+    sorting,
+)
+from ..ops.var import Var
+from .math import floating, lerp
+from .reduce import folded
+
+
+def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):
+    """Average over `axis`; whole numbers stay whole unless `dtype` says otherwise.
+
+    Source: Paddle API `paddle.mean`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.mean(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [2.0, 3.0]
+    """
+    x = x if dtype is None else x.astype(dtype)
+    return folded(reduction.mean, x, axis, keepdim)
+
+
+def nanmean(x, axis=None, keepdim=False, name=None):
+    """Average over `axis` of what is not nan. Source: Paddle API `paddle.nanmean`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nanmean(paddle.to_tensor([1.0, float("nan"), 3.0])).item()
+    2.0
+    """
+    x = floating(x)
+    known = x == x
+    total = folded(reduction.sum, elementwise.where(known, x, 0.0), axis, keepdim)
+    return total / folded(reduction.sum, known, axis, keepdim).astype(x.spec.dtype)
+
+
+def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
+    """Variance over `axis`: Σ(x - mean)² / (n - correction), in floating point.
+
+    `unbiased` is the older way to say correction=1 (True) or 0 (False).
+    Source: Paddle API `paddle.var`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.var(paddle.to_tensor([1.0, 2.0, 3.0])).item()
+    1.0
+    """
+    x = floating(x)
+    correction = correction if unbiased is None else int(unbiased)
+    axes = normalize_axes(axis, x.spec.ndim)
+    count = math.prod(x.spec.shape[d] for d in axes)
+    away = x - reduction.mean(x, axis=axes, keepdim=True)
+    total = reduction.sum(elementwise.square(away), axis=axes, keepdim=bool(keepdim))
+    return total / max(count - correction, 0)
+
+
+def std(x, axis=None, unbiased=True, keepdim=False, name=None):
+    """Standard deviation over `axis`, the root of `var`. Source: Paddle API `paddle.std`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.std(paddle.to_tensor([1.0, 2.0, 3.0])).item()
+    1.0
+    """
+    return elementwise.sqrt(var(x, axis, unbiased, keepdim))
+
+
+# ---- by order --------------------------------------------------------------------------------
+
+
+def rows_of(x, axis):
+    """x with `axis` (all, if None) as its one last axis, and its shape with `axis` kept as 1."""
+    shape, ndim = x.spec.shape, x.spec.ndim
+    axes = normalize_axes(axis, ndim)
+    rest = tuple(d for d in range(ndim) if d not in axes)
+    size = math.prod(shape[d] for d in axes)
+    if size == 0:
+        raise ValueError(teach(f"{x.spec} has nothing along axis {axis} to put in order"))
+    x = movement.transpose(x, perm=(*rest, *axes))
+    x = movement.reshape(x, shape=(*(shape[d] for d in rest), size))
+    return x, tuple(1 if d in axes else n for d, n in enumerate(shape))
+
+
+BETWEEN = {  # where to read, given the places below and above the wanted one
+    "linear": lambda low, high, way: (low, high, way - low),
+    "midpoint": lambda low, high, way: (low, high, 0.5),
+    "lower": lambda low, high, way: (low, low, 0.0),
+    "higher": lambda low, high, way: (high, high, 0.0),
+    "nearest": lambda low, high, way: (rounding.round(way), rounding.round(way), 0.0),
+}
+
+
+def at_share(x, known, share: float, between):
+    """What stands `share` of the way through the `known` first places of the sorted last axis."""
+    way = elementwise.maximum(known.astype("float64") - 1, 0.0) * share
+    low, high, part = between(rounding.floor(way), rounding.ceil(way), way)
+    last = x.spec.ndim - 1
+    below, above = (indexing.take_along(x, k.astype("int64"), last) for k in (low, high))
+    part = part if isinstance(part, float) else part.astype(x.spec.dtype)
+    return elementwise.where(low == high, below, lerp(below, above, part))  # not inf - inf
+
+
+def quantiles(x, shares, axis, keepdim, interpolation, skip_nan) -> list:
+    """The values at each of `shares`; a nan makes them nan, unless it is to be skipped."""
+    x, kept = rows_of(x, axis)
+    last = x.spec.ndim - 1
+    x = sorting.sort(x, axis=last, descending=False)  # nan comes last
+    known = reduction.sum(x == x, axis=(last,), keepdim=True)
+    whole = known == x.spec.shape[last]
+    shape = kept if keepdim else x.spec.shape[:last]
+    if not skip_nan:
+        known = known * 0 + x.spec.shape[last]
+    found = []
+    for share in shares:
+        y = at_share(x, known, share, BETWEEN[interpolation])
+        y = y if skip_nan else elementwise.where(whole, y, math.nan)
+        found.append(movement.reshape(y, shape=shape))
+    return found
+
+
+def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
+    """The value below which a share `q` of the elements over `axis` lies; a list of them, stacked.
+
+    `interpolation` between two neighbours: linear, lower, higher, midpoint or nearest.
+    Source: Paddle API `paddle.quantile`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.quantile(paddle.to_tensor([3.0, 1.0, 2.0]), [0.5, 0.75]).tolist()
+    [2.0, 2.5]
+    """
+    return asked(x, q, axis, keepdim, interpolation, False)
+
+
+def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
+    """`quantile` of what is not nan. Source: Paddle API `paddle.nanquantile`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nanquantile(paddle.to_tensor([3.0, float("nan"), 2.0]), 0.5).item()
+    2.5
+    """
+    return asked(x, q, axis, keepdim, interpolation, True)
+
+
+def asked(x, q, axis, keepdim, interpolation, skip_nan):
+    """Quantiles for a number `q`, or a list or tensor of them, after checks."""
+    if interpolation not in BETWEEN:
+        raise ValueError(teach(f"interpolation={interpolation!r}", expected=", ".join(BETWEEN)))
+    q = q.tolist() if isinstance(q, Var) else q
+    shares = q if isinstance(q, list | tuple) else [q]
+    if not shares or not all(0 <= share <= 1 for share in shares):
+        raise ValueError(teach(f"q={q}", expected="one or more shares between 0 and 1"))
+    found = quantiles(floating(x), shares, axis, keepdim, interpolation, skip_nan)
+    return movement.stack(*found, axis=0) if shares is q else found[0]
+
+
+def median(x, axis=None, keepdim=False, mode="avg", name=None):
+    """The middle of the elements over `axis`, in floating point; nan if one is nan.
+
+    Of two middle ones the average; with mode="min" the smaller, and its place too if `axis` is
+    given. Source: Paddle API `paddle.median`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.median(paddle.to_tensor([4.0, 1.0, 2.0, 3.0])).item()
+    2.5
+    """
+    return middle(x, axis, keepdim, mode, False)
+
+
+def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
+    """`median` of what is not nan. Source: Paddle API `paddle.nanmedian`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nanmedian(paddle.to_tensor([3.0, float("nan"), 2.0])).item()
+    2.5
+    """
+    return middle(x, axis, keepdim, mode, True)
+
+
+def middle(x, axis, keepdim, mode, skip_nan):
+    """`median` and `nanmedian`."""
+    if mode not in ("avg", "min"):
+        raise ValueError(teach(f"mode={mode!r}", expected='"avg" or "min"'))
+    if mode == "avg":
+        x = x if x.spec.dtype.name == "float64" else x.astype("float32")
+        return quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]
+    (value,) = quantiles(x, [0.5], axis, keepdim, "lower", skip_nan)
+    if axis is None:
+        return value
+    rows, _ = rows_of(x, axis)
+    first = reduction.argmax(
+        logic.equal(rows, movement.reshape(value, shape=(*rows.spec.shape[:-1], 1))),
+        axis=rows.spec.ndim - 1,
+        keepdim=False,
+    )
+    return value, movement.reshape(first, shape=value.spec.shape)
+
+
+# ---- counting --------------------------------------------------------------------------------
+
+
+def bincount(x, weights=None, minlength=0, name=None):
+    """How often 0, 1, 2, … occur in a vector of whole numbers, or the sums of their weights.
+
+    Raises ValueError for negative numbers. Source: Paddle API `paddle.bincount`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.bincount(paddle.to_tensor([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
+    """
+    if x.spec.dtype.kind not in "iu" or x.spec.ndim != 1:
+        raise ValueError(teach(f"bincount of {x.spec}", expected="a vector of whole numbers"))
+    size = int(reduction.max(x, axis=(0,), keepdim=False)) + 1 if x.spec.size else 0
+    given = () if weights is None else (weights,)
+    return counting.bincount(x, *given, size=max(size, int(minlength)))
+
+
+def limits(x, low, high) -> tuple:
+    """(low, high) of a histogram: the data's own where both are 0, widened where they meet."""
+    if low > high:
+        raise ValueError(teach(f"a histogram from {low} to {high}", expected="min <= max"))
+    if low == high == 0 and x.spec.size:
+        low, high = (float(op(x, axis=(*range(x.spec.ndim),), keepdim=False)) for op in ENDS)
+    return (low - 0.5, high + 0.5) if low == high else (float(low), float(high))
+
+
+ENDS = reduction.min, reduction.max
+
+
+def histogram(input, bins=100, min=0, max=0, weight=None, density=False, name=None):
+    """How many elements fall into each of `bins` equal parts of [min, max] (the data's own, if 0).
+
+    Counts in int64; sums of weights, or a density, in float32.
+    Source: Paddle API `paddle.histogram`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.histogram(paddle.to_tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
+    [0, 2, 1, 0]
+    """
+    low, high = limits(input, min, max)
+    given = () if weight is None else (weight,)
+    attrs = {"bins": int(bins), "low": low, "high": high, "density": bool(density)}
+    return counting.histogram(input, *given, **attrs)
+
+
+def histogram_bin_edges(input, bins=100, min=0, max=0, name=None):
+    """The bins + 1 ends of the parts `histogram` counts in.
+
+    Source: Paddle API `paddle.histogram_bin_edges`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.histogram_bin_edges(paddle.to_tensor([1.0, 3.0]), bins=2).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return edges(*limits(input, min, max), bins, input.spec.dtype)
+
+
+def edges(low: float, high: float, bins: int, dtype):
+    """The ends of `bins` equal parts of [low, high]."""
+    dtype = dtype if dtype.kind == "f" else float32.numpy
+    step = (high - low) / bins
+    return creation.arange(size=bins + 1, dtype=dtype, start=low, step=step)
+
+
+def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
+    """(counts on a grid, the ends along each axis) of the rows of x, of shape [rows, d].
+
+    `bins` is a number or one for each axis; `ranges` is low, high for one axis after another.
+    Source: Paddle API `paddle.histogramdd`.
+
+    >>> import minipaddle as paddle
+    >>> counts, ends = paddle.histogramdd(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), bins=2)
+    >>> counts.tolist(), ends[0].tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0, 3.0])
+    """
+    if isinstance(bins, Var):
+        raise TypeError(teach("histogramdd with tensors of ends", expected="bins as numbers"))
+    size = x.spec.shape[-1]
+    bins = tuple(bins) if isinstance(bins, list | tuple) else (bins,) * size
+    flat = movement.reshape(x, shape=(-1 if size == 0 else x.spec.size // size, size))
+    if ranges is None:
+        columns = [movement.slice_(flat, index=((0, None, 1), k)) for k in range(size)]
+        spans = [limits(column, 0, 0) for column in columns]
+    else:
+        spans = [(float(a), float(b)) for a, b in zip(ranges[::2], ranges[1::2], strict=True)]
+    given = () if weights is None else (weights,)
+    attrs = {"bins": bins, "ranges": tuple(spans), "density": bool(density)}
+    counts = counting.histogramdd(flat, *given, **attrs)
+    return counts, [edges(*span, n, x.spec.dtype) for span, n in zip(spans, bins, strict=True)]
+
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "histogram_bin_edges",
+    "histogramdd",
+    "mean",
+    "median",
+    "nanmean",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+    "std",
+    "var",
+]

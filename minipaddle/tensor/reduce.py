@@ -1,0 +1,284 @@
+"""Sums, products and extrema over axes, and the running ones along an axis."""
+
+from __future__ import annotations
+
+from ..core.dtype import resolve
+from ..core.errors import teach
+from ..core.spec import normalize_axes, normalize_axis
+from ..ops import elementwise, indexing, reduction, scan
+from ..ops.var import Var
+from .axes import whole_numbers
+
+
+def folded(op, x, axis, keepdim):
+    """`op` over what users write for an axis: a number, a list, a tensor, or None for all."""
+    axis = whole_numbers(axis, "axis") if isinstance(axis, Var) else axis
+    return op(x, axis=normalize_axes(axis, x.spec.ndim), keepdim=bool(keepdim))
+
+
+# ---- over axes -------------------------------------------------------------------------------
+
+
+def sum(x, axis=None, dtype=None, keepdim=False, name=None):
+    """Sum over `axis` (a number, a list, or None for all).
+
+    Booleans and int32 are summed in int64, unless `dtype` says otherwise.
+    Source: Paddle API `paddle.sum`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.sum(paddle.ones([2, 3]), axis=1).tolist()
+    [3.0, 3.0]
+    """
+    x = x if dtype is None else x.astype(dtype)
+    return folded(reduction.sum, x, axis, keepdim)
+
+
+def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
+    """Sum over `axis` that passes over nan. Source: Paddle API `paddle.nansum`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nansum(paddle.to_tensor([1.0, float("nan"), 2.0])).item()
+    3.0
+    """
+    return sum(elementwise.where(x == x, x, 0), axis, dtype, keepdim)
+
+
+def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
+    """Product over `axis`. Source: Paddle API `paddle.prod`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.prod(paddle.to_tensor([[1, 2], [3, 4]]), axis=0).tolist()
+    [3, 8]
+    """
+    x = x if dtype is None else x.astype(dtype)
+    return folded(reduction.prod, x, axis, keepdim)
+
+
+def max(x, axis=None, keepdim=False, name=None):
+    """Largest value over `axis`; equal values share the gradient evenly.
+
+    Raises ValueError when the axis has size 0. Source: Paddle API `paddle.max`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.max(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
+    [5.0, 7.0]
+    """
+    return folded(reduction.max, x, axis, keepdim)
+
+
+def min(x, axis=None, keepdim=False, name=None):
+    """Smallest value over `axis`; equal values share the gradient evenly.
+
+    Raises ValueError when the axis has size 0. Source: Paddle API `paddle.min`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.min(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
+    [1.0, 3.0]
+    """
+    return folded(reduction.min, x, axis, keepdim)
+
+
+def amax(x, axis=None, keepdim=False, name=None):
+    """The same as `max`. Source: Paddle API `paddle.amax`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.amax(paddle.to_tensor([3.0, 7.0])).item()
+    7.0
+    """
+    return folded(reduction.max, x, axis, keepdim)
+
+
+def amin(x, axis=None, keepdim=False, name=None):
+    """The same as `min`. Source: Paddle API `paddle.amin`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.amin(paddle.to_tensor([3.0, 7.0])).item()
+    3.0
+    """
+    return folded(reduction.min, x, axis, keepdim)
+
+
+def logsumexp(x, axis=None, keepdim=False, name=None):
+    """log Σ eˣ over `axis`, without overflow. Source: Paddle API `paddle.logsumexp`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.logsumexp(paddle.to_tensor([1000.0, -1000.0])).item()
+    1000.0
+    """
+    x = x.astype("float32") if x.spec.dtype.kind in "biu" else x
+    return folded(reduction.logsumexp, x, axis, keepdim)
+
+
+def count_nonzero(x, axis=None, keepdim=False, name=None):
+    """How many elements over `axis` are not 0, in int64. Source: Paddle API `paddle.count_nonzero`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.count_nonzero(paddle.to_tensor([0.0, 2.0, 3.0])).item()
+    2
+    """
+    return folded(reduction.sum, x != 0, axis, keepdim)
+
+
+def all(x, axis=None, keepdim=False, name=None):
+    """Is every element over `axis` true (not 0)? Source: Paddle API `paddle.all`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.all(paddle.to_tensor([True, False])).item()
+    False
+    """
+    return folded(reduction.all, x, axis, keepdim)
+
+
+def any(x, axis=None, keepdim=False, name=None):
+    """Is any element over `axis` true (not 0)? Source: Paddle API `paddle.any`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.any(paddle.to_tensor([True, False])).item()
+    True
+    """
+    return folded(reduction.any, x, axis, keepdim)
+
+
+def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
+    """The place of the (first) largest element along `axis`, or in the flattened x.
+
+    Source: Paddle API `paddle.argmax`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.argmax(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
+    [1, 0]
+    """
+    return placed(reduction.argmax, x, axis, keepdim, dtype)
+
+
+def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
+    """The place of the (first) smallest element along `axis`, or in the flattened x.
+
+    Source: Paddle API `paddle.argmin`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.argmin(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
+    [0, 1]
+    """
+    return placed(reduction.argmin, x, axis, keepdim, dtype)
+
+
+def placed(op, x, axis, keepdim, dtype):
+    """`op` gives places in int64; Paddle's users may want int32."""
+    axis = None if axis is None or not x.spec.ndim else normalize_axis(axis, x.spec.ndim)
+    return place_dtype(op(x, axis=axis, keepdim=bool(keepdim)), dtype)
+
+
+def place_dtype(place, dtype):
+    """Places in the dtype asked for: int64 or int32."""
+    if resolve(dtype).name not in ("int32", "int64"):
+        raise ValueError(teach(f"dtype={dtype!r} for places", expected='"int64" or "int32"'))
+    return place if resolve(dtype) == place.spec.dtype else place.astype(dtype)
+
+
+# ---- along an axis ---------------------------------------------------------------------------
+
+
+def along(x, axis, dtype=None):
+    """(x, axis) as a scan wants them: without an axis x is flattened."""
+    x = x if dtype is None else x.astype(dtype)
+    if axis is None or not x.spec.ndim:
+        return x.reshape([-1]), 0
+    return x, normalize_axis(axis, x.spec.ndim)
+
+
+def cumsum(x, axis=None, dtype=None, name=None):
+    """Running sum along `axis` (of the flattened x, if None); of whole numbers in int64.
+
+    Source: Paddle API `paddle.cumsum`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.cumsum(paddle.to_tensor([1.0, 2.0, 3.0])).tolist()
+    [1.0, 3.0, 6.0]
+    """
+    whole = "int64" if x.spec.dtype.kind in "biu" else None
+    x, axis = along(x, axis, whole if dtype is None else dtype)
+    return scan.cumsum(x, axis=axis)
+
+
+def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
+    """Running product along `dim` (of the flattened x, if None).
+
+    Source: Paddle API `paddle.cumprod`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.cumprod(paddle.to_tensor([1.0, 2.0, 3.0]), dim=0).tolist()
+    [1.0, 2.0, 6.0]
+    """
+    scalar = not x.spec.ndim
+    x, dim = along(x, dim, dtype)
+    return x.reshape([]) if scalar else scan.cumprod(x, axis=dim)
+
+
+def logcumsumexp(x, axis=None, dtype=None, name=None):
+    """log of the running sum of eˣ along `axis`, without overflow.
+
+    Source: Paddle API `paddle.logcumsumexp`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.logcumsumexp(paddle.to_tensor([1000.0, 0.0])).tolist()
+    [1000.0, 1000.0]
+    """
+    whole = "float32" if x.spec.dtype.kind in "biu" else None
+    x, axis = along(x, axis, whole if dtype is None else dtype)
+    return scan.logcumsumexp(x, axis=axis)
+
+
+def cummax(x, axis=None, dtype="int64", name=None):
+    """(Largest element so far, its place) along `axis`; of equals the latest.
+
+    Source: Paddle API `paddle.cummax`.
+
+    >>> import minipaddle as paddle
+    >>> values, places = paddle.cummax(paddle.to_tensor([1.0, 3.0, 2.0]))
+    >>> values.tolist(), places.tolist()
+    ([1.0, 3.0, 3.0], [0, 1, 1])
+    """
+    return running(scan.cummax_index, x, axis, dtype)
+
+
+def cummin(x, axis=None, dtype="int64", name=None):
+    """(Smallest element so far, its place) along `axis`; of equals the latest.
+
+    Source: Paddle API `paddle.cummin`.
+
+    >>> import minipaddle as paddle
+    >>> values, places = paddle.cummin(paddle.to_tensor([2.0, 1.0, 3.0]))
+    >>> values.tolist(), places.tolist()
+    ([2.0, 1.0, 1.0], [0, 1, 1])
+    """
+    return running(scan.cummin_index, x, axis, dtype)
+
+
+def running(op, x, axis, dtype):
+    """The values at the places that `op` finds, and the places."""
+    x, axis = along(x, axis)
+    place = op(x, axis=axis)
+    return indexing.take_along(x, place, axis), place_dtype(place, dtype)
+
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "logcumsumexp",
+    "logsumexp",
+    "max",
+    "min",
+    "nansum",
+    "prod",
+    "sum",
+]
