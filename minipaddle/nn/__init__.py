@@ -1,0 +1,14 @@
+# ruff: noqa: F401, F403 - a package's front door: names come in to go out
+"""Layers, their functions, initializers and utilities, with Paddle's names.
+
+`nn.functional` holds functions without state; `nn.layer` the classes that hold parameters.
+Source: Paddle API `paddle.nn`.
+"""
+
+from . import clip, functional, initializer, layer, utils
+from .clip import *
+from .layer import *
+from .layer import common, container, loss
+from .param_attr import ParamAttr
+
+__all__ = [*layer.__all__, *clip.__all__]

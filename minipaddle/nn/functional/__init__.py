@@ -1,0 +1,35 @@
+# ruff: noqa: F401, F403 - a package's front door: names come in to go out
+"""The functions of `paddle.nn.functional`: one file per family."""
+
+from . import (
+    activation,
+    attention,
+    common,
+    conv,
+    distance,
+    input,
+    loss,
+    norm,
+    pooling,
+    regression,
+    sequence,
+    vision,
+)
+from .activation import *
+from .attention import *
+from .common import *
+from .conv import *
+from .distance import *
+from .input import *
+from .loss import *
+from .norm import *
+from .pooling import *
+from .regression import *
+from .sequence import *
+from .vision import *
+
+MODULES = (
+    activation, common, input, loss, regression, sequence, distance, attention,
+    conv, pooling, norm, vision,
+)  # fmt: skip
+__all__ = [name for module in MODULES for name in module.__all__]

@@ -1,0 +1,195 @@
+"""Activations: the elementwise ones are operators' faces; the others look along an axis."""
+
+from __future__ import annotations
+
+from ...core import dtype as dt
+from ...core.errors import teach
+from ...core.interpreter import current
+from ...core.op import OPS
+from ...core.spec import normalize_axis
+from ...ops import activation, elementwise
+from ...ops import nn as ops
+from ...ops.special import sigmoid
+from ...tensor import random
+from ...tensor.face import face
+
+ELEMENTWISE = (
+    "celu", "elu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
+    "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "thresholded_relu",
+)  # fmt: skip
+"""Those whose operator is the whole function."""
+
+IN_PLACE = ("elu", "hardtanh", "leaky_relu", "relu", "softmax", "tanh", "thresholded_relu")
+
+
+def need_float(name: str, x) -> None:
+    """Refuse whole numbers: Paddle has no such kernels, and a silent cast hides a mistake."""
+    if x.spec.dtype not in dt.FLOATS:
+        raise TypeError(
+            teach(f"{name} was given {x.spec}", expected="a floating dtype", hint="x.astype(...)")
+        )
+
+
+def softmax(x, axis=-1, dtype=None, name=None):
+    """e^x / Σ e^x along `axis`; cast to `dtype` first if given.
+
+    Source: Paddle API `paddle.nn.functional.softmax`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.softmax(paddle.zeros([1, 4])).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    return along("softmax", ops.softmax, x, axis, dtype)
+
+
+def log_softmax(x, axis=-1, dtype=None, name=None):
+    """x - log Σ e^x along `axis`; cast to `dtype` first if given.
+
+    Source: Paddle API `paddle.nn.functional.log_softmax`.
+    """
+    return along("log_softmax", ops.log_softmax, x, axis, dtype)
+
+
+def along(name: str, op, x, axis: int, dtype):
+    """A softmax operator along one axis; a 0-D tensor counts as one element."""
+    x = x if dtype is None else x.astype(dtype)
+    need_float(name, x)
+    ndim = x.spec.ndim
+    axis = normalize_axis(axis, ndim)
+    if not ndim:
+        return op(x.reshape([1]), axis=0).reshape([])
+    return current.top.apply(op, (x,), {"axis": axis})
+
+
+def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
+    """softmax((x + Gumbel noise) / temperature): a differentiable draw from a categorical.
+
+    With `hard` the value is one-hot and the gradient is the soft one's.
+    Source: Paddle API `paddle.nn.functional.gumbel_softmax`; Jang et al. 2017.
+    """
+    if temperature <= 0:
+        raise ValueError(f"gumbel_softmax needs a temperature above 0, not {temperature}")
+    u = random.uniform(x.spec.shape, x.spec.dtype, 1e-20, 1.0)
+    noise = -elementwise.log(-elementwise.log(u))
+    soft = softmax((x + noise) / temperature, axis)
+    if not hard:
+        return soft
+    place = soft.max(axis=axis, keepdim=True)
+    one_hot = (soft.detach() == place.detach()).astype(x.spec.dtype)
+    return one_hot - soft.detach() + soft
+
+
+def glu(x, axis=-1, name=None):
+    """a · sigmoid(b), for the two halves of x along `axis`.
+
+    Source: Paddle API `paddle.nn.functional.glu`; Dauphin et al. 2017.
+    """
+    axis = normalize_axis(axis, x.spec.ndim)
+    if x.spec.shape[axis] % 2:
+        raise ValueError(
+            teach(f"glu of {x.spec} along axis {axis}", expected="an even size, to be halved")
+        )
+    a, b = x.split(2, axis)
+    return a * sigmoid(b)
+
+
+def maxout(x, groups, axis=1, name=None):
+    """The largest of each `groups` neighbouring channels: channel j of C/groups channels.
+
+    Source: Paddle API `paddle.nn.functional.maxout`; Goodfellow et al. 2013.
+    """
+    axis = normalize_axis(axis, x.spec.ndim)
+    shape = x.spec.shape
+    if shape[axis] % groups:
+        raise ValueError(
+            teach(f"maxout of {x.spec}", expected=f"axis {axis} divisible by groups={groups}")
+        )
+    split = [*shape[:axis], shape[axis] // groups, groups, *shape[axis + 1 :]]
+    return x.reshape(split).max(axis=axis + 1)
+
+
+def per_channel(weight, x, data_format: str):
+    """A slope for each channel (or one for all), shaped to broadcast against x."""
+    count, ndim = weight.spec.size, x.spec.ndim
+    if count == 1:
+        return weight.reshape([1] * ndim)
+    axis = ndim - 1 if data_format.endswith("C") and len(data_format) > 2 else 1
+    if ndim < 2 or x.spec.shape[axis] != count:
+        raise ValueError(
+            teach(
+                f"prelu has {count} slopes for x of {x.spec}",
+                expected=f"one, or as many as x has channels in {data_format}",
+            )
+        )
+    return weight.reshape([count if d == axis else 1 for d in range(ndim)])
+
+
+def prelu(x, weight, data_format="NCHW", name=None):
+    """x where positive, weight · x elsewhere; one weight for all, or one per channel.
+
+    Source: Paddle API `paddle.nn.functional.prelu`; He et al. 2015.
+    """
+    return elementwise.where(x > 0, x, per_channel(weight, x, data_format) * x)
+
+
+def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
+    """x where x ≥ 0, slope · x elsewhere: a random slope each in training, their mean otherwise.
+
+    Source: Paddle API `paddle.nn.functional.rrelu`; Xu et al. 2015.
+    """
+    if not 0 <= lower <= upper <= 1:
+        raise ValueError(
+            teach(f"rrelu(lower={lower}, upper={upper})", expected="0 ≤ lower ≤ upper ≤ 1")
+        )
+    slope = (
+        random.uniform(x.spec.shape, x.spec.dtype, lower, upper)
+        if training
+        else (lower + upper) / 2
+    )
+    return elementwise.where(x >= 0, x, x * slope)
+
+
+def swish(x, name=None):
+    """x · sigmoid(x): another name of `silu`. Source: Paddle API `paddle.nn.functional.swish`."""
+    return current.top.apply(activation.silu, (x,), {})
+
+
+def swiglu(x, y=None, name=None):
+    """silu(x) · y; without `y`, x is halved along the last axis.
+
+    Source: Paddle API `paddle.nn.functional.swiglu`; Shazeer 2020.
+    """
+    x, y = x.split(2, -1) if y is None else (x, y)
+    return activation.silu(x) * y
+
+
+def in_place(function):
+    """`relu_` from `relu`: x becomes its own activation."""
+
+    def call(x, *args, **kwargs):
+        return x.become(function(x, *args, **kwargs))
+
+    call.__name__ = call.__qualname__ = f"{function.__name__}_"
+    call.__doc__ = f"`{function.__name__}`, written over x itself."
+    return call
+
+
+FACES = {name: face(OPS[name]) for name in ELEMENTWISE}
+globals().update(FACES)
+WRITTEN = {f"{name}_": in_place(globals()[name]) for name in IN_PLACE}
+globals().update(WRITTEN)
+
+__all__ = [
+    *FACES,
+    *WRITTEN,
+    "glu",
+    "gumbel_softmax",
+    "log_softmax",
+    "maxout",
+    "prelu",
+    "rrelu",
+    "softmax",
+    "swiglu",
+    "swish",
+]

@@ -1,0 +1,96 @@
+"""Attention: values averaged with weights that queries and keys agree on."""
+
+from __future__ import annotations
+
+import math
+
+from ...core import dtype as dt
+from ...core.errors import teach
+from ...ops import elementwise as e
+from ...tensor import creation
+from .activation import softmax
+from .common import dropout
+from .input import refuse_unsupported
+
+__all__ = ["scaled_dot_product_attention"]
+
+
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    training=True,
+    backend=None,
+    scale=None,
+    enable_gqa=True,
+    name=None,
+):
+    """softmax(query · keyᵀ · scale + mask) · value, head by head: [batch, length, heads, size].
+
+    `attn_mask` is boolean (True may be attended to) or is added, and broadcasts to
+    [batch, heads, queries, keys]; `is_causal` lets place i see places up to i. Fewer heads of keys
+    and values than of queries are shared among them (`enable_gqa`). `scale` is 1/√size if absent.
+    Source: Paddle API `paddle.nn.functional.scaled_dot_product_attention`; Vaswani et al. 2017.
+
+    >>> import minipaddle as paddle
+    >>> q = paddle.ones([1, 3, 2, 4])
+    >>> paddle.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
+    [1, 3, 2, 4]
+    """
+    if backend is not None:
+        refuse_unsupported("scaled_dot_product_attention", backend=backend)
+    if attn_mask is not None and is_causal:
+        raise ValueError(
+            teach(
+                "scaled_dot_product_attention was given attn_mask and is_causal=True",
+                expected="one of them",
+            )
+        )
+    if query.spec.ndim != 4:
+        raise ValueError(
+            teach(
+                f"scaled_dot_product_attention was given queries {query.spec}",
+                expected="[batch, length, heads, size]",
+            )
+        )
+    key, value = shared_heads(query, key, enable_gqa), shared_heads(query, value, enable_gqa)
+    scale = 1 / math.sqrt(query.spec.shape[-1]) if scale is None else scale
+    scores = (query * scale).transpose([0, 2, 1, 3]) @ key.transpose([0, 2, 3, 1])
+    if is_causal:
+        attn_mask = causal_mask(*scores.spec.shape[-2:])
+    weights = softmax(masked(scores, attn_mask))
+    weights = dropout(weights, dropout_p, training=training)
+    return (weights @ value.transpose([0, 2, 1, 3])).transpose([0, 2, 1, 3])
+
+
+def causal_mask(queries: int, keys: int):
+    """[queries, keys], True where the key's place is not after the query's."""
+    rows = creation.arange(0, queries, dtype=dt.int64).unsqueeze(1)
+    return rows >= creation.arange(0, keys, dtype=dt.int64)
+
+
+def masked(scores, mask):
+    """Scores with a mask added, or -inf where a boolean mask is False."""
+    if mask is None:
+        return scores
+    if mask.spec.dtype == dt.bool_.numpy:
+        return e.where(mask, scores, -math.inf)
+    return scores + mask
+
+
+def shared_heads(query, x, enable_gqa: bool):
+    """x with each head repeated until there are as many as the queries have."""
+    have, want = x.spec.shape[2], query.spec.shape[2]
+    if have == want:
+        return x
+    if not enable_gqa or want % have:
+        raise ValueError(
+            teach(
+                f"queries have {want} heads, keys or values {have}",
+                expected="equal numbers, or with enable_gqa a divisor",
+            )
+        )
+    return x.repeat_interleave(want // have, 2)

@@ -1,0 +1,166 @@
+"""Linear maps, dropout, label smoothing, padding masks."""
+
+from __future__ import annotations
+
+import math
+
+from ...core import dtype as dt
+from ...core.errors import teach
+from ...core.interpreter import current
+from ...core.spec import normalize_axes
+from ...ops import nn as ops
+from ...tensor import random
+
+__all__ = [
+    "alpha_dropout",
+    "bilinear",
+    "dropout",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+    "label_smooth",
+    "linear",
+]
+
+
+def linear(x, weight, bias=None, name=None):
+    """x @ weight + bias: x of shape [..., in], weight [in, out], bias [out].
+
+    Source: Paddle API `paddle.nn.functional.linear`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.ones([2, 3]), paddle.ones([3, 4])
+    >>> paddle.nn.functional.linear(x, weight).shape
+    [2, 4]
+    """
+    if bias is None:
+        return current.top.apply(ops.linear, (x, weight), {})
+    return current.top.apply(ops.affine, (x, weight, bias), {})
+
+
+def bilinear(x1, x2, weight, bias=None, name=None):
+    """y[b, o] = Σ x1[b, i] · weight[o, i, j] · x2[b, j] + bias[0, o].
+
+    Source: Paddle API `paddle.nn.functional.bilinear`.
+    """
+    outputs, first, second = weight.spec.shape
+    flat = weight.reshape([outputs * first, second])
+    met = x2 @ flat.transpose([1, 0])  # [b, o * i]
+    met = met.reshape([x2.spec.shape[0], outputs, first])
+    y = (met * x1.unsqueeze(1)).sum(axis=2)
+    return y if bias is None else y + bias
+
+
+# ---- dropout ---------------------------------------------------------------------------------
+
+
+def require_probability(name: str, p) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(teach(f"{name} was given p={p}", expected="a probability, 0 to 1"))
+
+
+def kept(shape, p: float):
+    """A boolean mask that is True with probability 1 - p."""
+    return random.uniform(shape, dt.float32.numpy, 0.0, 1.0) >= p
+
+
+def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None):
+    """Set elements to 0 with probability `p`; with `axis`, whole slices: one draw per index there.
+
+    `upscale_in_train` divides what stays by 1 - p while training and leaves x alone otherwise;
+    `downscale_in_infer` leaves what stays alone and multiplies by 1 - p in inference.
+    Source: Paddle API `paddle.nn.functional.dropout`; Srivastava et al. 2014.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.dropout(paddle.ones([2]), p=1.0).tolist()
+    [0.0, 0.0]
+    """
+    require_probability("dropout", p)
+    if mode not in ("upscale_in_train", "downscale_in_infer"):
+        raise ValueError(
+            teach(f"dropout mode {mode!r}", expected="'upscale_in_train' or 'downscale_in_infer'")
+        )
+    upscale = mode == "upscale_in_train"
+    if not training:
+        return x if upscale or not p else x * (1.0 - p)
+    if not p:
+        return x
+    if p == 1:
+        return x * 0.0
+    shape = x.spec.shape
+    if axis is not None:
+        drawn = normalize_axes(axis, len(shape))
+        shape = tuple(n if d in drawn else 1 for d, n in enumerate(shape))
+    mask = kept(shape, p)
+    dropped = x * mask.astype(x.spec.dtype)
+    return dropped * (1.0 / (1.0 - p)) if upscale else dropped
+
+
+def channel_axes(name: str, x, rank: int, data_format: str) -> list[int]:
+    """The batch and the channel axis of an image-like tensor."""
+    if x.spec.ndim != rank:
+        raise ValueError(teach(f"{name} was given {x.spec}", expected=f"{rank} dimensions"))
+    return [0, rank - 1 if data_format.endswith("C") else 1]
+
+
+def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
+    """Set whole channels of images to 0. Source: Paddle API `paddle.nn.functional.dropout2d`."""
+    return dropout(x, p, channel_axes("dropout2d", x, 4, data_format), training)
+
+
+def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
+    """Set whole channels of volumes to 0. Source: Paddle API `paddle.nn.functional.dropout3d`."""
+    return dropout(x, p, channel_axes("dropout3d", x, 5, data_format), training)
+
+
+SELU_LIMIT = -1.7580993408473766
+"""What SELU tends to at minus infinity, -scale · alpha: the value alpha dropout drops to."""
+
+
+def alpha_dropout(x, p=0.5, training=True, name=None):
+    """Drop elements to SELU's lower limit, then scale so that mean 0 and variance 1 stay.
+
+    Source: Paddle API `paddle.nn.functional.alpha_dropout`; Klambauer et al. 2017.
+    """
+    return drop_to_limit("alpha_dropout", x, p, training, x.spec.shape)
+
+
+def feature_alpha_dropout(x, p=0.5, training=True, name=None):
+    """`alpha_dropout` of whole channels: one draw for each index of the first two axes.
+
+    Source: Paddle API `paddle.nn.functional.feature_alpha_dropout`.
+    """
+    shape = x.spec.shape
+    return drop_to_limit(
+        "feature_alpha_dropout", x, p, training, shape[:2] + (1,) * (len(shape) - 2)
+    )
+
+
+def drop_to_limit(name: str, x, p: float, training: bool, shape):
+    require_probability(name, p)
+    if not training or not p:
+        return x
+    if p == 1:
+        return x * 0.0
+    a = 1 / math.sqrt((1 - p) * (1 + p * SELU_LIMIT**2))
+    b = -a * p * SELU_LIMIT
+    mask = kept(shape, p).astype(x.spec.dtype)
+    return x * (mask * a) + ((1.0 - mask) * (a * SELU_LIMIT) + b)
+
+
+# ---- labels ----------------------------------------------------------------------------------
+
+
+def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+    """(1 - epsilon) · label + epsilon · prior; the prior is uniform over the last axis if absent.
+
+    Source: Paddle API `paddle.nn.functional.label_smooth`; Szegedy et al. 2016.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.label_smooth(paddle.to_tensor([[0.0, 1.0]]), epsilon=0.2).tolist()
+    [[0.10000000149011612, 0.9000000357627869]]
+    """
+    if not 0 <= epsilon <= 1:
+        raise ValueError(teach(f"label_smooth was given epsilon={epsilon}", expected="0 to 1"))
+    prior = 1.0 / label.spec.shape[-1] if prior_dist is None else prior_dist
+    return label * (1.0 - epsilon) + prior * epsilon

@@ -1,0 +1,43 @@
+"""How far, and how alike, two tensors are."""
+
+from __future__ import annotations
+
+import math
+
+from ...ops import elementwise as e
+
+__all__ = ["cosine_similarity", "pairwise_distance"]
+
+
+def cosine_similarity(x1, x2, axis=1, eps=1e-8):
+    """x1 · x2 / max(|x1| |x2|, eps) along `axis`.
+
+    Source: Paddle API `paddle.nn.functional.cosine_similarity`.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.to_tensor([[1.0, 0.0]]), paddle.to_tensor([[1.0, 1.0]])
+    >>> round(paddle.nn.functional.cosine_similarity(x, y).item(), 4)
+    0.7071
+    """
+    dot = (x1 * x2).sum(axis=axis)
+    sizes = (x1 * x1).sum(axis=axis) * (x2 * x2).sum(axis=axis)
+    return dot / e.sqrt(e.maximum(sizes, eps * eps))
+
+
+def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
+    """The p-norm of x - y + epsilon along the last axis.
+
+    Source: Paddle API `paddle.nn.functional.pairwise_distance`.
+    """
+    d = e.abs(x - y + epsilon)
+    if p == math.inf:
+        return d.max(axis=-1, keepdim=keepdim)
+    if p == -math.inf:
+        return d.min(axis=-1, keepdim=keepdim)
+    if p == 0:
+        return (d != 0).astype(d.spec.dtype).sum(axis=-1, keepdim=keepdim)
+    if p == 1:
+        return d.sum(axis=-1, keepdim=keepdim)
+    if p == 2:
+        return e.sqrt((d * d).sum(axis=-1, keepdim=keepdim))
+    return (d**p).sum(axis=-1, keepdim=keepdim) ** (1 / p)

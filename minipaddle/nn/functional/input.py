@@ -1,0 +1,68 @@
+"""From whole numbers to vectors: embedding, one-hot."""
+
+from __future__ import annotations
+
+from ...core import dtype as dt
+from ...core.errors import teach
+from ...core.interpreter import current
+from ...ops import nn as ops
+
+__all__ = ["embedding", "one_hot"]
+
+
+def refuse_unsupported(name: str, **options) -> None:
+    """Refuse by name what was asked for but does not exist here."""
+    for option, value in options.items():
+        if value:
+            raise NotImplementedError(
+                teach(
+                    f"{name} was given {option}={value!r}, which MiniPaddle does not support",
+                    hint=f"leave {option} out",
+                )
+            )
+
+
+def one_hot(x, num_classes=-1, name=None):
+    """1 at the class number, 0 elsewhere, along a new last axis of size `num_classes`.
+
+    With -1 the largest number present decides. Source: Paddle API `paddle.nn.functional.one_hot`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.one_hot(paddle.to_tensor([2, 0]), 3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    if x.spec.dtype.kind not in "iu":
+        raise TypeError(teach(f"one_hot was given {x.spec}", expected="whole numbers"))
+    if num_classes == -1:
+        num_classes = int(x.max().item()) + 1 if x.spec.size else 0
+    attrs = {"classes": int(num_classes), "dtype": dt.default()}
+    return current.top.apply(ops.one_hot, (x,), attrs)
+
+
+def embedding(
+    x,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    sparse=False,
+    scale_grad_by_freq=False,
+    name=None,
+):
+    """Row x of `weight`: ids of shape [...] and a table [rows, size] give [..., size].
+
+    Ids equal to `padding_idx` give zeros and no gradient. `max_norm`, `sparse` and
+    `scale_grad_by_freq` are refused. Source: Paddle API `paddle.nn.functional.embedding`.
+
+    >>> import minipaddle as paddle
+    >>> table = paddle.to_tensor([[1.0], [2.0]])
+    >>> paddle.nn.functional.embedding(paddle.to_tensor([1, 0, 1]), table).tolist()
+    [[2.0], [1.0], [2.0]]
+    """
+    if max_norm or sparse or scale_grad_by_freq:
+        refuse_unsupported(
+            "embedding", max_norm=max_norm, sparse=sparse, scale_grad_by_freq=scale_grad_by_freq
+        )
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += weight.spec.shape[0]
+    return current.top.apply(ops.embedding, (x, weight), {"padding_idx": padding_idx})

@@ -1,0 +1,137 @@
+"""Losses of regression and of distances between embeddings."""
+
+from __future__ import annotations
+
+import math
+
+from ...ops import elementwise as e
+from .distance import cosine_similarity, pairwise_distance
+from .loss import check_reduction, reduced
+
+__all__ = [
+    "cosine_embedding_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "square_error_cost",
+    "triplet_margin_loss",
+]
+
+
+def square_error_cost(input, label):
+    """(input - label)². Source: Paddle API `paddle.nn.functional.square_error_cost`."""
+    return e.square(input - label)
+
+
+def mse_loss(input, label, reduction="mean", name=None):
+    """(input - label)². Source: Paddle API `paddle.nn.functional.mse_loss`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.mse_loss(paddle.zeros([2]), paddle.ones([2])).item()
+    1.0
+    """
+    return reduced("mse_loss", e.square(input - label), reduction)
+
+
+def l1_loss(input, label, reduction="mean", name=None):
+    """|input - label|. Source: Paddle API `paddle.nn.functional.l1_loss`."""
+    return reduced("l1_loss", e.abs(input - label), reduction)
+
+
+def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
+    """½ d² where |d| < delta, delta (|d| - ½ delta) beyond; without `is_huber` divided by delta.
+
+    Source: Paddle API `paddle.nn.functional.smooth_l1_loss`; Huber 1964.
+    """
+    d = e.abs(input - label)
+    loss = e.where(d < delta, 0.5 * d * d, delta * d - 0.5 * delta * delta)
+    return reduced("smooth_l1_loss", loss if is_huber else loss / delta, reduction)
+
+
+def gaussian_nll_loss(
+    input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None
+):
+    """½ (log v + (input - label)² / v), v being at least epsilon; `full` adds ½ log 2π.
+
+    Source: Paddle API `paddle.nn.functional.gaussian_nll_loss`.
+    """
+    v = e.maximum(variance, epsilon)
+    loss = 0.5 * (e.log(v) + e.square(input - label) / v)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return reduced("gaussian_nll_loss", loss, reduction)
+
+
+def poisson_nll_loss(
+    input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None
+):
+    """e^input - label · input (or input - label · log input without `log_input`).
+
+    `full` adds Stirling's formula for log label!. Source: Paddle API
+    `paddle.nn.functional.poisson_nll_loss`.
+    """
+    if log_input:
+        loss = e.exp(input) - label * input
+    else:
+        loss = input - label * e.log(input + epsilon)
+    if full:
+        y = e.where(label > 1, label, 1.0)
+        stirling = y * e.log(y) - y + 0.5 * e.log(2 * math.pi * y)
+        loss = loss + e.where(label > 1, stirling, 0.0)
+    return reduced("poisson_nll_loss", loss, reduction)
+
+
+def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
+    """max(0, margin - label · (input - other)), for labels of -1 and 1.
+
+    Source: Paddle API `paddle.nn.functional.margin_ranking_loss`.
+    """
+    loss = e.maximum(margin - label * (input - other), 0.0)
+    return reduced("margin_ranking_loss", loss, reduction)
+
+
+def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
+    """input where the label is 1, max(0, margin - input) where it is -1.
+
+    Source: Paddle API `paddle.nn.functional.hinge_embedding_loss`.
+    """
+    away = e.where(label == -1, e.maximum(margin - input, 0.0), 0.0)
+    return reduced("hinge_embedding_loss", e.where(label == 1, input, away), reduction)
+
+
+def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
+    """1 - cos where the label is 1, max(0, cos - margin) where it is -1: [N, D] gives [N].
+
+    Source: Paddle API `paddle.nn.functional.cosine_embedding_loss`.
+    """
+    check_reduction("cosine_embedding_loss", reduction)
+    cos = cosine_similarity(input1, input2, axis=-1, eps=1e-12**0.5)
+    loss = e.where(label == 1, 1.0 - cos, e.maximum(cos - margin, 0.0))
+    return reduced("cosine_embedding_loss", loss, reduction)
+
+
+def triplet_margin_loss(
+    input,
+    positive,
+    negative,
+    margin=1.0,
+    p=2,
+    epsilon=1e-6,
+    swap=False,
+    reduction="mean",
+    name=None,
+):
+    """max(0, d(input, positive) - d(input, negative) + margin), d being the p-norm distance.
+
+    With `swap` the nearer of input and positive stands for the input in the second distance.
+    Source: Paddle API `paddle.nn.functional.triplet_margin_loss`; Balntas et al. 2016.
+    """
+    near = pairwise_distance(input, positive, p, epsilon)
+    far = pairwise_distance(input, negative, p, epsilon)
+    if swap:
+        far = e.minimum(far, pairwise_distance(positive, negative, p, epsilon))
+    loss = e.maximum(near - far + margin, 0.0)
+    return reduced("triplet_margin_loss", loss, reduction)

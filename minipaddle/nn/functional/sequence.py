@@ -1,0 +1,129 @@
+"""Functions of sequences: padding masks, beams, connectionist temporal classification."""
+
+from __future__ import annotations
+
+import math
+
+from ...core import dtype as dt
+from ...core.errors import teach
+from ...ops import elementwise as e
+from ...ops import movement
+from ...ops import nn as ops
+from ...ops.special import logaddexp
+from ...tensor import creation
+from .activation import log_softmax
+from .input import refuse_unsupported
+from .loss import check_reduction
+
+__all__ = ["ctc_loss", "gather_tree", "sequence_mask"]
+
+
+def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+    """1 at the places before each length in x, along a new last axis of size `maxlen`.
+
+    Without `maxlen` the longest decides. Source: Paddle API
+    `paddle.nn.functional.sequence_mask`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.sequence_mask(paddle.to_tensor([1, 3])).tolist()
+    [[1, 0, 0], [1, 1, 1]]
+    """
+    maxlen = int(x.max().item()) if maxlen is None else int(maxlen)
+    return (creation.arange(0, maxlen, dtype=x.dtype) < x.unsqueeze(-1)).astype(dtype)
+
+
+def gather_tree(ids, parents):
+    """The full beams [time, batch, beam] from the ids chosen and the beams they came from.
+
+    Source: Paddle API `paddle.nn.functional.gather_tree`.
+    """
+    if ids.spec.shape != parents.spec.shape or ids.spec.ndim != 3:
+        raise ValueError(
+            teach(
+                f"gather_tree was given ids {ids.spec} and parents {parents.spec}",
+                expected="two of shape [time, batch, beam]",
+            )
+        )
+    beams = ids.spec.shape[2]
+    beam = creation.arange(0, beams, dtype=parents.dtype).expand(ids.spec.shape[1:])
+    found = []
+    steps = zip(movement.unstack(ids, axis=0), movement.unstack(parents, axis=0), strict=True)
+    for step_ids, step_parents in reversed(list(steps)):
+        found.append(chosen(step_ids, beam))
+        beam = chosen(step_parents, beam)
+    return movement.stack(*reversed(found), axis=0)
+
+
+def chosen(x, index):
+    """x[..., index[..., k]] along the last axis."""
+    return x.take_along_axis(index, -1)
+
+
+IMPOSSIBLE = -1e30
+"""The logarithm of no probability: not -inf, whose differences are nan."""
+
+
+def ctc_loss(
+    log_probs,
+    labels,
+    input_lengths,
+    label_lengths,
+    blank=0,
+    reduction="mean",
+    norm_by_times=False,
+    zero_infinity=False,
+):
+    """-log of the probability, summed over all alignments, that the outputs spell the labels.
+
+    `log_probs` [time, batch, classes] is not normalised: softmax is taken here. `labels`
+    [batch, longest]. The mean is over losses divided by their label lengths. An impossible label
+    costs inf, or 0 with `zero_infinity`. `norm_by_times` is refused.
+    Source: Paddle API `paddle.nn.functional.ctc_loss`; Graves et al. 2006.
+    """
+    check_reduction("ctc_loss", reduction)
+    refuse_unsupported("ctc_loss", norm_by_times=norm_by_times)
+    spelled, can_skip = with_blanks(labels.astype("int64"), blank)
+    log_p = log_softmax(log_probs)
+    places = spelled.unsqueeze(0).expand([log_p.spec.shape[0], *spelled.spec.shape])
+    alpha = forward_scores(chosen(log_p, places), can_skip, input_lengths.astype("int64"))
+    loss = -total_score(alpha, label_lengths.astype("int64"))
+    loss = e.where(loss > -0.1 * IMPOSSIBLE, 0.0 if zero_infinity else math.inf, loss)
+    if reduction == "mean":
+        return (loss / label_lengths.astype(loss.spec.dtype).clip(1.0)).mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+def with_blanks(labels, blank: int):
+    """(the labels [batch, 2L + 1] with blanks around each, where a blank before may be skipped)."""
+    rows, length = labels.spec.shape
+    between = creation.full_like(labels, blank)
+    spelled = movement.stack(labels, between, axis=2).reshape([rows, 2 * length])
+    spelled = movement.pad(spelled, widths=((0, 0), (1, 0)), value=blank)
+    return spelled, (spelled != blank) & (spelled != shifted(spelled, 2, blank))
+
+
+def shifted(x, by: int, fill):
+    """x [batch, n] moved `by` places to the right, `fill` coming in."""
+    kept = max(x.spec.shape[1] - by, 0)
+    head = movement.slice_(x, index=((None, None, None), (0, kept, 1)))
+    return movement.pad(head, widths=((0, 0), (x.spec.shape[1] - kept, 0)), value=fill)
+
+
+def forward_scores(emitted, can_skip, input_lengths):
+    """log of the probability of reaching each place [batch, 2L + 1] by the end of the input."""
+    steps = movement.unstack(emitted, axis=0)
+    states = creation.arange(0, can_skip.spec.shape[1], dtype=dt.int64)
+    alpha = e.where(states < 2, steps[0], IMPOSSIBLE)
+    lengths = input_lengths.unsqueeze(1)
+    for time, emit in enumerate(steps[1:], 1):
+        skipped = e.where(can_skip, shifted(alpha, 2, IMPOSSIBLE), IMPOSSIBLE)
+        arrived = logaddexp(logaddexp(alpha, shifted(alpha, 1, IMPOSSIBLE)), skipped)
+        alpha = e.where(lengths > time, arrived + emit, alpha)
+    return alpha
+
+
+def total_score(alpha, label_lengths):
+    """The last label or the blank after it must be reached."""
+    at_blank = ops.pick(alpha, 2 * label_lengths, ignore_index=-1)
+    at_label = ops.pick(alpha, (2 * label_lengths - 1).clip(0), ignore_index=-1)
+    return logaddexp(at_blank, e.where(label_lengths > 0, at_label, IMPOSSIBLE))

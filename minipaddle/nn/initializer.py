@@ -1,0 +1,296 @@
+"""Initializers: how the first values of a parameter are drawn.
+
+Source: Paddle API `paddle.nn.initializer`; Glorot and Bengio 2010 (Xavier), He et al. 2015
+(Kaiming), Saxe et al. 2014 (orthogonal).
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..core.errors import teach
+from ..eager.tensor import Parameter, Tensor
+from ..ops.elementwise import abs, sign
+from ..ops.gamma import erfinv
+from ..tensor import creation, linalg, random
+
+__all__ = [
+    "Assign",
+    "Bilinear",
+    "Constant",
+    "Dirac",
+    "Initializer",
+    "KaimingNormal",
+    "KaimingUniform",
+    "Normal",
+    "Orthogonal",
+    "TruncatedNormal",
+    "Uniform",
+    "XavierNormal",
+    "XavierUniform",
+    "calculate_gain",
+    "set_global_initializer",
+]
+
+
+class Initializer:
+    """What all initializers share: `draw(shape, dtype)` gives values; calling fills a parameter.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([2], "float32")
+    >>> paddle.nn.initializer.Constant(3.0)(w)
+    >>> w.tolist()
+    [3.0, 3.0]
+    """
+
+    def draw(self, shape: tuple, dtype):
+        """Fresh values of this shape and (NumPy) dtype."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it draws values")
+
+    def __call__(self, param, block=None) -> None:
+        self.forward(param, block)
+
+    def forward(self, param, block=None) -> None:
+        """Fill `param`. A subclass written for Paddle overrides this instead of `draw`."""
+        param.set_value(self.draw(tuple(param.shape), param.spec.dtype))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def values_of(initializer, shape: tuple, dtype):
+    """What `initializer` puts into a new parameter."""
+    if type(initializer).draw is not Initializer.draw:
+        return initializer.draw(shape, dtype)
+    parameter = Parameter(creation.zeros(shape, dtype))
+    initializer(parameter)
+    return parameter
+
+
+class Constant(Initializer):
+    """Every element is `value`."""
+
+    def __init__(self, value: float = 0.0):
+        self.value = value
+
+    def draw(self, shape, dtype):
+        return creation.full(shape, self.value, dtype)
+
+
+class Uniform(Initializer):
+    """Uniform in [low, high)."""
+
+    def __init__(self, low: float = -1.0, high: float = 1.0, name=None):
+        if low > high:
+            raise ValueError(f"Uniform(low={low}, high={high}): low must not exceed high")
+        self.low, self.high = low, high
+
+    def draw(self, shape, dtype):
+        return random.uniform(shape, dtype, self.low, self.high)
+
+
+class Normal(Initializer):
+    """Gaussian of this mean and standard deviation."""
+
+    def __init__(self, mean: float = 0.0, std: float = 1.0, name=None):
+        self.mean, self.std = mean, std
+
+    def draw(self, shape, dtype):
+        return random.randn(shape, dtype) * self.std + self.mean
+
+
+class TruncatedNormal(Initializer):
+    """Gaussian, cut off outside [a, b]; drawn by inverting its distribution function."""
+
+    def __init__(self, mean=0.0, std=1.0, a: float = -2.0, b: float = 2.0, name=None):
+        if a >= b:
+            raise ValueError(f"TruncatedNormal(a={a}, b={b}): a must lie below b")
+        self.mean, self.std, self.a, self.b = mean, std, a, b
+
+    def draw(self, shape, dtype):
+        low, high = (math.erf((x - self.mean) / self.std / math.sqrt(2)) for x in (self.a, self.b))
+        z = erfinv(random.uniform(shape, dtype, low, high)) * math.sqrt(2)
+        return (z * self.std + self.mean).clip(self.a, self.b)
+
+
+def fans(shape: tuple) -> tuple[int, int]:
+    """(fan in, fan out) of a weight: [in, out] for a matrix, [out, in, *window] for a kernel."""
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    window = math.prod(shape[2:])
+    return shape[1] * window, shape[0] * window
+
+
+class Xavier(Initializer):
+    """Variance gain² · 2 / (fan in + fan out): signals keep their size both ways."""
+
+    def __init__(self, fan_in=None, fan_out=None, gain: float = 1.0, name=None):
+        self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
+
+    def std(self, shape) -> float:
+        fan_in, fan_out = fans(shape)
+        fan_in = fan_in if self.fan_in is None else self.fan_in
+        fan_out = fan_out if self.fan_out is None else self.fan_out
+        return self.gain * math.sqrt(2 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+
+
+class XavierUniform(Xavier):
+    """Uniform with Xavier's variance; what `Linear` starts from."""
+
+    def draw(self, shape, dtype):
+        bound = math.sqrt(3) * self.std(shape)
+        return random.uniform(shape, dtype, -bound, bound)
+
+
+class XavierNormal(Xavier):
+    """Gaussian with Xavier's variance."""
+
+    def draw(self, shape, dtype):
+        return random.randn(shape, dtype) * self.std(shape)
+
+
+class Kaiming(Initializer):
+    """Variance gain² / fan: keeps the size of signals through rectifiers."""
+
+    def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu", mode="fan_in"):
+        if mode not in ("fan_in", "fan_out"):
+            raise ValueError(f"mode {mode!r} is neither 'fan_in' nor 'fan_out'")
+        self.fan_in, self.negative_slope = fan_in, negative_slope
+        self.nonlinearity, self.mode = nonlinearity, mode
+
+    def std(self, shape) -> float:
+        fan = fans(shape)[self.mode == "fan_out"] if self.fan_in is None else self.fan_in
+        gain = calculate_gain(self.nonlinearity, self.negative_slope)
+        return gain / math.sqrt(fan) if fan else 0.0
+
+
+class KaimingUniform(Kaiming):
+    """Uniform with Kaiming's variance."""
+
+    def draw(self, shape, dtype):
+        bound = math.sqrt(3) * self.std(shape)
+        return random.uniform(shape, dtype, -bound, bound)
+
+
+class KaimingNormal(Kaiming):
+    """Gaussian with Kaiming's variance."""
+
+    def draw(self, shape, dtype):
+        return random.randn(shape, dtype) * self.std(shape)
+
+
+class Assign(Initializer):
+    """The given values: an array, a tensor or a nested list of the parameter's shape."""
+
+    def __init__(self, value, name=None):
+        self.value = value
+
+    def draw(self, shape, dtype):
+        values = Tensor(self.value, dtype)
+        if values.spec.size != math.prod(shape):
+            raise ValueError(
+                teach(f"Assign was given {values.spec}", expected=f"values of shape {list(shape)}")
+            )
+        return values.reshape(list(shape))
+
+
+class Orthogonal(Initializer):
+    """Orthonormal rows or columns, whichever are fewer, of the weight as a matrix [first, rest]."""
+
+    def __init__(self, gain: float = 1.0, name=None):
+        self.gain = gain
+
+    def draw(self, shape, dtype):
+        if len(shape) < 2:
+            raise ValueError(f"Orthogonal needs a weight of 2 or more dimensions, not {shape}")
+        rows, cols = shape[0], math.prod(shape[1:])
+        tall = rows >= cols
+        q, r = linalg.qr(random.randn([max(rows, cols), min(rows, cols)], dtype))
+        q = q * sign(r.diagonal())  # makes the draw uniform over rotations
+        q = q if tall else q.transpose([1, 0])
+        return q.reshape(list(shape)) * self.gain
+
+
+class Dirac(Initializer):
+    """A convolution kernel that passes its input through, channel by channel within each group."""
+
+    def __init__(self, groups: int = 1, name=None):
+        self.groups = groups
+
+    def draw(self, shape, dtype):
+        if len(shape) not in (3, 4, 5) or shape[0] % self.groups:
+            raise ValueError(
+                teach(
+                    f"Dirac(groups={self.groups}) for a weight of shape {list(shape)}",
+                    expected="[out, in, *window], with `out` divisible by groups",
+                )
+            )
+        per_group = shape[0] // self.groups
+        centre = [n // 2 for n in shape[2:]]
+        kernel = Parameter(creation.zeros(shape, dtype), trainable=False)
+        for out in range(shape[0]):
+            if out % per_group < shape[1]:
+                kernel[(out, out % per_group, *centre)] = 1.0
+        return kernel
+
+
+class Bilinear(Initializer):
+    """The kernel with which a transposed convolution interpolates bilinearly: [out, in, h, w]."""
+
+    def draw(self, shape, dtype):
+        if len(shape) != 4 or shape[2] != shape[3]:
+            raise ValueError(
+                teach(
+                    f"Bilinear for a weight of shape {list(shape)}",
+                    expected="[out, in, size, size]",
+                )
+            )
+        factor = math.ceil(shape[3] / 2)
+        centre = (2 * factor - 1 - factor % 2) / (2 * factor)
+        x = creation.arange(0, shape[3], dtype=dtype)
+        hat = 1 - abs(x / factor - centre)
+        window = hat.reshape([-1, 1]) * hat
+        return window.broadcast_to(list(shape))
+
+
+GAINS = {
+    "sigmoid": 1.0, "linear": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75,
+    **{f"conv{d}d{t}": 1.0 for d in (1, 2, 3) for t in ("", "_transpose")},
+}  # fmt: skip
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much a weight before this nonlinearity should be larger than one before none.
+
+    `param` is the slope of `leaky_relu`, 0.01 if absent.
+    Source: Paddle API `paddle.nn.initializer.calculate_gain`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.initializer.calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else float(param)
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity not in GAINS:
+        known = ", ".join([*GAINS, "leaky_relu"])
+        raise ValueError(teach(f"no gain is known for {nonlinearity!r}", expected=known))
+    return GAINS[nonlinearity]
+
+
+defaults: dict[str, Initializer | None] = {"weight": None, "bias": None}
+
+
+def set_global_initializer(weight_init, bias_init=None) -> None:
+    """Use these for every parameter whose `ParamAttr` names no initializer; None undoes it.
+
+    Source: Paddle API `paddle.nn.initializer.set_global_initializer`.
+    """
+    for given in (weight_init, bias_init):
+        if given is not None and not isinstance(given, Initializer):
+            raise TypeError(f"set_global_initializer takes initializers or None, not {given!r}")
+    defaults.update(weight=weight_init, bias=bias_init)

@@ -1,0 +1,35 @@
+# ruff: noqa: F401, F403 - a package's front door: names come in to go out
+"""The classes of `paddle.nn`: one file per family."""
+
+from . import (
+    activation,
+    common,
+    container,
+    conv,
+    distance,
+    layers,
+    loss,
+    norm,
+    pooling,
+    rnn,
+    transformer,
+    vision,
+)
+from .activation import *
+from .common import *
+from .container import *
+from .conv import *
+from .distance import *
+from .layers import *
+from .loss import *
+from .norm import *
+from .pooling import *
+from .rnn import *
+from .transformer import *
+from .vision import *
+
+MODULES = (
+    layers, container, common, activation, loss, distance, rnn, transformer,
+    conv, pooling, norm, vision,
+)  # fmt: skip
+__all__ = [name for module in MODULES for name in module.__all__]

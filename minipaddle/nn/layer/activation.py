@@ -1,0 +1,198 @@
+"""Activations as layers: each calls its function of `nn.functional`."""
+
+from __future__ import annotations
+
+from .. import functional as F
+from ..initializer import Constant
+from .functional import Functional
+from .layers import Layer
+
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Maxout",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "Sigmoid",
+    "Silu",
+    "Softmax",
+    "Softmax2D",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Swish",
+    "Tanh",
+    "Tanhshrink",
+    "ThresholdedReLU",
+]
+
+
+class CELU(Functional, function=F.celu):
+    """max(x, 0) + min(0, α(e^(x/α) - 1)). Source: Paddle API `paddle.nn.CELU`."""
+
+
+class ELU(Functional, function=F.elu):
+    """x where positive, α(e^x - 1) elsewhere. Source: Paddle API `paddle.nn.ELU`."""
+
+
+class GELU(Functional, function=F.gelu):
+    """x · Φ(x). Source: Paddle API `paddle.nn.GELU`."""
+
+
+class GLU(Functional, function=F.glu):
+    """a · sigmoid(b), for the halves of x along `axis`. Source: Paddle API `paddle.nn.GLU`."""
+
+
+class Hardshrink(Functional, function=F.hardshrink):
+    """x where |x| > threshold, 0 elsewhere. Source: Paddle API `paddle.nn.Hardshrink`."""
+
+
+class Hardsigmoid(Functional, function=F.hardsigmoid, fixed=()):
+    """x / 6 + 1/2, cut to [0, 1]. Source: Paddle API `paddle.nn.Hardsigmoid`."""
+
+
+class Hardswish(Functional, function=F.hardswish):
+    """x · hardsigmoid(x). Source: Paddle API `paddle.nn.Hardswish`."""
+
+
+class Hardtanh(Functional, function=F.hardtanh):
+    """x cut to [min, max]. Source: Paddle API `paddle.nn.Hardtanh`."""
+
+
+class LeakyReLU(Functional, function=F.leaky_relu):
+    """x where positive, negative_slope · x elsewhere. Source: Paddle API `paddle.nn.LeakyReLU`."""
+
+
+class LogSigmoid(Functional, function=F.log_sigmoid):
+    """log(1 / (1 + e^-x)). Source: Paddle API `paddle.nn.LogSigmoid`."""
+
+
+class LogSoftmax(Functional, function=F.log_softmax, fixed=("axis",)):
+    """x - log Σ e^x along `axis`. Source: Paddle API `paddle.nn.LogSoftmax`."""
+
+
+class Maxout(Functional, function=F.maxout):
+    """The largest of each group of channels. Source: Paddle API `paddle.nn.Maxout`."""
+
+
+class Mish(Functional, function=F.mish):
+    """x · tanh(softplus(x)). Source: Paddle API `paddle.nn.Mish`."""
+
+
+class RReLU(Functional, function=F.rrelu):
+    """x where positive, a random slope times x elsewhere. Source: Paddle API `paddle.nn.RReLU`."""
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, training={self.training}, dtype={self._dtype}"
+
+
+class ReLU(Functional, function=F.relu):
+    """max(x, 0). Source: Paddle API `paddle.nn.ReLU`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.ReLU()(paddle.to_tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+
+
+class ReLU6(Functional, function=F.relu6):
+    """x cut to [0, 6]. Source: Paddle API `paddle.nn.ReLU6`."""
+
+
+class SELU(Functional, function=F.selu):
+    """ELU scaled so that activations normalise themselves. Source: Paddle API `paddle.nn.SELU`."""
+
+
+class Sigmoid(Functional, function=F.sigmoid):
+    """1 / (1 + e^-x). Source: Paddle API `paddle.nn.Sigmoid`."""
+
+
+class Silu(Functional, function=F.silu):
+    """x · sigmoid(x). Source: Paddle API `paddle.nn.Silu`."""
+
+
+class Softmax(Functional, function=F.softmax, fixed=("axis",)):
+    """e^x / Σ e^x along `axis`. Source: Paddle API `paddle.nn.Softmax`."""
+
+
+class Softmax2D(Layer):
+    """Softmax over the channels of [N, C, H, W] or [C, H, W].
+
+    Source: Paddle API `paddle.nn.Softmax2D`.
+    """
+
+    def __init__(self, name=None):
+        super().__init__()
+
+    def forward(self, x):
+        if x.spec.ndim not in (3, 4):
+            raise ValueError(f"Softmax2D takes 3 or 4 dimensions, not {x.spec}")
+        return F.softmax(x, axis=-3)
+
+
+class Softplus(Functional, function=F.softplus):
+    """log(1 + e^(βx)) / β. Source: Paddle API `paddle.nn.Softplus`."""
+
+
+class Softshrink(Functional, function=F.softshrink):
+    """x drawn towards 0 by the threshold. Source: Paddle API `paddle.nn.Softshrink`."""
+
+
+class Softsign(Functional, function=F.softsign):
+    """x / (1 + |x|). Source: Paddle API `paddle.nn.Softsign`."""
+
+
+class Swish(Functional, function=F.swish):
+    """x · sigmoid(x). Source: Paddle API `paddle.nn.Swish`."""
+
+
+class Tanh(Functional, function=F.tanh):
+    """Hyperbolic tangent. Source: Paddle API `paddle.nn.Tanh`."""
+
+
+class Tanhshrink(Functional, function=F.tanhshrink):
+    """x - tanh x. Source: Paddle API `paddle.nn.Tanhshrink`."""
+
+
+class ThresholdedReLU(Functional, function=F.thresholded_relu):
+    """x where above the threshold, `value` elsewhere. Source: Paddle API
+    `paddle.nn.ThresholdedReLU`.
+    """
+
+
+class PReLU(Layer):
+    """x where positive, a learned slope times x elsewhere: one slope, or one per channel.
+
+    Source: Paddle API `paddle.nn.PReLU`; He et al. 2015.
+    """
+
+    def __init__(
+        self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None
+    ):
+        super().__init__(dtype=None)
+        self.num_parameters, self.init, self.data_format = num_parameters, init, data_format
+        self._weight = self.create_parameter(
+            [num_parameters], weight_attr, default_initializer=Constant(init)
+        )
+
+    def forward(self, x):
+        return F.prelu(x, self._weight, self.data_format)
+
+    def extra_repr(self) -> str:
+        return (
+            f"num_parameters={self.num_parameters}, data_format={self.data_format}, "
+            f"init={self.init}, dtype={self._dtype}"
+        )

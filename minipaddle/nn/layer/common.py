@@ -1,0 +1,245 @@
+"""Linear and bilinear maps, embeddings, dropout, flattening."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ...core.interpreter import Recording, current
+from .. import functional as F
+from ..functional.input import refuse_unsupported
+from .functional import Functional
+from .layers import Layer
+from .tree import path_of
+
+__all__ = [
+    "AlphaDropout",
+    "Bilinear",
+    "Dropout",
+    "Dropout2D",
+    "Dropout3D",
+    "Embedding",
+    "FeatureAlphaDropout",
+    "Flatten",
+    "Identity",
+    "Linear",
+    "Unflatten",
+]
+
+
+def require_positive(layer, **sizes) -> None:
+    for name, size in sizes.items():
+        if size <= 0:
+            raise ValueError(
+                teach(f"{type(layer).__name__} was given {name}={size}", expected="more than 0")
+            )
+
+
+class Identity(Layer):
+    """Passes its input through; takes any arguments. Source: Paddle API `paddle.nn.Identity`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Identity()(paddle.ones([1])).tolist()
+    [1.0]
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input):
+        return input
+
+
+class Linear(Layer):
+    """x @ weight + bias: [..., in_features] to [..., out_features].
+
+    `weight` has shape [in_features, out_features], drawn by `XavierUniform`; `bias` is zero, and
+    None with `bias_attr=False`. Source: Paddle API `paddle.nn.Linear`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(3, 4)
+    >>> layer
+    Linear(in_features=3, out_features=4, dtype=float32)
+    >>> layer(paddle.ones([2, 3])).shape
+    [2, 4]
+    """
+
+    def __init__(self, in_features, out_features, weight_attr=None, bias_attr=None, name=None):
+        super().__init__(dtype=None)
+        require_positive(self, in_features=in_features, out_features=out_features)
+        self.in_features, self.out_features, self.name = in_features, out_features, name
+        self.weight = self.create_parameter([in_features, out_features], weight_attr)
+        self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+        if self.weight is None:
+            raise ValueError(
+                teach("Linear was given weight_attr=False", hint="only bias_attr can be False")
+            )
+
+    def forward(self, input):
+        try:
+            return F.linear(input, self.weight, self.bias)
+        except ValueError as error:
+            if input.spec.shape[-1:] == (self.in_features,):
+                raise
+            raise ValueError(
+                teach(
+                    f"{path_of(current.top.scope)} (a Linear) was given {input.spec}",
+                    expected=f"a last dimension of in_features={self.in_features}",
+                )
+            ) from error
+
+    def extra_repr(self) -> str:
+        name = f", name={self.name}" if self.name else ""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"dtype={self._dtype}{name}"
+        )
+
+
+class Bilinear(Layer):
+    """y[b, o] = Σ x1[b, i] · weight[o, i, j] · x2[b, j] + bias[0, o].
+
+    Source: Paddle API `paddle.nn.Bilinear`.
+    """
+
+    def __init__(
+        self,
+        in1_features,
+        in2_features,
+        out_features,
+        weight_attr=None,
+        bias_attr=None,
+        name=None,
+    ):
+        super().__init__(dtype=None)
+        require_positive(
+            self, in1_features=in1_features, in2_features=in2_features, out_features=out_features
+        )
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        shape = [out_features, in1_features, in2_features]
+        self.weight = self.create_parameter(shape, weight_attr)
+        self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
+
+    def forward(self, x1, x2):
+        return F.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, dtype={self._dtype}"
+        )
+
+
+class Embedding(Layer):
+    """A table of `num_embeddings` vectors of size `embedding_dim`, looked up by number.
+
+    The row `padding_idx` is zero and gets no gradient. `sparse`, `max_norm` and
+    `scale_grad_by_freq` are refused. Source: Paddle API `paddle.nn.Embedding`.
+
+    >>> import minipaddle as paddle
+    >>> table = paddle.nn.Embedding(10, 4, padding_idx=0)
+    >>> table(paddle.to_tensor([[0, 3]])).shape
+    [1, 2, 4]
+    """
+
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        sparse=False,
+        weight_attr=None,
+        name=None,
+    ):
+        super().__init__(dtype=None)
+        require_positive(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        refuse_unsupported("Embedding", max_norm=max_norm, sparse=sparse)
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(
+                teach(
+                    f"Embedding was given padding_idx={padding_idx}",
+                    expected=f"a row of {num_embeddings}, or None",
+                )
+            )
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
+        if padding_idx is not None:
+            with Recording(False):
+                self.weight[self.padding_idx] = 0.0
+
+    def forward(self, x):
+        return F.embedding(x, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return (
+            f"{self.num_embeddings}, {self.embedding_dim}{padding}, sparse=False, "
+            "scale_grad_by_freq=False"
+        )
+
+
+class Flatten(Layer):
+    """The axes from `start_axis` to `stop_axis` as one. Source: Paddle API `paddle.nn.Flatten`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Flatten()(paddle.ones([2, 3, 4])).shape
+    [2, 12]
+    """
+
+    def __init__(self, start_axis=1, stop_axis=-1):
+        super().__init__()
+        self.start_axis, self.stop_axis = start_axis, stop_axis
+
+    def forward(self, input):
+        return input.flatten(self.start_axis, self.stop_axis)
+
+
+class Unflatten(Layer):
+    """One axis as several: the inverse of `Flatten`. Source: Paddle API `paddle.nn.Unflatten`."""
+
+    def __init__(self, axis, shape, name=None):
+        super().__init__()
+        self.axis, self.shape = axis, shape
+
+    def forward(self, input):
+        return input.unflatten(self.axis, self.shape)
+
+    def extra_repr(self) -> str:
+        return f"axis={self.axis}, shape={self.shape}"
+
+
+class Dropout(Functional, function=F.dropout):
+    """Sets elements to 0 with probability `p` while training; see `functional.dropout`.
+
+    Source: Paddle API `paddle.nn.Dropout`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Dropout(0.5).eval()(paddle.ones([2])).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(self, p=0.5, axis=None, mode="upscale_in_train", name=None):
+        super().__init__(p=p, axis=axis, mode=mode, name=name)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, inplace=False"
+
+
+class Dropout2D(Functional, function=F.dropout2d):
+    """Sets whole channels of images to 0. Source: Paddle API `paddle.nn.Dropout2D`."""
+
+
+class Dropout3D(Functional, function=F.dropout3d):
+    """Sets whole channels of volumes to 0. Source: Paddle API `paddle.nn.Dropout3D`."""
+
+
+class AlphaDropout(Functional, function=F.alpha_dropout):
+    """Dropout that keeps mean and variance behind SELU. Source: Paddle API
+    `paddle.nn.AlphaDropout`.
+    """
+
+
+class FeatureAlphaDropout(Functional, function=F.feature_alpha_dropout):
+    """`AlphaDropout` of whole channels. Source: Paddle API `paddle.nn.FeatureAlphaDropout`."""

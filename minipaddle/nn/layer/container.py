@@ -1,0 +1,249 @@
+"""Layers that hold layers or parameters: in a row, in a list, in a dict."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+
+from ...core.errors import teach
+from ...eager.tensor import Parameter
+from .layers import Layer
+
+__all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
+
+
+def position(index: int, length: int, kind: str) -> int:
+    """A non-negative position; raises IndexError outside [-length, length)."""
+    if not isinstance(index, int):
+        raise TypeError(f"{kind} takes an int, a slice or a name as index, not {index!r}")
+    if not -length <= index < length:
+        raise IndexError(f"index {index} is out of range for a {kind} of {length}")
+    return index % length if length else 0
+
+
+class Sequential(Layer):
+    """Layers applied one after the other, given in order or as (name, layer) pairs.
+
+    Source: Paddle API `paddle.nn.Sequential`.
+
+    >>> import minipaddle as paddle
+    >>> net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2))
+    >>> net(paddle.ones([3, 4])).shape
+    [3, 2]
+    """
+
+    def __init__(self, *layers):
+        super().__init__()
+        if len(layers) == 1 and isinstance(layers[0], Mapping):
+            layers = list(layers[0].items())
+        elif len(layers) == 1 and isinstance(layers[0], list) and layers[0]:
+            layers = layers[0]
+        for k, layer in enumerate(layers):
+            named = isinstance(layer, list | tuple)
+            self.add_sublayer(*(layer if named else (str(k), layer)))
+
+    def forward(self, input):
+        for layer in self._sub_layers.values():
+            input = layer(input)
+        return input
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(*list(self._sub_layers.items())[index])
+        return self._sub_layers[self._name_of(index)]
+
+    def __setitem__(self, index, layer: Layer) -> None:
+        self.add_sublayer(index if isinstance(index, str) else self._name_of(index), layer)
+
+    def __delitem__(self, index) -> None:
+        del self._sub_layers[self._name_of(index)]
+
+    def _name_of(self, index) -> str:
+        if isinstance(index, str):
+            return index
+        return list(self._sub_layers)[position(index, len(self), "Sequential")]
+
+    def __len__(self) -> int:
+        return len(self._sub_layers)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(list(self._sub_layers.values()))
+
+    def append(self, module: Layer) -> Sequential:
+        """Add a layer at the end."""
+        self.add_sublayer(self._free_name(), module)
+        return self
+
+    def extend(self, sequential: Iterable[Layer]) -> Sequential:
+        """Add layers at the end."""
+        for layer in sequential:
+            self.append(layer)
+        return self
+
+    def insert(self, index: int, module: Layer) -> Sequential:
+        """Put a layer before position `index`; the layers are numbered anew."""
+        layers = list(self)
+        layers.insert(index, module)
+        self._sub_layers.clear()
+        return self.extend(layers)
+
+    def _free_name(self) -> str:
+        """The number after the last; after a deletion it can be higher than the length."""
+        numbers = [int(name) + 1 for name in self._sub_layers if name.isdigit()]
+        return str(max([len(self), *numbers]))
+
+
+class Numbered(Layer):
+    """What the lists of layers and of parameters share: parts named 0, 1, … in `self._parts`."""
+
+    _parts: OrderedDict
+    _add = Layer.add_sublayer
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self._parts.values())[index])
+        return self._parts[str(position(index, len(self), type(self).__name__))]
+
+    def __setitem__(self, index: int, part) -> None:
+        self._add(str(position(index, len(self), type(self).__name__)), part)
+
+    def __delitem__(self, index) -> None:
+        parts = list(self._parts.values())
+        del parts[index]
+        self._renumber(parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator:
+        return iter(list(self._parts.values()))
+
+    def _renumber(self, parts: Iterable) -> None:
+        self._parts.clear()
+        for part in parts:
+            self._add(str(len(self)), part)
+
+    def append(self, part):
+        """Add one at the end."""
+        self._add(str(len(self)), part)
+        return self
+
+    def extend(self, parts: Iterable):
+        """Add several at the end."""
+        for part in parts:
+            self.append(part)
+        return self
+
+    def insert(self, index: int, part) -> None:
+        """Put one before position `index`."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"index {index} is out of range for a list of {len(self)}")
+        parts = list(self._parts.values())
+        parts.insert(index, part)
+        self._renumber(parts)
+
+    def __dir__(self):
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+
+class LayerList(Numbered):
+    """A list of layers whose parameters are found; it computes nothing itself.
+
+    Source: Paddle API `paddle.nn.LayerList`.
+
+    >>> import minipaddle as paddle
+    >>> blocks = paddle.nn.LayerList([paddle.nn.Linear(2, 2) for _ in range(3)])
+    >>> len(blocks), len(blocks.parameters())
+    (3, 6)
+    """
+
+    def __init__(self, sublayers: Iterable[Layer] | None = None):
+        super().__init__()
+        self.extend(sublayers or ())
+
+    @property
+    def _parts(self) -> OrderedDict:
+        return self._sub_layers
+
+    def pop(self, key: int = -1) -> Layer:
+        """Take one out and return it."""
+        layer = self[key]
+        del self[key]
+        return layer
+
+
+class ParameterList(Numbered):
+    """A list of parameters. Source: Paddle API `paddle.nn.ParameterList`."""
+
+    _add = Layer.add_parameter
+
+    def __init__(self, parameters: Iterable[Parameter] | None = None):
+        super().__init__()
+        self.extend(parameters or ())
+
+    @property
+    def _parts(self) -> OrderedDict:
+        return self._parameters
+
+
+class LayerDict(Layer):
+    """A dict of layers whose parameters are found. Source: Paddle API `paddle.nn.LayerDict`.
+
+    >>> import minipaddle as paddle
+    >>> heads = paddle.nn.LayerDict({"mean": paddle.nn.Linear(2, 1)})
+    >>> "mean" in heads, list(heads.state_dict())
+    (True, ['mean.weight', 'mean.bias'])
+    """
+
+    def __init__(self, sublayers=None):
+        super().__init__()
+        if sublayers is not None:
+            self.update(sublayers)
+
+    def __getitem__(self, key: str) -> Layer:
+        return self._sub_layers[key]
+
+    def __setitem__(self, key: str, layer: Layer) -> None:
+        self.add_sublayer(key, layer)
+
+    def __delitem__(self, key: str) -> None:
+        del self._sub_layers[key]
+
+    def __len__(self) -> int:
+        return len(self._sub_layers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._sub_layers))
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._sub_layers
+
+    def keys(self):
+        """The names."""
+        return self._sub_layers.keys()
+
+    def values(self):
+        """The layers."""
+        return self._sub_layers.values()
+
+    def items(self):
+        """The (name, layer) pairs."""
+        return self._sub_layers.items()
+
+    def clear(self) -> None:
+        """Take all layers out."""
+        self._sub_layers.clear()
+
+    def pop(self, key: str) -> Layer:
+        """Take one layer out and return it."""
+        return self._sub_layers.pop(key)
+
+    def update(self, sublayers) -> None:
+        """Add or replace layers: from a dict, or from (name, layer) pairs."""
+        pairs = sublayers.items() if hasattr(sublayers, "items") else sublayers
+        for pair in pairs:
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise TypeError(
+                    teach(f"LayerDict was given {pair!r}", expected="a dict or (name, layer) pairs")
+                )
+            self.add_sublayer(*pair)

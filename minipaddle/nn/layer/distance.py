@@ -1,0 +1,16 @@
+"""How far, and how alike, two tensors are, as layers."""
+
+from __future__ import annotations
+
+from .. import functional as F
+from .functional import Functional
+
+__all__ = ["CosineSimilarity", "PairwiseDistance"]
+
+
+class CosineSimilarity(Functional, function=F.cosine_similarity, inputs=2):
+    """x1 · x2 / (|x1| |x2|) along `axis`. Source: Paddle API `paddle.nn.CosineSimilarity`."""
+
+
+class PairwiseDistance(Functional, function=F.pairwise_distance, inputs=2):
+    """The p-norm of x - y along the last axis. Source: Paddle API `paddle.nn.PairwiseDistance`."""

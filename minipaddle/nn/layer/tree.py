@@ -1,0 +1,106 @@
+"""A layer as a tree of named parts: walks over its sublayers, parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+class Tree:
+    """The walks of `Layer`. Every part is visited once, however often it is shared."""
+
+    def children(self) -> Iterator:
+        """The direct sublayers, each once. Source: Paddle API `Layer.children`."""
+        for _, layer in self.named_children():
+            yield layer
+
+    def named_children(self) -> Iterator[tuple]:
+        """The direct sublayers as (name, layer). Source: Paddle API `Layer.named_children`."""
+        seen = set()
+        for name, layer in self._sub_layers.items():
+            if layer is not None and layer not in seen:
+                seen.add(layer)
+                yield name, layer
+
+    def sublayers(self, include_self: bool = False) -> list:
+        """All layers below this one, parents first. Source: Paddle API `Layer.sublayers`."""
+        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+
+    def named_sublayers(
+        self, prefix: str = "", include_self: bool = False, layers_set=None, remove_duplicate=True
+    ) -> Iterator[tuple]:
+        """All layers below as (path, layer), parents first; `layers_set` holds those to leave out.
+
+        Source: Paddle API `Layer.named_sublayers`.
+
+        >>> import minipaddle as paddle
+        >>> net = paddle.nn.Sequential(paddle.nn.Linear(1, 1), paddle.nn.Sequential())
+        >>> [name for name, _ in net.named_sublayers(prefix="net", include_self=True)]
+        ['net', 'net.0', 'net.1']
+        """
+        seen = set() if layers_set is None else layers_set
+        if include_self and not (remove_duplicate and self in seen):
+            seen.add(self)
+            yield prefix, self
+        for name, layer in self._sub_layers.items():
+            if layer is not None:
+                yield from layer.named_sublayers(
+                    f"{prefix}.{name}" if prefix else name, True, seen, remove_duplicate
+                )
+
+    def parameters(self, include_sublayers: bool = True) -> list:
+        """All parameters, each once. Source: Paddle API `Layer.parameters`."""
+        return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
+
+    def named_parameters(
+        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple]:
+        """All parameters as (path, parameter). Source: Paddle API `Layer.named_parameters`.
+
+        >>> import minipaddle as paddle
+        >>> [name for name, _ in paddle.nn.Linear(2, 3).named_parameters()]
+        ['weight', 'bias']
+        """
+        return self._named("_parameters", prefix, include_sublayers, remove_duplicate)
+
+    def buffers(self, include_sublayers: bool = True) -> list:
+        """All buffers, each once. Source: Paddle API `Layer.buffers`."""
+        return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
+
+    def named_buffers(
+        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple]:
+        """All buffers as (path, buffer). Source: Paddle API `Layer.named_buffers`."""
+        return self._named("_buffers", prefix, include_sublayers, remove_duplicate)
+
+    def _named(self, kind: str, prefix: str, include_sublayers: bool, remove_duplicate: bool):
+        layers = (
+            self.named_sublayers(prefix, True, None, remove_duplicate)
+            if include_sublayers
+            else [(prefix, self)]
+        )
+        seen = set()
+        for path, layer in layers:
+            for name, part in getattr(layer, kind).items():
+                if part is None or (remove_duplicate and id(part) in seen):
+                    continue
+                seen.add(id(part))
+                yield f"{path}.{name}" if path else name, part
+
+
+def child_name(parent: Tree, layer: Tree) -> str:
+    """The path of `layer` below `parent`, or its class name when it is not registered there."""
+    for name, child in parent._sub_layers.items():
+        if child is layer:
+            return name
+    found = (name for name, child in parent.named_sublayers() if child is layer)
+    return next(found, type(layer).__name__)
+
+
+def path_of(scope) -> str:
+    """`LeNet.features.0` for the scope (parent scope, layer) that a record or interpreter holds."""
+    names = []
+    while scope is not None:
+        outer, layer = scope
+        names.append(type(layer).__name__ if outer is None else child_name(outer[1], layer))
+        scope = outer
+    return ".".join(reversed(names))

@@ -1,0 +1,107 @@
+"""What can be said of a parameter before it exists, and how it is made."""
+
+from __future__ import annotations
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..eager.tensor import Parameter
+from .initializer import Constant, Initializer, XavierUniform, defaults, values_of
+from .names import unique
+
+
+class ParamAttr:
+    """Name, initializer, learning-rate factor, regularizer, trainability of a parameter.
+
+    `learning_rate` multiplies the optimizer's; `need_clip=False` exempts the parameter from
+    gradient clipping. Source: Paddle API `paddle.ParamAttr`.
+
+    >>> import minipaddle as paddle
+    >>> frozen = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(2.0), trainable=False)
+    >>> layer = paddle.nn.Linear(1, 1, weight_attr=frozen)
+    >>> layer.weight.item(), layer.weight.stop_gradient
+    (2.0, True)
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Initializer | None = None,
+        learning_rate: float = 1.0,
+        regularizer=None,
+        trainable: bool = True,
+        do_model_average: bool = True,
+        need_clip: bool = True,
+    ):
+        if initializer is not None and not isinstance(initializer, Initializer):
+            raise TypeError(
+                teach(
+                    f"ParamAttr was given initializer={initializer!r}",
+                    expected="an object of paddle.nn.initializer, such as Constant(0.0)",
+                )
+            )
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = learning_rate
+        self.regularizer = regularizer
+        self.trainable = trainable
+        self.do_model_average = do_model_average
+        self.need_clip = need_clip
+
+    def __repr__(self) -> str:
+        return f"ParamAttr({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def as_attr(attr) -> ParamAttr | None:
+    """A `ParamAttr` from what `weight_attr=` takes; None when it is False: no parameter wanted."""
+    if attr is None or attr is True:
+        return ParamAttr()
+    if attr is False:
+        return None
+    if isinstance(attr, ParamAttr):
+        return attr
+    if isinstance(attr, str):
+        return ParamAttr(name=attr)
+    if isinstance(attr, Initializer):
+        return ParamAttr(initializer=attr)
+    if hasattr(attr, "coeff"):  # a regularizer alone, as Paddle allows
+        return ParamAttr(regularizer=attr)
+    raise TypeError(
+        teach(
+            f"a parameter was described by {attr!r}",
+            expected="paddle.ParamAttr, an initializer, a name, or False for no parameter",
+        )
+    )
+
+
+def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefix: str):
+    """The parameter that `attr` describes, or None if `attr` is False."""
+    attr = as_attr(attr)
+    if attr is None:
+        return None
+    initializer = (
+        attr.initializer
+        or defaults["bias" if is_bias else "weight"]
+        or default_initializer
+        or (Constant(0.0) if is_bias else XavierUniform())
+    )
+    name = attr.name or unique(f"{prefix}.{'b' if is_bias else 'w'}")
+    dtype = dt.default() if dtype is None else dt.resolve(dtype)
+    values = values_of(initializer, tuple(int(n) for n in shape), dtype)
+    parameter = Parameter(values, dtype, name, attr.trainable)
+    parameter.optimize_attr = {"learning_rate": attr.learning_rate}
+    parameter.regularizer = attr.regularizer
+    parameter.need_clip = attr.need_clip
+    return parameter
+
+
+def create_parameter(
+    shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None
+) -> Parameter:
+    """A parameter outside any layer. Source: Paddle API `paddle.create_parameter`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.create_parameter([2], "float32", is_bias=True).tolist()
+    [0.0, 0.0]
+    """
+    attr = ParamAttr(name=name) if attr is None else attr
+    return make_parameter(shape, dtype, attr, is_bias, default_initializer, "create_parameter")
