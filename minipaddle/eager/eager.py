@@ -44,8 +44,9 @@ class Eager(Interpreter):
             bit += bit
         m = NUMPY if dtype is not None and type(a) is ndarray else common_module(op, arrays)
         try:
-            if not attrs and op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
-                y = self.quietly(op.body, m, *arrays)
+            if op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
+                run = self.quietly
+                y = run(op.body, m, *arrays, **attrs) if attrs else run(op.body, m, *arrays)
             else:
                 y = self.quietly(op.evaluate, m, arrays, attrs)
         except Exception as error:
