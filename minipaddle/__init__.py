@@ -1,9 +1,42 @@
 """MiniPaddle: the deep-learning framework to learn from. `import minipaddle as paddle`."""
 
+from importlib import import_module as _import
+from importlib.util import find_spec as _find
+from math import e, inf, nan, pi
+
+from . import autograd, device, framework, linalg, tensor, version
+from .core import dtype as _dtypes
+from .core.dtype import (
+    DType as dtype,
+)
+from .core.dtype import (
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+)
+from .core.missing import namespace as _namespace
 from .core.slots import plugged
 from .eager.backward import grad
+from .eager.device import (
+    CPUPlace,
+    CUDAPlace,
+    get_device,
+    is_compiled_with_cuda,
+    set_device,
+)
+from .eager.dlpack import from_dlpack, to_dlpack
+from .eager.modes import *
+from .eager.printing import set_printoptions
 from .eager.tensor import Parameter, Tensor
-from .tensor import attribute, creation, linalg, logic, manipulation, random, search, stat
+from .framework import finfo, get_flags, iinfo, set_flags
 from .tensor.attribute import *
 from .tensor.creation import *
 from .tensor.einsum import *
@@ -14,7 +47,14 @@ from .tensor.logic import *
 from .tensor.manipulation import *
 from .tensor.math import *
 from .tensor.random import *
-from .tensor.reduce import *
 from .tensor.search import *
 from .tensor.stat import *
+from .version import full_version as __version__
 
+bool = _dtypes.bool_
+
+for _name in ("nn", "regularizer", "optimizer", "io", "metric", "vision", "hapi", "viz"):
+    if _find(f"{__name__}.{_name}") is not None:
+        globals()[_name] = _import(f"{__name__}.{_name}")
+
+__getattr__ = _namespace("paddle", globals())

@@ -88,9 +88,9 @@ FREED = ("freed",)
 """Stands in `Record.saved` once a backward has consumed it."""
 
 
-# When was a piece of memory last written in place? Keyed by the array that owns the memory, so
-# views, detached aliases and reshapes share one entry. Empty unless something is written in place.
-_written: dict[int, int] = {}
+# When was a piece of memory last written in place, and how often? Keyed by the array that owns the
+# memory, so views, detached aliases and reshapes share one entry. Empty if nothing was.
+_written: dict[int, tuple[int, int]] = {}
 
 
 def owner(array):
@@ -105,9 +105,17 @@ def mark_written(array) -> None:
     key = id(root)
     if key not in _written:
         weakref.finalize(root, _written.pop, key, None).atexit = False
-    _written[key] = tick()
+    _written[key] = tick(), writes(array) + 1
 
 
 def written_at(array) -> int:
     """The time of the last in-place write to the memory of `array`, 0 if never."""
-    return _written.get(id(owner(array)), 0) if _written else 0
+    return _written.get(id(owner(array)), NEVER)[0] if _written else 0
+
+
+def writes(array) -> int:
+    """How often the memory of `array` was written in place."""
+    return _written.get(id(owner(array)), NEVER)[1]
+
+
+NEVER = (0, 0)

@@ -7,7 +7,7 @@ import numpy
 from ..core import dtype as dt
 from ..core.errors import teach
 from ..ops.var import Var
-from .device import as_place, current_place
+from .device import Place, as_place, current_place
 
 
 def as_array(data, dtype=None, place=None):
@@ -48,3 +48,32 @@ def from_python(data):
         )
     floats = array.dtype == numpy.float64 and not tensors
     return array.astype(dt.default()) if floats else array
+
+
+def destination(args, kwargs) -> tuple:
+    """(place, dtype) meant by the arguments of `to`; None for what was not given."""
+    found = {"device": None, "dtype": None, "other": None, "blocking": None}
+    for x in args:
+        found[role(x)] = x
+    unknown = kwargs.keys() - found.keys()
+    if unknown:
+        raise TypeError(f"to() takes no argument {unknown.pop()!r}; it has {[*found]}")
+    found |= kwargs
+    device, dtype, other = found["device"], found["dtype"], found["other"]
+    if other is not None:
+        device, dtype = other.place, other.dtype
+    return (
+        None if device is None else as_place(device),
+        None if dtype is None else dt.public(dt.resolve(dtype)),
+    )
+
+
+def role(x) -> str:
+    """Which argument of `to` a positional one is."""
+    if isinstance(x, bool):
+        return "blocking"
+    if isinstance(x, Var):
+        return "other"
+    if x is None or isinstance(x, Place) or (isinstance(x, str) and x not in dt.NAMES):
+        return "device"
+    return "dtype"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy
 
 from ..core import dtype as dt
 from ..core.errors import teach
-from ..core.record import Spec, mark_written
+from ..core.interpreter import current
+from ..core.missing import missing
+from ..core.op import Op
+from ..core.record import Record, Spec, writes
 from ..tensor.methods import Methods
 from .backward import backward
-from .convert import as_array
-from .device import CPU, Place, as_place, current_place, module_of, place_of
+from .convert import destination, own_array
+from .device import Place, module_of, place_of
 from .indexing import Indexing
 from .printing import format_tensor
 from .tape import leaf_of
+from .values import Values
 
 
-class Tensor(Indexing, Methods):
+class Tensor(Indexing, Values, Methods):
     """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
 
     `stop_gradient` is True unless said otherwise: only what has it False gets a gradient.
@@ -34,11 +40,11 @@ class Tensor(Indexing, Methods):
     stop_gradient = True
     persistable = False
     is_parameter = False
-    name = ""
+    _name = None
     _grad = None
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
-        self.array = as_array([] if data is None else data, dtype, place)
+        self.array = own_array([] if data is None else data, dtype, place)
         self.stop_gradient = stop_gradient
 
     # ---- what it is --------------------------------------------------------------------------
@@ -49,33 +55,46 @@ class Tensor(Indexing, Methods):
 
     @property
     def shape(self) -> list[int]:
+        """The size of each dimension. Source: Paddle API `Tensor.shape`."""
         return list(self.array.shape)
 
     @property
     def dtype(self) -> dt.DType:
+        """`paddle.float32`, … Source: Paddle API `Tensor.dtype`."""
         return dt.public(self.array.dtype)
 
     @property
-    def ndim(self) -> int:
-        return self.array.ndim
-
-    @property
     def size(self) -> int:
+        """How many elements. Source: Paddle API `Tensor.size`."""
         return self.array.size
 
     @property
-    def place(self) -> Place:
-        return place_of(self.array)
+    def name(self) -> str:
+        """A name of its own, given when first asked for. Source: Paddle API `Tensor.name`."""
+        if self._name is None:
+            self._name = f"generated_tensor_{next(numbers)}"
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    @property
+    def type(self) -> str:
+        """What kind of tensor: always dense. Source: Paddle API `Tensor.type`."""
+        return "DENSE_TENSOR"
 
     @property
     def is_leaf(self) -> bool:
-        """Was it given rather than computed?"""
+        """Was it given rather than computed? Source: Paddle API `Tensor.is_leaf`."""
         return self.record is None or not self.record.inputs
 
     @property
-    def strides(self) -> list[int]:
-        """Steps between neighbours along each axis, in elements."""
-        return [s // self.array.itemsize for s in self.array.strides]
+    def inplace_version(self) -> int:
+        """How often its memory was written in place. Source: Paddle API
+        `Tensor.inplace_version`.
+        """
+        return writes(self.array)
 
     def __len__(self) -> int:
         if not self.array.ndim:
@@ -87,86 +106,48 @@ class Tensor(Indexing, Methods):
 
     __hash__ = object.__hash__
 
-    # ---- to and from Python and NumPy --------------------------------------------------------
-
-    def numpy(self) -> numpy.ndarray:
-        """The values as a NumPy array on the CPU; shares memory when the tensor is there."""
-        return CPU.move(self.array)
-
-    def __array__(self, dtype=None, copy=None):
-        a = self.numpy()
-        return a if dtype is None else a.astype(dtype)
-
-    def tolist(self):
-        return self.numpy().tolist()
-
-    def item(self, *args):
-        """The single value (or the one at an index) as a Python number."""
-        if not args and self.array.size != 1:
-            raise ValueError(
-                teach(
-                    f"item() of {self.spec}: it has {self.array.size} elements, not one",
-                    hint="index it, or use tolist()",
-                )
-            )
-        return self.numpy().item(*args)
-
-    def __bool__(self) -> bool:
-        if self.array.size != 1:
-            raise ValueError(
-                teach(
-                    f"the truth value of {self.spec} is ambiguous: {self.array.size} elements",
-                    hint="use x.all(), x.any(), or paddle.where",
-                )
-            )
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __index__(self) -> int:
-        if self.array.dtype.kind not in "biu":
-            raise TypeError(f"{self.spec} can not be used as an index")
-        return int(self.item())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.array.size == 1 else str(self)
-
-    def __reduce_ex__(self, protocol):
-        raise TypeError(
-            teach(
-                "a Tensor can not be pickled: unpickling runs code",
-                hint="paddle.save(x, path), or x.numpy()",
-            )
-        )
-
     def __deepcopy__(self, memo):
-        if not self.is_leaf:
-            raise RuntimeError(teach("deepcopy of a computed tensor", hint="x.detach() first"))
+        """A copy of the values, with no past and no gradient, under a name of its own."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, array=self.array.copy(), record=None, _grad=None)
+        copy.name = f"{self.name}_deepcopy_{next(numbers)}"
         memo[id(self)] = copy
         return copy
 
-    def __dlpack__(self, **kwargs):
-        return self.detach().array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
+    def __getattr__(self, name: str):
+        raise missing(name, "Tensor", dir(type(self)))
 
     # ---- autograd ----------------------------------------------------------------------------
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient a backward left here; None before."""
+        """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
         return self._grad
 
     @grad.setter
     def grad(self, value) -> None:
+        if value is not None and value.spec.shape != self.spec.shape:
+            raise ValueError(
+                teach(
+                    f"a gradient of {value.spec} for {self.spec}",
+                    expected=f"shape {self.shape}",
+                )
+            )
         self._grad = value
+
+    @property
+    def requires_grad(self) -> bool:
+        """The opposite of `stop_gradient`. Source: Paddle API `Tensor.requires_grad`."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`."""
+        self.stop_gradient = not requires_grad
+        return self
 
     def backward(self, grad_tensor=None, retain_graph: bool = False) -> None:
         """Add d(self)/d(leaf) to `.grad` of every leaf that wants one.
@@ -194,8 +175,33 @@ class Tensor(Indexing, Methods):
         self._grad = None
 
     def detach(self) -> Tensor:
-        """The same memory with no past: no gradient flows through it."""
+        """The same memory with no past: no gradient flows through it.
+
+        Source: Paddle API `Tensor.detach`.
+        """
         return wrap(self.array)
+
+    def detach_(self) -> Tensor:
+        """Forget the past. Source: Paddle API `Tensor.detach_`."""
+        self.record, self.stop_gradient = None, True
+        return self
+
+    def value(self) -> Tensor:
+        """Itself. Source: Paddle API `Tensor.value`."""
+        return self
+
+    get_tensor = value
+
+    @property
+    def data(self) -> Tensor:
+        """Itself; assigning another tensor takes over its memory. Source: Paddle API
+        `Tensor.data`.
+        """
+        return self
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.array = value.array
 
     def register_hook(self, hook):
         """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it."""
@@ -236,19 +242,90 @@ class Tensor(Indexing, Methods):
         if result.record is not None and self.array.base is not None:
             self.array = result.array  # a view of tracked memory: never write through it
         else:
-            self.array[...] = result.array
-            mark_written(self.array)
+            self.overwrite(result.array)
         if result.record is not None:
             self.record, self.stop_gradient = result.record, False
+        elif current.top.recording and not self.is_leaf:
+            self.record = None  # nothing of what it was computed from is left
         return self
+
+    def apply(self, func) -> Tensor:
+        """`func` of this tensor. Raises RuntimeError if it wants a gradient.
+
+        Source: Paddle API `Tensor.apply`.
+        """
+        if not self.stop_gradient:
+            raise RuntimeError(
+                teach("apply on a tensor that wants a gradient", hint="call func(x) yourself")
+            )
+        return func(self)
+
+    def apply_(self, func) -> Tensor:
+        """`apply` in place. Source: Paddle API `Tensor.apply_`."""
+        return self.become(self.apply(func))
+
+    def rehouse(self, value: Tensor) -> None:
+        """Hold the values of `value` from now on, of another dtype or device perhaps."""
+        self.array, self.record = value.array, None
 
     # ---- devices -----------------------------------------------------------------------------
 
+    @property
+    def place(self) -> Place:
+        """The device it is on. Source: Paddle API `Tensor.place`."""
+        return place_of(self.array)
+
+    device = place
+
+    @property
+    def is_cuda(self) -> bool:
+        """Is it on a GPU?"""
+        return self.place.is_gpu_place()
+
+    def to(self, *args, **kwargs) -> Tensor:
+        """On another device, in another dtype, or as another tensor is; gradients flow back.
+
+        `x.to("gpu")`, `x.to("float64")`, `x.to("cpu", "int32")`, `x.to(other)`; by keyword
+        `device`, `dtype`, `other`, `blocking`. Source: Paddle API `Tensor.to`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2]).to("cpu", dtype="int64").dtype
+        paddle.int64
+        """
+        place, dtype = destination(args, kwargs)
+        out = self if dtype is None or dtype == self.dtype else self.astype(dtype)
+        return out if place is None or place == out.place else moved(out, place)
+
     def cpu(self) -> Tensor:
+        """On the CPU. Source: Paddle API `Tensor.cpu`."""
         return self.to("cpu")
 
-    def cuda(self, device_id: int = 0, blocking: bool = True) -> Tensor:
-        return self.to(f"gpu:{device_id}")
+    def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:
+        """On a GPU. Source: Paddle API `Tensor.cuda`."""
+        return self.to(f"gpu:{device_id or 0}")
+
+    def pin_memory(self, blocking: bool = True) -> Tensor:
+        """Itself: CuPy copies from ordinary memory. Source: Paddle API `Tensor.pin_memory`."""
+        return self
+
+
+def move(m, x, *, place, source):
+    """The same values on another device."""
+    return place.move(x)
+
+
+MOVE = Op(move)
+MOVE.vjp(lambda g, source: moved(g, source))
+
+
+def moved(x: Tensor, place: Place) -> Tensor:
+    """`x` on another device. No interpreter's `apply`: its result lives where its input does."""
+    out = wrap(place.move(x.array))
+    if not x.stop_gradient and current.top.recording:
+        attrs = {"place": place, "source": x.place}
+        out.record = Record(MOVE, [x.record or leaf_of(x)], attrs, *x.spec)
+        out.stop_gradient = False
+    return out
 
 
 class HookHandle:
@@ -289,6 +366,7 @@ class Parameter(Tensor):
 
 
 new = object.__new__
+numbers = count()  # for names
 
 
 def wrap(array) -> Tensor:

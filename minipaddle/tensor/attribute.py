@@ -1,5 +1,217 @@
-"""Public functions: attribute."""
+"""What a tensor is: its shape, its dtype, and whether it is a tensor at all."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..ops.movement import transpose
+from ..ops.var import Var
+
+__all__ = [
+    "conj",
+    "imag",
+    "is_complex",
+    "is_empty",
+    "is_floating_point",
+    "is_integer",
+    "is_tensor",
+    "numel",
+    "rank",
+    "real",
+    "shape",
+    "tolist",
+]
+
+
+def constant(value, dtype):
+    """A tensor off the tape."""
+    return current.top.constant(value, dtype)
+
+
+def shape(input):
+    """The shape as a 1-D int64 tensor; `x.shape` is the same as a list.
+
+    Source: Paddle API `paddle.shape`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.shape(paddle.ones([2, 3])).tolist()
+    [2, 3]
+    """
+    return constant(list(input.spec.shape), dt.int64)
+
+
+def rank(input):
+    """The number of dimensions as a 0-D int32 tensor. Source: Paddle API `paddle.rank`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.rank(paddle.ones([2, 3])).item()
+    2
+    """
+    return constant(input.spec.ndim, dt.int32)
+
+
+def numel(x, name=None):
+    """The number of elements as a 0-D int64 tensor. Source: Paddle API `paddle.numel`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.numel(paddle.ones([2, 3])).item()
+    6
+    """
+    return constant(x.spec.size, dt.int64)
+
+
+def is_tensor(x):
+    """Is `x` a tensor? Source: Paddle API `paddle.is_tensor`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.is_tensor(paddle.ones([1])), paddle.is_tensor([1])
+    (True, False)
+    """
+    return isinstance(x, Var)
+
+
+def is_floating_point(x):
+    """Is its dtype float16, bfloat16, float32 or float64? Source: Paddle API
+    `paddle.is_floating_point`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.is_floating_point(paddle.ones([1]))
+    True
+    """
+    return x.spec.dtype in dt.FLOATS
+
+
+def is_integer(x):
+    """Is its dtype uint8, int8, int16, int32 or int64? Source: Paddle API `paddle.is_integer`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.is_integer(paddle.arange(3))
+    True
+    """
+    return x.spec.dtype.kind in "iu"
+
+
+def is_complex(x):
+    """False: there are no complex tensors here. Source: Paddle API `paddle.is_complex`."""
+    if not isinstance(x, Var):
+        raise TypeError(teach(f"is_complex of {type(x).__name__}", expected="a tensor"))
+    return False
+
+
+def is_empty(x, name=None):
+    """Has it no elements? A 0-D bool tensor. Source: Paddle API `paddle.is_empty`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.is_empty(paddle.ones([2, 0])).item()
+    True
+    """
+    return constant(x.spec.size == 0, dt.bool_)
+
+
+def real(x, name=None):
+    """The real part: of a real tensor, itself. Source: Paddle API `paddle.real`."""
+    return x
+
+
+def imag(x, name=None):
+    """The imaginary part: of a real tensor, zeros. Source: Paddle API `paddle.imag`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.imag(paddle.ones([2])).tolist()
+    [0.0, 0.0]
+    """
+    return x * 0
+
+
+def conj(x, name=None):
+    """The complex conjugate: of a real tensor, itself. Source: Paddle API `paddle.conj`."""
+    return x
+
+
+def tolist(x):
+    """The values as nested lists of Python numbers. Source: Paddle API `paddle.tolist`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.tolist(paddle.ones([2, 1]))
+    [[1.0], [1.0]]
+    """
+    return x.tolist()
+
+
+class Attributes(Var):
+    """What follows from shape and dtype alone, so that a value of a program has it too."""
+
+    @property
+    def dtype(self) -> dt.DType:
+        """`paddle.float32`, ….  Source: Paddle API `Tensor.dtype`."""
+        return dt.public(self.spec.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions. Source: Paddle API `Tensor.ndim`."""
+        return self.spec.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions. Source: Paddle API `Tensor.dim`."""
+        return self.spec.ndim
+
+    ndimension = dim
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element. Source: Paddle API `Tensor.itemsize`."""
+        return self.spec.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes per element. Source: Paddle API `Tensor.element_size`."""
+        return self.spec.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.spec.nbytes
+
+    @property
+    def T(self):
+        """The axes in reverse order. Source: Paddle API `Tensor.T`."""
+        return transpose(self, perm=tuple(reversed(range(self.spec.ndim))))
+
+    @property
+    def mT(self):
+        """The last two axes exchanged. Source: Paddle API `Tensor.mT`."""
+        n = self.spec.ndim
+        if n < 2:
+            raise ValueError(teach(f".mT of {self.spec}", expected="at least two dimensions"))
+        return transpose(self, perm=(*range(n - 2), n - 1, n - 2))
+
+    def type_as(self, other):
+        """In the dtype of `other`. Source: Paddle API `Tensor.type_as`."""
+        return self.astype(other.spec.dtype)
+
+
+def shorthand(name: str):
+    """The method `x.float()` and its like."""
+
+    def convert(self):
+        return self.astype(name)
+
+    convert.__name__ = name
+    convert.__doc__ = f'The same values as {name}; `x.astype("{name}")`.'
+    return convert
+
+
+SHORTHANDS = {
+    "bool": "bool",
+    "byte": "uint8",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "double": "float64",
+}
+for method, target in SHORTHANDS.items():
+    setattr(Attributes, method, shorthand(target))

@@ -1,0 +1,19 @@
+"""Differentiation. Source: Paddle API `paddle.autograd`."""
+
+from .core.missing import namespace
+from .eager.backward import backward, grad
+from .eager.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .eager.pylayer import PyLayer, PyLayerContext
+
+__all__ = [
+    "PyLayer",
+    "PyLayerContext",
+    "backward",
+    "enable_grad",
+    "grad",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+__getattr__ = namespace("paddle.autograd", globals())

@@ -1,0 +1,47 @@
+"""What to say of a name that is not here: when it comes, or which name is nearest."""
+
+from __future__ import annotations
+
+import difflib
+
+LATER = {
+    "DataParallel": "many workers",
+    "amp": "mixed precision",
+    "auto_cast": "mixed precision",
+    "distributed": "many workers",
+    "enable_static": "programs and to_static",
+    "inference": "inference",
+    "jit": "programs and to_static",
+    "onnx": "inference",
+    "quantization": "quantization",
+    "static": "programs and to_static",
+}
+"""Names of Paddle that later parts of MiniPaddle bring, and the subject of that part."""
+
+
+def missing(name: str, space: str, existing) -> AttributeError:
+    """The error for `space.name`, where `existing` are the names that are there.
+
+    >>> print(missing("zero", "paddle", ["ones", "zeros"]))
+    MiniPaddle has no paddle.zero; the nearest name is paddle.zeros
+    """
+    if name.startswith("_"):
+        return AttributeError(f"{space} has no attribute {name!r}")
+    if name in LATER:
+        subject = LATER[name]
+        return AttributeError(f"{space}.{name} comes with a later part of MiniPaddle: {subject}")
+    if "complex" in name:
+        return AttributeError(f"{space}.{name}: complex numbers are not supported by MiniPaddle")
+    known = {other.lower(): other for other in existing if not other.startswith("_")}
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    hint = f"; the nearest name is {space}.{known[near[0]]}" if near else ""
+    return AttributeError(f"MiniPaddle has no {space}.{name}{hint}")
+
+
+def namespace(space: str, names: dict):
+    """A module's `__getattr__`: `__getattr__ = namespace("paddle.nn", globals())`."""
+
+    def __getattr__(name: str):
+        raise missing(name, space, names)
+
+    return __getattr__

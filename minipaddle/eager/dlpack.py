@@ -1,0 +1,52 @@
+"""DLPack: tensors shared with other frameworks without a copy.
+
+Source: the DLPack protocol, https://dmlc.github.io/dlpack/latest/python_spec.html
+"""
+
+from __future__ import annotations
+
+from .device import CPU, Place
+from .tensor import Tensor, wrap
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+class Capsule:
+    """A bare capsule of CPU memory, with what NumPy asks of an object to import."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs):
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def from_dlpack(dlpack) -> Tensor:
+    """A tensor over the memory of another framework's (anything with `__dlpack__`), or a capsule.
+
+    Writing in place to one changes the other. Source: Paddle API `paddle.from_dlpack`.
+
+    >>> import minipaddle as paddle
+    >>> import numpy
+    >>> paddle.from_dlpack(numpy.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    source = dlpack if hasattr(dlpack, "__dlpack__") else Capsule(dlpack)
+    kind, index = source.__dlpack_device__()
+    place = CPU if kind == 1 else Place("gpu", index)
+    return wrap(place.module.from_dlpack(source))
+
+
+def to_dlpack(x):
+    """The tensor's memory as a capsule, which another framework can take over once.
+
+    Source: Paddle API `paddle.utils.dlpack.to_dlpack`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.from_dlpack(paddle.to_dlpack(paddle.ones([2]))).tolist()
+    [1.0, 1.0]
+    """
+    return x.__dlpack__()

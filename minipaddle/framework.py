@@ -1,0 +1,125 @@
+"""Limits of dtypes and flags. Source: Paddle API `paddle.framework`, `paddle.finfo`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+
+from .core import dtype as dt
+from .core.dtype import get_default_dtype, set_default_dtype
+from .core.errors import teach
+from .core.missing import namespace
+from .eager.modes import disable_static, enable_static, in_dynamic_mode
+
+__all__ = [
+    "disable_static",
+    "enable_static",
+    "finfo",
+    "get_default_dtype",
+    "get_flags",
+    "iinfo",
+    "in_dynamic_mode",
+    "set_default_dtype",
+    "set_flags",
+]
+
+
+@dataclass(frozen=True, repr=False)
+class Limits:
+    """What a dtype can hold."""
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        values = (
+            f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in vars(self).items()
+        )
+        return f"paddle.{kind}({', '.join(values)})"
+
+
+@dataclass(frozen=True, repr=False)
+class iinfo(Limits):
+    """The limits of a whole-number dtype. Source: Paddle API `paddle.iinfo`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.iinfo("int8")
+    paddle.iinfo(min=-128, max=127, bits=8, dtype=int8)
+    """
+
+    min: int
+    max: int
+    bits: int
+    dtype: str
+
+    def __init__(self, dtype):
+        found = dt.resolve(dtype)
+        if found.kind not in "iu":
+            raise ValueError(teach(f"iinfo of {dtype}", expected="a whole dtype, as int32"))
+        limits = ml_dtypes.iinfo(found)
+        self.__dict__.update(
+            min=int(limits.min), max=int(limits.max), bits=limits.bits, dtype=dt.public(found).name
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class finfo(Limits):
+    """The limits of a floating dtype. Source: Paddle API `paddle.finfo`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.finfo(paddle.float32).eps
+    1.1920928955078125e-07
+    """
+
+    min: float
+    max: float
+    eps: float
+    resolution: float
+    smallest_normal: float
+    tiny: float
+    bits: int
+    dtype: str
+
+    def __init__(self, dtype):
+        found = dt.resolve(dtype)
+        if found not in dt.FLOATS:
+            raise ValueError(teach(f"finfo of {dtype}", expected="a floating dtype, as float32"))
+        limits = ml_dtypes.finfo(found)
+        names = ("min", "max", "eps", "resolution", "smallest_normal", "tiny")
+        self.__dict__.update({name: float(getattr(limits, name)) for name in names})
+        self.__dict__.update(bits=limits.bits, dtype=dt.public(found).name)
+
+
+FLAGS = {
+    "FLAGS_allocator_strategy": "auto_growth",
+    "FLAGS_cudnn_deterministic": True,
+    "FLAGS_cudnn_exhaustive_search": False,
+    "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
+}
+"""Paddle's flags that change no result: hints about speed and memory. They are kept, no more."""
+
+
+def set_flags(flags: dict) -> None:
+    """Set flags by name; raises ValueError for one that MiniPaddle does not have.
+
+    Source: Paddle API `paddle.set_flags`.
+    """
+    for name, value in flags.items():
+        get_flags(name)
+        FLAGS[name] = value
+
+
+def get_flags(flags) -> dict:
+    """The values of a flag or of several. Source: Paddle API `paddle.get_flags`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.get_flags("FLAGS_cudnn_deterministic")
+    {'FLAGS_cudnn_deterministic': True}
+    """
+    names = [flags] if isinstance(flags, str) else flags
+    unknown = [name for name in names if name not in FLAGS]
+    if unknown:
+        raise ValueError(teach(f"MiniPaddle has no {unknown[0]}", expected=", ".join(FLAGS)))
+    return {name: FLAGS[name] for name in names}
+
+
+__getattr__ = namespace("paddle.framework", globals())
