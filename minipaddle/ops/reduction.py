@@ -38,7 +38,7 @@ def folded(x, *, axis, keepdim) -> Spec:
 
 def folded_nonempty(x, *, axis, keepdim) -> Spec:
     """The same for what has no identity: an axis of size 0 is refused."""
-    if any(x.shape[d] == 0 for d in axis):
+    if 0 in [x.shape[d] for d in axis]:  # `any` is an operator here
         raise ValueError(f"{x} has nothing along an axis to take one from: its size is 0")
     return folded(x, axis=axis, keepdim=keepdim)
 
