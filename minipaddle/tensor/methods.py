@@ -8,6 +8,7 @@ from . import (
     attribute,
     creation,
     einsum,
+    inplace,
     linalg,
     logic,
     manipulation,
@@ -22,6 +23,7 @@ MODULES = (
     attribute,
     creation,
     einsum,
+    inplace,
     linalg,
     logic,
     manipulation,
@@ -31,7 +33,7 @@ MODULES = (
     search,
     stat,
 )
-FIRST = ("x", "input")
+FIRST = ("x", "input", "arr")
 
 
 def methods(*modules) -> dict:

@@ -1,5 +1,234 @@
-"""Public functions: search."""
+"""Sorting, searching, and the places of elements.
+
+Orders are stable: equal elements stay in the order they came in; nan counts as the largest.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from operator import index
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..ops import elementwise, indexing, movement, sorting
+from .axes import axis_of
+from .shaping import squeeze
+
+__all__ = [
+    "argsort",
+    "bucketize",
+    "kthvalue",
+    "mode",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "topk",
+    "unique",
+    "unique_consecutive",
+    "where",
+]
+
+
+def where(condition, x=None, y=None, name=None):
+    """x where the condition holds, otherwise y; all three broadcast.
+
+    Without x and y, the places where it holds, as `nonzero(condition, as_tuple=True)`.
+    Source: Paddle API `paddle.where`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.where(paddle.to_tensor([True, False]), 1.0, paddle.zeros([2])).tolist()
+    [1.0, 0.0]
+    """
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or y is None:
+        raise ValueError(teach("where with one of x and y", expected="both of them, or neither"))
+    return elementwise.where(condition, x, y)
+
+
+def nonzero(x, as_tuple=False):
+    """The index of each element that is not zero, as the rows of a matrix [count, ndim].
+
+    With `as_tuple`, a vector for each axis. The shape depends on the data: eager only.
+    Source: Paddle API `paddle.nonzero`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nonzero(paddle.to_tensor([[1, 0], [0, 2]])).tolist()
+    [[0, 0], [1, 1]]
+    """
+    places = indexing.nonzero(x)
+    return movement.unstack(places, axis=1) if as_tuple else places
+
+
+# ---- order -----------------------------------------------------------------------------------
+
+
+def sort(x, axis=-1, descending=False, stable=False, name=None):
+    """The elements in rising (or falling) order along `axis`. Source: Paddle API `paddle.sort`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.sort(paddle.to_tensor([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    x, back = with_axis(x)
+    return back(sorting.sort(x, axis=axis_of(axis, x.spec.ndim), descending=descending))
+
+
+def argsort(x, axis=-1, descending=False, stable=False, name=None):
+    """The places of the elements in rising (or falling) order along `axis`; always stable.
+
+    Source: Paddle API `paddle.argsort`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.argsort(paddle.to_tensor([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    x, back = with_axis(x)
+    return back(sorting.argsort(x, axis=axis_of(axis, x.spec.ndim), descending=descending))
+
+
+def with_axis(x):
+    """x with at least one axis, and what takes it away again from a 0-D one's results."""
+    if x.spec.shape:
+        return x, lambda y: y
+    return movement.reshape(x, shape=(1,)), lambda y: movement.reshape(y, shape=())
+
+
+def topk(x, k, axis=None, largest=True, sorted=True, name=None):
+    """The `k` largest (or smallest) elements along `axis` (the last), best first; their places.
+
+    Raises ValueError when there are fewer than k. Source: Paddle API `paddle.topk`.
+
+    >>> import minipaddle as paddle
+    >>> values, places = paddle.topk(paddle.to_tensor([1, 5, 3]), 2)
+    >>> values.tolist(), places.tolist()
+    ([5, 3], [1, 2])
+    """
+    x, back = with_axis(x)
+    axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
+    places = sorting.topk_index(x, k=index(k), axis=axis, largest=largest)
+    return back(indexing.take_along(x, places, axis)), back(places)
+
+
+def kthvalue(x, k, axis=None, keepdim=False, name=None):
+    """The `k`-th smallest element along `axis` (the last), counted from 1, and its place.
+
+    Source: Paddle API `paddle.kthvalue`.
+
+    >>> import minipaddle as paddle
+    >>> value, place = paddle.kthvalue(paddle.to_tensor([5, 1, 3]), 2)
+    >>> value.item(), place.item()
+    (3, 2)
+    """
+    x, back = with_axis(x)
+    axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
+    places = sorting.topk_index(x, k=index(k), axis=axis, largest=False)
+    return chosen(x, movement.slice_(places, index=last(axis, k)), axis, keepdim, back)
+
+
+def last(axis: int, k: int) -> tuple:
+    """The slice that keeps place k - 1 of an axis."""
+    return (*movement.WHOLE[:axis], (k - 1, k, 1))
+
+
+def chosen(x, places, axis: int, keepdim: bool, back):
+    """The elements at one place along `axis` each, and the places; without the axis if wanted."""
+    pair = indexing.take_along(x, places, axis), places
+    return tuple(back(y) if keepdim else back(squeeze(y, axis)) for y in pair)
+
+
+def mode(x, axis=-1, keepdim=False, name=None):
+    """The most frequent element along `axis` and its last place; of several, the smallest.
+
+    Source: Paddle API `paddle.mode`.
+
+    >>> import minipaddle as paddle
+    >>> value, place = paddle.mode(paddle.to_tensor([2, 1, 2, 3]))
+    >>> value.item(), place.item()
+    (2, 2)
+    """
+    x, back = with_axis(x)
+    axis = axis_of(axis, x.spec.ndim)
+    return chosen(x, sorting.mode_index(x, axis=axis), axis, keepdim, back)
+
+
+def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=None):
+    """Where to insert `values` so that each row of `sorted_sequence` stays sorted.
+
+    The leftmost place, or the right one. A vector serves values of any shape.
+    Source: Paddle API `paddle.searchsorted`.
+
+    >>> import minipaddle as paddle
+    >>> row = paddle.to_tensor([1, 3, 5])
+    >>> paddle.searchsorted(row, paddle.to_tensor([[3, 6]])).tolist()
+    [[1, 3]]
+    """
+    sorting.searchsorted.infer(sorted_sequence.spec, values.spec, right=right)
+    places = sorting.searchsorted(sorted_sequence, values, right=right)
+    return places.astype("int32") if out_int32 else places
+
+
+def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
+    """Between which entries of a sorted vector each element of x falls.
+
+    Source: Paddle API `paddle.bucketize`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.bucketize(paddle.to_tensor([2, 9]), paddle.to_tensor([1, 3, 5])).tolist()
+    [1, 3]
+    """
+    if sorted_sequence.spec.ndim != 1:
+        raise ValueError(teach(f"bucketize into {sorted_sequence.spec}", expected="a vector"))
+    return searchsorted(sorted_sequence, x, out_int32, right)
+
+
+# ---- distinct values -------------------------------------------------------------------------
+
+
+def unique(
+    x,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    dtype="int64",
+    sorted=True,
+    name=None,
+):
+    """The distinct elements (slices, with an axis), in rising order.
+
+    On request with: the first place of each, which of them every element is, how often it comes;
+    these in `dtype`. No gradient; the shape depends on the data: eager only.
+    Source: Paddle API `paddle.unique`.
+
+    >>> import minipaddle as paddle
+    >>> values, counts = paddle.unique(paddle.to_tensor([3, 1, 3]), return_counts=True)
+    >>> values.tolist(), counts.tolist()
+    ([1, 3], [1, 2])
+    """
+    axis = None if axis is None else axis_of(axis, x.spec.ndim)
+    values, *more = sorting.unique(x, axis=axis)
+    return with_more(values, more, (return_index, return_inverse, return_counts), dtype)
+
+
+def with_more(values, more, wanted, dtype):
+    """Values alone, or a tuple of them and what else is wanted, in a dtype."""
+    dtype = dt.resolve(dtype)
+    more = [y.astype(dtype) for y, take in zip(more, wanted, strict=True) if take]
+    return (values, *more) if more else values
+
+
+def unique_consecutive(
+    x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None
+):
+    """x (flattened without an axis) without elements that equal the one before.
+
+    On request with: which run every element was in, and how long each run was.
+    Source: Paddle API `paddle.unique_consecutive`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.unique_consecutive(paddle.to_tensor([1, 1, 2, 1])).tolist()
+    [1, 2, 1]
+    """
+    axis = None if axis is None else axis_of(axis, x.spec.ndim)
+    values, *more = sorting.unique_consecutive(x, axis=axis)
+    return with_more(values, more, (return_inverse, return_counts), dtype)

@@ -1,0 +1,163 @@
+"""One place along an axis for each element, and places in row-major order."""
+
+from __future__ import annotations
+
+import math
+
+from ..core.errors import teach
+from ..core.record import Spec
+from ..core.spec import broadcast_shapes
+from ..ops import creation, elementwise, indexing, movement
+from ..ops.var import Var
+from .axes import axis_of
+from .shaping import flatten
+
+__all__ = ["index_sample", "put_along_axis", "take", "take_along_axis"]
+
+# ---- one place along an axis for each element --------------------------------------------------
+
+
+def take_along_axis(arr, indices, axis, broadcast=True):
+    """`arr[i]` with `i[axis]` replaced by `indices[i]`.
+
+    With `broadcast` the other axes of `indices` are expanded to those of `arr`; without, they may
+    be shorter. Source: Paddle API `paddle.take_along_axis`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[1, 2, 3], [4, 5, 6]])
+    >>> paddle.take_along_axis(x, paddle.to_tensor([[2], [0]]), 1).tolist()
+    [[3], [4]]
+    """
+    axis = axis_of(axis, arr.spec.ndim)
+    if broadcast:
+        indices = spread_along(indices, arr.spec, axis)
+    return indexing.take_along(arr, indices, axis)
+
+
+def spread_along(indices, x: Spec, axis: int):
+    """Indices expanded to the sizes of x, except along `axis`."""
+    if indices.spec.ndim != x.ndim:
+        raise ValueError(
+            teach(
+                f"indices {indices.spec} for {x}",
+                expected=f"as many dimensions as x has, {x.ndim}",
+            )
+        )
+    size = indices.spec.shape[axis]
+    one = movement.replaced(x.shape, axis, 1)
+    shape = movement.replaced(broadcast_shapes(indices.spec.shape, one), axis, size)
+    if shape != movement.replaced(x.shape, axis, size):
+        raise ValueError(f"indices {indices.spec} do not broadcast to {x} along axis {axis}")
+    return movement.broadcast_to(indices, shape=shape)
+
+
+FOLDS = {
+    "mul": (indexing.scatter_prod, lambda dtype: 1),
+    "amin": (indexing.scatter_min, lambda dtype: limits(dtype)[1]),
+    "amax": (indexing.scatter_max, lambda dtype: limits(dtype)[0]),
+}
+"""Ways to fold values into a place, each with the value that changes nothing."""
+
+
+def limits(dtype) -> tuple:
+    """The lowest and the highest value of a dtype."""
+    bits = 8 * dtype.itemsize
+    whole = {"u": (0, 2**bits - 1), "i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)}
+    return whole.get(dtype.kind, (-math.inf, math.inf))
+
+
+def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
+    """`arr` with `values` folded in at the places `take_along_axis` reads.
+
+    `reduce` is "assign" (the last value stays), "add", "mul" ("multiply"), "mean", "amin" or
+    "amax"; without `include_self`, what stood there before does not count.
+    Source: Paddle API `paddle.put_along_axis`.
+
+    >>> import minipaddle as paddle
+    >>> x, i = paddle.to_tensor([[1.0, 2.0]]), paddle.to_tensor([[0, 0]])
+    >>> paddle.put_along_axis(x, i, paddle.to_tensor([[4.0, 5.0]]), 1, "add").tolist()
+    [[10.0, 2.0]]
+    """
+    reduce = {"multiply": "mul"}.get(reduce, reduce)
+    if reduce not in ("assign", "add", "mean", *FOLDS):
+        raise ValueError(
+            teach(
+                f"put_along_axis with reduce={reduce!r}",
+                expected="assign, add, mul, mean, amin, amax",
+            )
+        )
+    spec = arr.spec
+    axis = axis_of(axis, spec.ndim)
+    if broadcast:
+        indices = spread_along(indices, spec, axis)
+    places = flatten(indexing.along_index(indices, shape=spec.shape, axis=axis))
+    flat = folded(
+        flatten(arr), places, spread_values(values, indices.spec.shape, spec), reduce, include_self
+    )
+    return movement.reshape(flat, shape=spec.shape)
+
+
+def spread_values(values, shape: tuple, x: Spec):
+    """A vector with one value, in the dtype of x, for each place; further values are left out."""
+    if not isinstance(values, Var):
+        return creation.full(shape=(math.prod(shape),), value=values, dtype=x.dtype)
+    own = values.spec.shape
+    if len(own) == len(shape) and any(n > k for n, k in zip(own, shape, strict=True)):
+        values = movement.slice_(values, index=tuple((0, k, 1) for k in shape))
+    return flatten(movement.broadcast_to(values.astype(x.dtype), shape=shape))
+
+
+def folded(x, places, values, reduce: str, include_self: bool):
+    """The vector x with values folded in at places."""
+    size = x.spec.shape
+    if reduce == "assign":
+        return indexing.put(x, places, values, axis=0)
+    if reduce in FOLDS:
+        fold, neutral = FOLDS[reduce]
+        if not include_self:
+            x = indexing.put(x, places, neutral(x.spec.dtype), axis=0)
+        return fold(x, places, values)
+    if not include_self:
+        x = indexing.put(x, places, 0, axis=0)
+    total = x + indexing.scatter_sum(values, places, shape=size, axis=0)
+    if reduce == "add":
+        return total
+    ones = creation.full(shape=values.spec.shape, value=1, dtype=x.spec.dtype)
+    count = indexing.scatter_sum(ones, places, shape=size, axis=0)
+    count = count + 1 if include_self else elementwise.maximum(count, 1)
+    return total / count if x.spec.dtype.kind not in "iu" else total // count
+
+
+def index_sample(x, index):
+    """`x[i, index[i, j]]` for two matrices. Source: Paddle API `paddle.index_sample`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[1, 2, 3], [4, 5, 6]])
+    >>> paddle.index_sample(x, paddle.to_tensor([[0, 2], [1, 1]])).tolist()
+    [[1, 3], [5, 5]]
+    """
+    if x.spec.ndim != 2 or index.spec.ndim != 2 or x.spec.shape[0] != index.spec.shape[0]:
+        raise ValueError(
+            teach(f"index_sample of {x.spec} by {index.spec}", expected="matrices of as many rows")
+        )
+    return indexing.take_along(x, index, 1)
+
+
+def take(x, index, mode="raise", name=None):
+    """The elements of x at row-major positions `index`.
+
+    `mode` says what a position outside does: "raise" an error, "wrap" around, or "clip" to the
+    ends (then negative ones too). Source: Paddle API `paddle.take`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.take(paddle.arange(6).reshape([2, 3]), paddle.to_tensor([0, -1])).tolist()
+    [0, 5]
+    """
+    size = x.spec.size
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(teach(f"take with mode={mode!r}", expected="raise, wrap or clip"))
+    if mode == "wrap":
+        index = index % size
+    elif mode == "clip":
+        index = elementwise.maximum(elementwise.minimum(index, size - 1), 0)
+    return indexing.take(flatten(x), index, axis=0)

@@ -1,0 +1,206 @@
+"""Indexing: `x[key]`, and x with other values at `key`, as slices, takes and puts.
+
+A key is read in two steps. First its numbers, slices, None and Ellipsis: a slice of x. Then its
+arrays of whole numbers and its masks: places along axes of that slice. Arrays side by side put
+their axes where they stand, others put them in front, as in NumPy; numbers do not count as arrays,
+as in Paddle and PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import index
+from typing import NamedTuple
+
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..core.record import Spec
+from ..ops import elementwise, indexing, movement
+from ..ops.var import Var
+
+WHOLE = movement.WHOLE[0]
+
+
+class Plan(NamedTuple):
+    """What a key asks for: a slice (None: all of x), then arrays at axes of that slice."""
+
+    index: tuple | None
+    arrays: list  # pairs (first axis it speaks for, Var of whole numbers or booleans)
+
+
+# ---- reading a key ---------------------------------------------------------------------------
+
+
+def plan(x: Spec, key) -> Plan:
+    """The plan of `key` for an array like x; raises IndexError or TypeError that teaches."""
+    parts = [part(k) for k in key] if type(key) is tuple else [part(key)]
+    spoken = sum([axes_spoken_for(k) for k in parts])
+    if spoken > len(x.shape):
+        raise IndexError(
+            teach(
+                f"too many indices: {spoken} for the {len(x.shape)} dimensions of {x}",
+                hint="None makes a new axis",
+            )
+        )
+    entries, arrays, axis = [], [], 0
+    for k in parts:
+        if k is ...:
+            new = movement.WHOLE[: len(x.shape) - spoken]
+        elif isinstance(k, Var):
+            arrays.append((axis, k))
+            new = movement.WHOLE[: axes_spoken_for(k)]
+        elif k is False:  # no place of a new axis
+            arrays.append((axis, current.top.constant([False])))
+            new = (None,)
+        else:
+            new = (None if k is True else k,)
+        entries += new
+        axis += 0 if type(k) is int else len(new)
+    if sum([k is ... for k in parts]) > 1:
+        raise IndexError(teach("an index has more than one ...", expected="at most one"))
+    return Plan(None if all(k == WHOLE for k in entries) else tuple(entries), arrays)
+
+
+def part(k):
+    """One entry of a key as an int, a bool, None, Ellipsis, a triple of a slice, or a Var."""
+    if k is None or k is ... or type(k) in (int, bool):
+        return k
+    if type(k) is slice:
+        return tuple([None if v is None else index(v) for v in (k.start, k.stop, k.step)])
+    if isinstance(k, list | tuple):
+        k = current.top.constant(k, None if len(k) else "int64")
+    shape, dtype = getattr(k, "shape", None), getattr(k, "dtype", None)
+    if shape is not None and dtype is not None and not isinstance(k, Var):
+        k = current.top.constant(k)
+    if isinstance(k, Var) and k.spec.dtype.kind in "biu":
+        if k.spec.shape:
+            return k
+        return bool(k) if k.spec.dtype.kind == "b" else index(k)
+    try:
+        return index(k)
+    except TypeError:
+        raise TypeError(
+            teach(
+                f"an index of {getattr(k, 'spec', k)!s:.60}",
+                expected="a whole number, slice, None, ..., list or tensor of whole numbers or "
+                "booleans, or a tuple of these",
+            )
+        ) from None
+
+
+def axes_spoken_for(k) -> int:
+    """How many axes of x a part of a key uses up."""
+    if k is None or k is ... or k is True or k is False:
+        return 0
+    return k.spec.ndim if isinstance(k, Var) and k.spec.dtype.kind == "b" else 1
+
+
+# ---- from arrays to positions along one axis --------------------------------------------------
+
+
+class Places(NamedTuple):
+    """Positions along the axis that several axes of an array become."""
+
+    order: tuple | None  # in which the array's axes must stand first
+    axis: int  # where the merged axes begin
+    count: int  # how many they are
+    index: Var
+
+
+def locate(x: Spec, arrays) -> Places:
+    """Where the arrays of a plan point to in its slice x."""
+    axes, indices = [], []
+    for axis, k in arrays:
+        if k.spec.dtype.kind != "b":
+            axes.append(axis)
+            indices.append(k)
+            continue
+        span = k.spec.ndim
+        if k.spec.shape != x.shape[axis : axis + span]:
+            raise IndexError(
+                teach(
+                    f"a mask of shape {list(k.spec.shape)} at axis {axis} of {x}",
+                    expected=f"shape {list(x.shape[axis : axis + span])}",
+                )
+            )
+        if len(arrays) == 1:
+            return Places(None, axis, span, indexing.flatnonzero(k))
+        axes += range(axis, axis + span)
+        indices += movement.unstack(indexing.nonzero(k), axis=1)
+    first, count = axes[0], len(axes)
+    sizes = tuple([x.shape[d] for d in axes])
+    flat = indices[0] if count == 1 else indexing.flat_index(*indices, shape=sizes)
+    if axes == list(range(first, first + count)):
+        return Places(None, first, count, flat)
+    others = [d for d in range(len(x.shape)) if d not in axes]
+    return Places((*axes, *others), 0, count, flat)
+
+
+def merged(x, places: Places):
+    """x with its axes in order and those that the places are about as one."""
+    x = x if places.order is None else movement.transpose(x, perm=places.order)
+    if places.count == 1:
+        return x
+    shape, end = x.spec.shape, places.axis + places.count
+    size = math.prod(shape[places.axis : end])
+    return movement.reshape(x, shape=(*shape[: places.axis], size, *shape[end:]))
+
+
+def separated(y, places: Places, shape: tuple):
+    """The inverse of `merged`, for an x of `shape`."""
+    order = places.order
+    y = movement.reshape(y, shape=shape if order is None else tuple([shape[d] for d in order]))
+    return y if order is None else movement.transpose(y, perm=movement.inverse(order))
+
+
+# ---- x[key], and x with x[key] = value --------------------------------------------------------
+
+
+def getitem(x, key):
+    """`x[key]`."""
+    index, arrays = plan(x.spec, key)
+    if index is not None or not arrays:
+        x = movement.slice_(x, index=index or ())
+    if not arrays:
+        return x
+    places = locate(x.spec, arrays)
+    return indexing.take(merged(x, places), places.index, axis=places.axis)
+
+
+def setitem(x, key, value):
+    """A copy of x with `value`, broadcast and in x's dtype, at `key`."""
+    index, arrays = plan(x.spec, key)
+    if not arrays:
+        return movement.slice_assign(x, value, index=index or ())
+    inner = x if index is None else movement.slice_(x, index=index)
+    inner = put(inner, arrays, value)
+    return inner if index is None else movement.slice_assign(x, inner, index=index)
+
+
+def put(x, arrays, value):
+    """A copy of x with `value` at the places of a plan's arrays."""
+    axis, mask = arrays[0]
+    if len(arrays) == 1 and mask.spec.dtype.kind == "b" and is_single(value):
+        return masked(x, axis, mask, value)
+    places = locate(x.spec, arrays)
+    y = indexing.put(merged(x, places), places.index, value, axis=places.axis)
+    return y if places.count == 1 and places.order is None else separated(y, places, x.spec.shape)
+
+
+def is_single(value) -> bool:
+    """Is it one number for all places?"""
+    return not isinstance(value, Var) or not value.spec.shape
+
+
+def masked(x, axis: int, mask, value):
+    """A copy of x with one value where the mask, which begins at `axis`, holds: no shape depends
+    on the data, so this works in programs too.
+    """
+    shape, span = mask.spec.shape, mask.spec.ndim
+    if shape != x.spec.shape[axis : axis + span]:
+        locate(x.spec, [(axis, mask)])
+    after = x.spec.ndim - axis - span
+    mask = movement.reshape(mask, shape=(*shape, *(1,) * after)) if after else mask
+    if isinstance(value, Var):
+        value = value.astype(x.spec.dtype)
+    return elementwise.where(mask, value, x).astype(x.spec.dtype)
