@@ -186,14 +186,13 @@ class Op:
         """
         if self.promoted and len(arrays) > 1:
             arrays = self._promote(arrays)
-        half = next((a.dtype for a in arrays if getattr(a, "dtype", None) in dt.HALVES), None)
-        if half is None:
-            return self.body(m, *arrays, **attrs)
-        wide = [widen(a) for a in arrays]
-        y = self.body(m, *wide, **attrs)
-        if isinstance(y, tuple):
-            return tuple(narrow(a, half) for a in y)
-        return narrow(y, half)
+        for a in arrays:
+            if getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES:
+                y = self.body(m, *map(widen, arrays), **attrs)
+                if isinstance(y, tuple):
+                    return tuple(narrow(part, a.dtype) for part in y)
+                return narrow(y, a.dtype)
+        return self.body(m, *arrays, **attrs)
 
     def _promote(self, arrays):
         places = range(len(arrays)) if self.variadic else map(self.inputs.index, self.promoted)
