@@ -1,0 +1,171 @@
+"""Is a derivative right? Compare it with central differences, in float64, to any order.
+
+For a function f the checker looks at one number, L(x) = Σ w·f(x) with fixed uneven weights w, the
+first of them 1, and at each element xᵢ in turn: backward must give (L(x + εeᵢ) - L(x - εeᵢ)) / 2ε.
+With ε = 10⁻⁵ the formula is off by about ε² = 10⁻¹⁰, rounding by 10⁻¹⁶/ε = 10⁻¹¹. The second
+derivative is the first derivative of the gradient: the same check of the function "gradient of f".
+
+At a kink (relu at 0) the two must differ: keep the inputs away from kinks.
+Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., section 1.2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.dtype import float64
+from ..core.errors import teach
+from ..eager.backward import grad
+from ..eager.tensor import Tensor
+
+
+class Mismatch(NamedTuple):
+    """Where a derivative and the difference quotient part."""
+
+    order: int
+    place: int
+    index: tuple
+    derivative: float
+    quotient: float
+
+
+def check_grad(
+    function,
+    *inputs,
+    order: int = 1,
+    wrt=None,
+    epsilon: float = 1e-5,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+) -> None:
+    """Raise AssertionError unless the derivatives of `function` at `inputs` are right.
+
+    `function` takes tensors and returns a tensor or several; `inputs` are arrays, lists, numbers or
+    tensors, the floating ones taken in float64. `wrt` are the places of the inputs to
+    differentiate by (None: all floating ones), `order` is the highest derivative to check. The
+    error names the element that is wrong, at the smallest cut of the inputs that still shows it.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.testing import check_grad
+    >>> check_grad(paddle.tanh, [0.5, -1.0], order=2)
+    >>> with paddle.plugged("ops.tanh.vjp", lambda g, out: g * (1 - out)):
+    ...     check_grad(paddle.tanh, [[0.5, 1.0], [2.0, 3.0]])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+      ...
+    AssertionError: the derivative of tanh by input 0 at [0, 0] is 0.53...; 0.78... is right
+      expected: what central differences give
+      at the inputs: [[0.5]]
+    """
+    tensors = [leaf(x) for x in inputs]
+    floating = [k for k, x in enumerate(tensors) if not x.stop_gradient]
+    wrt = floating if wrt is None else list(wrt)
+
+    def wrong(tensors):
+        return first_mismatch(function, tensors, wrt, order, epsilon, rtol, atol)
+
+    found = wrong(tensors)
+    if found is not None:
+        tensors, found = shrunk(tensors, found, wrong)
+        raise AssertionError(describe(function, tensors, found))
+
+
+def leaf(x) -> Tensor:
+    """A fresh tensor: float64 and wanting a gradient if it is floating."""
+    x = Tensor(x.numpy() if isinstance(x, Tensor) else x)
+    if not x.dtype.name.startswith(("float", "bfloat")):
+        return x
+    return Tensor(x.numpy(), dtype=float64, stop_gradient=False)
+
+
+def total(function, tensors):
+    """Σ w·f: every floating element of every result with a weight of its own."""
+    results = function(*tensors)
+    results = results if isinstance(results, list | tuple) else [results]
+    parts = []
+    for y in results:
+        if y.spec.dtype.kind == "f":
+            places = Tensor(range(y.size), dtype=float64).reshape(list(y.spec.shape))
+            parts.append((y * (1 + 0.37 * places.sin())).sum())
+    if not parts:
+        raise TypeError(teach("no result is floating: there is nothing to differentiate"))
+    return sum(parts[1:], parts[0])
+
+
+def gradient_of(function, wrt):
+    """The function whose results are the gradients of `function`, those that are not zero."""
+
+    def gradient(*tensors):
+        wanted = [tensors[k] for k in wrt]
+        found = grad(total(function, tensors), wanted, create_graph=True, allow_unused=True)
+        return [g if g is not None else x * 0.0 for g, x in zip(found, wanted, strict=True)]
+
+    return gradient
+
+
+def first_mismatch(function, tensors, wrt, order, epsilon, rtol, atol) -> Mismatch | None:
+    """The first element of the lowest order whose derivative is wrong, or None."""
+    for n in range(1, order + 1):
+        derivatives = gradient_of(function, wrt)(*tensors)
+        for k, derivative in zip(wrt, derivatives, strict=True):
+            quotients = difference_quotients(function, tensors, k, epsilon)
+            for index, d, q in zip(indices(tensors[k]), derivative.numpy().flat, quotients):
+                if not abs(d - q) <= atol + rtol * max(abs(d), abs(q)):
+                    return Mismatch(n, k, index, float(d), float(q))
+        function = gradient_of(function, wrt)
+    return None
+
+
+def difference_quotients(function, tensors, k: int, epsilon: float):
+    """Yield (L(x + εeᵢ) - L(x - εeᵢ)) / 2ε for each element i of input k."""
+    for i in range(tensors[k].size):
+        ends = []
+        for step in (epsilon, -epsilon):
+            moved = tensors[k].numpy().copy()
+            moved.flat[i] += step
+            ends.append([*tensors[:k], leaf(moved), *tensors[k + 1 :]])
+        up, down = (total(function, end).item() for end in ends)
+        yield (up - down) / (2 * epsilon)
+
+
+def indices(x: Tensor):
+    """The index of every element, in row-major order."""
+    out = [()]
+    for n in x.shape:
+        out = [(*index, i) for index in out for i in range(n)]
+    return out
+
+
+def shrunk(tensors, found, wrong):
+    """Cut every axis of one size at a time, for as long as what is left still shows a mismatch."""
+    sizes = sorted({n for x in tensors for n in x.shape if n > 1})
+    for size in sizes:
+        for smaller in range(1, size):
+            cut = [leaf(x.numpy()[part(x, size, smaller)]) for x in tensors]
+            try:
+                still = wrong(cut)
+            except Exception:  # the function does not take these shapes
+                continue
+            if still is not None:
+                tensors, found = cut, still
+                break
+    return tensors, found
+
+
+def part(x: Tensor, size: int, smaller: int) -> tuple:
+    """The key that cuts the axes of `size` to `smaller`."""
+    return tuple(slice(0, smaller if n == size else n) for n in x.shape)
+
+
+def describe(function, tensors, found: Mismatch) -> str:
+    """The mismatch as a sentence, with the inputs that show it."""
+    name = getattr(function, "__name__", "the function")
+    what = ("derivative", "second derivative", "third derivative")[min(found.order, 3) - 1]
+    given = ", ".join(str(x.tolist()) for x in tensors)
+    return (
+        teach(
+            f"the {what} of {name} by input {found.place} at {list(found.index)} is "
+            f"{found.derivative:.6g}; {found.quotient:.6g} is right",
+            expected="what central differences give",
+        )
+        + f"\n  at the inputs: {given}"
+    )
