@@ -17,7 +17,7 @@ from ..core.record import Spec
 from ..core.spec import broadcast_shapes
 from .arrangement import as_strided
 from .elementwise import where
-from .movement import fitted, replaced, reshape, strides_of
+from .movement import check_fits, fitted, replaced, reshape, strides_of
 
 # ---- read, overwrite, add up -----------------------------------------------------------------
 
@@ -112,9 +112,7 @@ def put(m, x, index, value, *, axis):
 
 @put.shape
 def _(x, index, value, *, axis):
-    place = take.infer(x, index, axis=axis).shape
-    if isinstance(value, Spec) and broadcast_shapes(value.shape, place) != place:
-        raise ValueError(f"a value of shape {list(value.shape)} does not fit into {list(place)}")
+    check_fits(value, take.infer(x, index, axis=axis).shape)
     return x
 
 
@@ -211,7 +209,10 @@ for op in (nonzero, flatnonzero, repeated):
 
 @opaque
 def scatter_prod(m, x, index, value):
-    """The vector x with x[index[k]] multiplied by value[k], for each k."""
+    """The vector x with x[index[k]] multiplied by value[k], for each k.
+
+    The first derivative is exact with zeros among the factors, the second without.
+    """
     y = m.array(x)
     m.multiply.at(y, index, value)
     return y

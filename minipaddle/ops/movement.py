@@ -187,10 +187,19 @@ def slice_assign(m, x, value, *, index):
 
 @slice_assign.shape
 def _(x, value, *, index):
-    place = slice_shape(x, index)
-    if isinstance(value, Spec) and broadcast_shapes(value.shape, place) != place:
-        raise ValueError(f"a value of shape {list(value.shape)} does not fit into {list(place)}")
+    check_fits(value, slice_shape(x, index))
     return x
+
+
+def check_fits(value, place: tuple) -> None:
+    """Raise ValueError when a value (a spec or a number) can not be assigned to a place.
+
+    It may broadcast, and have more axes than the place if those have size 1.
+    """
+    shape = value.shape if isinstance(value, Spec) else ()
+    extra = max(len(shape) - len(place), 0)
+    if shape[:extra] != (1,) * extra or broadcast_shapes(shape[extra:], place) != place:
+        raise ValueError(f"a value of shape {list(shape)} does not fit into {list(place)}")
 
 
 slice_assign.vjp(

@@ -133,7 +133,7 @@ def unique_consecutive(m, x, *, axis):
     x = x.reshape(-1) if axis is None else m.moveaxis(x, axis, 0)
     n = len(x)
     new = m.ones(n, dtype=bool)
-    new[1:] = (x[1:] != x[:-1]).reshape(max(n - 1, 0), -1).any(1)
+    new[1:] = (x[1:] != x[:-1]).any(tuple(range(1, x.ndim)))
     starts = m.flatnonzero(new)
     counts = m.diff(m.concatenate([starts, m.array([n])]))
     return m.moveaxis(x[new], 0, axis or 0), m.cumsum(new) - 1, counts

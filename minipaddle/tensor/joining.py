@@ -93,28 +93,28 @@ def dstack(x, name=None):
     return concat([shaping.atleast_3d(t) for t in tensors(x, "dstack")], 2)
 
 
-def meshgrid(*args, **kwargs):
+def meshgrid(*args, name=None, indexing=None):
     """For vectors of sizes n, m, …: one tensor [n, m, …] each, constant along the others' axes.
 
-    Source: Paddle API `paddle.meshgrid`.
+    With `indexing="xy"` the first two axes change places. Source: Paddle API `paddle.meshgrid`.
 
     >>> import minipaddle as paddle
     >>> x, y = paddle.meshgrid(paddle.arange(2), paddle.arange(3))
     >>> x.tolist(), y.tolist()
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
-    if kwargs.keys() - {"name"}:
-        raise TypeError(f"meshgrid() takes no argument {kwargs.keys() - {'name'}}")
-    args = tensors(
-        args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args, "meshgrid"
-    )
-    shape = tuple(x.spec.size for x in args)
-    return [
+    if indexing not in (None, "ij", "xy"):
+        raise ValueError(teach(f"meshgrid with indexing={indexing!r}", expected='"ij" or "xy"'))
+    args = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+    shape = tuple(x.spec.size for x in tensors(args, "meshgrid"))
+    grids = [
         movement.broadcast_to(
             movement.reshape(x, shape=(x.spec.size, *(1,) * (len(shape) - 1 - d))), shape=shape
         )
         for d, x in enumerate(args)
     ]
+    swapped = indexing == "xy" and len(grids) > 1
+    return [shaping.exchanged(x, 0, 1) for x in grids] if swapped else grids
 
 
 # ---- splitting -------------------------------------------------------------------------------

@@ -151,10 +151,20 @@ def mode(x, axis=-1, keepdim=False, name=None):
     return chosen(x, sorting.mode_index(x, axis=axis), axis, keepdim, back)
 
 
-def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=None):
+def searchsorted(
+    sorted_sequence,
+    values,
+    out_int32=False,
+    right=False,
+    name=None,
+    *,
+    side=None,
+    sorter=None,
+):
     """Where to insert `values` so that each row of `sorted_sequence` stays sorted.
 
-    The leftmost place, or the right one. A vector serves values of any shape.
+    The leftmost place, or the right one (`right`, or `side="right"`). A vector serves values of
+    any shape; `sorter` holds the places that sort a sequence which is not.
     Source: Paddle API `paddle.searchsorted`.
 
     >>> import minipaddle as paddle
@@ -162,6 +172,11 @@ def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=Non
     >>> paddle.searchsorted(row, paddle.to_tensor([[3, 6]])).tolist()
     [[1, 3]]
     """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ValueError(teach(f"searchsorted with side={side!r}, right={right}"))
+    right = right or side == "right"
+    if sorter is not None:
+        sorted_sequence = indexing.take_along(sorted_sequence, sorter, sorter.spec.ndim - 1)
     sorting.searchsorted.infer(sorted_sequence.spec, values.spec, right=right)
     places = sorting.searchsorted(sorted_sequence, values, right=right)
     return places.astype("int32") if out_int32 else places
