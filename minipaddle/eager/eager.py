@@ -11,7 +11,7 @@ from ..core.op import NOTHING
 from ..core.record import Record, Spec, written_at
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
-from .tape import ITEM, leaf_of
+from .tape import item_of, leaf_of
 from .tensor import Tensor, new, wrap
 
 
@@ -76,18 +76,23 @@ class Eager(Interpreter):
             whole = Record(op, edges, attrs, specs, None, saved, self.scope, where)
             for k, out in enumerate(outs):
                 if specs[k].dtype in FLOATS:
-                    out.record = Record(ITEM, [whole], {"k": k}, *specs[k], {}, self.scope, where)
-                    out.stop_gradient = False
+                    out.record, out.stop_gradient = item_of(whole, k), False
         return outs
 
     def read(self, record, k):
         value = record.saved[k]
-        if type(value) in SCALARS:
+        kind = type(value)
+        if kind in SCALARS:
             return value
-        if written_at(value) > record.time:
+        if kind is tuple:
+            return tuple([self.revive(record, k, a, item_of(record, i)) for i, a in enumerate(value)])
+        return self.revive(record, k, value, record if k == OUT else record.inputs[k])
+
+    def revive(self, record, k, array, edge):
+        """A kept array as a tensor again, with its past if a tape is kept."""
+        if written_at(array) > record.time:
             raise overwritten(record, k)
-        out = wrap(value)
-        edge = record if k == OUT else record.inputs[k]
+        out = wrap(array)
         if edge is not None and self.recording:
             out.record, out.stop_gradient = edge, False
         return out

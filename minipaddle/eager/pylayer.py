@@ -11,7 +11,7 @@ from ..core.dtype import FLOATS
 from ..core.errors import teach
 from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
-from .tape import ITEM, leaf_of
+from .tape import item_of, leaf_of
 from .tensor import Tensor, wrap
 
 
@@ -139,8 +139,7 @@ def tie(op: UserOp, ctx, inputs, ys) -> list:
 
 def attach(out: Tensor, record, k: int) -> Tensor:
     """Make `out` result `k` of the record."""
-    out.record = Record(ITEM, [record], {"k": k}, *out.spec, {}, record.scope)
-    out.stop_gradient = False
+    out.record, out.stop_gradient = item_of(record, k), False
     return out
 
 

@@ -35,3 +35,8 @@ def leaf_of(tensor) -> Leaf:
     """The start of the tape at `tensor`, made when it is first used."""
     tensor.record = Leaf(tensor)
     return tensor.record
+
+
+def item_of(whole: Record, k: int) -> Record:
+    """Result `k` of a record whose value is a tuple."""
+    return Record(ITEM, [whole], {"k": k}, *whole.shape[k], {}, whole.scope, whole.where)

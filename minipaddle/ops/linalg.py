@@ -1,4 +1,4 @@
-"""Matrix products and decompositions."""
+"""Matrix products. Decompositions and inverses are in `decompositions.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from .movement import reshape, transpose
 
 @opaque(promote=True)
 def matmul(m, x, y):
-    """Matrix product over the last two axes; leading axes broadcast, vectors are rows or columns."""
+    """Matrix product over the last two axes; leading axes broadcast, vectors are rows or columns.
+
+    >>> import minipaddle as paddle
+    >>> paddle.matmul(paddle.ones([2, 3]), paddle.ones([3])).tolist()
+    [3.0, 3.0]
+    """
+    if x.ndim > 2 and y.ndim == 2:  # one product of tall matrices instead of many small ones
+        return m.matmul(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
     return m.matmul(x, y)
 
 
@@ -24,7 +31,9 @@ def _(x, y):
             f"the last dimension of x ({inner[0]}) must equal the last but one of y ({inner[1]})"
         )
     lead = broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return Spec(lead + x.shape[:-1][-1:] + y.shape[1:][-1:], x.dtype)
+    rows = x.shape[-2:-1] if x.ndim > 1 else ()
+    columns = y.shape[-1:] if y.ndim > 1 else ()
+    return Spec(lead + rows + columns, x.dtype)
 
 
 def matrix_transpose(x):
@@ -33,33 +42,54 @@ def matrix_transpose(x):
     return transpose(x, perm=(*range(n - 2), n - 1, n - 2))
 
 
-def as_matrices(g, x, y):
-    """The three of them with vectors written as matrices of one row or column."""
-    xs, ys, gs = x.shape, y.shape, g.spec.shape
-    if len(xs) == 1:
-        gs = (*gs[:-1], 1, *gs[-1:]) if len(ys) > 1 else (*gs, 1)
-    if len(ys) == 1:
-        gs = (*gs, 1)
-    return reshape(g, shape=gs) if gs != g.spec.shape else g
+def as_row(x):
+    """A vector as a matrix of one row; a matrix as it is."""
+    return reshape(x, shape=(1, *x.spec.shape)) if x.spec.ndim == 1 else x
+
+
+def as_column(x):
+    """A vector as a matrix of one column; a matrix as it is."""
+    return reshape(x, shape=(*x.spec.shape, 1)) if x.spec.ndim == 1 else x
+
+
+def as_product(g, x, y):
+    """The cotangent of x @ y with the axes back in that a vector x or y leaves out."""
+    shape = g.spec.shape
+    if y.ndim == 1:
+        shape = (*shape, 1)
+    if x.ndim == 1:
+        shape = (*shape[:-1], 1, shape[-1])
+    return reshape(g, shape=shape) if shape != g.spec.shape else g
 
 
 @matmul.vjp("x")
 def _(g, x_spec, y):
-    ys = y.spec
-    g = as_matrices(g, x_spec, ys)
-    y = reshape(y, shape=(*ys.shape, 1)) if ys.ndim == 1 else y
-    gx = matmul(g, matrix_transpose(y))
-    return reshape(gx.sum_to((1, *x_spec.shape)), shape=x_spec.shape) if x_spec.ndim == 1 else (
-        gx.sum_to(x_spec.shape)
-    )
+    if x_spec.ndim > 1 and y.spec.ndim == 2:
+        return matmul(g, matrix_transpose(y))
+    gx = matmul(as_product(g, x_spec, y.spec), matrix_transpose(as_column(y)))
+    return fold(gx, x_spec, (1, *x_spec.shape))
 
 
 @matmul.vjp("y")
 def _(g, x, y_spec):
-    xs = x.spec
-    g = as_matrices(g, xs, y_spec)
-    x = reshape(x, shape=(1, *xs.shape)) if xs.ndim == 1 else x
-    gy = matmul(matrix_transpose(x), g)
-    return reshape(gy.sum_to((*y_spec.shape, 1)), shape=y_spec.shape) if y_spec.ndim == 1 else (
-        gy.sum_to(y_spec.shape)
-    )
+    if x.spec.ndim > 1 and y_spec.ndim == 2:
+        tall = x.spec.ndim == 2
+        return matmul(matrix_transpose(x if tall else rows(x)), g if tall else rows(g))
+    gy = matmul(matrix_transpose(as_row(x)), as_product(g, x.spec, y_spec))
+    return fold(gy, y_spec, (*y_spec.shape, 1))
+
+
+def rows(x):
+    """A stack of matrices as one tall matrix."""
+    *lead, n = x.spec.shape
+    size = 1
+    for k in lead:
+        size *= k
+    return reshape(x, shape=(size, n))
+
+
+def fold(g, spec, as_matrix):
+    """A cotangent summed over broadcast axes, in the shape of the input it belongs to."""
+    if spec.ndim > 1:
+        return g.sum_to(spec.shape)
+    return reshape(g.sum_to(as_matrix), shape=spec.shape)
