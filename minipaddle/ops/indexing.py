@@ -129,7 +129,7 @@ def flat_index(m, *indices, shape):
     """The positions in a row-major array of `shape` of the places given by one array per axis."""
     flat = 0
     for i, n in zip(indices, shape, strict=True):
-        flat = flat * n + wrapped(m, i, n).astype("int64", copy=False)
+        flat = flat * n + wrapped(m, i.astype("int64", copy=False), n)
     return flat
 
 
@@ -185,7 +185,8 @@ def flatnonzero(m, x):
 @opaque
 def repeated(m, repeats):
     """0 repeats[0] times, 1 repeats[1] times, and so on."""
-    return m.repeat(m.arange(len(repeats)), repeats)
+    ends = m.cumsum(repeats)
+    return m.searchsorted(ends, m.arange(int(ends[-1]) if len(ends) else 0), "right")
 
 
 def shape_depends_on_data(op) -> None:
@@ -213,8 +214,18 @@ def scatter_prod(m, x, index, value):
 
     The first derivative is exact with zeros among the factors, the second without.
     """
+    index = wrapped(m, index, len(x))
+    order = m.argsort(index, kind="stable")
+    index, value = index[order], value[order]
+    step = 1
+    while step < len(index):  # value[k] becomes the product of the next 2, 4, 8, … of its place
+        same = index[:-step] == index[step:]
+        value[:-step] = m.where(same, value[:-step] * value[step:], value[:-step])
+        step *= 2
+    first = m.ones(len(index), dtype=bool)
+    first[1:] = index[1:] != index[:-1]
     y = m.array(x)
-    m.multiply.at(y, index, value)
+    y[index[first]] *= value[first]
     return y
 
 
