@@ -47,6 +47,7 @@ from .tensor.logic import *
 from .tensor.manipulation import *
 from .tensor.math import *
 from .tensor.random import *
+from .tensor.reduce import *
 from .tensor.search import *
 from .tensor.stat import *
 from .version import full_version as __version__
