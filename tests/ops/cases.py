@@ -55,6 +55,9 @@ class Case(NamedTuple):
     order: int = 2
     """The highest derivative to check; 0 for none."""
 
+    smooth: bool = True
+    """False: the inputs stand at a kink, where only the first derivative, by torch, is compared."""
+
     results: tuple | None = None
     """Which results of several may be differentiated; None: all floating ones."""
 
@@ -91,7 +94,7 @@ def fixed(*values):
 
 
 def together(*builders):
-    """The inputs of several builders, one after the other: `together(normal(3), whole(0, 3, 3))`."""
+    """The inputs of several builders, in a row: `together(normal(3), whole(0, 9, 3))`."""
     return lambda rng: [x for build in builders for x in build(rng)]
 
 

@@ -195,7 +195,7 @@ CASES = {
             TIES,
             lambda x: x.sort(dim=1, descending=True, stable=True).values,
             {"axis": 1, "descending": True},
-            order=1,
+            smooth=False,
         ),
         Case(
             NAN, lambda x: x.sort(descending=True).values, {"axis": 0, "descending": True}, order=0

@@ -1,0 +1,260 @@
+"""Every operator, by the cases its area wrote down, against an independent oracle.
+
+The list of operators is `core.op.OPS` itself: an operator without a case fails here by name.
+"""
+
+import importlib
+import itertools
+import zlib
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+import minipaddle as paddle
+from minipaddle.core.op import OPS
+from minipaddle.core.record import Spec
+from minipaddle.testing import check_grad
+from tests.ops.cases import Case
+
+EXEMPT = {
+    "leaf": "the start of a tape computes nothing",
+    "item": "takes one result of several; every case with several results uses it",
+}
+HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+NEAR = {"float64": (1e-10, 1e-12), "float32": (2e-5, 1e-6)}
+
+
+def collect() -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for path in sorted(Path(__file__).parent.glob("cases_*.py")):
+        for name, cases in importlib.import_module(f"tests.ops.{path.stem}").CASES.items():
+            found.setdefault(name, []).extend([cases] if isinstance(cases, Case) else cases)
+    return found
+
+
+CASES = collect()
+ALL = [(name, k) for name, cases in sorted(CASES.items()) for k in range(len(cases))]
+
+
+def select(wanted) -> pytest.MarkDecorator:
+    """Parametrize over the cases for which `wanted(op, case)`."""
+    chosen = [(n, k) for n, k in ALL if n in OPS and wanted(OPS[n], CASES[n][k])]
+    ids = [f"{n}-{k}" for n, k in chosen]
+    return pytest.mark.parametrize(("name", "k"), chosen, ids=ids)
+
+
+def drawn(name: str, k: int, dtype="float64") -> list:
+    """The inputs of a case, the floating ones in `dtype`."""
+    rng = np.random.default_rng(zlib.crc32(f"{name}-{k}".encode()))
+    dtype = HALVES.get(dtype, dtype)
+    return [
+        x.astype(dtype) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
+        for x in CASES[name][k].build(rng)
+    ]
+
+
+def tensor(x):
+    return paddle.to_tensor(x) if isinstance(x, np.ndarray) else x
+
+
+def listed(y) -> list:
+    return list(y) if isinstance(y, list | tuple) else [y]
+
+
+def run(name: str, k: int, inputs) -> list:
+    """The results as NumPy arrays."""
+    y = OPS[name](*map(tensor, inputs), **CASES[name][k].attrs)
+    return [t.numpy() for t in listed(y)]
+
+
+def expected(case: Case, inputs) -> list:
+    """The oracle's results as NumPy arrays."""
+    if case.numpy is not None:
+        return [np.asarray(y) for y in listed(case.numpy(*inputs))]
+    given = [torch.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in inputs]
+    return [torch.as_tensor(y).detach().numpy() for y in listed(case.torch(*given))]
+
+
+def close(ours, theirs, factor: float) -> None:
+    assert ours.shape == theirs.shape
+    rtol, atol = NEAR[ours.dtype.name if ours.dtype.kind == "f" else "float64"]
+    np.testing.assert_allclose(ours, theirs, rtol * factor, atol * factor, equal_nan=True)
+
+
+def differentiable(op, case: Case) -> tuple:
+    """Places of the inputs to differentiate by."""
+    if case.wrt is not None:
+        return case.wrt
+    sample = case.build(np.random.default_rng(0))
+    return tuple(
+        j
+        for j, x in enumerate(sample)
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f" and op.rule(j) is not None
+    )
+
+
+# ---- the tests -------------------------------------------------------------------------------
+
+
+def test_every_operator_has_a_case():
+    ours = {n for n, op in OPS.items() if op.body.__module__.startswith("minipaddle.")}
+    missing = sorted(ours - CASES.keys() - EXEMPT.keys())
+    assert not missing, f"operators without a case in tests/ops/cases_*.py: {missing}"
+
+
+def test_every_case_is_of_an_operator():
+    assert sorted(CASES.keys() - OPS.keys()) == []
+
+
+@pytest.mark.parametrize(("name", "k"), ALL, ids=[f"{n}-{k}" for n, k in ALL])
+def test_each_case_has_one_oracle(name, k):
+    case = CASES[name][k]
+    assert [case.torch, case.numpy, case.check].count(None) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@select(lambda op, case: True)
+def test_values(name, k, dtype):
+    case = CASES[name][k]
+    if dtype not in case.dtypes:
+        pytest.skip(f"not in {dtype}")
+    inputs = drawn(name, k, dtype)
+    ours = run(name, k, inputs)
+    if case.check is not None:
+        case.check(ours, inputs)
+        return
+    theirs = expected(case, inputs)
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        close(a, b, case.tolerance)
+
+
+def test_halves_are_float32_rounded_once():
+    """One test for all: the rule is one line of `Op.evaluate`, the operators are many."""
+    wrong = []
+    for (name, k), half in itertools.product(ALL, HALVES):
+        case = CASES[name][k]
+        low = drawn(name, k, half)
+        if name not in OPS or half not in case.dtypes or not any(is_half(x) for x in low):
+            continue
+        wide = [x.astype("float32") if is_half(x) else x for x in low]
+        for a, b in zip(run(name, k, low), run(name, k, wide), strict=True):
+            fits = a.dtype == (HALVES[half] if b.dtype == "float32" else b.dtype)
+            if not fits or not np.array_equal(a, b.astype(a.dtype), equal_nan=a.dtype.kind != "b"):
+                wrong.append(f"{name}-{k} in {half}")
+    assert wrong == []
+
+
+def is_half(x) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype in HALVES.values()
+
+
+@select(lambda op, case: True)
+def test_shape_and_dtype_are_foretold(name, k):
+    op, case = OPS[name], CASES[name][k]
+    inputs = drawn(name, k, "float32")
+    specs = [Spec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
+    try:
+        told = op.result_spec(specs, {**op.defaults, **case.attrs})
+    except NotImplementedError as error:
+        reason = str(error)
+        pytest.skip(reason) if "depends on" in reason else pytest.fail(reason)
+    told = [told] if isinstance(told, Spec) else list(told)
+    assert told == [Spec(y.shape, y.dtype) for y in run(name, k, inputs)]
+
+
+def spread_out(x: np.ndarray) -> np.ndarray:
+    """The same values, every second place of a larger array in Fortran order."""
+    if not x.ndim:
+        return x
+    big = np.zeros([2 * n for n in x.shape], x.dtype, order="F")
+    view = big[(slice(None, None, 2),) * x.ndim]
+    view[...] = x
+    return view
+
+
+@select(lambda op, case: case.check is None and bool(op.inputs))
+def test_values_of_strided_inputs(name, k):
+    inputs = drawn(name, k)
+    strided = [spread_out(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    tensors = [paddle.Tensor(x) if isinstance(x, np.ndarray) else x for x in strided]
+    for t, x in zip(tensors, strided, strict=True):
+        if isinstance(x, np.ndarray):
+            t.array = x  # to_tensor would copy
+    ours = [t.numpy() for t in listed(OPS[name](*tensors, **CASES[name][k].attrs))]
+    for a, b in zip(ours, run(name, k, inputs), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13, equal_nan=True)
+
+
+@select(lambda op, case: case.torch is not None and case.order > 0 and differentiable(op, case))
+def test_first_derivative_against_torch(name, k):
+    op, case = OPS[name], CASES[name][k]
+    inputs, wrt = drawn(name, k), differentiable(op, case)
+    theirs = [torch.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in inputs]
+    ours = [tensor(x) for x in inputs]
+    for j in wrt:
+        theirs[j].requires_grad_()
+        ours[j].stop_gradient = False
+    pairs = [
+        (a, b)
+        for a, b in zip(listed(op(*ours, **case.attrs)), listed(case.torch(*theirs)), strict=True)
+        if torch.is_tensor(b) and b.requires_grad
+    ]
+    rng = np.random.default_rng(len(name) + k)
+    weights = [rng.standard_normal(tuple(b.shape)) for _, b in pairs]
+    ours_g = paddle.grad(
+        [a for a, _ in pairs], [ours[j] for j in wrt], [tensor(w) for w in weights]
+    )
+    theirs_g = torch.autograd.grad(
+        [b for _, b in pairs], [theirs[j] for j in wrt], [torch.from_numpy(w) for w in weights]
+    )
+    for a, b in zip(ours_g, theirs_g, strict=True):
+        close(a.numpy(), b.numpy(), case.tolerance * 10)
+
+
+@select(lambda op, case: case.order > 0 and case.smooth and differentiable(op, case))
+def test_derivatives_against_central_differences(name, k):
+    op, case = OPS[name], CASES[name][k]
+
+    def function(*inputs):
+        results = listed(op(*inputs, **case.attrs))
+        return [results[j] for j in case.results] if case.results is not None else results
+
+    function.__name__ = name
+    factor = max(case.tolerance, 1)
+    check_grad(
+        function,
+        *drawn(name, k),
+        order=case.order,
+        wrt=differentiable(op, case),
+        rtol=1e-5 * factor,
+        atol=1e-6 * factor,
+    )
+
+
+@select(lambda op, case: getattr(op, "source", None) is not None)
+def test_index_map_of_movements(name, k):
+    op, case = OPS[name], CASES[name][k]
+    (x,) = drawn(name, k)
+    (y,) = run(name, k, [x])
+    spec = Spec(x.shape, x.dtype)
+    for i in np.ndindex(y.shape):
+        place = tuple(op.source(list(i), spec, **case.attrs))
+        assert y[i] == x[place], f"result{list(i)} comes from x{list(place)}?"
+
+
+@select(lambda op, case: op.kind == "reduction")
+def test_identity_and_combine_of_reductions(name, k):
+    op, case = OPS[name], CASES[name][k]
+    (x,) = drawn(name, k)
+    axis, keepdim = case.attrs["axis"], case.attrs["keepdim"]
+    rows = np.moveaxis(x, axis, range(len(axis)))
+    rows = rows.reshape(-1, *rows.shape[len(axis) :])
+    folded = np.full(rows.shape[1:], op.identity)
+    for row in rows:
+        folded = op.combine(np, folded, row)
+    (y,) = run(name, k, [x])
+    np.testing.assert_allclose(np.expand_dims(folded, axis) if keepdim else folded, y, rtol=1e-12)
