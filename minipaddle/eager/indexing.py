@@ -43,7 +43,7 @@ class Indexing:
 
 def write(x, key, value) -> None:
     """Put `value` into the memory of x at `key`."""
-    index, arrays = plan(x.spec, key)
+    index, arrays = plan(x, key)
     if not isinstance(value, bool | int | float):
         value = as_array(value, None, x.place)
     if (0 in x.array.strides and x.array.size > 1) or not writable(x.array):

@@ -24,75 +24,95 @@ WHOLE = movement.WHOLE[0]
 class Plan(NamedTuple):
     """What a key asks for: a slice (None: all of x), then arrays at axes of that slice."""
 
-    index: tuple | None
+    slice: tuple | None
     arrays: list  # pairs (first axis it speaks for, Var of whole numbers or booleans)
 
 
 # ---- reading a key ---------------------------------------------------------------------------
 
 
-def plan(x: Spec, key) -> Plan:
-    """The plan of `key` for an array like x; raises IndexError or TypeError that teaches."""
-    parts = [part(k) for k in key] if type(key) is tuple else [part(key)]
-    spoken = sum([axes_spoken_for(k) for k in parts])
-    if spoken > len(x.shape):
+def plan(x, key) -> Plan:
+    """The plan of `key` for x; raises IndexError or TypeError that teaches."""
+    index = plain(key)
+    if index is not None:
+        return Plan(index, [])
+    parts = [part(k) for k in (key if type(key) is tuple else (key,))]
+    spoken, ndim = sum([n for _, n in parts]), x.spec.ndim
+    if spoken > ndim:
         raise IndexError(
             teach(
-                f"too many indices: {spoken} for the {len(x.shape)} dimensions of {x}",
+                f"too many indices: {spoken} for the {ndim} dimensions of {x.spec}",
                 hint="None makes a new axis",
             )
         )
-    entries, arrays, axis = [], [], 0
-    for k in parts:
+    entries, arrays, axis, dots = [], [], 0, 0
+    for k, n in parts:
         if k is ...:
-            new = movement.WHOLE[: len(x.shape) - spoken]
+            dots += 1
+            new = movement.WHOLE[: ndim - spoken]
         elif isinstance(k, Var):
             arrays.append((axis, k))
-            new = movement.WHOLE[: axes_spoken_for(k)]
-        elif k is False:  # no place of a new axis
-            arrays.append((axis, current.top.constant([False])))
-            new = (None,)
+            new = movement.WHOLE[:n] or (None,)  # a mask of no axes stands on a new one
         else:
-            new = (None if k is True else k,)
+            new = (k,)
         entries += new
         axis += 0 if type(k) is int else len(new)
-    if sum([k is ... for k in parts]) > 1:
+    if dots > 1:
         raise IndexError(teach("an index has more than one ...", expected="at most one"))
-    return Plan(None if all(k == WHOLE for k in entries) else tuple(entries), arrays)
+    return Plan(tuple(entries) if any(k != WHOLE for k in entries) else None, arrays)
 
 
-def part(k):
-    """One entry of a key as an int, a bool, None, Ellipsis, a triple of a slice, or a Var."""
-    if k is None or k is ... or type(k) in (int, bool):
-        return k
-    if type(k) is slice:
-        return tuple([None if v is None else index(v) for v in (k.start, k.stop, k.step)])
-    if isinstance(k, list | tuple):
-        k = current.top.constant(k, None if len(k) else "int64")
-    shape, dtype = getattr(k, "shape", None), getattr(k, "dtype", None)
-    if shape is not None and dtype is not None and not isinstance(k, Var):
-        k = current.top.constant(k)
-    if isinstance(k, Var) and k.spec.dtype.kind in "biu":
-        if k.spec.shape:
-            return k
-        return bool(k) if k.spec.dtype.kind == "b" else index(k)
-    try:
-        return index(k)
-    except TypeError:
-        raise TypeError(
-            teach(
-                f"an index of {getattr(k, 'spec', k)!s:.60}",
-                expected="a whole number, slice, None, ..., list or tensor of whole numbers or "
-                "booleans, or a tuple of these",
-            )
-        ) from None
+def plain(key) -> tuple | None:
+    """The index of a slice, when the key has numbers, slices and None alone: the frequent case."""
+    index = []
+    for k in key if type(key) is tuple else (key,):
+        if type(k) is slice:
+            k = k.start, k.stop, k.step
+            if not (type(k[0]) in BOUNDS and type(k[1]) in BOUNDS and type(k[2]) in BOUNDS):
+                return None
+        elif type(k) not in BOUNDS:
+            return None
+        index.append(k)
+    return tuple(index)
 
 
-def axes_spoken_for(k) -> int:
-    """How many axes of x a part of a key uses up."""
-    if k is None or k is ... or k is True or k is False:
-        return 0
-    return k.spec.ndim if isinstance(k, Var) and k.spec.dtype.kind == "b" else 1
+BOUNDS = (int, type(None))
+
+
+def part(k) -> tuple:
+    """One entry of a key, and how many axes it speaks for.
+
+    It is an int, None, Ellipsis, a triple for a slice, or a Var of at least one axis.
+    """
+    if not isinstance(k, Var):
+        if k is None or k is ...:
+            return k, 0
+        if type(k) is slice:
+            return tuple([v if v is None else index(v) for v in (k.start, k.stop, k.step)]), 1
+        if isinstance(k, list | tuple) or hasattr(k, "dtype"):
+            k = current.top.constant(k, "int64" if not hasattr(k, "dtype") and not len(k) else None)
+        elif type(k) is bool:
+            return new_axis(k)
+        elif hasattr(k, "__index__"):
+            return index(k), 1
+    spec = k.spec if isinstance(k, Var) else None
+    kind = spec.dtype.kind if spec else ""
+    if kind == "b":
+        return (k, spec.ndim) if spec.ndim else new_axis(bool(k))
+    if kind and kind in "iu":
+        return (k if spec.ndim else index(k)), 1
+    raise TypeError(
+        teach(
+            f"an index of {spec or repr(k)!s:.60}",
+            expected="a whole number, slice, None, ..., list or tensor of whole numbers or "
+            "booleans, or a tuple of these",
+        )
+    )
+
+
+def new_axis(wanted: bool) -> tuple:
+    """True is a new axis of size 1; False one of size 0, by a mask that leaves nothing."""
+    return None if wanted else current.top.constant([False]), 0
 
 
 # ---- from arrays to positions along one axis --------------------------------------------------
@@ -158,7 +178,9 @@ def separated(y, places: Places, shape: tuple):
 
 def getitem(x, key):
     """`x[key]`."""
-    index, arrays = plan(x.spec, key)
+    if isinstance(key, Var) and key.spec.shape and key.spec.dtype.kind != "b":
+        return indexing.take(x, part(key)[0], axis=0)
+    index, arrays = plan(x, key)
     if index is not None or not arrays:
         x = movement.slice_(x, index=index or ())
     if not arrays:
@@ -169,7 +191,7 @@ def getitem(x, key):
 
 def setitem(x, key, value):
     """A copy of x with `value`, broadcast and in x's dtype, at `key`."""
-    index, arrays = plan(x.spec, key)
+    index, arrays = plan(x, key)
     if not arrays:
         return movement.slice_assign(x, value, index=index or ())
     inner = x if index is None else movement.slice_(x, index=index)
