@@ -1,4 +1,3 @@
-# ruff: noqa: F401, F403 - a package's front door: names come in to go out
 """Layers, their functions, initializers and utilities, with Paddle's names.
 
 `nn.functional` holds functions without state; `nn.layer` the classes that hold parameters.

@@ -1,1 +1,97 @@
-__all__: list[str] = []
+"""Gradient clipping: what `grad_clip=` of an optimizer takes."""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..core.interpreter import Recording
+from ..ops import elementwise as e
+
+__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
+
+
+class ClipGrad:
+    """The base: `clip` changes gradients; those of parameters with `need_clip=False` stay."""
+
+    def __call__(self, params_grads) -> list:
+        """Pairs (parameter, gradient) with the gradients clipped; None stays None."""
+        pairs = list(params_grads)
+        places = [
+            k for k, (p, g) in enumerate(pairs) if g is not None and getattr(p, "need_clip", True)
+        ]
+        with Recording(False):
+            clipped = self.clip([pairs[k][1] for k in places]) if places else []
+        for k, g in zip(places, clipped, strict=True):
+            pairs[k] = (pairs[k][0], g)
+        return pairs
+
+    def clip(self, grads: list) -> list:
+        """The gradients as they shall be."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items())})"
+
+
+class ClipGradByValue(ClipGrad):
+    """Every element cut to [min, max]; `min` is -max if absent.
+
+    Source: Paddle API `paddle.nn.ClipGradByValue`.
+
+    >>> import minipaddle as paddle
+    >>> clip = paddle.nn.ClipGradByValue(1.0)
+    >>> w = paddle.zeros([2])
+    >>> clip([(w, paddle.to_tensor([-3.0, 0.5]))])[0][1].tolist()
+    [-1.0, 0.5]
+    """
+
+    def __init__(self, max, min=None):
+        if min is None and max <= 0:
+            raise ValueError(teach(f"ClipGradByValue(max={max})", expected="max above 0, or a min"))
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+
+    def clip(self, grads):
+        return [e.clip(g, min=self.min, max=self.max) for g in grads]
+
+
+def shrunk(g, norm, limit: float):
+    """g · limit / max(norm, limit): no longer than the limit if `norm` is its length."""
+    return g * (limit / e.maximum(norm, limit)).astype(g.spec.dtype)
+
+
+def total_square(grads):
+    """The sum of the squares of all elements, in float32 or wider."""
+    total = None
+    for g in grads:
+        wide = g.astype("float32") if g.spec.dtype.itemsize < 4 else g
+        square = (wide * wide).sum()
+        total = square if total is None else total + square
+    return total
+
+
+class ClipGradByNorm(ClipGrad):
+    """Each gradient scaled down so that its 2-norm is at most `clip_norm`.
+
+    Source: Paddle API `paddle.nn.ClipGradByNorm`.
+    """
+
+    def __init__(self, clip_norm):
+        self.clip_norm = float(clip_norm)
+
+    def clip(self, grads):
+        return [shrunk(g, e.sqrt(total_square([g])), self.clip_norm) for g in grads]
+
+
+class ClipGradByGlobalNorm(ClipGrad):
+    """All gradients scaled by one factor, so that their common 2-norm is at most `clip_norm`.
+
+    `group_name` and `auto_skip_clip` steer Paddle's distributed training and change nothing here.
+    Source: Paddle API `paddle.nn.ClipGradByGlobalNorm`; Pascanu et al. 2013.
+    """
+
+    def __init__(self, clip_norm, group_name="default_group", auto_skip_clip=False):
+        self.clip_norm = float(clip_norm)
+
+    def clip(self, grads):
+        norm = e.sqrt(total_square(grads))
+        return [shrunk(g, norm, self.clip_norm) for g in grads]

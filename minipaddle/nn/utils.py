@@ -1,1 +1,249 @@
-__all__: list[str] = []
+"""Utilities: parameters as one vector, clipping in place, weights made of other weights."""
+
+from __future__ import annotations
+
+import math
+
+from ..core.errors import teach
+from ..core.interpreter import Recording
+from ..eager.tensor import Parameter
+from ..ops import elementwise as e
+from ..ops import movement
+from ..tensor import creation, random
+from .names import unique
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "parameters_to_vector",
+    "remove_weight_norm",
+    "spectral_norm",
+    "vector_to_parameters",
+    "weight_norm",
+]
+
+
+# ---- all parameters as one -------------------------------------------------------------------
+
+
+def parameters_to_vector(parameters, name=None):
+    """All parameters, flattened, one after the other.
+
+    Source: Paddle API `paddle.nn.utils.parameters_to_vector`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(2, 3)
+    >>> paddle.nn.utils.parameters_to_vector(layer.parameters()).shape
+    [9]
+    """
+    return movement.concat(*[p.reshape([-1]) for p in parameters], axis=0)
+
+
+def vector_to_parameters(vec, parameters, name=None) -> None:
+    """Write the pieces of a vector into the parameters: undoes `parameters_to_vector`.
+
+    Source: Paddle API `paddle.nn.utils.vector_to_parameters`.
+    """
+    parameters = list(parameters)
+    sizes = tuple(p.spec.size for p in parameters)
+    if vec.spec.shape != (sum(sizes),):
+        raise ValueError(
+            teach(
+                f"vector_to_parameters was given {vec.spec}",
+                expected=f"[{sum(sizes)}], the number of elements of all parameters",
+            )
+        )
+    with Recording(False):
+        for p, piece in zip(parameters, movement.split(vec, sizes=sizes, axis=0), strict=True):
+            p.set_value(piece.reshape(p.shape))
+
+
+# ---- gradients, in place ---------------------------------------------------------------------
+
+
+def with_gradients(parameters) -> list:
+    given = [parameters] if not isinstance(parameters, list | tuple) else parameters
+    return [p for p in given if p.grad is not None]
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """Scale all `.grad` by one factor so that their common norm is at most `max_norm`; gives the
+    norm there was. Source: Paddle API `paddle.nn.utils.clip_grad_norm_`.
+    """
+    owners, p = with_gradients(parameters), float(norm_type)
+    if not owners:
+        return creation.zeros([1])
+    with Recording(False):
+        if p == math.inf:
+            each = [e.abs(owner.grad).max().reshape([1]) for owner in owners]
+            norm = movement.concat(*each, axis=0).max()
+        else:
+            each = [(e.abs(owner.grad) ** p).sum().reshape([1]) for owner in owners]
+            norm = movement.concat(*each, axis=0).sum() ** (1 / p)
+        if error_if_nonfinite and not math.isfinite(norm.item()):
+            raise RuntimeError(
+                teach(
+                    f"clip_grad_norm_: the norm of order {norm_type} of the gradients is "
+                    f"{norm.item()}",
+                    hint="error_if_nonfinite=False clips all the same",
+                )
+            )
+        factor = e.minimum(max_norm / (norm + 1e-6), 1.0)
+        for owner in owners:
+            owner.grad = owner.grad * factor.astype(owner.grad.dtype)
+    return norm
+
+
+def clip_grad_value_(parameters, clip_value) -> None:
+    """Cut the elements of all `.grad` to [-clip_value, clip_value].
+
+    Source: Paddle API `paddle.nn.utils.clip_grad_value_`.
+    """
+    with Recording(False):
+        for owner in with_gradients(parameters):
+            owner.grad = owner.grad.clip(-clip_value, clip_value)
+
+
+# ---- weights that are computed from others ---------------------------------------------------
+
+
+class Computed:
+    """A weight that is computed from parameters anew before every `forward` of its layer."""
+
+    def __init__(self, layer, name: str, kind: str):
+        for hook, _ in layer._forward_pre_hooks.values():
+            if isinstance(hook, Computed) and hook.name == name:
+                raise RuntimeError(f"{kind} of {name!r}: it is already {type(hook).__name__}")
+        if layer._parameters.get(name) is None:
+            raise ValueError(
+                teach(
+                    f"{kind} of {name!r}: {type(layer).__name__} has no such parameter",
+                    expected=", ".join(layer._parameters),
+                )
+            )
+        self.name = name
+        self.weight = layer._parameters.pop(name)
+
+    def settle(self, layer) -> None:
+        """Give the layer its weight, and register for the next time."""
+        setattr(layer, self.name, self.compute(layer))
+        self.handle = layer.register_forward_pre_hook(self)
+
+    def __call__(self, layer, inputs) -> None:
+        setattr(layer, self.name, self.compute(layer))
+
+    def compute(self, layer):
+        raise NotImplementedError
+
+
+def norm_except(v, dim: int):
+    """The 2-norm over all axes but `dim`, kept as 1; over all axes if `dim` is -1."""
+    axes = [d for d in range(v.spec.ndim) if d != dim]
+    return e.sqrt((v * v).sum(axis=axes, keepdim=True))
+
+
+class WeightNorm(Computed):
+    """weight = g · v / |v|."""
+
+    def __init__(self, layer, name, dim):
+        super().__init__(layer, name, "weight_norm")
+        ndim = self.weight.spec.ndim
+        if dim is not None and not -ndim <= dim < ndim:
+            raise ValueError(
+                teach(f"weight_norm was given dim={dim}", expected=f"an axis of {self.weight.spec}")
+            )
+        self.dim = -1 if dim is None else dim % ndim
+        with Recording(False):
+            norm = norm_except(self.weight, self.dim)
+            norm = norm.reshape([] if dim is None else [self.weight.spec.shape[self.dim]])
+        for suffix, values in (("v", self.weight), ("g", norm)):
+            parameter = Parameter(values, name=unique(f"{layer.full_name()}.w"))
+            layer.add_parameter(f"{name}_{suffix}", parameter)
+
+    def compute(self, layer):
+        v, g = getattr(layer, f"{self.name}_v"), getattr(layer, f"{self.name}_g")
+        shape = [n if d == self.dim else 1 for d, n in enumerate(v.spec.shape)]
+        return v * (g.reshape(shape) / norm_except(v, self.dim))
+
+
+def weight_norm(layer, name="weight", dim=0):
+    """Learn a weight's length (`weight_g`, one per index of axis `dim`) and direction (`weight_v`)
+    apart. `dim=None` gives one length for all.
+
+    Source: Paddle API `paddle.nn.utils.weight_norm`; Salimans and Kingma 2016.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 3))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'weight_v', 'weight_g']
+    """
+    WeightNorm(layer, name, dim).settle(layer)
+    return layer
+
+
+def remove_weight_norm(layer, name="weight"):
+    """Make the weight a parameter again.
+
+    Source: Paddle API `paddle.nn.utils.remove_weight_norm`.
+    """
+    for hook, _ in list(layer._forward_pre_hooks.values()):
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            with Recording(False):
+                hook.weight.set_value(hook.compute(layer))
+            hook.handle.remove()
+            for part in (name, f"{name}_g", f"{name}_v"):
+                delattr(layer, part)
+            layer.add_parameter(name, hook.weight)
+            return layer
+    raise ValueError(f"weight_norm of {name!r} not found in {layer}")
+
+
+class SpectralNorm(Computed):
+    """weight = weight_orig / its largest singular value, followed by power iteration."""
+
+    def __init__(self, layer, name, steps, eps, dim):
+        super().__init__(layer, name, "spectral_norm")
+        if steps <= 0:
+            raise ValueError(
+                teach(f"spectral_norm was given n_power_iterations={steps}", expected="1 or more")
+            )
+        self.steps, self.eps, self.dim = steps, eps, dim
+        layer.add_parameter(f"{name}_orig", self.weight)
+        with Recording(False):
+            rows, columns = self.matrix(self.weight).spec.shape
+            for suffix, n in (("u", rows), ("v", columns)):
+                start = self.unit(random.randn([n], self.weight.dtype))
+                layer.register_buffer(f"{name}_{suffix}", start)
+
+    def matrix(self, weight):
+        """The weight with axis `dim` as rows and all others as columns."""
+        order = [self.dim, *(d for d in range(weight.spec.ndim) if d != self.dim)]
+        return weight.transpose(order).reshape([weight.spec.shape[self.dim], -1])
+
+    def unit(self, x):
+        return x / e.maximum(e.sqrt((x * x).sum()), self.eps)
+
+    def compute(self, layer):
+        weight = getattr(layer, f"{self.name}_orig")
+        u, v = (getattr(layer, f"{self.name}_{k}") for k in "uv")
+        matrix = self.matrix(weight)
+        if layer.training:
+            with Recording(False):
+                for _ in range(self.steps):
+                    v.set_value(self.unit(matrix.transpose([1, 0]) @ u))
+                    u.set_value(self.unit(matrix @ v))
+                u, v = u.clone(), v.clone()
+        return weight / (u @ (matrix @ v))
+
+
+def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divide a weight by its largest singular value, tracked by power iteration while training.
+
+    `dim` is the axis of the outputs: 1 for `Linear` and transposed convolutions, 0 for others.
+    Source: Paddle API `paddle.nn.utils.spectral_norm`; Miyato et al. 2018.
+    """
+    if dim is None:
+        kind = type(layer).__name__
+        dim = 1 if kind == "Linear" or kind.endswith("Transpose") else 0
+    SpectralNorm(layer, name, n_power_iterations, eps, dim).settle(layer)
+    return layer

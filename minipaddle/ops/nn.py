@@ -164,11 +164,10 @@ def _(g, x, label, ignore_index):
 @opaque
 def softmax_minus_label(m, x, label, *, ignore_index):
     """The derivative of `cross_entropy`: softmax(x), less 1 at the label; 0 in ignored rows."""
-    p = softmax.body(m, x, axis=-1)
-    flat = p.reshape(-1, x.shape[-1])
-    flat[places(m, label, x.shape[-1], ignore_index)] -= 1
-    flat[label.reshape(-1) == ignore_index] = 0
-    return p
+    p = softmax.body(m, x.reshape(-1, x.shape[-1]), axis=-1)
+    p[places(m, label, x.shape[-1], ignore_index)] -= 1
+    p[label.reshape(-1) == ignore_index] = 0
+    return p.reshape(x.shape)
 
 
 softmax_minus_label.shape(lambda x, label, ignore_index: x)

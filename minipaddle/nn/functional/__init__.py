@@ -1,8 +1,8 @@
-# ruff: noqa: F401, F403 - a package's front door: names come in to go out
 """The functions of `paddle.nn.functional`: one file per family."""
 
 from . import (
     activation,
+    adaptive,
     attention,
     common,
     conv,
@@ -16,6 +16,7 @@ from . import (
     vision,
 )
 from .activation import *
+from .adaptive import *
 from .attention import *
 from .common import *
 from .conv import *
@@ -30,6 +31,6 @@ from .vision import *
 
 MODULES = (
     activation, common, input, loss, regression, sequence, distance, attention,
-    conv, pooling, norm, vision,
+    conv, pooling, adaptive, norm, vision,
 )  # fmt: skip
 __all__ = [name for module in MODULES for name in module.__all__]

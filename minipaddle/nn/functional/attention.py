@@ -57,13 +57,19 @@ def scaled_dot_product_attention(
             )
         )
     key, value = shared_heads(query, key, enable_gqa), shared_heads(query, value, enable_gqa)
-    scale = 1 / math.sqrt(query.spec.shape[-1]) if scale is None else scale
-    scores = (query * scale).transpose([0, 2, 1, 3]) @ key.transpose([0, 2, 3, 1])
+    query, key, value = (x.transpose([0, 2, 1, 3]) for x in (query, key, value))
     if is_causal:
-        attn_mask = causal_mask(*scores.spec.shape[-2:])
-    weights = softmax(masked(scores, attn_mask))
-    weights = dropout(weights, dropout_p, training=training)
-    return (weights @ value.transpose([0, 2, 1, 3])).transpose([0, 2, 1, 3])
+        attn_mask = causal_mask(query.spec.shape[2], key.spec.shape[2])
+    out, _ = attend(query, key, value, attn_mask, dropout_p, training, scale)
+    return out.transpose([0, 2, 1, 3])
+
+
+def attend(query, key, value, mask=None, p=0.0, training=True, scale=None):
+    """(the attended values, the weights) for queries, keys, values [batch, heads, length, size]."""
+    scale = 1 / math.sqrt(query.spec.shape[-1]) if scale is None else scale
+    scores = (query * scale) @ key.transpose([0, 1, 3, 2])
+    weights = dropout(softmax(masked(scores, mask)), p, training=training)
+    return weights @ value, weights
 
 
 def causal_mask(queries: int, keys: int):

@@ -73,9 +73,10 @@ def cross_entropy(
     """-log softmax(input) at the label, along `axis`.
 
     `label` holds class numbers, of input's shape without `axis` (or with 1 there); or, with
-    `soft_label`, probabilities of input's shape. `weight` [classes] weighs the classes; labels
-    equal to `ignore_index` count for nothing, also in the mean. With `use_softmax=False` the input
-    is probabilities already. Source: Paddle API `paddle.nn.functional.cross_entropy`.
+    `soft_label`, probabilities of input's shape. `weight` [classes] weighs the classes. Labels
+    equal to `ignore_index` have no loss; the mean leaves them out if there are weights or the
+    index is not negative, and counts them as 0 otherwise, as in Paddle. With `use_softmax=False`
+    the input is probabilities already. Source: Paddle API `paddle.nn.functional.cross_entropy`.
 
     >>> import minipaddle as paddle
     >>> logits, label = paddle.zeros([2, 4]), paddle.to_tensor([1, 3])
@@ -142,10 +143,10 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
         loss = loss * row_weight
         if reduction == "mean":
             return weighted_mean(loss, row_weight)
-    elif reduction == "mean":
+    elif reduction == "mean" and ignore_index >= 0:
         return current.top.apply(ops.mean_of_valid, (loss, label), attrs)
-    if reduction == "sum":
-        return loss.sum()
+    if reduction != "none":
+        return reduced("cross_entropy", loss, reduction)
     return loss if loss.spec.shape == shape else loss.reshape(list(shape))
 
 

@@ -1,8 +1,9 @@
-# ruff: noqa: F401, F403 - a package's front door: names come in to go out
 """The classes of `paddle.nn`: one file per family."""
 
 from . import (
     activation,
+    attention,
+    batch_norm,
     common,
     container,
     conv,
@@ -16,6 +17,8 @@ from . import (
     vision,
 )
 from .activation import *
+from .attention import *
+from .batch_norm import *
 from .common import *
 from .container import *
 from .conv import *
@@ -29,7 +32,7 @@ from .transformer import *
 from .vision import *
 
 MODULES = (
-    layers, container, common, activation, loss, distance, rnn, transformer,
-    conv, pooling, norm, vision,
+    layers, container, common, activation, loss, distance, rnn, attention, transformer,
+    conv, pooling, batch_norm, norm, vision,
 )  # fmt: skip
 __all__ = [name for module in MODULES for name in module.__all__]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from copy import deepcopy
 from itertools import count
 
 from ...core import dtype as dt
@@ -252,6 +253,15 @@ class Layer(Tree, State):
                 self._non_persistable_buffer_names_set.discard(name)
                 return
         object.__delattr__(self, name)
+
+    def __deepcopy__(self, memo):
+        """A copy with parameters of its own, which get names of their own, as in Paddle."""
+        copy = memo[id(self)] = object.__new__(type(self))
+        copy.__dict__.update(deepcopy(self.__dict__, memo))
+        for parameter in copy._parameters.values():
+            if parameter is not None:
+                parameter.name = unique(f"{parameter.name.partition('_deepcopy')[0]}_deepcopy")
+        return copy
 
     def __dir__(self):
         return [*super().__dir__(), *(name for kind in KINDS for name in getattr(self, kind))]

@@ -1,1 +1,313 @@
-__all__: list[str] = []
+"""Recurrent networks: a cell carried along a sequence, in one direction or both, layer on layer."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ...ops import elementwise as e
+from ...ops import movement
+from .. import functional as F
+from ..functional.input import refuse_unsupported
+from .cells import GatedCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
+from .container import LayerList
+from .layers import Layer
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "BiRNN",
+    "GRUCell",
+    "LSTMCell",
+    "RNNCellBase",
+    "SimpleRNN",
+    "SimpleRNNCell",
+]
+
+
+def mapped(function, *states):
+    """`function` on the tensors of states that are nested in the same way."""
+    if isinstance(states[0], list | tuple):
+        return tuple(mapped(function, *parts) for parts in zip(*states, strict=True))
+    return function(*states)
+
+
+def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **kwargs):
+    """Carry `cell` along the inputs; gives (outputs, final states).
+
+    Past a sequence's length its outputs are zero and its states stay.
+    """
+    time = 0 if time_major else 1
+    if states is None:
+        states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
+    if isinstance(cell, GatedCell):
+        step, inputs = cell.stepper(), cell.project(inputs)
+    else:
+
+        def step(x, states):
+            return cell(x, states, **kwargs)
+
+    steps = movement.unstack(inputs, axis=time)
+    outputs = [None] * len(steps)
+    for k in reversed(range(len(steps))) if reverse else range(len(steps)):
+        output, new = step(steps[k], states)
+        if lengths is not None:
+            inside = lengths.unsqueeze(1) > k
+            output = mapped(lambda y, inside=inside: e.where(inside, y, 0.0), output)
+            new = mapped(lambda a, b, inside=inside: e.where(inside, a, b), new, states)
+        outputs[k], states = output, new
+    return mapped(lambda *ys: movement.stack(*ys, axis=time), *outputs), states
+
+
+class RNN(Layer):
+    """`cell` carried along a sequence: [batch, time, size] (`time_major`: [time, batch, size]).
+
+    `forward(inputs, initial_states=None, sequence_length=None)` gives (outputs, final states);
+    past a sequence's length outputs are zero and states stay. `is_reverse` runs from the end.
+    Source: Paddle API `paddle.nn.RNN`.
+
+    >>> import minipaddle as paddle
+    >>> rnn = paddle.nn.RNN(paddle.nn.GRUCell(3, 4))
+    >>> outputs, state = rnn(paddle.ones([2, 5, 3]))
+    >>> outputs.shape, state.shape
+    ([2, 5, 4], [2, 4])
+    """
+
+    def __init__(self, cell, is_reverse=False, time_major=False):
+        super().__init__()
+        self.cell, self.is_reverse, self.time_major = cell, is_reverse, time_major
+
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+        return unroll(
+            self.cell,
+            inputs,
+            initial_states,
+            sequence_length,
+            reverse=self.is_reverse,
+            time_major=self.time_major,
+            **kwargs,
+        )
+
+
+class BiRNN(Layer):
+    """One cell carried forwards and one backwards; their outputs side by side.
+
+    `forward` is that of `RNN`; states are pairs (forward, backward).
+    Source: Paddle API `paddle.nn.BiRNN`; Schuster and Paliwal 1997.
+    """
+
+    def __init__(self, cell_fw, cell_bw, time_major=False):
+        super().__init__()
+        self.cell_fw, self.cell_bw, self.time_major = cell_fw, cell_bw, time_major
+
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+        first, second = (None, None) if initial_states is None else initial_states
+        given = inputs, first, sequence_length
+        ahead, left = unroll(
+            self.cell_fw, *given, reverse=False, time_major=self.time_major, **kwargs
+        )
+        given = inputs, second, sequence_length
+        back, right = unroll(
+            self.cell_bw, *given, reverse=True, time_major=self.time_major, **kwargs
+        )
+        both = mapped(lambda a, b: movement.concat(a, b, axis=a.spec.ndim - 1), ahead, back)
+        return both, (left, right)
+
+
+DIRECTIONS = {"forward": 1, "bidirect": 2, "bidirectional": 2}
+
+
+class Stacked(LayerList):
+    """What SimpleRNN, LSTM and GRU share: layers of RNN or BiRNN, one on the other.
+
+    The parameters of layer k are known as `weight_ih_lk`, …, `bias_hh_lk`, and with `_reverse`
+    for the backward direction.
+    """
+
+    cell_class: type[GatedCell]
+
+    def __init__(self, input_size, hidden_size, num_layers, direction, time_major, dropout, **cell):
+        super().__init__()
+        if direction not in DIRECTIONS:
+            raise ValueError(
+                teach(
+                    f"{type(self).__name__} was given direction={direction!r}",
+                    expected=", ".join(map(repr, DIRECTIONS)),
+                )
+            )
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.time_major, self.dropout = time_major, dropout
+        self.num_directions = DIRECTIONS[direction]
+        for k in range(num_layers):
+            size = input_size if k == 0 else hidden_size * self.num_directions
+            cells = [self.cell_class(size, hidden_size, **cell) for _ in range(self.num_directions)]
+            kind = RNN if self.num_directions == 1 else BiRNN
+            self.append(kind(*cells, time_major=time_major))
+            for one, suffix in zip(cells, ("", "_reverse"), strict=False):
+                for name, parameter in one._parameters.items():
+                    self.add_parameter(f"{name}_l{k}{suffix}", parameter)
+
+    def forward(self, inputs, initial_states=None, sequence_length=None):
+        """Outputs of the last layer, and the final states [layers · directions, batch, hidden]."""
+        states = self._by_layer(initial_states)
+        finals = []
+        for k, layer in enumerate(self):
+            if k and self.dropout:
+                inputs = F.dropout(inputs, self.dropout, training=self.training)
+            inputs, final = layer(inputs, states[k], sequence_length)
+            finals += final if self.num_directions == 2 else [final]
+        return inputs, mapped(lambda *xs: movement.stack(*xs, axis=0), *finals)
+
+    def _by_layer(self, states) -> list:
+        """The initial states that each layer expects."""
+        if states is None:
+            return [None] * self.num_layers
+        slices = [movement.unstack(x, axis=0) for x in as_tuple(states)]
+        each = [xs if isinstance(states, list | tuple) else xs[0] for xs in zip(*slices)]
+        wanted = self.num_layers * self.num_directions
+        if len(each) != wanted:
+            raise ValueError(
+                teach(
+                    f"{type(self).__name__} was given initial states of {len(each)} layers",
+                    expected=f"{wanted}: layers times directions",
+                )
+            )
+        if self.num_directions == 1:
+            return each
+        return list(zip(each[::2], each[1::2], strict=True))
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        text += f", num_layers={self.num_layers}" if self.num_layers != 1 else ""
+        text += f", time_major={self.time_major}" if self.time_major else ""
+        return text + (f", dropout={self.dropout}" if self.dropout else "")
+
+
+def as_tuple(states) -> tuple:
+    return tuple(states) if isinstance(states, list | tuple) else (states,)
+
+
+class SimpleRNN(Stacked):
+    """Layers of `SimpleRNNCell` along a sequence: [batch, time, input_size] to
+    ([batch, time, directions · hidden_size], final states).
+
+    `dropout` acts between layers. Source: Paddle API `paddle.nn.SimpleRNN`.
+
+    >>> import minipaddle as paddle
+    >>> outputs, h = paddle.nn.SimpleRNN(3, 4, num_layers=2)(paddle.ones([2, 5, 3]))
+    >>> outputs.shape, h.shape
+    ([2, 5, 4], [2, 2, 4])
+    """
+
+    cell_class = SimpleRNNCell
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        activation="tanh",
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            activation=activation,
+            weight_ih_attr=weight_ih_attr,
+            weight_hh_attr=weight_hh_attr,
+            bias_ih_attr=bias_ih_attr,
+            bias_hh_attr=bias_hh_attr,
+        )
+
+
+class LSTM(Stacked):
+    """Layers of `LSTMCell` along a sequence; states are pairs (h, c).
+
+    `proj_size` is refused. Source: Paddle API `paddle.nn.LSTM`.
+
+    >>> import minipaddle as paddle
+    >>> lstm = paddle.nn.LSTM(3, 4, direction="bidirect")
+    >>> outputs, (h, c) = lstm(paddle.ones([2, 5, 3]))
+    >>> outputs.shape, h.shape
+    ([2, 5, 8], [2, 2, 4])
+    """
+
+    cell_class = LSTMCell
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        proj_size=0,
+        name=None,
+    ):
+        refuse_unsupported("LSTM", proj_size=proj_size)
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            weight_ih_attr=weight_ih_attr,
+            weight_hh_attr=weight_hh_attr,
+            bias_ih_attr=bias_ih_attr,
+            bias_hh_attr=bias_hh_attr,
+        )
+
+
+class GRU(Stacked):
+    """Layers of `GRUCell` along a sequence. Source: Paddle API `paddle.nn.GRU`.
+
+    >>> import minipaddle as paddle
+    >>> outputs, h = paddle.nn.GRU(3, 4, time_major=True)(paddle.ones([5, 2, 3]))
+    >>> outputs.shape, h.shape
+    ([5, 2, 4], [1, 2, 4])
+    """
+
+    cell_class = GRUCell
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            weight_ih_attr=weight_ih_attr,
+            weight_hh_attr=weight_hh_attr,
+            bias_ih_attr=bias_ih_attr,
+            bias_hh_attr=bias_hh_attr,
+        )

@@ -1,0 +1,251 @@
+"""One step of a recurrent network: the cells of SimpleRNN, LSTM and GRU."""
+
+from __future__ import annotations
+
+import math
+
+from ...core.errors import teach
+from ...ops import movement
+from ...ops.special import sigmoid, tanh
+from ...tensor import creation
+from .. import functional as F
+from ..functional.input import refuse_unsupported
+from ..initializer import Uniform
+from .common import require_positive
+from .layers import Layer
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNNCell"]
+
+
+class RNNCellBase(Layer):
+    """The base of cells: `forward(inputs, states)` gives (output, new states).
+
+    A cell of your own says in `state_shape` what its states look like without the batch, as a list
+    of numbers or a tuple of such lists. Source: Paddle API `paddle.nn.RNNCellBase`.
+    """
+
+    def get_initial_states(
+        self, batch_ref, shape=None, dtype=None, init_value=0.0, batch_dim_idx=0
+    ):
+        """States filled with `init_value`, for the batch size that `batch_ref` has.
+
+        Source: Paddle API `RNNCellBase.get_initial_states`.
+        """
+        shape = self.state_shape if shape is None else shape
+        dtype = batch_ref.dtype if dtype is None else dtype
+        rows = batch_ref.spec.shape[batch_dim_idx]
+
+        def filled(shape):
+            if shape and not isinstance(shape[0], int):
+                return tuple(map(filled, shape))
+            own = [n for n in shape if n != -1]
+            return creation.full([rows, *own], init_value, dtype)
+
+        return filled(shape)
+
+    @property
+    def state_shape(self):
+        raise NotImplementedError(
+            teach(
+                f"{type(self).__name__} does not say the shape of its states",
+                hint="define the property state_shape, or pass initial states",
+            )
+        )
+
+
+class GatedCell(RNNCellBase):
+    """What the three cells share: weights for the input and for the state, gate above gate.
+
+    What the input contributes needs no state, so `project` does it for a whole sequence in one
+    matrix product; `stepper` gives the function that goes from step to step.
+    """
+
+    gates = 1
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(dtype=None)
+        require_positive(self, input_size=input_size, hidden_size=hidden_size)
+        if weight_ih_attr is False or weight_hh_attr is False:
+            raise ValueError(
+                teach(
+                    f"{type(self).__name__} was given False for a weight",
+                    hint="only bias_ih_attr and bias_hh_attr can be False",
+                )
+            )
+        self.input_size, self.hidden_size = input_size, hidden_size
+        bound = 1 / math.sqrt(hidden_size)
+        rows, draw = self.gates * hidden_size, Uniform(-bound, bound)
+        self.weight_ih = self.create_parameter(
+            [rows, input_size], weight_ih_attr, default_initializer=draw
+        )
+        self.weight_hh = self.create_parameter(
+            [rows, hidden_size], weight_hh_attr, default_initializer=draw
+        )
+        self.bias_ih = self.create_parameter(
+            [rows], bias_ih_attr, is_bias=True, default_initializer=draw
+        )
+        self.bias_hh = self.create_parameter(
+            [rows], bias_hh_attr, is_bias=True, default_initializer=draw
+        )
+
+    def project(self, inputs):
+        """What the inputs [..., input_size] contribute to the gates: [..., gates · hidden]."""
+        biases = [b for b in (self.bias_ih, self.bias_hh) if b is not None]
+        bias = biases[0] + biases[1] if len(biases) == 2 else biases[0] if biases else None
+        return F.linear(inputs, self.weight_ih.transpose([1, 0]), bias)
+
+    def stepper(self):
+        """The function (projected inputs, states) -> (output, new states)."""
+        raise NotImplementedError
+
+    def forward(self, inputs, states=None):
+        states = self.get_initial_states(inputs) if states is None else states
+        return self.stepper()(self.project(inputs), states)
+
+    @property
+    def state_shape(self):
+        return (self.hidden_size,)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+ACTIVATIONS = {"tanh": tanh, "relu": F.relu}
+
+
+class SimpleRNNCell(GatedCell):
+    """h' = act(W_ih x + b_ih + W_hh h + b_hh), act being tanh or relu; gives (h', h').
+
+    Source: Paddle API `paddle.nn.SimpleRNNCell`; Elman 1990.
+
+    >>> import minipaddle as paddle
+    >>> cell = paddle.nn.SimpleRNNCell(3, 4)
+    >>> output, state = cell(paddle.ones([2, 3]))
+    >>> output.shape
+    [2, 4]
+    """
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        activation="tanh",
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
+        super().__init__(
+            input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        )
+        if activation not in ACTIVATIONS:
+            raise ValueError(
+                teach(
+                    f"SimpleRNNCell was given activation={activation!r}",
+                    expected="'tanh' or 'relu'",
+                )
+            )
+        self.activation = activation
+
+    def stepper(self):
+        act, weight = ACTIVATIONS[self.activation], self.weight_hh.transpose([1, 0])
+
+        def step(x, h):
+            h = act(x + F.linear(h, weight))
+            return h, h
+
+        return step
+
+    def extra_repr(self) -> str:
+        other = "" if self.activation == "tanh" else f", activation={self.activation}"
+        return f"{super().extra_repr()}{other}"
+
+
+class LSTMCell(GatedCell):
+    """c' = f · c + i · g, h' = o · tanh(c'); i, f, o sigmoids and g the tanh of affine maps of
+    x and h, stacked in the order i, f, g, o. Gives (h', (h', c')).
+
+    `proj_size` is refused. Source: Paddle API `paddle.nn.LSTMCell`; Hochreiter and Schmidhuber
+    1997.
+
+    >>> import minipaddle as paddle
+    >>> output, (h, c) = paddle.nn.LSTMCell(3, 4)(paddle.ones([2, 3]))
+    >>> output.shape, c.shape
+    ([2, 4], [2, 4])
+    """
+
+    gates = 4
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        proj_size=0,
+        name=None,
+    ):
+        refuse_unsupported("LSTMCell", proj_size=proj_size)
+        super().__init__(
+            input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        )
+
+    def stepper(self):
+        weight, sizes = self.weight_hh.transpose([1, 0]), (self.hidden_size,) * 4
+
+        def step(x, states):
+            h, c = states
+            i, f, g, o = movement.split(x + F.linear(h, weight), sizes=sizes, axis=1)
+            c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+            h = sigmoid(o) * tanh(c)
+            return h, (h, c)
+
+        return step
+
+    @property
+    def state_shape(self):
+        return ((self.hidden_size,), (self.hidden_size,))
+
+
+class GRUCell(GatedCell):
+    """h' = z · h + (1 - z) · c, with c = tanh(W_c x + b + r · (U_c h + d)); r and z are sigmoids,
+    stacked in the order r, z, c. Gives (h', h').
+
+    Source: Paddle API `paddle.nn.GRUCell`; Cho et al. 2014.
+
+    >>> import minipaddle as paddle
+    >>> output, state = paddle.nn.GRUCell(3, 4)(paddle.ones([2, 3]))
+    >>> output.shape
+    [2, 4]
+    """
+
+    gates = 3
+
+    def project(self, inputs):
+        return F.linear(inputs, self.weight_ih.transpose([1, 0]), self.bias_ih)
+
+    def stepper(self):
+        weight, n = self.weight_hh.transpose([1, 0]), self.hidden_size
+
+        def step(x, h):
+            x_gates, x_c = movement.split(x, sizes=(2 * n, n), axis=1)
+            own = F.linear(h, weight, self.bias_hh)
+            h_gates, h_c = movement.split(own, sizes=(2 * n, n), axis=1)
+            r, z = movement.split(sigmoid(x_gates + h_gates), sizes=(n, n), axis=1)
+            c = tanh(x_c + r * h_c)
+            h = c + z * (h - c)
+            return h, h
+
+        return step
