@@ -1,0 +1,214 @@
+"""Convolutions and transposed convolutions, in one, two and three dimensions."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ...ops import conv as ops
+from ...ops import movement
+from .windows import channels_last, image, is_same, numbers, paddings, to_first, to_last
+
+__all__ = [
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+]
+
+
+def convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format):
+    """The convolution that conv1d, conv2d and conv3d are for n = 1, 2, 3."""
+    last = channels_last(data_format, n)
+    x = to_first(x) if last else x
+    size, kernel = image(f"conv{n}d", x, n), weight.spec.shape[2:]
+    stride = numbers("stride", stride, n)
+    dilation = (1,) * n if is_same(padding) else numbers("dilation", dilation, n)
+    pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
+    at = {"stride": stride, "padding": pairs, "dilation": dilation, "groups": groups}
+    return finished(ops.conv(x, weight, **at), bias, last)
+
+
+def finished(y, bias, last: bool):
+    """The result with its bias, in the data format that was asked for."""
+    if bias is not None:
+        y = y + movement.reshape(bias, shape=(1, -1, *(1,) * (y.spec.ndim - 2)))
+    return to_last(y) if last else y
+
+
+def conv1d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None
+):
+    """Convolution of a sequence: x [N, C, L], weight [O, C / groups, K], bias [O].
+
+    See `conv2d` for the arguments. Source: Paddle API `paddle.nn.functional.conv1d`.
+
+    >>> import minipaddle as paddle
+    >>> x, difference = paddle.to_tensor([[[1.0, 4.0, 9.0]]]), paddle.to_tensor([[[-1.0, 1.0]]])
+    >>> paddle.nn.functional.conv1d(x, difference).tolist()
+    [[[3.0, 5.0]]]
+    """
+    return convolve(1, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv2d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None
+):
+    """Convolution of images: x [N, C, H, W], weight [O, C / groups, KH, KW], bias [O].
+
+    `padding` is a number, one for each axis, before and after for each axis, pairs for all axes
+    with batch and channel, "VALID", or "SAME" (which sets the dilation to 1). With "NHWC" x and
+    the result have their channels last; the weight stays as it is.
+    Source: Paddle API `paddle.nn.functional.conv2d`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.ones([2, 3, 8, 8]), paddle.ones([4, 3, 3, 3])
+    >>> paddle.nn.functional.conv2d(x, weight, stride=2, padding=1).shape
+    [2, 4, 4, 4]
+    """
+    return convolve(2, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv3d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None
+):
+    """Convolution of volumes: x [N, C, D, H, W], weight [O, C / groups, KD, KH, KW], bias [O].
+
+    See `conv2d` for the arguments. Source: Paddle API `paddle.nn.functional.conv3d`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.ones([1, 1, 4, 4, 4]), paddle.ones([2, 1, 3, 3, 3])
+    >>> paddle.nn.functional.conv3d(x, weight).shape
+    [1, 2, 2, 2, 2]
+    """
+    return convolve(3, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+# ---- transposed ------------------------------------------------------------------------------
+
+
+def spread(n, x, weight, bias, stride, padding, extra, dilation, groups, wanted, data_format):
+    """The transposed convolution that conv{n}d_transpose is: the adjoint of `convolve` in x."""
+    name, last = f"conv{n}d_transpose", channels_last(data_format, n)
+    x = to_first(x) if last else x
+    size, kernel = image(name, x, n), weight.spec.shape[2:]
+    stride = numbers("stride", stride, n)
+    dilation = (1,) * n if is_same(padding) else numbers("dilation", dilation, n)
+    pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
+    reach = [(m - 1) * s + (k - 1) * d + 1 for m, s, k, d in zip(size, stride, kernel, dilation)]
+    least = [r - low - high for r, (low, high) in zip(reach, pairs)]
+    out = output_size(name, least, extra, wanted, stride, dilation)
+    # What the output size leaves of the kernel's reach is cut off behind, or added if negative.
+    exact = tuple((low, r - low - o) for r, o, (low, _) in zip(reach, out, pairs))
+    at = {"stride": stride, "padding": exact, "dilation": dilation, "groups": groups}
+    return finished(ops.conv_input_grad(x, weight, size=out, **at), bias, last)
+
+
+def output_size(name, least, extra, wanted, stride, dilation) -> tuple:
+    """The size of the result: the least, with `output_padding` added, or what is `wanted`."""
+    n = len(least)
+    if wanted is None:
+        extra = numbers("output_padding", extra, n, least=0)
+        if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+            raise ValueError(
+                teach(
+                    f"{name} was given output_padding={list(extra)}",
+                    expected=f"less than the stride {list(stride)} or dilation {list(dilation)}",
+                )
+            )
+        return tuple(m + e for m, e in zip(least, extra))
+    if any(numbers("output_padding", extra, n, least=0)):
+        raise ValueError(teach(f"{name} was given output_size and output_padding: give one"))
+    out = numbers("output_size", wanted, n)
+    if any(not m <= o < m + s for o, m, s in zip(out, least, stride)):
+        most = [m + s - 1 for m, s in zip(least, stride)]
+        raise ValueError(
+            teach(f"{name} was given output_size={list(out)}", expected=f"{least} to {most}")
+        )
+    return out
+
+
+def conv1d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCL",
+    name=None,
+):
+    """Transposed convolution of a sequence: x [N, C, L], weight [C, O / groups, K], bias [O].
+
+    See `conv2d_transpose`. Source: Paddle API `paddle.nn.functional.conv1d_transpose`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.to_tensor([[[1.0, 2.0]]]), paddle.to_tensor([[[1.0, 10.0]]])
+    >>> paddle.nn.functional.conv1d_transpose(x, weight).tolist()
+    [[[1.0, 12.0, 20.0]]]
+    """
+    return spread(
+        1, x, weight, bias, stride, padding, output_padding, dilation, groups, output_size,
+        data_format,
+    )  # fmt: skip
+
+
+def conv2d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    dilation=1,
+    groups=1,
+    output_size=None,
+    data_format="NCHW",
+    name=None,
+):
+    """Transposed convolution: x [N, C, H, W], weight [C, O / groups, KH, KW], bias [O].
+
+    The size becomes (H - 1) · stride - padding + dilation · (KH - 1) + 1 + output_padding, or
+    what `output_size` chooses among the sizes a convolution would bring to H.
+    Source: Paddle API `paddle.nn.functional.conv2d_transpose`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.ones([1, 3, 4, 4]), paddle.ones([3, 2, 2, 2])
+    >>> paddle.nn.functional.conv2d_transpose(x, weight, stride=2).shape
+    [1, 2, 8, 8]
+    """
+    return spread(
+        2, x, weight, bias, stride, padding, output_padding, dilation, groups, output_size,
+        data_format,
+    )  # fmt: skip
+
+
+def conv3d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCDHW",
+    name=None,
+):
+    """Transposed convolution: x [N, C, D, H, W], weight [C, O / groups, KD, KH, KW], bias [O].
+
+    See `conv2d_transpose`. Source: Paddle API `paddle.nn.functional.conv3d_transpose`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.ones([1, 1, 2, 2, 2]), paddle.ones([1, 1, 2, 2, 2])
+    >>> paddle.nn.functional.conv3d_transpose(x, weight, stride=2).shape
+    [1, 1, 4, 4, 4]
+    """
+    return spread(
+        3, x, weight, bias, stride, padding, output_padding, dilation, groups, output_size,
+        data_format,
+    )  # fmt: skip

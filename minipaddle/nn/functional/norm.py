@@ -1,0 +1,305 @@
+"""Normalisation over batches, layers, groups, instances, neighbours."""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+from ...core.dtype import HALVES, float32
+from ...core.errors import teach
+from ...core.interpreter import Recording
+from ...core.spec import normalize_axes
+from ...ops import elementwise, movement, reduction
+from ...ops import norm as ops
+from ...ops import pooling as pool_ops
+from ...tensor import math as tensor_math
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
+
+TINY = 1e-38
+"""About the smallest normal float32."""
+
+
+def standardized(x, weight, bias, axes, epsilon, *, centered=True):
+    """(weight · (x - mean) / √(var + ε) + bias, mean, var) with the moments of x over `axes`.
+
+    The moments keep their axes, as 1, and have no gradient of their own.
+    """
+    with Recording(False):
+        wide = x.astype(float32.numpy) if x.spec.dtype in HALVES else x
+        mean, var = ops.moments(wide, axes=axes, centered=centered)
+    weight, bias = 1.0 if weight is None else weight, 0.0 if bias is None else bias
+    y = ops.standardize(
+        x, weight, bias, mean, var, axes=axes, epsilon=float(epsilon), centered=centered
+    )
+    return y, mean, var
+
+
+def shaped(vector, shape):
+    """A parameter reshaped to meet x; None stays None."""
+    return None if vector is None else movement.reshape(vector, shape=shape)
+
+
+def require_rank(name: str, x, least: int) -> None:
+    if x.spec.ndim < least:
+        raise ValueError(
+            teach(f"{name} was given {x.spec}", expected=f"{least} dimensions or more")
+        )
+
+
+def channels_at_end(name: str, data_format: str) -> bool:
+    """Does a format such as NCHW, NHWC or NC have the channels last?"""
+    if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
+        raise ValueError(teach(f"{name} was given data_format={data_format!r}",
+                               expected="NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC"))  # fmt: skip
+    return data_format[-1] == "C" and data_format != "NC"
+
+
+# ---- over batches ----------------------------------------------------------------------------
+
+
+def update_running(running, batch, momentum: float) -> None:
+    """running ← momentum · running + (1 - momentum) · batch: the one place that moves statistics.
+
+    It is a state update, with no gradient.
+    """
+    with Recording(False):
+        batch = movement.reshape(batch, shape=running.spec.shape)
+        new = running * momentum + batch * (1 - momentum)
+        running.become(new.astype(running.spec.dtype))
+
+
+def batch_norm(
+    x,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training=False,
+    momentum=0.9,
+    epsilon=1e-05,
+    data_format="NCHW",
+    use_global_stats=None,
+    name=None,
+):
+    """Each channel less its mean, over its deviation, times `weight` plus `bias` (all [C]).
+
+    Training takes the moments of this batch and moves the running ones: running = momentum ·
+    running + (1 - momentum) · batch, the variance divided by the count. Otherwise, or with
+    `use_global_stats`, the running ones are used. x is [N, C, ...], or [N, ..., C].
+    Source: Paddle API `paddle.nn.functional.batch_norm`; Ioffe and Szegedy, 2015.
+
+    >>> import minipaddle as paddle
+    >>> x, mean, var = paddle.to_tensor([[1.0], [3.0]]), paddle.zeros([1]), paddle.ones([1])
+    >>> y = paddle.nn.functional.batch_norm(x, mean, var, training=True, epsilon=0.0)
+    >>> y.tolist(), [round(v, 4) for v in mean.tolist()]
+    ([[-1.0], [1.0]], [0.2])
+    """
+    require_rank("batch_norm", x, 2)
+    shape, last = x.spec.shape, channels_at_end("batch_norm", data_format)
+    place = x.spec.ndim - 1 if last else 1
+    if running_mean.spec.shape != (shape[place],):
+        raise ValueError(
+            teach(
+                f"batch_norm was given x of {x.spec} and statistics of {running_mean.spec}",
+                expected=f"one for each of the {shape[place]} channels of {data_format}",
+            )
+        )
+    if not training if use_global_stats is None else use_global_stats:
+        return frozen(x, running_mean, running_var, weight, bias, epsilon, place)
+    flat = (-1, shape[place]) if last else (*shape[:2], -1)
+    axes = (0,) if last else (0, 2)
+    per = (1, shape[place]) if last else (1, shape[1], 1)
+    flat_x = movement.reshape(x, shape=flattened(shape, flat))
+    y, mean, var = standardized(flat_x, shaped(weight, per), shaped(bias, per), axes, epsilon)
+    update_running(running_mean, mean, momentum)
+    update_running(running_var, var, momentum)
+    return movement.reshape(y, shape=shape)
+
+
+def flattened(shape, flat) -> tuple:
+    """`flat` with its one -1 worked out, also where a size is 0."""
+    known = prod(n for n in flat if n != -1)
+    rest = prod(shape) // known if known else 0
+    return tuple(rest if n == -1 else n for n in flat)
+
+
+def frozen(x, mean, var, weight, bias, epsilon, place):
+    """x normalised by given moments, as one factor and one term for each channel."""
+    per = tuple(-1 if d == place else 1 for d in range(x.spec.ndim))
+    factor = elementwise.rsqrt(var + epsilon)
+    factor = factor if weight is None else factor * weight
+    term = -mean * factor if bias is None else bias - mean * factor
+    factor, term = shaped(factor, per), shaped(term, per)
+    if x.spec.dtype in HALVES:
+        factor, term = factor.astype(x.spec.dtype), term.astype(x.spec.dtype)
+    return x * factor + term
+
+
+# ---- over layers, groups, instances ----------------------------------------------------------
+
+
+def trailing(name: str, x, normalized_shape) -> tuple:
+    """The last axes of x, which must have the sizes of `normalized_shape`."""
+    wanted = normalized_shape
+    wanted = tuple(wanted) if isinstance(wanted, list | tuple) else (int(wanted),)
+    shape = x.spec.shape
+    if not wanted or shape[-len(wanted) :] != wanted:
+        raise ValueError(
+            teach(
+                f"{name} was given x of {x.spec} and normalized_shape={list(wanted)}",
+                expected=f"x of shape [*, {', '.join(map(str, wanted))}]",
+            )
+        )
+    return tuple(range(len(shape) - len(wanted), len(shape)))
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
+    """x less its mean, over its deviation, both taken over the last axes, `normalized_shape`.
+
+    `weight` and `bias` have that shape. Source: Paddle API `paddle.nn.functional.layer_norm`;
+    Ba, Kiros and Hinton, "Layer Normalization", 2016.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[1.0, 3.0]])
+    >>> paddle.nn.functional.layer_norm(x, 2, epsilon=0.0).tolist()
+    [[-1.0, 1.0]]
+    """
+    axes = trailing("layer_norm", x, normalized_shape)
+    own = tuple(x.spec.shape[d] for d in axes)
+    return standardized(x, shaped(weight, own), shaped(bias, own), axes, epsilon)[0]
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
+    """(x / √(mean of x² + ε) · weight, 1 / √(mean of x² + ε)) over the last axes.
+
+    Source: Paddle API `paddle.nn.functional.rms_norm`; Zhang and Sennrich, 2019.
+
+    >>> import minipaddle as paddle
+    >>> y, rate = paddle.nn.functional.rms_norm(paddle.to_tensor([[3.0, 3.0]]), [2], eps=0.0)
+    >>> y.tolist(), round(1 / rate.item(), 4)
+    ([[1.0, 1.0]], 3.0)
+    """
+    axes = trailing("rms_norm", input, normalized_shape)
+    own = tuple(input.spec.shape[d] for d in axes)
+    y, _, square = standardized(input, shaped(weight, own), None, axes, eps, centered=False)
+    rate = movement.reshape(square + eps, shape=square.spec.shape[: -len(axes)])
+    return y, elementwise.rsqrt(rate)
+
+
+def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):
+    """Each sample's channels, in `num_groups` groups, less their mean, over their deviation.
+
+    `weight` and `bias` are [C]. Source: Paddle API `paddle.nn.functional.group_norm`; Wu and He,
+    "Group Normalization", 2018.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[1.0, 3.0, 10.0, 30.0]])
+    >>> paddle.nn.functional.group_norm(x, 2, epsilon=0.0).tolist()
+    [[-1.0, 1.0, -1.0, 1.0]]
+    """
+    require_rank("group_norm", x, 2)
+    shape, last = x.spec.shape, channels_at_end("group_norm", data_format)
+    channels = shape[-1] if last else shape[1]
+    if channels % num_groups:
+        raise ValueError(
+            teach(f"group_norm: {channels} channels do not fall into {num_groups} groups")
+        )
+    split = (num_groups, channels // num_groups)
+    if last:
+        flat, axes, per = (shape[0], -1, *split), (1, 3), (1, 1, *split)
+    else:
+        flat, axes, per = (shape[0], *split, -1), (2, 3), (1, *split, 1)
+    flat_x = movement.reshape(x, shape=flattened(shape, flat))
+    y = standardized(flat_x, shaped(weight, per), shaped(bias, per), axes, epsilon)[0]
+    return movement.reshape(y, shape=shape)
+
+
+def instance_norm(
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.9,
+    eps=1e-05,
+    data_format="NCHW",
+    name=None,
+):
+    """Each channel of each sample less its mean, over its deviation; `weight` and `bias` are [C].
+
+    As in Paddle the moments are always the input's: `running_mean`, `running_var`,
+    `use_input_stats` and `momentum` change nothing. Source: Paddle API
+    `paddle.nn.functional.instance_norm`; Ulyanov et al., "Instance Normalization", 2016.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[[1.0, 3.0]]])
+    >>> paddle.nn.functional.instance_norm(x, eps=0.0).tolist()
+    [[[-1.0, 1.0]]]
+    """
+    require_rank("instance_norm", x, 2)
+    if channels_at_end("instance_norm", data_format):
+        raise ValueError(
+            teach(f"instance_norm was given data_format={data_format!r}", expected="channels first")
+        )
+    shape = x.spec.shape
+    per = (1, shape[1], 1)
+    flat_x = movement.reshape(x, shape=flattened(shape, (*shape[:2], -1)))
+    y = standardized(flat_x, shaped(weight, per), shaped(bias, per), (2,), eps)[0]
+    return movement.reshape(y, shape=shape)
+
+
+# ---- over neighbours, and to length one ------------------------------------------------------
+
+
+def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):
+    """x / (k + alpha · mean of x² over `size` neighbouring channels)^beta.
+
+    Source: Paddle API `paddle.nn.functional.local_response_norm`; Krizhevsky et al., 2012.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.ones([1, 3, 2])
+    >>> paddle.nn.functional.local_response_norm(x, 3, alpha=3.0, beta=1.0).tolist()[0][1]
+    [0.25, 0.25]
+    """
+    require_rank("local_response_norm", x, 3)
+    shape = x.spec.shape
+    if channels_at_end("local_response_norm", data_format):
+        flat = flattened(shape, (1, 1, -1, shape[-1]))
+        windows = ((1, 1, 0, flat[2]), (size, 1, size // 2, shape[-1]))
+    else:
+        flat = flattened(shape, (1, shape[0], shape[1], -1))
+        windows = ((size, 1, size // 2, shape[1]), (1, 1, 0, flat[3]))
+    squares = movement.reshape(x * x, shape=flat)
+    near = pool_ops.avg_pool(squares, windows=windows, exclusive=False, divisor=size)
+    return x / (movement.reshape(near, shape=shape) * alpha + k) ** beta
+
+
+def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):
+    """x divided by its p-norm along `axis`, or by `epsilon` where that is larger.
+
+    Source: Paddle API `paddle.nn.functional.normalize`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.normalize(paddle.to_tensor([[3.0, 4.0]])).tolist()
+    [[0.6..., 0.8...]]
+    """
+    axes = normalize_axes(axis, x.spec.ndim)
+    if p == inf:
+        length = tensor_math.maximum(reduction.max(abs(x), axis=axes, keepdim=True), epsilon)
+    else:
+        # The bound is put on the sum, not on its root, whose slope at 0 is infinite.
+        least = max(epsilon**p, TINY)
+        powers = x * x if p == 2 else abs(x) ** p
+        total = tensor_math.maximum(reduction.sum(powers, axis=axes, keepdim=True), least)
+        length = total.sqrt() if p == 2 else total ** (1 / p)
+    y = x / length
+    return y if out is None else out.become(y)

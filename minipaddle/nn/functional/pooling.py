@@ -1,0 +1,241 @@
+"""Pooling: maxima, means and p-norms of sliding windows."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ...ops import pooling as ops
+from .windows import channels_last, image, numbers, paddings, to_first, to_last
+
+__all__ = [
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+]
+
+
+def windows_of(name, x, n, kernel, stride, padding, ceil_mode, last=False):
+    """(kernel, stride, padding before, positions) for each image axis."""
+    size = image(name, x, n)
+    kernel = numbers("kernel_size", kernel, n)
+    stride = kernel if stride is None else numbers("stride", stride, n)
+    if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
+        raise ValueError(teach(f"{name} was given padding='VALID' with ceil_mode=True"))
+    pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
+    found = []
+    for m, k, s, (low, high) in zip(size, kernel, stride, pairs):
+        room = m + low + high - k
+        if room < 0:
+            raise ValueError(
+                teach(
+                    f"{name}: windows {list(kernel)} do not fit into the image {list(size)} "
+                    f"with padding {padding!r}"
+                )
+            )
+        found.append((k, s, low, (-(-room // s) if ceil_mode else room // s) + 1))
+    return tuple(found)
+
+
+# ---- sliding windows -------------------------------------------------------------------------
+
+
+def max_pool(n, x, kernel, stride, padding, return_mask, ceil_mode, data_format):
+    """What max_pool1d, max_pool2d and max_pool3d are for n = 1, 2, 3."""
+    name, last = f"max_pool{n}d", channels_last(data_format, n)
+    if return_mask and last:
+        raise ValueError(teach(f"{name} has no mask in {data_format}", hint="transpose x first"))
+    x = to_first(x) if last else x
+    windows = windows_of(name, x, n, kernel, stride, padding, ceil_mode, last)
+    y = ops.max_pool(x, windows=windows)
+    if return_mask:
+        return y, ops.max_pool_index(x, y, windows=windows)
+    return to_last(y) if last else y
+
+
+def avg_pool(n, x, kernel, stride, padding, exclusive, ceil_mode, data_format, divisor=None):
+    """What avg_pool1d, avg_pool2d and avg_pool3d are for n = 1, 2, 3."""
+    name, last = f"avg_pool{n}d", channels_last(data_format, n)
+    x = to_first(x) if last else x
+    windows = windows_of(name, x, n, kernel, stride, padding, ceil_mode, last)
+    y = ops.avg_pool(x, windows=windows, exclusive=exclusive, divisor=divisor)
+    return to_last(y) if last else y
+
+
+def lp_pool(n, x, p, kernel, stride, padding, ceil_mode, data_format):
+    """(Σ xᵖ)^(1/p) over each window; the maximum for p = ∞."""
+    p = float(p)
+    if p == 0:
+        raise ValueError(teach(f"lp_pool{n}d was given norm_type=0", expected="another number"))
+    if p == float("inf"):
+        return max_pool(n, x, kernel, stride, padding, False, ceil_mode, data_format)
+    return avg_pool(n, x**p, kernel, stride, padding, True, ceil_mode, data_format, 1) ** (1 / p)
+
+
+def max_pool1d(
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None
+):
+    """The largest value of each window of x [N, C, L]. See `max_pool2d`.
+
+    Source: Paddle API `paddle.nn.functional.max_pool1d`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[[1.0, 3.0, 2.0, 5.0]]])
+    >>> paddle.nn.functional.max_pool1d(x, 2).tolist()
+    [[[3.0, 5.0]]]
+    """
+    return max_pool(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+
+
+def max_pool2d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    return_mask=False,
+    ceil_mode=False,
+    data_format="NCHW",
+    name=None,
+):
+    """The largest value of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
+
+    With `return_mask` also where it stands in the flat image, in int32; of equal values the first.
+    With `ceil_mode` a last window may reach over the edge. Source: Paddle API
+    `paddle.nn.functional.max_pool2d`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4])
+    >>> y, mask = paddle.nn.functional.max_pool2d(x, 2, return_mask=True)
+    >>> y.tolist(), mask.tolist()
+    ([[[[5.0, 7.0], [13.0, 15.0]]]], [[[[5, 7], [13, 15]]]])
+    """
+    return max_pool(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def max_pool3d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    return_mask=False,
+    ceil_mode=False,
+    data_format="NCDHW",
+    name=None,
+):
+    """The largest value of each window of x [N, C, D, H, W]. See `max_pool2d`.
+
+    Source: Paddle API `paddle.nn.functional.max_pool3d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.max_pool3d(paddle.ones([1, 2, 4, 4, 4]), 2).shape
+    [1, 2, 2, 2, 2]
+    """
+    return max_pool(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
+    """The mean of each window of x [N, C, L]. See `avg_pool2d`.
+
+    Source: Paddle API `paddle.nn.functional.avg_pool1d`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[[1.0, 3.0, 2.0, 4.0]]])
+    >>> paddle.nn.functional.avg_pool1d(x, 2).tolist()
+    [[[2.0, 3.0]]]
+    """
+    return avg_pool(1, x, kernel_size, stride, padding, exclusive, ceil_mode, "NCL")
+
+
+def avg_pool2d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    exclusive=True,
+    divisor_override=None,
+    data_format="NCHW",
+    name=None,
+):
+    """The mean of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
+
+    `exclusive`: padding does not count as pixels. `divisor_override` divides every window's sum.
+    Source: Paddle API `paddle.nn.functional.avg_pool2d`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4])
+    >>> paddle.nn.functional.avg_pool2d(x, 2).tolist()
+    [[[[2.5, 4.5], [10.5, 12.5]]]]
+    """
+    return avg_pool(
+        2, x, kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
+    )
+
+
+def avg_pool3d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    exclusive=True,
+    divisor_override=None,
+    data_format="NCDHW",
+    name=None,
+):
+    """The mean of each window of x [N, C, D, H, W]. See `avg_pool2d`.
+
+    Source: Paddle API `paddle.nn.functional.avg_pool3d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.avg_pool3d(paddle.ones([1, 2, 4, 4, 4]), 2).shape
+    [1, 2, 2, 2, 2]
+    """
+    return avg_pool(
+        3, x, kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
+    )
+
+
+def lp_pool1d(
+    x,
+    norm_type,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    data_format="NCL",
+    name=None,
+):
+    """(Σ xᵖ)^(1/p) of each window of x [N, C, L], p being `norm_type`.
+
+    Source: Paddle API `paddle.nn.functional.lp_pool1d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.lp_pool1d(paddle.to_tensor([[[3.0, 4.0]]]), 2, 2).tolist()
+    [[[5.0]]]
+    """
+    return lp_pool(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+def lp_pool2d(
+    x,
+    norm_type,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    data_format="NCHW",
+    name=None,
+):
+    """(Σ xᵖ)^(1/p) of each window of x [N, C, H, W], p being `norm_type`.
+
+    Source: Paddle API `paddle.nn.functional.lp_pool2d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.lp_pool2d(paddle.ones([1, 1, 2, 2]), 2, 2).tolist()
+    [[[[2.0]]]]
+    """
+    return lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)

@@ -1,0 +1,142 @@
+"""Images read at places given by a grid: spatial transformers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from ...core.dtype import int64
+from ...core.errors import teach
+from ...ops import elementwise, indexing, movement, rounding
+from ...tensor import creation, manipulation
+
+__all__ = ["affine_grid", "grid_sample"]
+
+
+def centers(size: int, corners: bool, dtype):
+    """Pixel places on a line from -1 to 1, which are its edges or, with `corners`, its end pixels."""
+    if corners and size > 1:
+        return creation.arange(0, size, dtype=dtype) * (2 / (size - 1)) - 1
+    if corners:
+        return creation.zeros([size], dtype=dtype)
+    return creation.arange(0, size, dtype=dtype) * (2 / size) + (1 / size - 1)
+
+
+def affine_grid(theta, out_shape, align_corners=True, name=None):
+    """Places for `grid_sample`: affine maps `theta` [N, 2, 3] of the pixels of [N, C, H, W].
+
+    The result is [N, H, W, 2], coordinates (x, y) between -1 and 1; with theta [N, 3, 4] and an
+    `out_shape` [N, C, D, H, W] it is [N, D, H, W, 3]. An axis of one pixel lies at 0.
+    Source: Paddle API `paddle.nn.functional.affine_grid`; Jaderberg et al., 2015.
+
+    >>> import minipaddle as paddle
+    >>> same = paddle.to_tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    >>> paddle.nn.functional.affine_grid(same, [1, 1, 2, 2]).tolist()[0]
+    [[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]
+    """
+    if hasattr(out_shape, "spec"):
+        out_shape = out_shape.tolist()
+    shape = [int(n) for n in out_shape]
+    n, size = len(shape) - 2, shape[2:]
+    if n not in (2, 3) or theta.spec.shape != (shape[0], n, n + 1):
+        raise ValueError(
+            teach(
+                f"affine_grid was given theta of {theta.spec} and out_shape={shape}",
+                expected="[N, 2, 3] with [N, C, H, W], or [N, 3, 4] with [N, C, D, H, W]",
+            )
+        )
+    dtype = theta.spec.dtype
+    lines = []
+    for d, m in enumerate(size):
+        line = centers(m, align_corners, dtype)
+        line = movement.reshape(line, shape=tuple(m if k == d else 1 for k in range(n)))
+        lines.append(movement.broadcast_to(line, shape=tuple(size)))
+    lines = [*lines[::-1], creation.ones(size, dtype=dtype)]
+    base = movement.reshape(manipulation.stack(lines, axis=-1), shape=(1, -1, n + 1))
+    places = base @ movement.transpose(theta, perm=(0, 2, 1))
+    return movement.reshape(places, shape=(shape[0], *size, n))
+
+
+def pixel_places(grid, size: int, corners: bool):
+    """From coordinates between -1 and 1 to pixels."""
+    return (grid + 1) * ((size - 1) / 2) if corners else ((grid + 1) * size - 1) * 0.5
+
+
+def reflected(place, size: int, corners: bool):
+    """Places beyond the ends, folded back at the first and last pixels or at the edges."""
+    low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
+    span = high - low
+    if span <= 0:
+        return place * 0.0
+    inside = elementwise.remainder(place - low, 2 * span)
+    return span - abs(inside - span) + low
+
+
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
+    """x [N, C, H, W] read at `grid` [N, h, w, 2], coordinates (x, y) between -1 and 1.
+
+    The result is [N, C, h, w]; with x [N, C, D, H, W] and grid [N, d, h, w, 3] it is [N, C, d, h,
+    w]. `mode` is bilinear or nearest; beyond the image lie zeros, its border, or its reflection.
+    Source: Paddle API `paddle.nn.functional.grid_sample`; Jaderberg et al., 2015.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[[[1.0, 3.0]]]])
+    >>> middle = paddle.zeros([1, 1, 1, 2])
+    >>> paddle.nn.functional.grid_sample(x, middle).item()
+    2.0
+    """
+    n = x.spec.ndim - 2
+    if n not in (2, 3) or grid.spec.ndim != n + 2 or grid.spec.shape[-1] != n:
+        raise ValueError(
+            teach(
+                f"grid_sample was given x of {x.spec} and a grid of {grid.spec}",
+                expected="x [N, C, H, W] and a grid [N, h, w, 2], or one dimension more of each",
+            )
+        )
+    if mode not in ("bilinear", "nearest"):
+        raise ValueError(teach(f"grid_sample: mode={mode!r}", expected="bilinear or nearest"))
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            teach(f"padding_mode={padding_mode!r}", expected="zeros, border or reflection")
+        )
+    size, places = x.spec.shape[2:], []
+    for coordinate, m in zip(manipulation.unbind(grid, axis=-1)[::-1], size):
+        place = pixel_places(coordinate, m, align_corners)
+        if padding_mode == "reflection":
+            place = reflected(place, m, align_corners)
+        if padding_mode != "zeros":
+            place = elementwise.minimum(elementwise.maximum(place, 0.0), m - 1.0)
+        places.append(place)
+    if mode == "nearest":
+        return read(x, [rounding.round(p) for p in places])
+    return blended(x, places)
+
+
+def blended(x, places):
+    """The values of the pixels around each place, weighed by how near they are."""
+    low = [rounding.floor(p) for p in places]
+    total = None
+    for corner in product((0, 1), repeat=len(places)):
+        weight = None
+        for p, floor, up in zip(places, low, corner):
+            near = p - floor if up else floor + 1.0 - p
+            weight = near if weight is None else weight * near
+        values = read(x, [floor + float(up) for floor, up in zip(low, corner)])
+        part = values * manipulation.unsqueeze(weight, 1)
+        total = part if total is None else total + part
+    return total
+
+
+def read(x, places):
+    """x [N, C, *size] at whole-numbered places [N, *out], one array for each axis; 0 outside."""
+    (batch, channels, *size), out = x.spec.shape, places[0].spec.shape[1:]
+    flat, valid = None, None
+    for p, m in zip(places, size):
+        inside = (p >= 0.0) & (p <= m - 1.0)
+        i = elementwise.where(inside, p, 0.0).astype(int64.numpy)
+        flat = i if flat is None else flat * m + i
+        valid = inside if valid is None else valid & inside
+    flat = movement.reshape(flat, shape=(batch, 1, -1))
+    flat = movement.broadcast_to(flat, shape=(batch, channels, flat.spec.shape[2]))
+    values = indexing.take_along(movement.reshape(x, shape=(batch, channels, -1)), flat, 2)
+    values = movement.reshape(values, shape=(batch, channels, *out))
+    return values * manipulation.unsqueeze(valid, 1).astype(x.spec.dtype)

@@ -1,0 +1,301 @@
+"""Images resized, rearranged, cut into windows."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ...ops import movement
+from ...ops import resample as ops
+from ...tensor import manipulation
+from .adaptive import area
+from .padding import with_border
+from .windows import LAYOUTS, image, numbers, to_first, to_last, whole_numbers
+
+__all__ = [
+    "channel_shuffle",
+    "fold",
+    "interpolate",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "temporal_shift",
+    "unfold",
+    "upsample",
+]
+
+# ---- resizing --------------------------------------------------------------------------------
+
+MODES = {  # mode -> (numbers of image axes it takes, how one axis is resampled)
+    "nearest": ((2, 3), "nearest"),
+    "linear": ((1,), "linear"),
+    "bilinear": ((2,), "linear"),
+    "trilinear": ((3,), "linear"),
+    "bicubic": ((2,), "cubic"),
+    "area": ((1, 2, 3), "area"),
+}
+RESIZED_LAYOUTS = {1: ("NCW", "NWC"), 2: LAYOUTS[2], 3: LAYOUTS[3]}
+
+
+def resized_to(x, n, size, scale_factor, *, recompute) -> list:
+    """(pixels after, step between their sources) for each image axis."""
+    if (size is None) == (scale_factor is None):
+        raise ValueError(teach("interpolate takes either size or scale_factor",
+                               hint=f"size={size!r}, scale_factor={scale_factor!r}"))  # fmt: skip
+    before = x.spec.shape[2:]
+    if size is not None:
+        after = whole_numbers(size)
+        if len(after) != n or min(after) < 1:
+            raise ValueError(teach(f"size={after} for {x.spec}", expected=f"{n} positive numbers"))
+        return [(o, m / o) for m, o in zip(before, after)]
+    if hasattr(scale_factor, "spec"):
+        scale_factor = scale_factor.tolist()
+    many = isinstance(scale_factor, list | tuple)
+    scales = [float(s) for s in scale_factor] if many else [float(scale_factor)] * n
+    if len(scales) != n or min(scales) <= 0:
+        raise ValueError(
+            teach(f"scale_factor={scale_factor!r} for {x.spec}",
+                  expected=f"a positive number, or {n} of them")
+        )  # fmt: skip
+    after = [int(m * s) for m, s in zip(before, scales)]
+    steps = [m / o if recompute else 1 / s for m, o, s in zip(before, after, scales)]
+    return list(zip(after, steps))
+
+
+def interpolate(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format=None,
+    recompute_scale_factor=None,
+    antialias=False,
+    name=None,
+):
+    """The image of x resampled to `size`, or to `scale_factor` times its size.
+
+    `mode` is nearest, linear (3-D x), bilinear (4-D), trilinear (5-D), bicubic (4-D) or area (a
+    mean, as `adaptive_avg_pool`). Output pixel i comes from (i + ½) · step - ½; with `align_mode=1`
+    from i · step; with `align_corners` first and last pixels keep their places. The step is in/out,
+    or 1/scale_factor where that is given, unless `recompute_scale_factor`.
+    Source: Paddle API `paddle.nn.functional.interpolate`; for bicubic Keys, "Cubic convolution
+    interpolation for digital image processing", 1981, with a = -0.75.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([[[[1.0, 3.0]]]])
+    >>> paddle.nn.functional.interpolate(x, size=[1, 4], mode="bilinear").tolist()
+    [[[[1.0, 1.5, 2.5, 3.0]]]]
+    """
+    key = str(mode).lower()
+    if key not in MODES:
+        raise ValueError(teach(f"interpolate was given mode={mode!r}", expected=", ".join(MODES)))
+    n, (ranks, method) = x.spec.ndim - 2, MODES[key]
+    if n not in ranks:
+        wanted = " or ".join(f"{k + 2}-D" for k in ranks)
+        raise ValueError(teach(f"interpolate with mode={mode!r} was given {x.spec}",
+                               expected=f"{wanted} x"))  # fmt: skip
+    if align_corners and method in ("nearest", "area"):
+        raise ValueError(
+            teach(f"align_corners with mode={mode!r}", expected="a linear or cubic mode")
+        )
+    if antialias:
+        raise NotImplementedError(teach("interpolate has no antialias", hint='mode="area"'))
+    layouts = RESIZED_LAYOUTS[n]
+    if data_format is not None and data_format not in layouts:
+        raise ValueError(teach(f"data_format={data_format!r}", expected=" or ".join(layouts)))
+    last = data_format == layouts[1]
+    x = to_first(x) if last else x
+    targets = resized_to(x, n, size, scale_factor, recompute=recompute_scale_factor)
+    y = resized(x, targets, method, align_corners, align_mode == 0)
+    return to_last(y) if last else y
+
+
+def resized(x, targets, method, corners, centers):
+    """Each image axis of x resampled in turn."""
+    if method == "area":
+        return area(x, [o for o, _ in targets])
+    for d, (o, step) in enumerate(targets):
+        m, axis = x.spec.shape[d + 2], d + 2
+        if method == "nearest":
+            places = tuple(min(int(i * step), m - 1) for i in range(o))
+            x = ops.remap(x, axis=axis, index=places) if places != tuple(range(m)) else x
+        elif (o, step) != (m, 1.0):
+            centred = centers or method == "cubic"
+            how = {"method": method, "corners": bool(corners), "centers": centred, "step": step}
+            x = ops.resample(x, axis=axis, size=m, out=o, adjoint=False, **how)
+    return x
+
+
+def upsample(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format=None,
+    name=None,
+):
+    """`interpolate` under its older name. Source: Paddle API `paddle.nn.functional.upsample`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.upsample(paddle.ones([1, 1, 2, 2]), scale_factor=2).shape
+    [1, 1, 4, 4]
+    """
+    return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
+
+
+# ---- rearranging -----------------------------------------------------------------------------
+
+
+def divided(what: str, size: int, factor: int) -> int:
+    """size / factor, which must come out even."""
+    if factor < 1 or size % factor:
+        raise ValueError(teach(f"{what} of {size} does not divide by {factor}"))
+    return size // factor
+
+
+def with_channels_first(x, data_format, rearrange):
+    """`rearrange` applied to x in NCHW."""
+    if data_format not in LAYOUTS[2]:
+        raise ValueError(teach(f"data_format={data_format!r}", expected=" or ".join(LAYOUTS[2])))
+    image("this function", x, 2)
+    return rearrange(x) if data_format == "NCHW" else to_last(rearrange(to_first(x)))
+
+
+def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
+    """Channels spread over the image: [N, C · r², H, W] to [N, C, H · r, W · r].
+
+    Source: Paddle API `paddle.nn.functional.pixel_shuffle`; Shi et al., "Real-time single image
+    super-resolution", 2016.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.arange(4, dtype="float32").reshape([1, 4, 1, 1])
+    >>> paddle.nn.functional.pixel_shuffle(x, 2).tolist()
+    [[[[0.0, 1.0], [2.0, 3.0]]]]
+    """
+    r = upscale_factor
+
+    def shuffle(x):
+        n, c, h, w = x.spec.shape
+        c = divided("a number of channels", c, r * r)
+        x = movement.reshape(x, shape=(n, c, r, r, h, w))
+        x = movement.transpose(x, perm=(0, 1, 4, 2, 5, 3))
+        return movement.reshape(x, shape=(n, c, h * r, w * r))
+
+    return with_channels_first(x, data_format, shuffle)
+
+
+def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
+    """Blocks of the image into channels: [N, C, H · r, W · r] to [N, C · r², H, W].
+
+    Source: Paddle API `paddle.nn.functional.pixel_unshuffle`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.pixel_unshuffle(paddle.ones([1, 1, 4, 4]), 2).shape
+    [1, 4, 2, 2]
+    """
+    r = downscale_factor
+
+    def unshuffle(x):
+        n, c, h, w = x.spec.shape
+        h, w = divided("a height", h, r), divided("a width", w, r)
+        x = movement.reshape(x, shape=(n, c, h, r, w, r))
+        x = movement.transpose(x, perm=(0, 1, 3, 5, 2, 4))
+        return movement.reshape(x, shape=(n, c * r * r, h, w))
+
+    return with_channels_first(x, data_format, unshuffle)
+
+
+def channel_shuffle(x, groups, data_format="NCHW", name=None):
+    """Channels dealt out: of `groups` groups first all first members, then all second ones.
+
+    Source: Paddle API `paddle.nn.functional.channel_shuffle`; Zhang et al., "ShuffleNet", 2018.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.arange(4, dtype="float32").reshape([1, 4, 1, 1])
+    >>> paddle.nn.functional.channel_shuffle(x, 2).flatten().tolist()
+    [0.0, 2.0, 1.0, 3.0]
+    """
+
+    def shuffle(x):
+        n, c, h, w = x.spec.shape
+        x = movement.reshape(x, shape=(n, groups, divided("a number of channels", c, groups), h, w))
+        return movement.reshape(movement.transpose(x, perm=(0, 2, 1, 3, 4)), shape=(n, c, h, w))
+
+    return with_channels_first(x, data_format, shuffle)
+
+
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
+    """Some channels moved one step on in time, as many one step back, zeros coming in.
+
+    x is [N · seg_num, C, H, W]; the first `shift_ratio` of the channels take their value from the
+    step before, the next ones from the step after. Source: Paddle API
+    `paddle.nn.functional.temporal_shift`; Lin et al., "TSM", 2019.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.arange(4, dtype="float32").reshape([2, 2, 1, 1])
+    >>> paddle.nn.functional.temporal_shift(x, 2, 0.5).flatten().tolist()
+    [0.0, 3.0, 0.0, 0.0]
+    """
+
+    def shift(x):
+        batch, c, h, w = x.spec.shape
+        n = divided("a batch", batch, seg_num)
+        x = movement.reshape(x, shape=(n, seg_num, c, h, w))
+        first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
+        still = (0, 0)
+        moved = [
+            with_border(x, [still, (1, -1), (0, first - c), still, still], 0),
+            with_border(x, [still, (-1, 1), (-first, second - c), still, still], 0),
+            with_border(x, [still, still, (-second, 0), still, still], 0),
+        ]
+        return movement.reshape(manipulation.concat(moved, axis=2), shape=(batch, c, h, w))
+
+    return with_channels_first(x, data_format, shift)
+
+
+# ---- windows as columns ----------------------------------------------------------------------
+
+
+def window_sizes(kernel_sizes, strides, paddings, dilations) -> dict:
+    """The sizes of `unfold` and `fold` in two dimensions; paddings are top, left, bottom, right."""
+    flat = whole_numbers(paddings)
+    top, left, bottom, right = {1: flat * 4, 2: flat * 2, 4: flat}.get(len(flat), [-1] * 4)
+    if min(top, left, bottom, right) < 0:
+        raise ValueError(
+            teach(f"paddings={paddings!r}", expected="1, 2 or 4 numbers, none negative")
+        )
+    return {
+        "kernel": numbers("kernel_sizes", kernel_sizes, 2),
+        "stride": numbers("strides", strides, 2),
+        "padding": ((top, bottom), (left, right)),
+        "dilation": numbers("dilations", dilations, 2),
+    }
+
+
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+    """The windows of x [N, C, H, W] as columns [N, C · KH · KW, positions].
+
+    `paddings` is a number, [height, width] or [top, left, bottom, right].
+    Source: Paddle API `paddle.nn.functional.unfold`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.unfold(paddle.ones([1, 3, 4, 4]), 2).shape
+    [1, 12, 9]
+    """
+    image("unfold", x, 2)
+    return ops.unfold(x, **window_sizes(kernel_sizes, strides, paddings, dilations))
+
+
+def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+    """Columns [N, C · KH · KW, positions] added up into images [N, C, *output_sizes].
+
+    It is the adjoint of `unfold`: where windows overlap, their values add.
+    Source: Paddle API `paddle.nn.functional.fold`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.fold(paddle.ones([1, 4, 4]), [3, 3], 2).tolist()
+    [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
+    """
+    size = numbers("output_sizes", output_sizes, 2)
+    return ops.fold(x, size=size, **window_sizes(kernel_sizes, strides, paddings, dilations))

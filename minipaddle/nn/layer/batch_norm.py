@@ -1,0 +1,267 @@
+"""Batch-norm layers and the statistics they keep."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from .. import functional as F
+from ..initializer import Constant
+from ..param_attr import ParamAttr
+from .layers import Layer
+
+__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"]
+
+FORMATS = {2: "NC", 3: "NCL", 4: "NCHW", 5: "NCDHW"}
+"""The channels-first format of x by its number of dimensions."""
+
+
+def formatted(layer, x) -> str:
+    """The data format for x: the layer's, fitted to how many dimensions x has."""
+    if x.spec.ndim not in layer.ranks:
+        wanted = " or ".join(f"{n}-D" for n in layer.ranks)
+        raise ValueError(teach(f"{type(layer).__name__} was given {x.spec}", expected=wanted))
+    first = FORMATS[x.spec.ndim]
+    last = layer._data_format[-1] == "C" and layer._data_format != "NC"
+    return f"N{first[2:]}C" if last and x.spec.ndim > 2 else first
+
+
+def scale_of(layer, shape, attr, dtype=None):
+    """A scale that starts at 1; None when `attr` is False."""
+    return layer.create_parameter(shape, attr, dtype, default_initializer=Constant(1.0))
+
+
+def statistic(layer, shape, value: float, dtype=None, name=None):
+    """A running statistic: as in Paddle a parameter that is not trained."""
+    attr = ParamAttr(name=name, initializer=Constant(value), trainable=False)
+    return layer.create_parameter(shape, attr, dtype)
+
+
+class BatchNormND(Layer):
+    """What the batch-norm layers share: scale, shift and the running statistics."""
+
+    ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        use_global_stats=None,
+        name=None,
+    ):
+        super().__init__(dtype=None)
+        self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
+        self._data_format, self._use_global_stats = data_format, use_global_stats
+        self._name = name
+        F.norm.channels_at_end(type(self).__name__, data_format)
+        self.weight = scale_of(self, [num_features], weight_attr)
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+        self._mean = statistic(self, [num_features], 0.0)
+        self._variance = statistic(self, [num_features], 1.0)
+
+    def forward(self, x):
+        return F.batch_norm(
+            x,
+            self._mean,
+            self._variance,
+            self.weight,
+            self.bias,
+            self.training,
+            self._momentum,
+            self._epsilon,
+            formatted(self, x),
+            self._use_global_stats,
+        )
+
+    def extra_repr(self) -> str:
+        said = (
+            f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        )
+        if self._data_format != "NCHW":
+            said += f", data_format={self._data_format}"
+        return said + (f", name={self._name}" if self._name else "")
+
+
+class BatchNorm1D(BatchNormND):
+    """Batch norm of x [N, C] or [N, C, L]. See `BatchNorm2D`.
+
+    Source: Paddle API `paddle.nn.BatchNorm1D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.BatchNorm1D(3)(paddle.ones([2, 3])).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+
+    ranks = (2, 3)
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCL",
+        use_global_stats=None,
+        name=None,
+    ):
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format,
+            use_global_stats, name,
+        )  # fmt: skip
+
+
+class BatchNorm2D(BatchNormND):
+    """Batch norm of images [N, C, H, W] (or [N, H, W, C] with "NHWC").
+
+    `weight` [C] starts at 1, `bias` [C] at 0; `_mean` and `_variance` are the running statistics,
+    moved in training by running = momentum · running + (1 - momentum) · batch and used in
+    evaluation. `use_global_stats` decides that by itself when it is not None.
+    Source: Paddle API `paddle.nn.BatchNorm2D`; Ioffe and Szegedy, 2015.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.BatchNorm2D(3)
+    >>> layer
+    BatchNorm2D(num_features=3, momentum=0.9, epsilon=1e-05)
+    >>> layer(paddle.ones([2, 3, 4, 4])).shape, layer._mean.tolist()[0]
+    ([2, 3, 4, 4], 0.1...)
+    """
+
+    ranks = (4,)
+
+
+class BatchNorm3D(BatchNormND):
+    """Batch norm of volumes [N, C, D, H, W]. See `BatchNorm2D`.
+
+    Source: Paddle API `paddle.nn.BatchNorm3D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.BatchNorm3D(3)(paddle.ones([2, 3, 2, 2, 2])).shape
+    [2, 3, 2, 2, 2]
+    """
+
+    ranks = (5,)
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCDHW",
+        use_global_stats=None,
+        name=None,
+    ):
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format,
+            use_global_stats, name,
+        )  # fmt: skip
+
+
+class BatchNorm(BatchNormND):
+    """Batch norm in Paddle's older form: any number of image axes, and an activation behind it.
+
+    `is_test` starts it in evaluation; `act` names a function of `paddle.nn.functional`.
+    Source: Paddle API `paddle.nn.BatchNorm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.BatchNorm(3, act="relu")(paddle.ones([2, 3, 4])).shape
+    [2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        num_channels,
+        act=None,
+        is_test=False,
+        momentum=0.9,
+        epsilon=1e-05,
+        param_attr=None,
+        bias_attr=None,
+        dtype="float32",
+        data_layout="NCHW",
+        in_place=False,
+        moving_mean_name=None,
+        moving_variance_name=None,
+        do_model_average_for_mean_and_var=True,
+        use_global_stats=False,
+        trainable_statistics=False,
+    ):
+        Layer.__init__(self, dtype=dtype)
+        F.norm.channels_at_end("BatchNorm", data_layout)
+        if act is not None and not hasattr(F, act):
+            raise ValueError(
+                teach(f"BatchNorm was given act={act!r}", expected="a function of nn.functional")
+            )
+        self._act, self._momentum, self._epsilon = act, momentum, epsilon
+        self._data_format, self._use_global_stats = data_layout, use_global_stats or None
+        self._trainable_statistics = trainable_statistics
+        self.training = not is_test
+        self.weight = scale_of(self, [num_channels], param_attr, dtype)
+        self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
+        self._mean = statistic(self, [num_channels], 0.0, dtype, moving_mean_name)
+        self._variance = statistic(self, [num_channels], 1.0, dtype, moving_variance_name)
+
+    def forward(self, input):
+        y = F.batch_norm(
+            input,
+            self._mean,
+            self._variance,
+            self.weight,
+            self.bias,
+            self.training or self._trainable_statistics,
+            self._momentum,
+            self._epsilon,
+            formatted(self, input),
+            self._use_global_stats,
+        )
+        return y if self._act is None else getattr(F, self._act)(y)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class SyncBatchNorm(BatchNormND):
+    """Batch norm whose moments are those of all processes' batches; of one process, as `BatchNorm`.
+
+    Source: Paddle API `paddle.nn.SyncBatchNorm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.SyncBatchNorm(3)(paddle.ones([2, 3, 4, 4])).shape
+    [2, 3, 4, 4]
+    """
+
+    def __init__(
+        self,
+        num_features,
+        momentum=0.9,
+        epsilon=1e-05,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name
+        )
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer):
+        """`layer` with every batch norm in it replaced by a `SyncBatchNorm` of the same state.
+
+        Source: Paddle API `paddle.nn.SyncBatchNorm.convert_sync_batchnorm`.
+        """
+        for name, child in layer.named_children():
+            setattr(layer, name, cls.convert_sync_batchnorm(child))
+        if not isinstance(layer, BatchNormND) or isinstance(layer, cls):
+            return layer
+        if getattr(layer, "_act", None):
+            raise ValueError(teach("convert_sync_batchnorm of a BatchNorm with an activation"))
+        given = layer._momentum, layer._epsilon
+        new = cls(layer._mean.spec.shape[0], *given, data_format=layer._data_format)
+        new.weight, new.bias, new.training = layer.weight, layer.bias, layer.training
+        new._mean, new._variance = layer._mean, layer._variance
+        return new

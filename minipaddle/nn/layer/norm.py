@@ -1,0 +1,320 @@
+"""Normalisation over layers, groups, instances, neighbours; spectral norm."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...core.errors import teach
+from ...core.interpreter import Recording
+from ...tensor import manipulation
+from .. import functional as F
+from ..functional.input import refuse_unsupported
+from ..initializer import Normal
+from ..param_attr import ParamAttr
+from .batch_norm import formatted, scale_of
+from .functional import Functional
+from .layers import Layer
+
+__all__ = [
+    "GroupNorm",
+    "InstanceNorm1D",
+    "InstanceNorm2D",
+    "InstanceNorm3D",
+    "LayerNorm",
+    "LocalResponseNorm",
+    "RMSNorm",
+    "SpectralNorm",
+]
+
+# ---- over layers, groups, instances ----------------------------------------------------------
+
+
+class LayerNorm(Layer):
+    """Layer norm over the last axes, of the sizes `normalized_shape`.
+
+    `weight` (ones) and `bias` (zeros) have that shape. Source: Paddle API `paddle.nn.LayerNorm`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.LayerNorm(4)
+    >>> layer
+    LayerNorm(normalized_shape=[4], epsilon=1e-05)
+    >>> layer(paddle.ones([2, 4])).tolist()[0]
+    [0.0, 0.0, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        normalized_shape,
+        epsilon=1e-05,
+        *,
+        elementwise_affine=True,
+        bias=True,
+        device=None,
+        dtype=None,
+        weight_attr=None,
+        bias_attr=None,
+        name=None,
+    ):
+        super().__init__(dtype=dtype)
+        refuse_unsupported("LayerNorm", device=device)
+        many = isinstance(normalized_shape, list | tuple)
+        self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
+        self._epsilon = epsilon
+        weight_attr = weight_attr if elementwise_affine else False
+        bias_attr = bias_attr if elementwise_affine and bias else False
+        self.weight = scale_of(self, self._normalized_shape, weight_attr, dtype)
+        self.bias = self.create_parameter(self._normalized_shape, bias_attr, dtype, is_bias=True)
+
+    def forward(self, input):
+        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+
+    def extra_repr(self) -> str:
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class RMSNorm(Layer):
+    """x / √(mean of x² + ε) · weight over the last axes, `normalized_shape`; weight starts at 1.
+
+    Real Paddle has only the function, `F.rms_norm`. Source: Zhang and Sennrich, "Root Mean Square
+    Layer Normalization", 2019.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.RMSNorm(2, epsilon=0.0)(paddle.to_tensor([[3.0, 3.0]])).tolist()
+    [[1.0, 1.0]]
+    """
+
+    def __init__(self, normalized_shape, epsilon=1e-05, weight_attr=None, name=None):
+        super().__init__(dtype=None)
+        many = isinstance(normalized_shape, list | tuple)
+        self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
+        self._epsilon = epsilon
+        self.weight = scale_of(self, self._normalized_shape, weight_attr)
+
+    def forward(self, input):
+        return F.rms_norm(input, self._normalized_shape, self.weight, self._epsilon)[0]
+
+    def extra_repr(self) -> str:
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class GroupNorm(Layer):
+    """Group norm: each sample's channels in `num_groups` groups. `weight` and `bias` are [C].
+
+    Source: Paddle API `paddle.nn.GroupNorm`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.GroupNorm(2, 4)
+    >>> layer
+    GroupNorm(num_groups=2, num_channels=4, epsilon=1e-05)
+    >>> layer(paddle.ones([1, 4, 2, 2])).shape
+    [1, 4, 2, 2]
+    """
+
+    def __init__(
+        self,
+        num_groups,
+        num_channels,
+        epsilon=1e-05,
+        *,
+        affine=True,
+        device=None,
+        dtype=None,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__(dtype=dtype)
+        refuse_unsupported("GroupNorm", device=device)
+        F.norm.channels_at_end("GroupNorm", data_format)
+        self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
+        self._data_format = data_format
+        self.weight = scale_of(self, [num_channels], weight_attr if affine else False, dtype)
+        bias_attr = bias_attr if affine else False
+        self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input):
+        given = self._epsilon, self.weight, self.bias, self._data_format
+        return F.group_norm(input, self._num_groups, *given)
+
+    def extra_repr(self) -> str:
+        return (
+            f"num_groups={self._num_groups}, num_channels={self._num_channels}, "
+            f"epsilon={self._epsilon}"
+        )
+
+
+class InstanceNormND(Layer):
+    """What the instance-norm layers share. The scale is called `scale`, as in Paddle."""
+
+    ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self,
+        num_features,
+        epsilon=1e-05,
+        momentum=0.9,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCHW",
+        name=None,
+    ):
+        super().__init__(dtype=None)
+        if (weight_attr is False) != (bias_attr is False):
+            raise ValueError(
+                teach(
+                    f"{type(self).__name__} was given weight_attr={weight_attr!r} and "
+                    f"bias_attr={bias_attr!r}",
+                    expected="both False, or neither",
+                )
+            )
+        self._num_features, self._epsilon = num_features, epsilon
+        self._data_format = data_format
+        self.scale = scale_of(self, [num_features], weight_attr)
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+
+    def forward(self, input):
+        formatted(self, input)
+        return F.instance_norm(
+            input,
+            weight=self.scale,
+            bias=self.bias,
+            eps=self._epsilon,
+            data_format=self._data_format,
+        )
+
+    def extra_repr(self) -> str:
+        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+
+
+class InstanceNorm1D(InstanceNormND):
+    """Instance norm of x [N, C, L] (or [N, C]). See `InstanceNorm2D`.
+
+    Source: Paddle API `paddle.nn.InstanceNorm1D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.InstanceNorm1D(3)(paddle.ones([2, 3, 4])).shape
+    [2, 3, 4]
+    """
+
+    ranks = (2, 3)
+
+    def __init__(
+        self,
+        num_features,
+        epsilon=1e-05,
+        momentum=0.9,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCL",
+        name=None,
+    ):
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
+
+
+class InstanceNorm2D(InstanceNormND):
+    """Instance norm of images: each channel of each sample by its own moments.
+
+    `scale` (ones) and `bias` (zeros) are [C]. Source: Paddle API `paddle.nn.InstanceNorm2D`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.InstanceNorm2D(3)
+    >>> layer
+    InstanceNorm2D(num_features=3, epsilon=1e-05)
+    >>> layer(paddle.ones([2, 3, 4, 4])).shape
+    [2, 3, 4, 4]
+    """
+
+    ranks = (4,)
+
+
+class InstanceNorm3D(InstanceNormND):
+    """Instance norm of volumes [N, C, D, H, W]. See `InstanceNorm2D`.
+
+    Source: Paddle API `paddle.nn.InstanceNorm3D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.InstanceNorm3D(3)(paddle.ones([2, 3, 2, 2, 2])).shape
+    [2, 3, 2, 2, 2]
+    """
+
+    ranks = (5,)
+
+    def __init__(
+        self,
+        num_features,
+        epsilon=1e-05,
+        momentum=0.9,
+        weight_attr=None,
+        bias_attr=None,
+        data_format="NCDHW",
+        name=None,
+    ):
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
+
+
+# ---- others ----------------------------------------------------------------------------------
+
+
+class LocalResponseNorm(Functional, function=F.local_response_norm):
+    """Division by what `size` neighbouring channels hold. See `F.local_response_norm`.
+
+    Source: Paddle API `paddle.nn.LocalResponseNorm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.LocalResponseNorm(5)
+    LocalResponseNorm(size=5, alpha=0.0001, beta=0.75, k=1.0)
+    """
+
+    def extra_repr(self) -> str:
+        said = f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        return said if self.data_format == "NCHW" else f"{said}, data_format={self.data_format}"
+
+
+class SpectralNorm(Layer):
+    """A weight divided by its largest singular value, found by `power_iters` power iterations.
+
+    The weight is read as a matrix, its axis `dim` against all others. `weight_u` and `weight_v`
+    are where the iteration starts. Source: Paddle API `paddle.nn.SpectralNorm`; Miyato et al.,
+    "Spectral Normalization for Generative Adversarial Networks", 2018.
+
+    >>> import minipaddle as paddle
+    >>> norm = paddle.nn.SpectralNorm([2, 2], power_iters=20)
+    >>> [[round(v, 4) for v in row] for row in norm(paddle.eye(2) * 3.0).tolist()]
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"):
+        super().__init__(dtype=dtype)
+        if not weight_shape or min(weight_shape) < 1 or not 0 <= dim < len(weight_shape):
+            raise ValueError(
+                teach(
+                    f"SpectralNorm was given weight_shape={list(weight_shape)} and dim={dim}",
+                    expected="positive sizes, and one of their axes",
+                )
+            )
+        self._weight_shape, self._dim = list(weight_shape), dim
+        self._power_iters, self._eps = power_iters, eps
+        rows = weight_shape[dim]
+        columns = prod(weight_shape) // rows
+        start = ParamAttr(initializer=Normal(0.0, 1.0), trainable=False)
+        self.weight_u = self.create_parameter([rows], start, dtype)
+        self.weight_v = self.create_parameter([columns], start, dtype)
+
+    def forward(self, x):
+        if list(x.spec.shape) != self._weight_shape:
+            raise ValueError(
+                teach(f"SpectralNorm was given {x.spec}", expected=f"shape {self._weight_shape}")
+            )
+        order = [self._dim, *(d for d in range(x.spec.ndim) if d != self._dim)]
+        matrix = manipulation.transpose(x, order)
+        matrix = manipulation.reshape(matrix, [x.spec.shape[self._dim], -1])
+        with Recording(False):
+            u, v = self.weight_u, self.weight_v
+            for _ in range(self._power_iters):
+                v = F.normalize(u @ matrix, axis=0, epsilon=self._eps)
+                u = F.normalize(matrix @ v, axis=0, epsilon=self._eps)
+        return x / (u @ (matrix @ v))
+
+    def extra_repr(self) -> str:
+        return ""

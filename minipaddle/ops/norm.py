@@ -1,0 +1,196 @@
+"""Normalisation: x less its mean, over its deviation, scaled and shifted; one operator for all.
+
+Batch, layer, group, instance and RMS norm differ only in the axes that the moments are taken over
+and in the shapes of scale and shift. With x̂ = (x - mean) / √(var + ε) and y = scale · x̂ + shift:
+
+    ∂y/∂x:      gx = (h - ⟨h⟩ - x̂ ⟨h·x̂⟩) / √(var + ε)   with h = scale · g, ⟨·⟩ the mean over `axes`
+    ∂y/∂scale:  Σ g · x̂
+
+Source: Ioffe and Szegedy, "Batch Normalization", 2015, section 3.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..core.op import opaque
+from ..core.record import Spec
+from .elementwise import rsqrt
+from .reduction import sum
+
+# ---- helpers of the bodies -------------------------------------------------------------------
+
+
+def dot(m, a, b, axes):
+    """Σ a·b over `axes`, which stay as 1."""
+    letters = "abcdefghijklmnopqrstuvwxyz"[: a.ndim]
+    kept = "".join(c for d, c in enumerate(letters) if d not in axes)
+    return m.expand_dims(m.einsum(f"{letters},{letters}->{kept}", a, b), axes)
+
+
+def count(shape, axes) -> int:
+    """How many elements share a mean."""
+    return prod(shape[d] for d in axes)
+
+
+def constant_over(scale, x, axes) -> bool:
+    """Is the scale the same for all elements that share a mean?"""
+    shape = getattr(scale, "shape", ())
+    lead = x.ndim - len(shape)
+    return all(d < lead or shape[d - lead] == 1 for d in axes)
+
+
+def affine(m, x, factor, term):
+    """factor · x + term, in the dtype of x."""
+    y = m.multiply(x, factor, dtype=x.dtype)
+    return m.add(y, term, out=y, dtype=x.dtype)
+
+
+# ---- operators -------------------------------------------------------------------------------
+
+
+@opaque
+def moments(m, x, *, axes, centered):
+    """Mean and variance (dividing by the count) over `axes`, which stay as 1.
+
+    Not centered: zero and the mean of squares. They carry no gradient: `standardize` knows that
+    its moments move with x.
+    """
+    n = max(count(x.shape, axes), 1)
+    mean = m.sum(x, axis=axes, keepdims=True)
+    if centered:
+        mean /= n
+        x = x - mean
+    else:
+        mean *= 0
+    return mean, dot(m, x, x, axes) / n
+
+
+@opaque
+def standardize(m, x, scale, shift, mean, var, *, axes, epsilon, centered):
+    """scale · (x - mean) / √(var + ε) + shift, where mean and var are the moments of x."""
+    rate = 1 / m.sqrt(var + epsilon)
+    if constant_over(scale, x, axes) and constant_over(shift, x, axes):
+        rate = rate * scale
+        return affine(m, x, rate, shift - mean * rate)
+    y = affine(m, x, rate, -mean * rate)
+    return affine(m, y, scale, shift)
+
+
+@opaque
+def standardize_grad(m, g, x, scale, mean, var, *, axes, epsilon, centered):
+    """The derivative of `standardize` in x."""
+    n, rate = count(x.shape, axes), 1 / m.sqrt(var + epsilon)
+    if constant_over(scale, x, axes):
+        weight = rate * scale
+    else:
+        g, weight = g * scale, rate
+    total = m.sum(g, axis=axes, keepdims=True) if centered else 0
+    along = (dot(m, g, x, axes) - mean * total) * rate / n  # ⟨g·x̂⟩
+    slope = -weight * rate * along
+    gx = affine(m, x, slope, -mean * slope - weight * total / n)
+    gx += m.multiply(g, weight, dtype=gx.dtype)
+    return gx
+
+
+@opaque
+def scale_grad(m, g, x, mean, var, *, shape, axes, epsilon, centered):
+    """The derivative of `standardize` in the scale: Σ g · x̂ over what `shape` repeats."""
+    rate = 1 / m.sqrt(var + epsilon)
+    lead = x.ndim - len(shape)
+    repeated = tuple(d for d in range(x.ndim) if d < lead or shape[d - lead] == 1)
+    if set(axes) <= set(repeated):
+        total = m.sum(g, axis=axes, keepdims=True)
+        along = (dot(m, g, x, axes) - mean * total) * rate
+        rest = tuple(d for d in repeated if d not in axes)
+        return m.sum(along, axis=rest, keepdims=True).reshape(shape)
+    return dot(m, g, affine(m, x, rate, -mean * rate), repeated).reshape(shape)
+
+
+# ---- shapes ----------------------------------------------------------------------------------
+
+
+@moments.shape
+def _(x, *, axes, centered):
+    kept = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    return Spec(kept, x.dtype), Spec(kept, x.dtype)
+
+
+def shape_of_x(x, scale, **_):
+    """The spec of x; scale must broadcast to it."""
+    shape = getattr(scale, "shape", ())
+    if len(shape) > x.ndim or any(n not in (1, k) for n, k in zip(shape[::-1], x.shape[::-1])):
+        raise ValueError(f"scale and shift of shape {list(shape)} do not fit x of shape {x.shape}")
+    return x
+
+
+standardize.shape(lambda x, scale, shift, mean, var, **_: shape_of_x(shape_of_x(x, scale), shift))
+standardize_grad.shape(lambda g, x, scale, mean, var, **_: shape_of_x(x, scale))
+scale_grad.shape(lambda g, x, mean, var, *, shape, **_: Spec(shape, x.dtype))
+
+# ---- derivatives -----------------------------------------------------------------------------
+
+
+@standardize.vjp("x")
+def _(g, x, scale, mean, var, axes, epsilon, centered):
+    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
+    return standardize_grad(g, x, scale, mean, var, **over)
+
+
+@standardize.vjp("scale")
+def _(g, x, mean, var, scale_spec, axes, epsilon, centered):
+    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
+    return scale_grad(g, x, mean, var, shape=scale_spec.shape, **over)
+
+
+standardize.vjp(shift=lambda g, shift_spec: g.sum_to(shift_spec.shape))
+
+
+@scale_grad.vjp("g")
+def _(u, x, mean, var, axes, epsilon, centered):
+    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
+    return standardize(x, u, 0.0, mean, var, **over)
+
+
+@scale_grad.vjp("x")
+def _(u, g, x, mean, var, axes, epsilon, centered):
+    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
+    return standardize_grad(g, x, u, mean, var, **over)
+
+
+@standardize_grad.vjp("g")
+def _(u, x, scale, mean, var, axes, epsilon, centered):
+    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
+    return scale * standardize_grad(u, x, 1.0, mean, var, **over)
+
+
+@standardize_grad.vjp("scale")
+def _(u, g, x, mean, var, scale_spec, axes, epsilon, centered):
+    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
+    return (g * standardize_grad(u, x, 1.0, mean, var, **over)).sum_to(scale_spec.shape)
+
+
+@standardize_grad.vjp("x")
+def _(u, g, x, scale, axes, epsilon, centered):
+    """With P v = (v - ⟨v⟩ - x̂⟨v·x̂⟩)·r and r = 1/√(var + ε), this operator is P h, h = scale·g:
+
+    ∂⟨u, P h⟩/∂x = -r · (x̂ ⟨u·P h⟩ + P u ⟨h·x̂⟩ + P h ⟨u·x̂⟩)
+
+    Written in x alone, for here the moments must be differentiated too.
+    """
+    n = count(x.spec.shape, axes)
+
+    def avg(v):
+        return sum(v, axis=axes, keepdim=True) / n
+
+    def free(v):
+        return v - avg(v) if centered else v
+
+    def projected(v):
+        return (free(v) - z * avg(v * z)) * rate
+
+    d, h = free(x), g * scale
+    rate = rsqrt(avg(d * d) + epsilon)
+    z = d * rate
+    pu, ph = projected(u), projected(h)
+    return -rate * (z * avg(u * ph) + pu * avg(h * z) + ph * avg(u * z))
