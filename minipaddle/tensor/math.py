@@ -52,6 +52,47 @@ def cast(x, dtype):
     return x.astype(dtype)
 
 
+def add(x, y, name=None, *, alpha=1):
+    """x + alpha · y. Source: Paddle API `paddle.add`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]), alpha=2).tolist()
+    [7.0, 10.0]
+    """
+    return elementwise.add(x, y if alpha == 1 else y * alpha)
+
+
+def subtract(x, y, name=None, *, alpha=1):
+    """x - alpha · y. Source: Paddle API `paddle.subtract`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.subtract(paddle.to_tensor([1.0]), paddle.to_tensor([3.0]), alpha=2).tolist()
+    [-5.0]
+    """
+    return elementwise.subtract(x, y if alpha == 1 else y * alpha)
+
+
+def divide(x, y, name=None, *, rounding_mode=None):
+    """x / y, in floating point for whole numbers too; `rounding_mode` "floor" or "trunc" rounds it.
+
+    Source: Paddle API `paddle.divide`.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.to_tensor([7, -7]), paddle.to_tensor([2, 2])
+    >>> paddle.divide(x, y).tolist(), paddle.divide(x, y, rounding_mode="trunc").tolist()
+    ([3.5, -3.5], [3, -3])
+    """
+    if rounding_mode is None:
+        return elementwise.divide(x, y)
+    if rounding_mode not in ("floor", "trunc"):
+        raise ValueError(teach(f"rounding_mode={rounding_mode!r}", expected='"floor" or "trunc"'))
+    quotient = elementwise.floor_divide(x, y)
+    if rounding_mode == "floor":
+        return quotient
+    between = (elementwise.remainder(x, y) != 0) & ((x < 0) != (y < 0))  # there floor is 1 below
+    return elementwise.where(between, quotient + 1, quotient)
+
+
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale · x + bias, or scale · (x + bias); `scale` may be a 0-D tensor.
 

@@ -24,7 +24,7 @@ EXEMPT = {
     "item": "takes one result of several; every case with several results uses it",
 }
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
-NEAR = {"float64": (1e-10, 1e-12), "float32": (2e-5, 1e-6)}
+NEAR = {"float64": (1e-10, 1e-12), "float32": (2e-5, 1e-6), "float16": (1e-3, 1e-3)}
 
 
 def collect() -> dict[str, list[Case]]:
@@ -80,7 +80,7 @@ def expected(case: Case, inputs) -> list:
 
 def close(ours, theirs, factor: float) -> None:
     assert ours.shape == theirs.shape
-    rtol, atol = NEAR[ours.dtype.name if ours.dtype.kind == "f" else "float64"]
+    rtol, atol = NEAR.get(ours.dtype.name, NEAR["float64"])
     np.testing.assert_allclose(ours, theirs, rtol * factor, atol * factor, equal_nan=True)
 
 
