@@ -1,0 +1,231 @@
+"""`DataLoader`: batches of a data set, made here or by worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import deque
+from concurrent.futures import TimeoutError
+from concurrent.futures.process import BrokenProcessPool
+
+import loky
+import numpy
+
+from ..core.errors import teach
+from . import worker as w
+from .collate import as_tensors, default_collate_fn, default_convert_fn
+from .dataset import IterableDataset
+from .sampler import BatchSampler
+
+
+class DataLoader:
+    """Iterate over the batches of `dataset`: a list of tensors each, one for each field.
+
+    `num_workers` processes prepare batches ahead, each up to `prefetch_factor`; the order is the
+    same as without them. A worker that fails or dies is a RuntimeError with its number, the
+    samples it worked on and its traceback; `timeout` (seconds, 0 for none) limits the wait for a
+    batch. `batch_size=None` hands out single samples. `use_shared_memory`, `use_buffer_reader`
+    and `reader_buffer_size` change only how Paddle moves data: they are accepted and do nothing.
+    Source: Paddle API `paddle.io.DataLoader`.
+
+    >>> import minipaddle as paddle
+    >>> data = paddle.io.TensorDataset([paddle.arange(5)])
+    >>> [x.tolist() for (x,) in paddle.io.DataLoader(data, batch_size=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        dataset,
+        feed_list=None,
+        places=None,
+        return_list=True,
+        batch_sampler=None,
+        batch_size=1,
+        shuffle=False,
+        drop_last=False,
+        collate_fn=None,
+        num_workers=0,
+        use_buffer_reader=True,
+        reader_buffer_size=2,
+        prefetch_factor=2,
+        use_shared_memory=True,
+        timeout=0,
+        worker_init_fn=None,
+        persistent_workers=False,
+    ):
+        if feed_list is not None or not return_list:
+            raise NotImplementedError("feed_list and return_list=False belong to static graphs")
+        for name, value, least in (
+            ("num_workers", num_workers, 0),
+            ("prefetch_factor", prefetch_factor, 1),
+            ("timeout", timeout, 0),
+        ):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, not {value}")
+        stream = isinstance(dataset, IterableDataset)
+        if stream and (shuffle or batch_sampler is not None):
+            raise ValueError(
+                "an IterableDataset has its own order: no shuffle and no batch_sampler"
+            )
+        if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
+            raise ValueError(
+                "with a batch_sampler, batch_size, shuffle and drop_last are the sampler's to say"
+            )
+        if batch_size is not None and batch_size <= 0:
+            raise ValueError(f"batch_size must be None or positive, not {batch_size}")
+        self.dataset, self.batch_sampler = dataset, batch_sampler
+        if not stream and batch_sampler is None and batch_size is not None:
+            self.batch_sampler = BatchSampler(
+                dataset, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last
+            )
+        single = batch_size is None and batch_sampler is None
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.collate_fn = collate_fn or (default_convert_fn if single else default_collate_fn)
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+        self.timeout, self.worker_init_fn = timeout, worker_init_fn
+        self.persistent_workers = persistent_workers
+        self._crew = None
+
+    def __len__(self):
+        if isinstance(self.dataset, IterableDataset):
+            raise ValueError("a DataLoader of an IterableDataset has no length")
+        return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self):
+        task = w.Task(
+            self.dataset,
+            self.collate_fn,
+            self.batch_size,
+            self.drop_last,
+            self.worker_init_fn,
+            self.num_workers,
+        )
+        return self._with_workers(task) if self.num_workers else self._here(task)
+
+    __call__ = __iter__
+
+    def _requests(self):
+        """What is asked for, one item for each batch; None for ever from a stream."""
+        if isinstance(self.dataset, IterableDataset):
+            return itertools.repeat(None)
+        return iter(range(len(self.dataset)) if self.batch_sampler is None else self.batch_sampler)
+
+    def _here(self, task):
+        fetcher = w.Fetcher(task)
+        for request in self._requests():
+            batch = fetcher.batch(request)
+            if isinstance(batch, w.End):
+                return
+            yield as_tensors(batch)
+
+    def _with_workers(self, task):
+        crew = self._crew or Crew(task, self.timeout)
+        if self.persistent_workers:
+            self._crew = None  # in use: a second iterator at the same time gets its own
+        finished = False
+        try:
+            yield from map(as_tensors, crew.batches(self._requests(), self.prefetch_factor))
+            finished = True
+        finally:
+            if finished and self.persistent_workers:
+                self._crew = crew
+            else:
+                crew.dismiss()
+
+
+class Crew:
+    """Worker processes, one executor each, so that each has its own queue and its own failures."""
+
+    def __init__(self, task: w.Task, timeout: float):
+        self.timeout = timeout or None
+        seed = int(numpy.random.randint(0, 2**31))
+        self.executors = [
+            loky.ProcessPoolExecutor(
+                max_workers=1,
+                job_reducers=w.REDUCERS,
+                result_reducers=w.REDUCERS,
+                env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            )
+            for _ in range(task.num_workers)
+        ]
+        self.dismiss = weakref.finalize(self, dismiss, self.executors)
+        ready = [
+            executor.submit(w.install, task, k, seed + k)
+            for k, executor in enumerate(self.executors)
+        ]
+        for k, future in enumerate(ready):
+            self.result(k, future, "start")
+        self.fresh = True
+
+    def result(self, k: int, future, request):
+        """What worker `k` answered; raises RuntimeError if it failed, died, or takes too long."""
+        try:
+            answer = future.result(self.timeout)
+        except TimeoutError:
+            raise RuntimeError(
+                f"DataLoader worker {k} took more than {self.timeout} s for {said(request)}"
+            ) from None
+        except BrokenProcessPool as error:
+            raise RuntimeError(
+                teach(
+                    f"DataLoader worker {k} died while it worked on {said(request)}: "
+                    + str(error).split("\n")[0],
+                    hint="it may have run out of memory or crashed in native code; "
+                    "num_workers=0 shows where",
+                )
+            ) from None
+        except Exception as error:
+            raise RuntimeError(
+                f"DataLoader worker {k}: {said(request)} can not travel between processes: {error}"
+            ) from error
+        if isinstance(answer, w.Failure):
+            raise RuntimeError(
+                f"DataLoader worker {k} failed at {said(answer.sample)}. "
+                f"The original traceback:\n\n{answer.traceback}"
+            )
+        return answer
+
+    def batches(self, requests, ahead: int):
+        """The answers in the order of the requests, each worker up to `ahead` of them in advance.
+
+        Request i goes to the next worker in turn; a worker whose stream is over leaves the turn.
+        """
+        if not self.fresh:
+            for k, executor in enumerate(self.executors):
+                self.result(k, executor.submit(w.restart), "restart")
+        self.fresh = False
+        turn, waiting = deque(range(len(self.executors))), deque()
+        while True:
+            while turn and len(waiting) < ahead * len(turn):
+                request = next(requests, w.END)
+                if request is w.END:
+                    turn.clear()
+                    break
+                k = turn[0]
+                turn.rotate(-1)
+                waiting.append((k, self.executors[k].submit(w.fetch, request), request))
+            if not waiting:
+                return
+            k, future, request = waiting.popleft()
+            answer = self.result(k, future, request)
+            if isinstance(answer, w.End):
+                if k in turn:
+                    turn.remove(k)
+                continue
+            yield answer
+
+
+def dismiss(executors) -> None:
+    """End the workers at once, whatever they are doing."""
+    for executor in executors:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+def said(request) -> str:
+    """A request in words, for a message."""
+    if request is None:
+        return "the next batch of the stream"
+    if isinstance(request, list):
+        return f"the samples {request}"
+    return f"sample {request}" if isinstance(request, int) else str(request)

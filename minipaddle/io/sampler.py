@@ -1,0 +1,230 @@
+"""Samplers: in which order, and in which groups, samples are taken.
+
+Random orders come from NumPy's global generator, as in Paddle: `numpy.random.seed` fixes them.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+import numpy
+
+from ..core.errors import teach
+
+
+class Sampler:
+    """The base: define `__iter__`, giving numbers of samples. Source: Paddle API.
+
+    >>> import minipaddle as paddle
+    >>> class Reversed(paddle.io.Sampler):
+    ...     def __iter__(self):
+    ...         return iter(range(len(self.data_source) - 1, -1, -1))
+    >>> list(Reversed("abc"))
+    [2, 1, 0]
+    """
+
+    def __init__(self, data_source=None):
+        self.data_source = data_source
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} defines no __iter__()")
+
+
+class SequenceSampler(Sampler):
+    """0, 1, 2, … Source: Paddle API `paddle.io.SequenceSampler`."""
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """Every number once in random order, or with `replacement` any number each time.
+
+    `num_samples` are taken, all if None; `generator` is an iterable of numbers used instead.
+    Source: Paddle API `paddle.io.RandomSampler`.
+
+    >>> import minipaddle as paddle
+    >>> sorted(paddle.io.RandomSampler("abc"))
+    [0, 1, 2]
+    """
+
+    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+        super().__init__(data_source)
+        self.replacement, self.generator = replacement, generator
+        self.num_samples = len(data_source) if num_samples is None else num_samples
+        if self.num_samples <= 0:
+            raise ValueError(f"num_samples must be positive, not {self.num_samples}")
+        if not replacement and self.num_samples > len(data_source):
+            raise ValueError(
+                f"{self.num_samples} samples can not be taken from {len(data_source)} "
+                "without replacement"
+            )
+
+    def __iter__(self):
+        if self.generator is not None:
+            return islice(iter(self.generator), self.num_samples)
+        n = len(self.data_source)
+        drawn = numpy.random.randint(0, n, self.num_samples) if self.replacement else None
+        order = numpy.random.permutation(n)[: self.num_samples] if drawn is None else drawn
+        return iter(order.tolist())
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given numbers in random order. Source: Paddle API `paddle.io.SubsetRandomSampler`."""
+
+    def __init__(self, indices):
+        super().__init__()
+        if len(indices) == 0:
+            raise ValueError("SubsetRandomSampler needs at least one number")
+        self.indices = indices
+
+    def __iter__(self):
+        return (self.indices[k] for k in numpy.random.permutation(len(self.indices)))
+
+    def __len__(self):
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Number i with a chance in proportion to weights[i].
+
+    Source: Paddle API `paddle.io.WeightedRandomSampler`.
+
+    >>> import minipaddle as paddle
+    >>> list(paddle.io.WeightedRandomSampler([0.0, 1.0], num_samples=3))
+    [1, 1, 1]
+    """
+
+    def __init__(self, weights, num_samples, replacement=True):
+        super().__init__()
+        weights = numpy.asarray(weights, dtype="float64")
+        if weights.ndim != 1 or (weights < 0).any() or not weights.sum() > 0:
+            raise ValueError("weights must be one row of numbers, none negative, not all zero")
+        if not isinstance(num_samples, int) or num_samples <= 0:
+            raise ValueError(f"num_samples must be a positive int, not {num_samples!r}")
+        if not replacement and num_samples > (weights > 0).sum():
+            raise ValueError(
+                f"{num_samples} samples can not be taken without replacement from "
+                f"{(weights > 0).sum()} of positive weight"
+            )
+        self.weights, self.num_samples = weights / weights.sum(), num_samples
+        self.replacement = replacement
+
+    def __iter__(self):
+        n = len(self.weights)
+        drawn = numpy.random.choice(n, self.num_samples, self.replacement, self.weights)
+        return iter(drawn.tolist())
+
+    def __len__(self):
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` numbers, from a data set (in order or shuffled) or from a sampler.
+
+    Source: Paddle API `paddle.io.BatchSampler`.
+
+    >>> import minipaddle as paddle
+    >>> list(paddle.io.BatchSampler("abcde", batch_size=2))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, dataset=None, sampler=None, shuffle=False, batch_size=1, drop_last=False):
+        if (dataset is None) == (sampler is None):
+            raise ValueError("BatchSampler takes either a dataset or a sampler")
+        if not isinstance(batch_size, int) or batch_size <= 0:
+            raise ValueError(f"batch_size must be a positive int, not {batch_size!r}")
+        for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} must be True or False, not {value!r}")
+        if sampler is None:
+            sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
+        elif shuffle:
+            raise ValueError("with a sampler the order is the sampler's: shuffle must be False")
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self):
+        for batch in grouped(self.sampler, self.batch_size):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self):
+        n = len(self.sampler)
+        return n // self.batch_size if self.drop_last else math.ceil(n / self.batch_size)
+
+
+def grouped(numbers, size: int):
+    """Lists of `size` items, the last one perhaps shorter."""
+    numbers = iter(numbers)
+    while batch := list(islice(numbers, size)):
+        yield batch
+
+
+class DistributedBatchSampler(BatchSampler):
+    """The batches of one process among `num_replicas`: batch after batch is dealt in turn.
+
+    The data is padded (from its start) so that every process gets equally many samples. Shuffling
+    depends on `set_epoch` alone, so that all processes agree.
+    Source: Paddle API `paddle.io.DistributedBatchSampler`.
+
+    >>> import minipaddle as paddle
+    >>> list(paddle.io.DistributedBatchSampler("abcdef", batch_size=2, num_replicas=2, rank=1))
+    [[2, 3], [5]]
+    """
+
+    def __init__(
+        self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False
+    ):
+        self.nranks = 1 if num_replicas is None else num_replicas
+        self.local_rank = 0 if rank is None else rank
+        if not isinstance(self.nranks, int) or self.nranks <= 0:
+            raise ValueError(f"num_replicas must be a positive int, not {num_replicas!r}")
+        if not isinstance(self.local_rank, int) or not 0 <= self.local_rank < self.nranks:
+            raise ValueError(
+                teach(
+                    f"rank {rank!r} is none of {self.nranks} processes",
+                    expected=f"0 to {self.nranks - 1}",
+                )
+            )
+        super().__init__(dataset, batch_size=batch_size, drop_last=drop_last)
+        self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
+        self.num_samples = math.ceil(len(dataset) / self.nranks)
+        self.total_size = self.num_samples * self.nranks
+
+    def __iter__(self):
+        n = len(self.dataset)
+        order = [i % n for i in range(self.total_size)]
+        if self.shuffle:
+            numpy.random.RandomState(self.epoch).shuffle(order)
+            self.epoch += 1
+        own = self.dealt(order)
+        for batch in grouped(own, self.batch_size):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def dealt(self, order: list) -> list:
+        """The part of `order` that belongs to this process: whole batches in turn, then shares of
+        what is left."""
+        turn = self.batch_size * self.nranks
+        whole = len(order) - len(order) % turn
+        own = []
+        for start in range(self.local_rank * self.batch_size, whole, turn):
+            own += order[start : start + self.batch_size]
+        share = (len(order) - whole) // self.nranks
+        start = whole + self.local_rank * share
+        return own + order[start : start + share]
+
+    def __len__(self):
+        n = self.num_samples
+        return n // self.batch_size if self.drop_last else math.ceil(n / self.batch_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Shuffle by `epoch` from now on."""
+        self.epoch = epoch

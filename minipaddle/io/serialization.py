@@ -1,0 +1,259 @@
+"""`save` and `load`: nested state in one safetensors file that any reader of the format can open.
+
+The tensors are the file's tensors, named by their path; the structure around them is JSON in the
+file's metadata. Nothing in a file is ever executed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+
+import numpy
+import safetensors
+import safetensors.numpy
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..eager.tensor import Tensor
+
+PLAIN = (str, int, float, bool, type(None))
+DTYPES = {
+    "BOOL": dt.bool_,
+    "U8": dt.uint8,
+    "I8": dt.int8,
+    "I16": dt.int16,
+    "I32": dt.int32,
+    "I64": dt.int64,
+    "F16": dt.float16,
+    "BF16": dt.bfloat16,
+    "F32": dt.float32,
+    "F64": dt.float64,
+}
+FORMAT = "minipaddle-1"
+
+
+def save(obj, path, protocol: int = 4, **configs) -> None:
+    """Write tensors, arrays, numbers, strings, None, and lists, tuples and dicts of them.
+
+    `path` is a file name or a binary file object. A file appears whole or not at all: a process
+    killed while saving leaves the old file as it was. `protocol` is Paddle's pickle version and
+    has no meaning here. Raises TypeError that names the place of what can not be saved.
+    Source: Paddle API `paddle.save`.
+
+    >>> import io
+    >>> import minipaddle as paddle
+    >>> file = io.BytesIO()
+    >>> paddle.save({"w": paddle.ones([2]), "epoch": 3}, file)
+    >>> paddle.load(io.BytesIO(file.getvalue()))["epoch"]
+    3
+    """
+    if configs:
+        raise TypeError(f"save takes no option {min(configs)!r}")
+    arrays: dict[str, numpy.ndarray] = {}
+    structure = describe(obj, "obj", (), arrays, [])
+    metadata = {"format": FORMAT, "structure": json.dumps(structure)}
+    data = safetensors.numpy.save(arrays, metadata)
+    if hasattr(path, "write"):
+        path.write(data)
+    else:
+        replace(os.fspath(path), data)
+
+
+def load(path, return_numpy: bool = False):
+    """What `save` wrote; with `return_numpy`, arrays in place of tensors.
+
+    A safetensors file of other origin gives a dict of its tensors. Raises ValueError for a file
+    that is damaged or no safetensors file, FileNotFoundError if there is none.
+    Source: Paddle API `paddle.load`.
+
+    >>> import io
+    >>> import minipaddle as paddle
+    >>> file = io.BytesIO()
+    >>> paddle.save([paddle.ones([2])], file)
+    >>> paddle.load(io.BytesIO(file.getvalue()))[0].tolist()
+    [1.0, 1.0]
+    """
+    if hasattr(path, "read"):
+        name, data = "the file object", path.read()
+    else:
+        name = os.fspath(path)
+        with open(name, "rb") as file:
+            data = file.read()
+    arrays, metadata = parsed(name, data)
+    make = (lambda a: a) if return_numpy else Tensor
+    if metadata.get("format") != FORMAT:
+        return {key: make(a) for key, a in arrays.items()}
+    try:
+        return rebuild(json.loads(metadata["structure"]), arrays, make)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            teach(f"{name} is damaged: its structure makes no sense ({error!r:.80})")
+        ) from None
+
+
+# ---- from an object to JSON and arrays -----------------------------------------------------------
+
+
+def describe(x, where: str, path: tuple, arrays: dict, open_: list):
+    """The structure of `x` as JSON; its tensors and arrays go into `arrays` by their path.
+
+    `open_` holds the containers we are inside of: a container inside itself has no end.
+    """
+    if type(x) in PLAIN:
+        return x
+    if isinstance(x, Tensor):
+        return {"tensor": kept(x.numpy(), path, arrays, where)}
+    if isinstance(x, numpy.generic):
+        return {"scalar": kept(numpy.asarray(x), path, arrays, where)}
+    if isinstance(x, numpy.ndarray):
+        return {"array": kept(x, path, arrays, where)}
+    if isinstance(x, dict | list | tuple):
+        if any(x is outer for outer in open_):
+            raise ValueError(f"{where} contains itself: what has no end can not be saved")
+        return container(x, where, path, arrays, [*open_, x])
+    raise TypeError(refusal(x, where))
+
+
+def container(x, where, path, arrays, open_):
+    if not isinstance(x, dict):
+        kind = "tuple" if isinstance(x, tuple) else "list"
+        items = enumerate(x)
+        return {kind: [describe(v, f"{where}[{k}]", (*path, k), arrays, open_) for k, v in items]}
+    pairs = []
+    for key, value in x.items():
+        if type(key) not in PLAIN:
+            raise TypeError(
+                f"{where} has the key {key!r:.60}: keys must be strings, numbers, booleans or None"
+            )
+        pairs.append([key, describe(value, f"{where}[{key!r}]", (*path, key), arrays, open_)])
+    return {"dict": pairs}
+
+
+def kept(array, path: tuple, arrays: dict, where: str) -> str:
+    """Put an array among the file's tensors; returns its name there."""
+    if array.dtype not in dt.DType._by_numpy:
+        raise TypeError(f"{where} is an array of {array.dtype}, which can not be saved")
+    name = ".".join(map(str, path)) or "tensor"
+    while name in arrays or name == "__metadata__":
+        name += "_"
+    arrays[name] = array.copy(order="C")
+    return name
+
+
+def refusal(x, where: str) -> str:
+    if hasattr(x, "state_dict"):
+        return teach(
+            f"{where} is a {type(x).__name__}: an object with code can not be saved",
+            hint=f"save its numbers: paddle.save({where}.state_dict(), path), and later "
+            f"{where}.set_state_dict(paddle.load(path))",
+        )
+    kind = "function" if callable(x) and not isinstance(x, type) else type(x).__name__
+    return teach(
+        f"{where} is a {kind}: it can not be saved",
+        expected="tensors, arrays, numbers, strings, booleans, None, and lists, tuples, dicts",
+    )
+
+
+# ---- and back ------------------------------------------------------------------------------------
+
+
+def rebuild(node, arrays: dict, make):
+    """The object that `describe` described."""
+    if type(node) in PLAIN:
+        return node
+    ((kind, value),) = node.items()
+    match kind:
+        case "tensor":
+            return make(arrays[value])
+        case "array":
+            return arrays[value]
+        case "scalar":
+            return arrays[value][()]
+        case "list":
+            return [rebuild(v, arrays, make) for v in value]
+        case "tuple":
+            return tuple(rebuild(v, arrays, make) for v in value)
+        case "dict":
+            return {k: rebuild(v, arrays, make) for k, v in value}
+    raise ValueError(f"unknown kind {kind!r}")
+
+
+def parsed(name: str, data: bytes) -> tuple[dict, dict]:
+    """({tensor name: array}, metadata) of a safetensors file; the library checks every size."""
+    try:
+        entries = safetensors.deserialize(data)
+        length = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    except (safetensors.SafetensorError, ValueError) as error:
+        raise ValueError(f"{name} {explained(data, error)}") from None
+    arrays = {}
+    for key, entry in entries:
+        found = DTYPES.get(entry["dtype"])
+        if found is None:
+            raise ValueError(
+                f"{name}: tensor {key!r} has the dtype {entry['dtype']}, which does not exist here"
+            )
+        flat = numpy.frombuffer(bytes(entry["data"]), found.numpy)
+        arrays[key] = flat.reshape(entry["shape"]).copy()
+    return arrays, metadata
+
+
+def explained(data: bytes, error: Exception) -> str:
+    """What is wrong with bytes that are no safetensors file."""
+    if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return teach(
+            "is a pickle, as Paddle writes .pdparams and .pdopt: loading it would run whatever "
+            "code it holds, so it is not loaded",
+            hint="convert it once where Paddle is installed: safetensors.numpy.save_file("
+            'paddle.load("model.pdparams", return_numpy=True), "model.safetensors")',
+        )
+    if data[:4] == b"PK\x03\x04":
+        return "is a zip archive (PyTorch's .pt files are): it is not a safetensors file"
+    if not data:
+        return "is empty"
+    return f"is no safetensors file, or a damaged one ({error})"
+
+
+# ---- whole or not at all -------------------------------------------------------------------------
+
+
+def replace(path: str, data: bytes) -> None:
+    """Put `data` in the file `path` in one step, folders included.
+
+    The bytes go to a neighbour first and are on the disk before the name changes hands, so a
+    reader sees the old file or the new one. A kill in between leaves the neighbour behind.
+    """
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file")
+    neighbour = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        with open(neighbour, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(neighbour, path)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"could not save {len(data):,} bytes ({error.strerror}); the old file is untouched",
+            path,
+        ) from error
+    finally:
+        if os.path.exists(neighbour):
+            os.unlink(neighbour)
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Bring a changed name to the disk too, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

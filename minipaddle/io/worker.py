@@ -1,0 +1,166 @@
+"""A worker process of the DataLoader: it holds a data set and answers requests for batches.
+
+What travels between processes is pickled by `loky`, which copes with classes defined in a
+notebook; both ends are processes of this one program, never a file.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+
+import numpy
+
+from ..eager.tensor import Tensor
+from .dataset import IterableDataset
+
+SECONDS_BETWEEN_LOOKS_AT_THE_PARENT = 0.5
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """What a worker knows: `id` (from 0), `num_workers`, its copy of `dataset`, its `seed`."""
+
+    id: int
+    num_workers: int
+    dataset: object
+    seed: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception on its way home: which sample, and the traceback as text."""
+
+    sample: object
+    traceback: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker was sent to do: ways to make batches of a data set."""
+
+    dataset: object
+    collate_fn: object
+    batch_size: int | None  # for a stream: how many samples a batch has
+    drop_last: bool
+    init_fn: object
+    num_workers: int
+
+
+@dataclass(frozen=True)
+class End:
+    """What follows a stream's last batch; equal to itself on the other side of a pipe."""
+
+
+END = End()
+
+
+class Fetcher:
+    """Makes batches: numbered samples of a data set, or the next ones of a stream."""
+
+    def __init__(self, task: Task):
+        self.task = task
+        self.current = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a stream again."""
+        dataset = self.task.dataset
+        self.stream = iter(dataset) if isinstance(dataset, IterableDataset) else None
+
+    def batch(self, indices):
+        """The batch of the samples `indices` (one number without batching), or the stream's next,
+        `END` after its last."""
+        task, self.current = self.task, indices
+        if self.stream is not None:
+            return self.next_of_stream()
+        if task.batch_size is None and not isinstance(indices, list):
+            return task.collate_fn(task.dataset[indices])
+        samples = []
+        for self.current in indices:
+            samples.append(task.dataset[self.current])
+        self.current = indices
+        return task.collate_fn(samples)
+
+    def next_of_stream(self):
+        task, samples = self.task, []
+        if task.batch_size is None:
+            sample = next(self.stream, END)
+            return END if sample is END else task.collate_fn(sample)
+        for sample in self.stream:
+            samples.append(sample)
+            if len(samples) == task.batch_size:
+                return task.collate_fn(samples)
+        if not samples or task.drop_last:
+            return END
+        return task.collate_fn(samples)
+
+
+_info: WorkerInfo | None = None
+_fetcher: Fetcher | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker process, what it knows of itself; None in the main process.
+
+    Source: Paddle API `paddle.io.get_worker_info`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.io.get_worker_info() is None
+    True
+    """
+    return _info
+
+
+def install(task: Task, worker: int, seed: int):
+    """Make this process worker number `worker`; returns None or the Failure of `init_fn`."""
+    global _info, _fetcher
+    threading.Thread(target=die_with, args=[os.getppid()], daemon=True).start()
+    _info = WorkerInfo(worker, task.num_workers, task.dataset, seed)
+    numpy.random.seed(seed % 2**32)
+    try:
+        if task.init_fn is not None:
+            task.init_fn(worker)
+        _fetcher = Fetcher(task)
+    except Exception:
+        return Failure("worker_init_fn", traceback.format_exc())
+
+
+def restart():
+    """Begin the stream of this process again."""
+    try:
+        _fetcher.restart()
+    except Exception:
+        return Failure("iter(dataset)", traceback.format_exc())
+
+
+def fetch(indices):
+    """The batch of `indices`, END when a stream is over, or a Failure."""
+    try:
+        return _fetcher.batch(indices)
+    except Exception:
+        return Failure(_fetcher.current, traceback.format_exc())
+
+
+def die_with(parent: int) -> None:
+    """End this process when its parent is gone, however it went."""
+    while os.getppid() == parent:
+        time.sleep(SECONDS_BETWEEN_LOOKS_AT_THE_PARENT)
+    os._exit(1)
+
+
+def rebuilt(array, stop_gradient: bool, name: str) -> Tensor:
+    tensor = Tensor(array, stop_gradient=stop_gradient)
+    tensor.name = name
+    return tensor
+
+
+def reduced(tensor: Tensor):
+    """How a tensor travels between our own processes; pickled elsewhere, it refuses."""
+    return rebuilt, (tensor.numpy(), tensor.stop_gradient, tensor.name)
+
+
+REDUCERS = {Tensor: reduced}

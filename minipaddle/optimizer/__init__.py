@@ -1,0 +1,26 @@
+"""Optimizers: each is one formula from a parameter and its gradient to the new parameter."""
+
+from . import lr
+from .adam import Adam, Adamax, AdamW, Lamb
+from .adaptive import Adadelta, Adagrad, RMSProp
+from .optimizer import Optimizer
+from .rarer import ASGD, NAdam, RAdam, Rprop
+from .sgd import SGD, Momentum
+
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lamb",
+    "Momentum",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSProp",
+    "Rprop",
+    "lr",
+]

@@ -1,0 +1,280 @@
+"""Adam and its relatives: steps measured by running averages of the gradient and its square."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from ..core.errors import teach
+from ..core.op import elementwise
+from ..ops.elementwise import abs, maximum, sqrt, where
+from ..regularizer import WeightDecayRegularizer
+from .optimizer import Optimizer
+from .sgd import descend
+
+
+@elementwise
+def averaged(m, average, x, *, rate):
+    """The running average: rate · average + (1 - rate) · x."""
+    return rate * average + (1 - rate) * x
+
+
+@elementwise
+def averaged_square(m, average, x, *, rate):
+    """The running average of squares: rate · average + (1 - rate) · x²."""
+    return rate * average + (1 - rate) * (x * x)
+
+
+@elementwise
+def adam_step(m, p, lr, first, second, power1, power2, *, epsilon):
+    """p - lr · m̂ / (√v̂ + ε), where m̂ and v̂ are the averages without their bias to zero."""
+    unbiased = m.sqrt(1 - power2)
+    return p - (lr * unbiased / (1 - power1)) * first / (m.sqrt(second) + epsilon * unbiased)
+
+
+def betas(beta1, beta2, epsilon) -> dict:
+    """The three numbers as options; raises ValueError when one is out of range."""
+    for name, value in (("beta1", beta1), ("beta2", beta2)):
+        if not 0 <= float(value) < 1:
+            raise ValueError(f"{name} must lie in [0, 1), not {value}")
+    if epsilon is None or float(epsilon) < 0:
+        raise ValueError(f"epsilon must not be negative: {epsilon}")
+    return {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+
+
+def moments(o, shape) -> dict:
+    """The averages, and the powers of beta as states: a captured step advances them itself.
+
+    A step count in Python would be baked into a captured program as a constant.
+    """
+    return {
+        "moment1": (shape, 0.0),
+        "moment2": (shape, 0.0),
+        **({"moment2_max": (shape, 0.0)} if getattr(o, "amsgrad", False) else {}),
+        "beta1_pow_acc": ((), o.beta1),
+        "beta2_pow_acc": ((), o.beta2),
+    }
+
+
+class Adam(Optimizer):
+    """Running averages m of g and v of g²; p ← p - lr · m̂ / (√v̂ + ε).
+
+    With `amsgrad` the largest v so far is used. `lazy_mode` concerns sparse gradients, which do
+    not exist here, and `use_multi_tensor` a faster kernel: both change no number.
+    `weight_decay` is added to the gradient; for the decoupled kind see `AdamW`.
+    Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> adam = paddle.optimizer.Adam(learning_rate=0.5, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> adam.step()
+    >>> w.tolist()
+    [-0.5]
+    """
+
+    states = staticmethod(moments)
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        lazy_mode=False,
+        multi_precision=False,
+        use_multi_tensor=False,
+        amsgrad=False,
+        name=None,
+    ):
+        self.multi_precision = multi_precision
+        self.options = {**betas(beta1, beta2, epsilon), "amsgrad": amsgrad}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def rule(o, p, g, lr, moment1, moment2, *rest):
+        *largest, power1, power2 = rest
+        first = averaged(moment1, g, rate=o.beta1)
+        second = averaged_square(moment2, g, rate=o.beta2)
+        largest = [maximum(x, second) for x in largest]
+        scale = largest[0] if largest else second
+        new = adam_step(p, lr, first, scale, power1, power2, epsilon=o.epsilon)
+        return new, first, second, *largest, power1 * o.beta1, power2 * o.beta2
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: p ← p · (1 - lr · weight_decay), then Adam's step.
+
+    `apply_decay_param_fun(name)` says which parameters decay, `lr_ratio(parameter)` is a factor
+    on the learning rate. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization",
+    2019.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> adamw = paddle.optimizer.AdamW(0.5, parameters=[w], weight_decay=0.1)
+    >>> (2 * w).sum().backward()
+    >>> adamw.step()
+    >>> w.tolist()
+    [-0.5]
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameters=None,
+        weight_decay=0.01,
+        use_lowprecision_moment=False,
+        lr_ratio=None,
+        apply_decay_param_fun=None,
+        grad_clip=None,
+        lazy_mode=False,
+        multi_precision=False,
+        amsgrad=False,
+        name=None,
+    ):
+        if use_lowprecision_moment:
+            raise NotImplementedError("AdamW keeps its moments in float32: no low-precision ones")
+        self.lr_ratio, self.apply_decay_param_fun = lr_ratio, apply_decay_param_fun
+        super().__init__(
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            weight_decay,
+            grad_clip,
+            lazy_mode,
+            multi_precision,
+            amsgrad=amsgrad,
+            name=name,
+        )
+
+    def _set_decay(self, group):
+        decay = 0.0 if group.weight_decay is None else group.weight_decay
+        if isinstance(decay, WeightDecayRegularizer):
+            raise TypeError(
+                teach(
+                    f"AdamW's weight_decay must be a number, not {decay!r}",
+                    hint="Adam(weight_decay=...) adds a regularizer to the loss",
+                )
+            )
+        group.decay, group.weight_decay = float(decay), None
+
+    def options_for(self, p, group):
+        decays = self.apply_decay_param_fun is None or self.apply_decay_param_fun(p.name)
+        ratio = 1.0 if self.lr_ratio is None else float(self.lr_ratio(p))
+        return SimpleNamespace(
+            **{**vars(group), "decay": group.decay if decays else 0.0, "ratio": ratio}
+        )
+
+    @staticmethod
+    def rule(o, p, g, lr, *states):
+        lr = lr if o.ratio == 1.0 else lr * o.ratio
+        p = p * (1 - lr * o.decay) if o.decay else p
+        return Adam.rule(o, p, g, lr, *states)
+
+
+class Adamax(Optimizer):
+    """Adam with the largest |g| (slowly forgotten) in place of the root mean square.
+
+    Source: Kingma and Ba, "Adam", 2015, section 7.1.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> adamax = paddle.optimizer.Adamax(learning_rate=0.5, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> adamax.step()
+    >>> w.tolist()
+    [-0.5]
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
+        self.options = betas(beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def states(o, shape):
+        return {"moment": (shape, 0.0), "inf_norm": (shape, 0.0), "beta1_pow_acc": ((), o.beta1)}
+
+    @staticmethod
+    def rule(o, p, g, lr, moment, inf_norm, power1):
+        first = averaged(moment, g, rate=o.beta1)
+        largest = maximum(abs(g), inf_norm * o.beta2 + o.epsilon)
+        return descend(p, first / largest, lr / (1 - power1)), first, largest, power1 * o.beta1
+
+
+class Lamb(Optimizer):
+    """Adam's direction plus decay, scaled so that each parameter moves in proportion to its norm.
+
+    r = m̂ / (√v̂ + ε) + λ·p, p ← p - lr · ‖p‖/‖r‖ · r. A parameter excluded from decay is not
+    scaled either, unless `always_adapt`.
+    Source: You et al., "Large Batch Optimization for Deep Learning", 2020.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> lamb = paddle.optimizer.Lamb(learning_rate=0.5, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> lamb.step()
+    >>> round(w.item(), 4)
+    -0.5
+    """
+
+    states = staticmethod(moments)
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        lamb_weight_decay=0.01,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        parameters=None,
+        grad_clip=None,
+        exclude_from_weight_decay_fn=None,
+        multi_precision=False,
+        always_adapt=False,
+        name=None,
+    ):
+        self.multi_precision = multi_precision
+        self.exclude = exclude_from_weight_decay_fn or (lambda p: False)
+        self.options = {
+            **betas(beta1, beta2, epsilon),
+            "lamb_weight_decay": lamb_weight_decay,
+            "always_adapt": always_adapt,
+        }
+        super().__init__(learning_rate, parameters, None, grad_clip, name)
+
+    def options_for(self, p, group):
+        decay = 0.0 if self.exclude(p) else group.lamb_weight_decay
+        return SimpleNamespace(**{**vars(group), "lamb_weight_decay": decay})
+
+    @staticmethod
+    def rule(o, p, g, lr, moment1, moment2, power1, power2):
+        first = averaged(moment1, g, rate=o.beta1)
+        second = averaged_square(moment2, g, rate=o.beta2)
+        r = first / (1 - power1) / (sqrt(second / (1 - power2)) + o.epsilon)
+        r = r + o.lamb_weight_decay * p
+        if o.lamb_weight_decay or o.always_adapt:
+            of_p, of_r = norm(p), norm(r)
+            lr = lr * where((of_p > 0) & (of_r > 0), of_p / of_r, 1.0)
+        return descend(p, r, lr), first, second, power1 * o.beta1, power2 * o.beta2
+
+
+def norm(x):
+    """√Σx²."""
+    return sqrt((x * x).sum())

@@ -1,0 +1,143 @@
+"""Steps divided by how large the gradients have been, each element by its own."""
+
+from __future__ import annotations
+
+from ..ops.elementwise import sqrt, square
+from .adam import averaged, averaged_square
+from .optimizer import Optimizer
+from .sgd import descend, pushed
+
+
+def not_none(name: str, **values) -> dict:
+    """The values as options; raises ValueError for one that is None."""
+    for key, value in values.items():
+        if value is None:
+            raise ValueError(f"{name} needs {key}, and None was given")
+    return values
+
+
+class Adagrad(Optimizer):
+    """s ← s + g², p ← p - lr · g / (√s + ε).
+
+    Source: Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> adagrad = paddle.optimizer.Adagrad(learning_rate=0.5, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> adagrad.step()
+    >>> round(w.item(), 4)
+    -0.5
+    """
+
+    def __init__(
+        self,
+        learning_rate,
+        epsilon=1e-6,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+        initial_accumulator_value=0.0,
+    ):
+        self.options = not_none(
+            "Adagrad", epsilon=epsilon, initial_accumulator_value=initial_accumulator_value
+        )
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def states(o, shape):
+        return {"moment": (shape, float(o.initial_accumulator_value))}
+
+    @staticmethod
+    def rule(o, p, g, lr, moment):
+        total = moment + square(g)
+        return descend(p, g / (sqrt(total) + o.epsilon), lr), total
+
+
+class Adadelta(Optimizer):
+    """Steps in the units of the parameter: d = g · √(E[d²] + ε) / √(E[g²] + ε), p ← p - lr · d.
+
+    Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> adadelta = paddle.optimizer.Adadelta(learning_rate=1.0, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> adadelta.step()
+    >>> round(w.item(), 4)
+    -0.0045
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        epsilon=1e-6,
+        rho=0.95,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
+        self.options = not_none("Adadelta", epsilon=epsilon, rho=rho)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def states(o, shape):
+        return {"_avg_squared_grad": (shape, 0.0), "_avg_squared_update": (shape, 0.0)}
+
+    @staticmethod
+    def rule(o, p, g, lr, of_gradients, of_updates):
+        of_gradients = averaged_square(of_gradients, g, rate=o.rho)
+        d = g * sqrt((of_updates + o.epsilon) / (of_gradients + o.epsilon))
+        return descend(p, d, lr), of_gradients, averaged_square(of_updates, d, rate=o.rho)
+
+
+class RMSProp(Optimizer):
+    """E[g²] ← ρ·E[g²] + (1-ρ)·g², v ← μ·v + lr · g / √(E[g²] + ε), p ← p - v.
+
+    With `centered`, E[g²] - E[g]², the variance, stands for E[g²] under the root.
+    Source: Hinton, "Neural Networks for Machine Learning", lecture 6e, 2012.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> rmsprop = paddle.optimizer.RMSProp(learning_rate=0.5, rho=0.75, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> rmsprop.step()
+    >>> round(w.item(), 4)
+    -1.0
+    """
+
+    def __init__(
+        self,
+        learning_rate,
+        rho=0.95,
+        epsilon=1e-6,
+        momentum=0.0,
+        centered=False,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
+        self.options = {
+            **not_none("RMSProp", rho=rho, epsilon=epsilon, momentum=momentum),
+            "centered": centered,
+        }
+        if rho < 0 or epsilon < 0 or momentum < 0:
+            raise ValueError("RMSProp: rho, epsilon and momentum must not be negative")
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def states(o, shape):
+        return {"momentum": (shape, 0.0), "mean_square": (shape, 0.0), "mean_grad": (shape, 0.0)}
+
+    @staticmethod
+    def rule(o, p, g, lr, velocity, mean_square, mean_grad):
+        mean_square = averaged_square(mean_square, g, rate=o.rho)
+        variance = mean_square
+        if o.centered:
+            mean_grad = averaged(mean_grad, g, rate=o.rho)
+            variance = mean_square - square(mean_grad)
+        v = pushed(velocity, lr * g / sqrt(variance + o.epsilon), momentum=o.momentum)
+        return p - v, v, mean_square, mean_grad

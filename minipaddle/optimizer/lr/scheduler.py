@@ -1,0 +1,107 @@
+"""What every learning-rate schedule shares: counting calls, and the rate now."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ..rate import Rate
+
+
+def positive_int(name: str, value) -> int:
+    """`value`, if it is a whole number above zero."""
+    if not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {value!r}")
+    if value <= 0:
+        raise ValueError(f"{name} must be positive, not {value}")
+    return value
+
+
+def one_of(name: str, value, allowed):
+    """`value`, if it is among `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+    return value
+
+
+class LRScheduler:
+    """The base of every schedule: define `get_lr()` from `self.base_lr` and `self.last_epoch`.
+
+    Call `step()` once an epoch (or a batch), after `optimizer.step()`.
+    Source: Paddle API `paddle.optimizer.lr.LRScheduler`.
+
+    >>> import minipaddle as paddle
+    >>> class Halving(paddle.optimizer.lr.LRScheduler):
+    ...     def get_lr(self):
+    ...         return self.base_lr / 2**self.last_epoch
+    >>> rate = Halving(0.8)
+    >>> rate.step()
+    >>> rate()
+    0.4
+    """
+
+    def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False):
+        if not isinstance(learning_rate, int | float):
+            raise TypeError(f"learning_rate must be a float, not {learning_rate!r}")
+        if learning_rate < 0:
+            raise ValueError(f"learning_rate must not be negative: {learning_rate}")
+        self.base_lr = float(learning_rate)
+        self.rate = Rate(learning_rate)
+        self.last_epoch = last_epoch
+        self.verbose = verbose
+        self.step()
+
+    @property
+    def last_lr(self) -> float:
+        """The rate now."""
+        return self.rate.value
+
+    @last_lr.setter
+    def last_lr(self, value: float) -> None:
+        self.rate.value = value
+
+    def __call__(self) -> float:
+        return self.last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go to the next epoch, or to the one given."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self.last_lr = self.get_lr() if epoch is None else self.lr_at(epoch)
+        self.tell()
+
+    def tell(self) -> None:
+        """With `verbose`, say what the rate is."""
+        if self.verbose:
+            name = type(self).__name__
+            print(f"Epoch {self.last_epoch}: {name} set learning rate to {self.last_lr}.")
+
+    def get_lr(self) -> float:
+        """The rate at `self.last_epoch`."""
+        raise NotImplementedError(f"{type(self).__name__} defines no get_lr()")
+
+    def lr_at(self, epoch) -> float:
+        """The rate after a jump to `epoch`; differs where `get_lr` goes on from `last_lr`."""
+        return self.get_lr()
+
+    def state_keys(self) -> None:
+        """Set `self.keys`: the attributes that `state_dict` keeps."""
+        self.keys = ["last_epoch", "last_lr"]
+
+    def state_dict(self) -> dict:
+        """What must be saved to go on later, as plain numbers."""
+        self.state_keys()
+        return {key: getattr(self, key) for key in self.keys}
+
+    def set_state_dict(self, state_dict: dict) -> None:
+        """Take over what `state_dict` gave; raises RuntimeError if something is missing."""
+        self.state_keys()
+        for key in self.keys:
+            if key not in state_dict:
+                raise RuntimeError(
+                    teach(
+                        f"the state of {type(self).__name__} lacks {key!r}",
+                        expected=", ".join(self.keys),
+                        hint="scheduler.set_state_dict(other_scheduler.state_dict())",
+                    )
+                )
+            setattr(self, key, state_dict[key])
+
+    set_dict = set_state_dict

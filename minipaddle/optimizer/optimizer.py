@@ -1,0 +1,356 @@
+"""What every optimizer shares: groups of parameters, the order of a step, and saved states.
+
+An optimizer is its `rule`: a formula from a parameter, its gradient, the learning rate and the
+states it keeps to their new values. Every write happens in one place, `Optimizer.advance`, so a
+captured training step sees each state change exactly once.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import ClassVar
+
+from ..core import dtype as dt
+from ..core.errors import teach
+from ..core.interpreter import Recording
+from ..eager.tensor import Tensor
+from ..regularizer import L2Decay, WeightDecayRegularizer
+from .lr import LRScheduler
+from .rate import Rate
+
+
+class Kept:
+    """What an optimizer keeps for one parameter.
+
+    `states` are tensors by name, `master` the float32 copy of a half-precision parameter (or
+    None), `options` what the rule reads: hyperparameters of the parameter's group.
+    """
+
+    __slots__ = ("master", "options", "states")
+
+    def __init__(self, options, states: dict, master):
+        self.options, self.states, self.master = options, states, master
+
+
+class Optimizer:
+    """The base of every optimizer: define `rule`, and `states` if it keeps any.
+
+    `parameters` is a list of parameters, or of dicts: {"params": [...], "learning_rate": a factor
+    on the rate, "weight_decay": ..., "grad_clip": ..., and any hyperparameter of the optimizer}.
+    `weight_decay` is a number (L2) or a `paddle.regularizer`; a parameter's own regularizer comes
+    first. Gradients are clipped, then decayed, then given to the rule.
+    Source: Paddle API `paddle.optimizer.Optimizer`.
+
+    >>> import minipaddle as paddle
+    >>> class SignDescent(paddle.optimizer.Optimizer):
+    ...     @staticmethod
+    ...     def rule(o, p, g, lr):
+    ...         return (p - lr * g.sign(),)
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> optimizer = SignDescent(0.5, parameters=[w])
+    >>> (3 * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.tolist()
+    [-0.5]
+    """
+
+    options: ClassVar[dict] = {}  # hyperparameters; a group may give its own
+    multi_precision = False
+
+    def __init__(
+        self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None
+    ):
+        self._use(learning_rate)
+        self._name = name
+        self._kept: dict[Tensor, Kept] = {}
+        defaults = {
+            **self.options,
+            "learning_rate": 1.0,
+            "weight_decay": weight_decay,
+            "grad_clip": grad_clip,
+        }
+        self._param_groups = [group(g, defaults) for g in as_groups(parameters)]
+        for each in self._param_groups:
+            self._set_decay(each)
+        self._parameter_list = [p for g in self._param_groups for p in g.params]
+        if len(set(self._parameter_list)) < len(self._parameter_list):
+            raise ValueError("a parameter was given to the optimizer twice")
+        self._keys = {p: p.name or f"parameter_{k}" for k, p in enumerate(self._parameter_list)}
+
+    def _use(self, learning_rate) -> None:
+        if isinstance(learning_rate, LRScheduler):
+            self._rate = learning_rate.rate
+        elif isinstance(learning_rate, int | float):
+            self._rate = Rate(learning_rate)
+        else:
+            raise TypeError(
+                teach(
+                    f"the learning rate {learning_rate!r} is no number",
+                    expected="a float or a schedule of paddle.optimizer.lr",
+                )
+            )
+        self._learning_rate = learning_rate
+
+    # ---- what an optimizer defines -----------------------------------------------------------
+
+    @staticmethod
+    def states(o, shape: tuple) -> dict:
+        """{name: (shape, first value)} of what is kept for a parameter of `shape`."""
+        return {}
+
+    @staticmethod
+    def rule(o, p, g, lr, *states) -> tuple:
+        """The new parameter, then the new states in the order of `states`."""
+        raise NotImplementedError("an optimizer defines rule(o, p, g, lr, *states)")
+
+    def _set_decay(self, group) -> None:
+        """Make of the `weight_decay` given what a step needs."""
+        group.weight_decay = as_regularizer(group.weight_decay)
+
+    def options_for(self, p, group):
+        """The options the rule sees for the parameter `p`."""
+        return group
+
+    # ---- a step ------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Change every parameter that has a gradient."""
+        with Recording(False):
+            for group in self._param_groups:
+                for p, g in self._gradients(group):
+                    self.advance(group, p, g)
+
+    def _clipped(self, group) -> list:
+        """Pairs (parameter, gradient) of those that have one, clipped if wanted."""
+        pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
+        return pairs if group.grad_clip is None else group.grad_clip(pairs)
+
+    def _gradients(self, group) -> list:
+        """Pairs (parameter, gradient as the rule shall see it)."""
+        pairs = self._clipped(group)
+        if group.weight_decay is None and not any(map(regularizer_of, group.params)):
+            return pairs
+        return [(p, decayed(p, g, group.weight_decay)) for p, g in pairs]
+
+    def advance(self, group, p, g) -> None:
+        """One parameter's step: the only place where parameters and states are written."""
+        kept = self._kept.get(p) or self._keep(group, p)
+        target = p if kept.master is None else kept.master
+        dtype = target.spec.dtype
+        if dtype in dt.HALVES:  # stored in half precision, computed in single
+            dtype = dt.float32.numpy
+            value, g = p.astype(dtype), g.astype(dtype)
+        else:
+            value, g = target, g if g.spec.dtype == dtype else g.astype(dtype)
+        lr = self._rate.tensor(dtype)
+        scale = group.learning_rate * rate_factor(p)
+        if scale != 1.0:
+            lr = lr * scale
+        new, *states = self.rule(kept.options, value, g, lr, *kept.states.values())
+        target.become(new if new.spec.dtype == target.spec.dtype else new.astype(target.dtype))
+        for state, new_state in zip(kept.states.values(), states, strict=True):
+            state.become(new_state)
+        if target is not p:
+            p.become(target.astype(p.dtype))
+
+    def _keep(self, group, p) -> Kept:
+        """States are made outside any program: they are tensors from the start."""
+        half = p.spec.dtype in dt.HALVES
+        dtype = dt.float32.numpy if half else p.spec.dtype
+        options = self.options_for(p, group)
+        m = p.place.module
+        states = {
+            name: Tensor(m.full(shape, value), dtype if type(value) is float else "int64", p.place)
+            for name, (shape, value) in self.states(options, p.spec.shape).items()
+        }
+        master = Tensor(p, "float32", p.place) if half and self.multi_precision else None
+        kept = self._kept[p] = Kept(options, states, master)
+        return kept
+
+    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
+        """`step()`, after `loss.backward()` was called; returns ([], [(parameter, gradient)])."""
+        if startup_program is not None or parameters is not None or no_grad_set is not None:
+            raise NotImplementedError(
+                "minimize takes only the loss here: give the parameters to the optimizer"
+            )
+        pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
+        self.step()
+        return [], pairs
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Set every gradient to zeros, or forget it."""
+        for p in self._parameter_list:
+            p.clear_gradient(set_to_zero)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """PyTorch's spelling of `clear_grad(not set_to_none)`."""
+        self.clear_grad(not set_to_none)
+
+    clear_gradients = clear_grad
+
+    # ---- the learning rate -------------------------------------------------------------------
+
+    def get_lr(self) -> float:
+        """The learning rate now."""
+        return self._rate.value
+
+    def set_lr(self, value: float) -> None:
+        """Change the learning rate; raises RuntimeError if a schedule decides it."""
+        if isinstance(self._learning_rate, LRScheduler):
+            raise RuntimeError(
+                teach(
+                    "set_lr on an optimizer whose learning rate is a schedule",
+                    hint="set_lr_scheduler(another schedule)",
+                )
+            )
+        if not isinstance(value, int | float):
+            raise TypeError(f"set_lr takes a float, not {value!r}")
+        self._learning_rate = self._rate.value = float(value)
+
+    def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Let `scheduler` decide the learning rate from now on."""
+        if not isinstance(scheduler, LRScheduler):
+            raise TypeError(f"set_lr_scheduler takes a schedule, not {scheduler!r}")
+        self._use(scheduler)
+
+    # ---- saving ------------------------------------------------------------------------------
+
+    def _key(self, p, state: str) -> str:
+        """Paddle's name of a state: parameter, optimizer's name if any, state, number."""
+        return "_".join([self._keys[p], *([self._name] if self._name else []), state, "0"])
+
+    def state_dict(self) -> dict:
+        """States by name (as Paddle names them), master weights, and the schedule's numbers.
+
+        Empty for an optimizer without states; before the first step there are none yet.
+        Powers of beta are 0-D here, [1] in Paddle; `set_state_dict` takes both.
+        """
+        found = {
+            self._key(p, name): state
+            for name in dict.fromkeys(n for kept in self._kept.values() for n in kept.states)
+            for p, kept in self._kept.items()
+            for state in [kept.states[name]]
+        }
+        masters = {self._keys[p]: k.master for p, k in self._kept.items() if k.master is not None}
+        if masters:
+            found["master_weights"] = masters
+        if isinstance(self._learning_rate, LRScheduler):
+            found["LR_Scheduler"] = self._learning_rate.state_dict()
+        return found
+
+    def set_state_dict(self, state_dict: dict) -> None:
+        """Take over what `state_dict` gave.
+
+        Raises ValueError when none of it belongs to this optimizer's parameters, when a
+        parameter's states are incomplete, or when a shape does not fit.
+        """
+        schedule = state_dict.get("LR_Scheduler")
+        if schedule is not None and isinstance(self._learning_rate, LRScheduler):
+            self._learning_rate.set_state_dict(schedule)
+        masters = state_dict.get("master_weights", {})
+        given = state_dict.keys() - {"LR_Scheduler", "master_weights"}
+        taken = set()
+        for group in self._param_groups:
+            for p in group.params:
+                names = self.states(self.options_for(p, group), p.spec.shape)
+                keys = {name: self._key(p, name) for name in names}
+                present = given & set(keys.values())
+                if not present and self._keys[p] not in masters:
+                    continue
+                if len(present) < len(keys):
+                    missing = sorted(set(keys.values()) - present)
+                    raise ValueError(f"the state dict lacks {', '.join(missing)}")
+                kept = self._kept.get(p) or self._keep(group, p)
+                for name, key in keys.items():
+                    load(kept.states[name], state_dict[key], key)
+                if kept.master is not None and self._keys[p] in masters:
+                    load(kept.master, masters[self._keys[p]], f"{self._keys[p]} (master weight)")
+                taken |= present
+        if given and not taken:
+            raise ValueError(
+                teach(
+                    f"nothing in this state dict belongs to {type(self).__name__}'s parameters: "
+                    f"it has {min(given)!r}, they are called {', '.join(self._keys.values()):.80}",
+                    hint="load it into the same kind of optimizer, over a model built in the same "
+                    "order in a fresh process (layers are numbered as they are made)",
+                )
+            )
+
+    set_dict = load_state_dict = set_state_dict
+
+
+def load(state: Tensor, value, key: str) -> None:
+    """Write a loaded value over a state."""
+    value = Tensor(value, state.dtype, state.place)
+    if value.size != state.size:
+        raise ValueError(f"{key} has shape {value.shape} in the state dict, {state.shape} here")
+    with Recording(False):
+        state.become(value if value.shape == state.shape else value.reshape(state.shape))
+
+
+# ---- groups ------------------------------------------------------------------------------------
+
+
+def as_groups(parameters) -> list[dict]:
+    """The list of dicts that `parameters` means."""
+    if parameters is None:
+        raise ValueError(
+            teach(
+                "the optimizer was given no parameters",
+                hint="paddle.optimizer.SGD(0.1, parameters=model.parameters())",
+            )
+        )
+    if isinstance(parameters, Tensor | dict | str):
+        raise TypeError(
+            f"parameters must be a list of parameters or of dicts, not {type(parameters).__name__}"
+        )
+    found = list(parameters)
+    return found if found and isinstance(found[0], dict) else [{"params": found}]
+
+
+def group(given, defaults: dict) -> SimpleNamespace:
+    """One group's options: its own, otherwise the optimizer's."""
+    if not isinstance(given, dict) or "params" not in given:
+        raise ValueError('a parameter group is a dict with "params": [...]')
+    unknown = given.keys() - defaults.keys() - {"params"}
+    if unknown:
+        raise ValueError(
+            teach(
+                f"the parameter group has an unknown option {min(unknown)!r}",
+                expected=", ".join(["params", *defaults]),
+            )
+        )
+    found = SimpleNamespace(**(defaults | given))
+    params = found.params
+    found.params = [params] if isinstance(params, Tensor) else list(params)
+    for p in found.params:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"an optimizer changes parameters, not {type(p).__name__} {p!r:.40}")
+    if found.grad_clip is not None and not callable(found.grad_clip):
+        raise TypeError(f"grad_clip must be a paddle.nn.ClipGradBy..., not {found.grad_clip!r}")
+    return found
+
+
+def as_regularizer(decay) -> WeightDecayRegularizer | None:
+    """A regularizer from what `weight_decay=` takes."""
+    if decay is None or isinstance(decay, WeightDecayRegularizer):
+        return decay
+    if isinstance(decay, int | float):
+        return L2Decay(decay) if decay else None
+    raise TypeError(f"weight_decay must be a number or a paddle.regularizer, not {decay!r}")
+
+
+def regularizer_of(p):
+    """The parameter's own regularizer, from its `ParamAttr`."""
+    return getattr(p, "regularizer", None)
+
+
+def rate_factor(p) -> float:
+    """The parameter's own factor on the learning rate, from its `ParamAttr`."""
+    return p.optimize_attr["learning_rate"] if p.is_parameter else 1.0
+
+
+def decayed(p, g, group_regularizer):
+    """The gradient with the regularizer's term; the parameter's own goes before the group's."""
+    regularizer = regularizer_of(p) or group_regularizer
+    return g if regularizer is None else g + regularizer.gradient(p)

@@ -1,0 +1,34 @@
+"""The learning rate as formulas read it."""
+
+from __future__ import annotations
+
+from ..eager.tensor import Tensor
+
+
+class Rate:
+    """A number that is also a 0-D tensor, one for each dtype it is read in.
+
+    A program captured from a training step has the tensor among its states. Setting the number
+    writes the tensor, so a schedule goes on working without capturing the step again.
+    """
+
+    def __init__(self, value: float):
+        self._value = float(value)
+        self._tensors: dict = {}
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._value = float(value)
+        for tensor in self._tensors.values():
+            tensor.become(Tensor(self._value, dtype=tensor.dtype, place=tensor.place))
+
+    def tensor(self, dtype) -> Tensor:
+        """The 0-D tensor of the NumPy dtype `dtype` that always holds the value."""
+        found = self._tensors.get(dtype)
+        if found is None:
+            found = self._tensors[dtype] = Tensor(self._value, dtype=dtype)
+        return found

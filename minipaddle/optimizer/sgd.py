@@ -1,0 +1,104 @@
+"""Descent along the gradient, plain and with momentum."""
+
+from __future__ import annotations
+
+from ..core.op import elementwise
+from .optimizer import Optimizer
+
+
+@elementwise
+def descend(m, p, d, lr):
+    """p - lr · d: one step from p against the direction d."""
+    return p - lr * d
+
+
+@elementwise
+def pushed(m, velocity, g, *, momentum):
+    """momentum · velocity + g."""
+    return momentum * velocity + g
+
+
+class SGD(Optimizer):
+    """p ← p - lr · g.
+
+    Source: Robbins and Monro, 1951; Paddle API `paddle.optimizer.SGD`.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> sgd = paddle.optimizer.SGD(learning_rate=0.5, parameters=[w])
+    >>> (2 * w).sum().backward()
+    >>> sgd.step()
+    >>> w.tolist()
+    [-1.0]
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        multi_precision=False,
+        name=None,
+    ):
+        self.multi_precision = multi_precision
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def rule(o, p, g, lr):
+        return (descend(p, g, lr),)
+
+
+class Momentum(Optimizer):
+    """v ← μ·v + g, p ← p - lr·v; with Nesterov's look ahead p ← p - lr·(g + μ·v).
+
+    `rescale_grad` multiplies the gradient. `use_multi_tensor` asks for a faster kernel, not for
+    other numbers: it changes nothing here.
+    Source: Sutskever et al., "On the importance of initialization and momentum", 2013.
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.create_parameter([1], "float32", is_bias=True)
+    >>> optimizer = paddle.optimizer.Momentum(0.5, momentum=0.5, parameters=[w])
+    >>> for _ in range(2):
+    ...     (2 * w).sum().backward()
+    ...     optimizer.step()
+    ...     optimizer.clear_grad()
+    >>> w.tolist()
+    [-2.5]
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        momentum=0.9,
+        parameters=None,
+        use_nesterov=False,
+        weight_decay=None,
+        grad_clip=None,
+        multi_precision=False,
+        rescale_grad=1.0,
+        use_multi_tensor=False,
+        name=None,
+    ):
+        self.multi_precision = multi_precision
+        self.options = {
+            "momentum": momentum,
+            "use_nesterov": use_nesterov,
+            "rescale_grad": rescale_grad,
+        }
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    @staticmethod
+    def states(o, shape):
+        return {"velocity": (shape, 0.0)}
+
+    @staticmethod
+    def rule(o, p, g, lr, velocity):
+        v = pushed(velocity, g, momentum=o.momentum)
+        step = pushed(v, g, momentum=o.momentum) if o.use_nesterov else v
+        return descend(p, step, lr), v
+
+    def _clipped(self, group):
+        pairs = super()._clipped(group)
+        scale = group.rescale_grad
+        return pairs if scale == 1.0 else [(p, g * scale) for p, g in pairs]
