@@ -10,8 +10,10 @@ from . import (
     input,
     loss,
     norm,
+    padding,
     pooling,
     regression,
+    sampling,
     sequence,
     vision,
 )
@@ -24,13 +26,15 @@ from .distance import *
 from .input import *
 from .loss import *
 from .norm import *
+from .padding import *
 from .pooling import *
 from .regression import *
+from .sampling import *
 from .sequence import *
 from .vision import *
 
 MODULES = (
     activation, common, input, loss, regression, sequence, distance, attention,
-    conv, pooling, adaptive, norm, vision,
+    conv, pooling, adaptive, norm, vision, padding, sampling,
 )  # fmt: skip
 __all__ = [name for module in MODULES for name in module.__all__]

@@ -13,7 +13,7 @@ __all__ = ["affine_grid", "grid_sample"]
 
 
 def centers(size: int, corners: bool, dtype):
-    """Pixel places on a line from -1 to 1, which are its edges or, with `corners`, its end pixels."""
+    """Pixel places on a line from -1 to 1: these are its edges or, with `corners`, end pixels."""
     if corners and size > 1:
         return creation.arange(0, size, dtype=dtype) * (2 / (size - 1)) - 1
     if corners:
