@@ -105,7 +105,7 @@ def put(m, x, index, value, *, axis):
 
     A place named twice keeps the last value; the gradient goes to every value put there.
     """
-    y = m.array(x)
+    y = x.copy()
     y[(*(slice(None),) * axis, index)] = value
     return y
 
@@ -224,7 +224,7 @@ def scatter_prod(m, x, index, value):
         step *= 2
     first = m.ones(len(index), dtype=bool)
     first[1:] = index[1:] != index[:-1]
-    y = m.array(x)
+    y = x.copy()
     y[index[first]] *= value[first]
     return y
 
@@ -232,7 +232,7 @@ def scatter_prod(m, x, index, value):
 @opaque
 def scatter_max(m, x, index, value):
     """The vector x with x[index[k]] raised to at least value[k], for each k."""
-    y = m.array(x)
+    y = x.copy()
     m.maximum.at(y, index, value)
     return y
 
@@ -240,7 +240,7 @@ def scatter_max(m, x, index, value):
 @opaque
 def scatter_min(m, x, index, value):
     """The vector x with x[index[k]] lowered to at most value[k], for each k."""
-    y = m.array(x)
+    y = x.copy()
     m.minimum.at(y, index, value)
     return y
 
@@ -303,21 +303,23 @@ scatter_min.vjp(x=extremum_x, value=extremum_value)
 
 
 @as_strided.vjp
-def _(g, x_spec, shape, strides, offset):
-    size = math.prod(x_spec.shape)
-    places = strided_index(shape=shape, strides=strides, offset=offset)
-    return reshape(scatter_sum(g, places, shape=(size,), axis=0), shape=x_spec.shape)
+def _(g, x_spec, strides, offset):
+    flat = strided_sum(g, size=x_spec.size, strides=strides, offset=offset)
+    return reshape(flat, shape=x_spec.shape)
 
 
 @opaque
-def strided_index(m, *, shape, strides, offset):
-    """offset + Σ i[d]·strides[d] at each index i of `shape`."""
-    flat = m.full(shape, offset)
-    for d, (n, step) in enumerate(zip(shape, strides, strict=True)):
-        flat += (m.arange(n) * step).reshape(-1, *(1,) * (len(shape) - 1 - d))
-    return flat
+def strided_sum(m, x, *, size, strides, offset):
+    """`size` zeros with element `i` of x added at place offset + Σ i[d]·strides[d]."""
+    places = m.full(x.shape, offset)
+    for d, (n, step) in enumerate(zip(x.shape, strides, strict=True)):
+        places += (m.arange(n) * step).reshape(-1, *(1,) * (x.ndim - 1 - d))
+    return add_rows(m, x.reshape(-1, 1), places.reshape(-1), size).reshape(size)
 
 
-@strided_index.shape
-def _(*, shape, strides, offset):
-    return Spec(tuple(shape), int64.numpy)
+strided_sum.shape(lambda x, size, strides, offset: Spec((size,), x.dtype))
+
+
+@strided_sum.vjp
+def _(g, x_spec, strides, offset):
+    return as_strided(g, shape=x_spec.shape, strides=strides, offset=offset)

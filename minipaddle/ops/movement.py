@@ -180,7 +180,7 @@ unslice.vjp(lambda g, index: slice_(g, index=index))
 @movement
 def slice_assign(m, x, value, *, index):
     """A copy of x with `value`, broadcast and in x's dtype, at the place that `index` names."""
-    y = m.array(x)
+    y = x.copy()
     y[as_key(index)] = value
     return y
 
