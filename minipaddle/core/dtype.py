@@ -64,7 +64,7 @@ _default = float32.numpy
 
 
 def resolve(dtype) -> np.dtype:
-    """The NumPy dtype meant by a `DType`, a name, a NumPy dtype, or `bool`, `int`, `float`.
+    """The NumPy dtype meant by a `DType`, a name, or what NumPy takes: `float` is float64.
 
     Raises TypeError with the list of what exists when there is no such type.
     """
@@ -72,14 +72,15 @@ def resolve(dtype) -> np.dtype:
         return dtype.numpy
     if isinstance(dtype, np.dtype) and dtype in DType._by_numpy:
         return dtype
-    if isinstance(dtype, str):
-        found = NAMES.get(dtype.removeprefix("paddle."))
-        if found is not None:
-            return found.numpy
-    elif dtype in (bool, int, float):
-        return {bool: bool_.numpy, int: int64.numpy, float: _default}[dtype]
-    elif isinstance(dtype, type) and issubclass(dtype, np.generic):
-        return resolve(np.dtype(dtype))
+    if isinstance(dtype, str) and dtype.removeprefix("paddle.") in NAMES:
+        return NAMES[dtype.removeprefix("paddle.")].numpy
+    if isinstance(dtype, str | type):  # "int", float, np.float32: as NumPy understands them
+        try:
+            found = np.dtype(dtype)
+        except TypeError:
+            found = None
+        if found in DType._by_numpy:
+            return found
     raise TypeError(
         f"{dtype!r} is no data type of MiniPaddle ({', '.join(NAMES)})"
         + (": complex numbers are not supported" if "complex" in str(dtype) else "")

@@ -30,7 +30,7 @@ def broadcast_shapes(*shapes) -> tuple:
 
 def scalar_dtype(value):
     """The dtype a Python scalar has when it stands alone."""
-    return dt.resolve(type(value))
+    return dt.default() if type(value) is float else dt.resolve(type(value))
 
 
 def promote(name: str, inputs):
