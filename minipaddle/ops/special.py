@@ -256,7 +256,7 @@ def angle(m, x):
     >>> paddle.angle(paddle.to_tensor([2.0])).tolist()
     [0.0]
     """
-    return (x * 0 + math.pi) * (x < 0)
+    return m.where(x < 0, math.pi, m.minimum(m.abs(x), 0))
 
 
 angle.vjp(lambda g: g * 0)
