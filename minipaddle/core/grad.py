@@ -41,22 +41,27 @@ def pull_back(seeds, wanted=None, *, release: bool = False) -> dict:
         accumulate(cotangents, record, g)
     order = history(cotangents)
     useful = set(order) if wanted is None else leading_to(order, wanted)
-    found = {}
-    while order:  # newest first: every use of a value is seen before the value itself
-        record = order.pop()
-        g = cotangents.pop(record, None)
-        if g is None or record not in useful:
-            continue
-        for hook in record.hooks or ():
-            changed = hook(g)
-            g = g if changed is None else changed
-        if not record.inputs if wanted is None else record in wanted:
-            found[record] = g
-        if record.inputs:
-            for edge, gx in input_cotangents(record, g, useful):
-                accumulate(cotangents, edge, gx)
-            if release:
-                record.saved = FREED
+    found, top = {}, current.top
+    outer = top.passing
+    try:
+        while order:  # newest first: every use of a value is seen before the value itself
+            record = order.pop()
+            g = cotangents.pop(record, None)
+            if g is None or record not in useful:
+                continue
+            top.passing = record
+            for hook in record.hooks or ():
+                changed = hook(g)
+                g = g if changed is None else changed
+            if not record.inputs if wanted is None else record in wanted:
+                found[record] = g
+            if record.inputs:
+                for edge, gx in input_cotangents(record, g, useful):
+                    accumulate(cotangents, edge, gx)
+                if release:
+                    record.saved = FREED
+    finally:
+        top.passing = outer
     return found
 
 

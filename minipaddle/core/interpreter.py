@@ -18,6 +18,7 @@ class Interpreter:
 
     recording = True  # does what is computed now get a derivative?
     scope = None  # the layer being called, as a chain (parent scope, layer)
+    passing = None  # the record a reverse walk is passing
 
     def apply(self, op, inputs, attrs):
         """The result of `op` on `inputs`, which are Vars or Python scalars."""

@@ -1,0 +1,208 @@
+"""`python -m minipaddle draw FILE.py:Model --input 1,3,32,32 -o graph.svg`: only the picture."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import re
+import sys
+import traceback
+from itertools import pairwise
+from pathlib import Path
+
+from ..core.dtype import FLOATS, resolve
+from ..eager.tensor import Tensor
+from ..nn.layer.layers import Layer
+from ..nn.layer.tree import child_name
+from ..tensor.creation import ones, zeros
+from .engine import KINDS
+from .module import module
+from .operator import operator
+from .tape import tape
+
+EXAMPLES = """examples:
+  python -m minipaddle draw model.py:Net --input 1,3,32,32 -o net.svg
+  python -m minipaddle draw model.py:Net                      (the tree of its layers)
+  python -m minipaddle draw model.py:gpt --input 1,16:int64 --depth 2
+  python -m minipaddle draw tanh --what operator -o tanh.png"""
+
+
+class CommandError(Exception):
+    """What the user should read instead of a traceback."""
+
+
+def main(arguments=None) -> int:
+    """Run the command; returns the exit status (2 for a mistake of the user's)."""
+    options = parser().parse_args(arguments)
+    try:
+        path = draw(options)
+    except CommandError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(path)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m minipaddle")
+    commands = top.add_subparsers(dest="command", required=True)
+    one = commands.add_parser(
+        "draw",
+        help="draw a model, a function or an operator",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    one.add_argument("target", help="FILE.py:NAME (a class, function or instance), or an operator")
+    one.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="SHAPE[:DTYPE]",
+        help="shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input",
+    )
+    one.add_argument("--what", choices=["tape", "module", "operator"], help="what to draw")
+    one.add_argument("--depth", type=int, help="how many levels of layers to open")
+    one.add_argument("-o", "--output", help=f"file to write: {', '.join('.' + k for k in KINDS)}")
+    return top
+
+
+def draw(options) -> Path:
+    """Draw what the options ask for; the file written."""
+    what = options.what or ("tape" if options.input else "module")
+    if what == "operator":
+        found, name = options.target, options.target
+        graph = guarded(lambda: operator(found))
+    else:
+        file, _, name = options.target.rpartition(":")
+        found = load(file, name)
+        graph = picture(what, found, name, options)
+    path = Path(options.output or f"{name}.svg")
+    if path.suffix.removeprefix(".").lower() not in KINDS:
+        raise CommandError(f"{path}: the ending must be one of {', '.join('.' + k for k in KINDS)}")
+    try:
+        return graph.save_as(path)
+    except OSError as error:
+        raise CommandError(f"{path} can not be written: {error.strerror or error}") from None
+
+
+def guarded(make):
+    """The graph, or the first line of the error as the user's."""
+    try:
+        return make()
+    except KeyError as error:
+        raise CommandError(error.args[0]) from None
+
+
+# ---- the target ------------------------------------------------------------------------------
+
+
+def load(file: str, name: str):
+    """The object called `name` in `file`."""
+    if not file:
+        raise CommandError(f"{name}: give FILE.py:NAME, such as model.py:Net")
+    path = Path(file)
+    if not path.is_file():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], 1)
+        raise CommandError(f"no file {file}" + (f"; did you mean {near[0]}?" if near else ""))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    user = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))
+    sys.modules[path.stem] = user
+    try:
+        spec.loader.exec_module(user)
+    except Exception as error:
+        raise CommandError(f"{file} could not be run: {last_line(error, file)}") from None
+    if not hasattr(user, name):
+        own = [n for n, v in vars(user).items() if callable(v) and not n.startswith("_")]
+        near = difflib.get_close_matches(name, own, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(own) or 'nothing'}"
+        raise CommandError(f"{file} has no {name!r}{hint}")
+    return getattr(user, name)
+
+
+def last_line(error: Exception, file: str) -> str:
+    """The error, and the innermost line of the user's file that led to it."""
+    text = "".join(traceback.format_exception_only(error)).strip()
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "paddle":
+        return f"{text}\n  try: import minipaddle as paddle"
+    where = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(Path(file))]
+    return f"{text}\n  at: {file}:{where[-1].lineno}" if where else text
+
+
+def made(found, name: str):
+    """An instance, if `found` is a class of layers."""
+    if not (isinstance(found, type) and issubclass(found, Layer)):
+        return found
+    try:
+        return found()
+    except TypeError as error:
+        raise CommandError(
+            f"{name}() could not be made: {error}\n"
+            f"  try: a function or instance in your file, such as  small = {name}(...)"
+        ) from None
+
+
+# ---- the picture -----------------------------------------------------------------------------
+
+
+def picture(what: str, found, name: str, options):
+    """The graph of a model or function."""
+    model = made(found, name)
+    if not options.input and not isinstance(model, Layer) and callable(model):
+        model = model()  # a function that builds the model
+    if what == "module":
+        if not isinstance(model, Layer):
+            raise CommandError(
+                f"{name} is no layer, so it has no tree; for its tape give --input, "
+                "such as --input 1,3,32,32"
+            )
+        return module(model, options.depth)
+    if not callable(model):
+        raise CommandError(f"{name} is a {type(model).__name__}, which can not be called")
+    inputs = [made_input(text) for text in options.input]
+    try:
+        return tape(model, *inputs, depth=options.depth)
+    except Exception as error:
+        raise CommandError(told(error, name, inputs)) from None
+
+
+def made_input(text: str) -> Tensor:
+    """A tensor from `1,3,32,32` or `1,16:int64`: ones, or zeros where numbers are whole."""
+    match = re.fullmatch(r"\s*((?:\d+\s*,\s*)*\d*)\s*(?::\s*(\w+))?\s*", text)
+    try:
+        dtype = resolve(match[2] or "float32")
+    except TypeError as error:
+        raise CommandError(
+            f"--input {text}: "
+            + (str(error) if match else "expected a shape, such as 1,3,32,32 or 1,16:int64")
+        ) from None
+    shape = [int(n) for n in match[1].split(",") if n.strip()]
+    if dtype not in FLOATS:
+        return zeros(shape, dtype)
+    x = ones(shape, dtype)
+    x.stop_gradient = False
+    return x
+
+
+def told(error: Exception, name: str, inputs) -> str:
+    """What went wrong, in which layer, on which inputs."""
+    given = ", ".join(str(x.spec) for x in inputs)
+    text = "".join(traceback.format_exception_only(error)).strip()
+    path = layers_in(error)
+    where = f"\n  in: {path}" if path else ""
+    return f"{name}({given}) failed: {text}{where}\n  try: another --input"
+
+
+def layers_in(error: Exception) -> str:
+    """`Net.features.0 (Conv2D)`: the layers being called when an error was raised."""
+    layers, frame = [], error.__traceback__
+    while frame is not None:
+        layer = frame.tb_frame.f_locals.get("self")
+        if isinstance(layer, Layer) and (not layers or layers[-1] is not layer):
+            layers.append(layer)
+        frame = frame.tb_next
+    if not layers:
+        return ""
+    names = [type(layers[0]).__name__, *(child_name(a, b) for a, b in pairwise(layers))]
+    return f"{'.'.join(names)} ({type(layers[-1]).__name__})"

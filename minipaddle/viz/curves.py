@@ -1,0 +1,149 @@
+"""Training curves: live in a notebook, lines of text elsewhere, a figure at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict
+from itertools import pairwise
+
+from .picture import Picture, figure
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Okabe and Ito's, the dark ones first: lines are thin."""
+STYLES = ("-", "--", "-.", ":")
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Curves:
+    """Numbers that change during training, drawn as they come.
+
+    `log(step, loss=…, accuracy=…, run="adam")` adds points: one panel per name, one line per run.
+    In a notebook the picture is updated in place, elsewhere a line of text is printed; at most once
+    in `every` seconds, and at the end of a `with` block (or by `show()`). `smoothing` in [0, 1) is
+    the weight of the past in a moving average; the raw points stay visible behind it.
+
+    >>> from minipaddle import viz
+    >>> curves = viz.Curves(live=False)
+    >>> for step in range(4):
+    ...     curves.log(step, loss=1 / (step + 1))
+    >>> print(curves)
+    step 3  loss 0.25 █▄▂▁
+    """
+
+    def __init__(self, smoothing: float = 0.0, *, every: float = 1.0, live: bool = True, file=None):
+        if not 0 <= smoothing < 1:
+            raise ValueError(f"smoothing must be in [0, 1), not {smoothing}")
+        self.smoothing, self.every, self.live, self.file = smoothing, every, live, file
+        self.points = defaultdict(list)  # (name, run) -> [(step, value)]
+        self.shown, self.handle = -float("inf"), None
+
+    def log(self, step, run: str = "", **values) -> None:
+        """Add a point to each named curve; a value is a number or a tensor of one element."""
+        for name, value in values.items():
+            self.points[name, run].append((step, float(value)))
+        if self.live and time.monotonic() - self.shown >= self.every:
+            self.show()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.live:
+            self.show()
+
+    # ---- showing -----------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Show what there is now: update the picture in a notebook, else print a line."""
+        if not in_notebook():
+            print(self, file=self.file or sys.stdout)
+        elif self.handle is None:
+            from IPython.display import display
+
+            self.handle = display(self.picture(), display_id=True)
+        else:
+            self.handle.update(self.picture())
+        self.shown = time.monotonic()
+
+    def __str__(self) -> str:
+        lines = []
+        for run in dict.fromkeys(run for _, run in self.points):
+            found = {name: points for (name, r), points in self.points.items() if r == run}
+            step = max(points[-1][0] for points in found.values())
+            parts = [f"{run}: step {step}" if run else f"step {step}"]
+            for name, points in found.items():
+                values = self.smooth([v for _, v in points])
+                parts.append(f"{name} {values[-1]:.4g} {sparkline(values)}")
+            lines.append("  ".join(parts))
+        return "\n".join(lines) or "no curves yet"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        return self.picture()._repr_mimebundle_()
+
+    def picture(self) -> Picture:
+        return Picture(self.figure(), str(self))
+
+    def figure(self):
+        """The curves as a matplotlib Figure: one panel per name."""
+        names = list(dict.fromkeys(name for name, _ in self.points)) or [""]
+        runs = list(dict.fromkeys(run for _, run in self.points))
+        fig, axes = figure(4.5 * len(names), 3)
+        axes.remove()
+        for panel, name in enumerate(names, 1):
+            axes = fig.add_subplot(1, len(names), panel)
+            axes.set(xlabel="step", title=name)
+            axes.grid(alpha=0.3)
+            for k, run in enumerate(runs):
+                if (name, run) in self.points:
+                    self.draw(axes, self.points[name, run], run, k)
+            if any(runs):
+                axes.legend(fontsize=8)
+        fig.tight_layout()
+        return fig
+
+    def draw(self, axes, points, run: str, k: int) -> None:
+        """One line, smoothed, with its raw points behind it."""
+        steps, values = [s for s, _ in points], [v for _, v in points]
+        look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
+        if self.smoothing:
+            axes.plot(steps, values, color=look["color"], alpha=0.25)
+        marker = "o" if len(points) == 1 else None
+        axes.plot(steps, self.smooth(values), label=run or None, marker=marker, **look)
+
+    def smooth(self, values) -> list[float]:
+        """The exponential moving average, its start corrected as in Adam (Kingma and Ba, 2015)."""
+        out, mean, weight = [], 0.0, 0.0
+        for v in values:
+            mean = self.smoothing * mean + (1 - self.smoothing) * v
+            weight = self.smoothing * weight + 1 - self.smoothing
+            out.append(mean / weight)
+        return out
+
+    def callback(self, run: str = "", prefix: str = ""):
+        """A callback for `paddle.Model.fit` that logs what each batch (or evaluation) reports."""
+        from .training import CurvesCallback
+
+        return CurvesCallback(self, run, prefix)
+
+
+def sparkline(values, width: int = 24) -> str:
+    """Numbers as small bars; the mean of several where there are more than fit."""
+    n = min(width, len(values))
+    cuts = [round(k * len(values) / n) for k in range(n + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(cuts)]
+    finite = [v for v in means if v - v == 0]
+    if not finite:
+        return "!" * n
+    low, high = min(finite), max(finite)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0
+    return "".join(BARS[int((v - low) * scale)] if v - v == 0 else "!" for v in means)
+
+
+def in_notebook() -> bool:
+    """Does a Jupyter kernel run this?"""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell is not None and hasattr(shell, "kernel")

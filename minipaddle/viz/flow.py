@@ -1,0 +1,163 @@
+"""The gradient flow: how large the gradient is at every record of a tape, or in every layer."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from ..core.errors import teach
+from ..core.grad import history
+from ..core.record import FREED
+from ..eager.tensor import Tensor
+from ..nn.layer.layers import Layer
+from .module import ModuleDrawing
+from .records import is_parameter, spec_text
+from .scale import EXPLODING, MEANINGS, VANISHING, line, norm, words
+from .style import count
+from .tape import TapeDrawing, roots_of
+
+
+def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = False, title: str = ""):
+    """Where the gradient flows, and how large it is there.
+
+    Of a tensor (a loss): runs its backward, which adds to `.grad` as usual, and draws the tape with
+    the norm of the gradient at each record; lines get wider and redder with its logarithm. Of a
+    layer, after a backward: its tree, with the norm of each parameter's `.grad`. Norms below 1e-6
+    are marked ▼, above 1e3 ▲, nan and inf ✖.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> x = paddle.to_tensor([3.0, 4.0], stop_gradient=False)
+    >>> print(viz.gradient_flow((x * x).sum()).text)
+    v1 = input : float32[2]  ‖g‖ 1.0e+01
+    v2 = multiply(v1, v1) : float32[2]  ‖g‖ 1.4e+00
+    v3 = sum(v2) : float32[]  ‖g‖ 1.0e+00
+    2 records; norms from 1.0e+00 to 1.0e+01
+    """
+    if isinstance(target, Layer):
+        return FlowTree(target, depth).draw(title)
+    if isinstance(target, Tensor):
+        roots = roots_of(target)
+        graph = FlowDrawing(roots, depth, measured(target, roots)).draw(title)
+        if not retain_graph:
+            release(roots)
+        return graph
+    raise TypeError(
+        teach(
+            f"gradient_flow of {type(target).__name__}",
+            expected="a loss (Tensor), or a Layer after loss.backward()",
+        )
+    )
+
+
+def measured(loss, roots) -> dict:
+    """Run the backward of `loss`; the norm of the gradient at each record it reaches.
+
+    What records keep is not freed yet, so that the drawing can tell of it.
+    """
+    norms, records = {}, history(roots)
+    before = {r: r.hooks for r in records}
+    for r in records:
+        r.hooks = [*(r.hooks or ()), partial(note, norms, r)]
+    try:
+        loss.backward(retain_graph=True)
+    finally:
+        for r, hooks in before.items():
+            r.hooks = hooks
+    return norms
+
+
+def release(roots) -> None:
+    """Free what the tape keeps, as an ordinary backward does on its way."""
+    for r in history(roots):
+        if r.inputs:
+            r.saved = FREED
+
+
+def note(norms: dict, record, g) -> None:
+    """A hook that looks and changes nothing."""
+    norms[record] = norm(g)
+
+
+class FlowDrawing(TapeDrawing):
+    """A tape whose nodes and lines tell the norm of the gradient."""
+
+    def __init__(self, roots, depth, norms: dict):
+        self.norms = norms
+        super().__init__(roots, depth)
+
+    def record_extra(self, record):
+        value = self.norms.get(record)
+        return f"\n{words(value)}", line(value) | {"style": "filled"}
+
+    def closed_extra(self, scope, records):
+        inside = [self.norms[r] for r in records if is_parameter(r) and r in self.norms]
+        value = math.hypot(*inside) if inside else None
+        text = f"\nparameters {words(value)}" if inside else ""
+        return text, (line(value) | {"style": "filled"}) if inside else {}
+
+    def edge_extra(self, edge):
+        value = self.norms.get(edge)
+        tip = "no gradient" if value is None else f"‖g‖ = {value!r}"
+        return line(value) | {"tooltip": f"{spec_text(edge)}: {tip}"}
+
+    def caption(self) -> str:
+        return flow_caption(sum(bool(r.inputs) for r in self.records), "record", self.norms)
+
+    def more_legend(self):
+        return MEANINGS
+
+
+def flow_caption(n: int, noun: str, norms: dict) -> str:
+    """How many, the range of the norms, and what is wrong with them."""
+    finite = [v for v in norms.values() if math.isfinite(v)]
+    text = count(n, noun)
+    if finite:
+        text += f"; norms from {min(finite):.1e} to {max(finite):.1e}"
+    faults = {
+        "vanishing": sum(v < VANISHING for v in finite),
+        "exploding": sum(v > EXPLODING for v in finite),
+        "nan or inf": len(norms) - len(finite),
+    }
+    return "; ".join([text, *(f"{k} {name}" for name, k in faults.items() if k)])
+
+
+class FlowTree(ModuleDrawing):
+    """A module tree with the norm of each parameter's gradient."""
+
+    def __init__(self, layer, depth):
+        found = {id(p): p.grad for p in layer.parameters() if p.grad is not None}
+        if not found:
+            raise ValueError(
+                teach(
+                    f"no parameter of {type(layer).__name__} has a gradient",
+                    hint="call loss.backward() first (and clear_grad after looking)",
+                )
+            )
+        self.norms = {k: norm(g) for k, g in found.items()}
+        super().__init__(layer, depth)
+
+    def part_note(self, part):
+        return words(self.norms.get(id(part)))
+
+    def exact(self, layer):
+        parts = layer._parameters.items()
+        return [f"{name}: ‖g‖ = {self.norms[id(p)]!r}" for name, p in parts if id(p) in self.norms]
+
+    def layer_note(self, layer):
+        value = self.below(layer)
+        return "" if value is None else words(value)
+
+    def edge_attrs(self, layer):
+        return line(self.below(layer))
+
+    def below(self, layer) -> float | None:
+        """The norm of the gradients of all parameters of a layer together; None without any."""
+        inside = [self.norms[id(p)] for p in layer.parameters() if id(p) in self.norms]
+        return math.hypot(*inside) if inside else None
+
+    def caption(self) -> str:
+        return flow_caption(len(self.layer.parameters()), "parameter tensor", self.norms)
+
+    def more_legend(self):
+        return MEANINGS

@@ -1,0 +1,233 @@
+"""An operator as the engine has it: its formula and its derivative rules, drawn and in words."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import textwrap
+
+from ..core import dtype as dt
+from ..core import slots
+from ..core.errors import teach
+from ..core.op import OPS, Op
+from ..core.record import Record, Spec
+from . import symbolic
+from .style import cluster, graph, legend, marked, node
+from .symbolic import Attr, text
+
+EXAMPLES = {
+    "axis": 1, "keepdim": False, "perm": (1, 0), "shape": (3, 2), "dtype": dt.float64.numpy,
+    "widths": ((0, 0), (1, 1)), "value": 0, "index": (0,), "sizes": (1, 2), "offset": 0,
+    "axis1": 0, "axis2": 1, "shift": (1,), "shifts": (1,), "repeats": 2, "strides": (2, 1),
+}  # fmt: skip
+"""Attributes to run a rule with when it can't be run on names alone."""
+
+SHAPES = [((2, 3), (2, 3), (2, 3)), ((2, 3), (3, 4), (2, 4)), ((1, 2, 5, 5), (3, 2, 3, 3), (3,))]
+"""Shapes of the inputs to try in turn."""
+
+LARGEST = 25
+"""A rule that has more parts than this on symbols is said as it stands in the file."""
+
+WIDTH = 60
+"""Characters in a line of a heading."""
+
+
+def operator(name, *shapes, title: str = "", **attrs):
+    """The formula of operator `name` and its derivative rules, side by side.
+
+    The rules are run on symbols; where one asks for numbers, `shapes` of the inputs and `attrs` (or
+    examples of them) stand in, and where that fails too the rule is shown as it is written. Rules
+    the reader has plugged in are marked [yours]. Raises KeyError that points to the nearest name.
+
+    >>> from minipaddle import viz
+    >>> print(viz.operator("tanh").text)
+    tanh(x), elementwise: Hyperbolic tangent.
+      formula: tanh(x)
+      d/dx: g * (1 - out * out)
+    """
+    op = getattr(name, "op", name)
+    if not isinstance(op, Op):
+        if op not in OPS:
+            near = difflib.get_close_matches(str(op), OPS, 1)
+            raise KeyError(teach(f"no operator {op!r}", hint=f"{near[0]!r}" if near else ""))
+        op = OPS[op]
+    return OperatorDrawing(op, shapes, attrs).draw(title)
+
+
+class OperatorDrawing:
+    """Runs the formula and the rules on symbols, and draws each in a frame."""
+
+    def __init__(self, op, shapes, attrs):
+        self.op = op
+        self.yours = slots.yours()
+        unknown = attrs.keys() - op.attrs.keys()
+        if unknown:
+            raise TypeError(
+                f"{op.name} has no attribute {unknown.pop()!r}; it has {list(op.attrs)}"
+            )
+        examples = {k: EXAMPLES[k] for k in op.attrs if k in EXAMPLES} | op.defaults | attrs
+        self.names = {k: attrs.get(k, Attr(k)) for k in op.attrs}
+        self.settings = list(settings(op, shapes, examples))
+
+    def parts(self):
+        """(heading, slot, function, (records, examples)) of the formula, then of each rule."""
+        op = self.op
+        body = self.run(op.body, lambda specs, _, given: symbolic.formula(op, specs, given))
+        yield "formula", f"ops.{op.name}.body", op.body, body
+        places = range(2) if op.variadic else range(len(op.inputs))
+        inputs = symbolic.names(op, 2) if op.variadic else op.inputs
+        for k in places:
+            rule = op.rule(k)
+            slot = f"ops.{op.name}.vjp" + (f".{op.inputs[k]}" if len(op.inputs) > 1 else "")
+            found = (None, {}) if rule is None else self.run(rule.fn, self.rule_runner(k))
+            yield f"d/d{inputs[k]}", slot, rule and rule.fn, found
+
+    def rule_runner(self, k: int):
+        return lambda specs, attrs, given: symbolic.derivative(self.op, specs, attrs, given, k)
+
+    def run(self, function, how):
+        """(what a function comes to, the example attributes it was run with).
+
+        Its source is the answer where it can't be run on symbols.
+        """
+        for specs, attrs in self.settings:
+            for given in (self.names, attrs):
+                try:
+                    found = how(specs, attrs, given)
+                except Exception:  # whatever a rule of the reader's own may raise
+                    continue
+                return found, {} if given is self.names else attrs
+        return source_of(function), {}
+
+    def draw(self, title: str = ""):
+        g, lines, roles = graph(title or self.op.name), [self.heading()], set()
+        for k, (heading, slot, function, (found, examples)) in enumerate(self.parts()):
+            mine = slot in self.yours
+            head = heading + (
+                "".join(f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
+            )
+            head += " [yours]" if mine else ""
+            what = said(found) if symbolic.size(found) <= LARGEST else source_of(function)
+            lines.append(f"  {head}:" + indented(what))
+            tip = place_of(function) if function is not None else what
+            label = head if "\n" in what else textwrap.fill(f"{head}:  {what}", WIDTH)
+            with cluster(g, f"part{k}", label, tip) as box:
+                Expression(box, f"e{k}_", roles, mine, tip).write(found)
+        g.text = "\n".join(lines)
+        legend(g, roles, self.heading(), title=title)
+        return g
+
+    def heading(self) -> str:
+        op = self.op
+        inputs = [f"*{op.inputs[0]}"] if op.variadic else list(op.inputs)
+        signature = ", ".join([*inputs, *(f"{k}=" for k in op.attrs)])
+        summary = op.doc.split("\n")[0]
+        return f"{op.name}({signature}), {op.kind}: {summary}"
+
+
+def settings(op, shapes, attrs):
+    """Pairs (specs, attrs) that the operator's shape rule accepts."""
+    number = 2 if op.variadic else len(op.inputs)
+    for several in [shapes] if shapes else SHAPES:
+        specs = [Spec(tuple(s), dt.float32.numpy) for s in several[:number]]
+        for axis in (attrs.get("axis"), (1,)):
+            tried = attrs | ({"axis": axis} if "axis" in attrs else {})
+            try:
+                op.result_spec(list(specs), tried)
+            except Exception:  # not a shape for this operator
+                continue
+            yield specs, tried
+            break
+
+
+class Expression:
+    """Writes records as nodes, every one once, into one frame."""
+
+    def __init__(self, g, prefix: str, roles: set, mine: bool, tip: str):
+        self.g, self.prefix, self.roles, self.mine, self.tip = g, prefix, roles, mine, tip
+        self.names = {}
+
+    def write(self, found) -> None:
+        if found is None or isinstance(found, str):
+            self.node(f"{self.prefix}0", said(found), "code" if found else "constant", self.mine)
+            return
+        for record in found if isinstance(found, tuple) else (found,):
+            self.record(record, self.mine)
+
+    def record(self, record, mine: bool = False) -> str:
+        """The name of the node of `record`, written with all it is made of."""
+        key = id(record) if isinstance(record, Record) else ("constant", len(self.names))
+        if key in self.names:
+            return self.names[key]
+        name = self.names[key] = f"{self.prefix}{len(self.names)}"
+        if not isinstance(record, Record):
+            self.node(name, text(record), "constant")
+            return name
+        attrs = [f"{k}={symbolic.constant_text(v)}" for k, v in record.attrs.items()]
+        self.node(name, "\n".join([record.op.name, *attrs]), record.op.kind, mine)
+        for k, part in enumerate(record.inputs):
+            if record.op.name == "index" and k == 1:
+                continue
+            self.g.edge(self.record(part), name, tooltip=f"input {k}")
+        return name
+
+    def node(self, name: str, label: str, role: str, mine: bool = False) -> None:
+        self.roles.add(role)
+        attrs = {}
+        if mine:
+            self.roles.add("yours")
+            label, attrs = marked(attrs, label)
+        node(self.g, name, label, role, f"{label}\n{self.tip}", **attrs)
+
+
+def said(found) -> str:
+    if found is None:
+        return "no gradient"
+    return found if isinstance(found, str) else text(found)
+
+
+def indented(what: str) -> str:
+    """After a colon: on the same line, or below it when there are several."""
+    return "\n" + textwrap.indent(what, "    ") if "\n" in what else f" {what}"
+
+
+# ---- where it is written ---------------------------------------------------------------------
+
+
+def place_of(function) -> str:
+    """`file.py:12` of a function; its kind for one that is not written in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else type(function).__name__
+
+
+def source_of(function) -> str:
+    """What a lambda returns, or a function's lines without decorators, as they are written."""
+    try:
+        lines = inspect.getsource(function)
+    except (OSError, TypeError):
+        return f"{getattr(function, '__name__', function)} (no source)"
+    found = lambda_in(function, lines) if function.__name__ == "<lambda>" else None
+    if found is not None:
+        return found
+    lines = textwrap.dedent(lines)
+    (tree,) = ast.parse(lines).body
+    lines = lines.splitlines()
+    if ast.get_docstring(tree) is not None:
+        del lines[tree.body[0].lineno - 1 : tree.body[0].end_lineno]
+    return "\n".join(lines[tree.lineno - 1 :]).rstrip()
+
+
+def lambda_in(function, lines: str) -> str | None:
+    """The body of the lambda in its statement that takes the same arguments."""
+    wanted = inspect.getfullargspec(function).args
+    try:
+        tree = ast.parse(textwrap.dedent(lines))
+    except SyntaxError:  # a line torn out of a longer statement
+        return None
+    bodies = [
+        ast.unparse(n.body)
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Lambda) and [a.arg for a in n.args.args] == wanted
+    ]
+    return bodies[0] if bodies else None

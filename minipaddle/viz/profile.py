@@ -1,0 +1,251 @@
+"""Where does the time go? Every operator, timed as it is applied, by kind, phase and layer."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from time import perf_counter_ns
+from typing import NamedTuple
+
+from ..core.interpreter import Interpreter, current
+from ..core.record import Spec, owner
+from ..eager.device import current_place, synchronize
+from ..eager.tensor import Tensor
+from ..nn.layer.tree import path_of
+from .style import bytes_text
+from .tape import tensors_in
+
+PHASES = ("forward", "backward", "no grad")
+"""What an operator ran for; `no grad` is evaluation, and an optimizer's step."""
+
+
+class Event(NamedTuple):
+    """One application of an operator. Times in nanoseconds."""
+
+    name: str
+    phase: str
+    scope: tuple | None  # the layer call, as records keep it
+    start: int
+    end: int
+    inside: int  # of it, in the array library: the operator's own body
+    nested: int  # of it, in operators that this one applied
+    outputs: tuple[Spec, ...]
+    allocated: int  # bytes of results that are no views
+
+    @property
+    def total(self) -> int:
+        return self.end - self.start
+
+    @property
+    def own(self) -> int:
+        return self.total - self.nested
+
+
+class Profiler(Interpreter):
+    """Stands on the interpreter below and times what passes through to it."""
+
+    def __init__(self, below: Interpreter):
+        self.below = below
+        self.events: list[Event] = []
+        self.inside = self.nested = 0
+
+    recording = property(
+        lambda self: self.below.recording, lambda self, on: setattr(self.below, "recording", on)
+    )
+    scope = property(
+        lambda self: self.below.scope, lambda self, scope: setattr(self.below, "scope", scope)
+    )
+
+    def apply(self, op, inputs, attrs):
+        record, (inside, nested) = self.passing, (self.inside, self.nested)
+        phase = "backward" if record is not None else "forward" if self.recording else "no grad"
+        scope = self.scope if record is None else record.scope
+        self.inside = self.nested = 0
+        start = perf_counter_ns()
+        try:
+            y = self.below.apply(op, inputs, attrs)
+        finally:
+            end = perf_counter_ns()
+            inside, self.inside = self.inside, inside
+            nested, self.nested = self.nested, nested + end - start
+        given = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
+        found = list(tensors_in(y))
+        new = [t.array for t in found if owner(t.array) is t.array and id(t.array) not in given]
+        specs, size = tuple(t.spec for t in found), sum(a.nbytes for a in new)
+        own = max(0, inside - nested)
+        self.events.append(Event(op.name, phase, scope, start, end, own, nested, specs, size))
+        return y
+
+    def timed(self, run):
+        """`run` (which executes a body), with its time added to `inside`."""
+
+        def call(function, *args, **kwargs):
+            start = perf_counter_ns()
+            try:
+                result = run(function, *args, **kwargs)
+                if current_place().kind != "cpu":
+                    synchronize()
+                return result
+            finally:
+                self.inside += perf_counter_ns() - start
+
+        return call
+
+    def read(self, record, k):
+        return self.below.read(record, k)
+
+    def full(self, spec, value):
+        return self.below.full(spec, value)
+
+    def constant(self, data, dtype=None, place=None):
+        return self.below.constant(data, dtype, place)
+
+    def draw(self, generator):
+        return self.below.draw(generator)
+
+
+class Row(NamedTuple):
+    """One line of the table; times in milliseconds."""
+
+    name: str
+    calls: int
+    own: float
+    share: float  # of the time in all operators
+    inside: float
+    overhead: float
+    phases: dict[str, float]
+    outputs: int
+    allocated: int
+
+
+class profile:
+    """Time every operator that this thread applies in the block, by name, phase and layer.
+
+    `p.table()` is a table (`p.table("layer")` by layer), `p.flame()` a flame chart,
+    `p.chrome_trace(path)` a file for chrome://tracing and Perfetto. `inside` is time in the array
+    library, `overhead` what MiniPaddle adds. Outside the block nothing is slower.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> x = paddle.ones([2, 2])
+    >>> with viz.profile() as p:
+    ...     y = paddle.tanh(x) + paddle.tanh(x)
+    >>> [(row.name, row.calls) for row in sorted(p.rows())]
+    [('add', 1), ('tanh', 2)]
+    """
+
+    def __init__(self):
+        self.profiler = None
+        self.start = self.end = 0
+
+    def __enter__(self):
+        below = current.top
+        self.profiler = Profiler(below)
+        self.run = getattr(below, "quietly", None)
+        if self.run is not None:
+            below.quietly = self.profiler.timed(self.run)
+        current.top = self.profiler
+        self.start = perf_counter_ns()
+        return self
+
+    def __exit__(self, *exc):
+        self.end = perf_counter_ns()
+        below = current.top = self.profiler.below
+        if self.run is not None:
+            below.quietly = self.run
+
+    @property
+    def events(self) -> list[Event]:
+        return self.profiler.events
+
+    @property
+    def wall(self) -> float:
+        """Milliseconds from the block's beginning to its end."""
+        return (self.end - self.start) / 1e6
+
+    @property
+    def busy(self) -> float:
+        """Milliseconds in operators."""
+        return sum(e.own for e in self.events) / 1e6
+
+    def rows(self, by: str = "operator") -> list[Row]:
+        """The lines of the table, the most expensive first; `by` is "operator" or "layer"."""
+        if by not in ("operator", "layer"):
+            raise ValueError(f'a profile is by "operator" or "layer", not by {by!r}')
+        groups = defaultdict(list)
+        for e in self.events:
+            groups[e.name if by == "operator" else path_of(e.scope) or "(no layer)"].append(e)
+        busy = self.busy or 1.0
+        rows = [row_of(name, events, busy) for name, events in groups.items()]
+        return sorted(rows, key=lambda row: -row.own)
+
+    # ---- to look at --------------------------------------------------------------------------
+
+    def table(self, by: str = "operator"):
+        """The profile as a `rich` table: coloured in a terminal, HTML in a notebook."""
+        from rich.box import SIMPLE
+        from rich.table import Table
+
+        rows = self.rows(by)
+        phases = [p for p in PHASES if any(p in row.phases for row in rows)]
+        title = f"{self.busy:.2f} ms in operators, of {self.wall:.2f} ms"
+        table = Table(title=title, box=SIMPLE, pad_edge=False)
+        table.add_column(by, no_wrap=True)
+        for head in ("calls", "self ms", "share", "inside", "overhead", *phases, "output", "new"):
+            table.add_column(head, justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*cells(row, phases))
+        return table
+
+    def flame(self):
+        """A flame chart: time to the right, layers in layers, operators at the tips."""
+        from .flame import flame
+
+        return flame(self)
+
+    def chrome_trace(self, path):
+        """Write a trace that chrome://tracing and https://ui.perfetto.dev open; returns the path.
+
+        Source: "Trace Event Format", the Chromium project.
+        """
+        from .flame import chrome_trace
+
+        return chrome_trace(self, path)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        out = io.StringIO()
+        Console(file=out, width=160).print(self.table())
+        return out.getvalue()
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
+        return self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)
+
+
+def row_of(name: str, events, busy: float) -> Row:
+    phases = defaultdict(float)
+    for e in events:
+        phases[e.phase] += e.own / 1e6
+    own = sum(phases.values())
+    inside = sum(e.inside for e in events) / 1e6
+    outputs = sum(s.nbytes for e in events for s in e.outputs)
+    allocated = sum(e.allocated for e in events)
+    share = own / busy
+    return Row(name, len(events), own, share, inside, own - inside, phases, outputs, allocated)
+
+
+def cells(row: Row, phases) -> list[str]:
+    """A row as text."""
+    times = [f"{row.phases[p]:.3f}" if p in row.phases else "" for p in phases]
+    return [
+        row.name,
+        f"{row.calls:,}",
+        f"{row.own:.3f}",
+        f"{row.share:.1%}",
+        f"{row.inside:.3f}",
+        f"{row.overhead:.3f}",
+        *times,
+        bytes_text(row.outputs),
+        bytes_text(row.allocated),
+    ]

@@ -1,0 +1,119 @@
+"""What is said of a record in a picture: its name, its spec, what it keeps alive, its line."""
+
+from __future__ import annotations
+
+from ..core.errors import line_of
+from ..core.record import FREED, Spec, owner
+from ..nn.layer.tree import child_name
+from .style import LOOKS, bytes_text
+
+
+def tensor_of(record):
+    """The tensor of a leaf while it lives, else None."""
+    return None if record.inputs else record.tensor()
+
+
+def is_parameter(record) -> bool:
+    tensor = tensor_of(record)
+    return tensor is not None and tensor.is_parameter
+
+
+def role_of(record) -> str:
+    """The role (a key of LOOKS) a record is drawn in."""
+    if not record.inputs:
+        return "parameter" if is_parameter(record) else "input"
+    return record.op.kind if record.op.kind in LOOKS else "opaque"
+
+
+def label_of(record, path=()) -> str:
+    """The operator (or the leaf's name), and the spec."""
+    return f"{own_name(record, path)}\n{spec_text(record)}"
+
+
+def own_name(record, path=()) -> str:
+    """What a record is called: its operator; a leaf by its attribute in the layer, or its name."""
+    if record.inputs:
+        return f"[{record.attrs['k']}]" if record.op.name == "item" else record.op.name
+    tensor = tensor_of(record)
+    if path and tensor is not None:
+        for name, part in path[-1][1]._parameters.items():
+            if part is tensor:
+                return name
+    return (tensor is not None and tensor._name) or role_of(record)  # a name somebody chose
+
+
+def tooltip_of(record) -> str:
+    """Operator, attributes, spec, what it keeps alive, and the line that made it."""
+    attrs = ", ".join(f"{k}={short(v)}" for k, v in record.attrs.items())
+    lines = [f"{record.op.name}({attrs}) : {spec_text(record)}"]
+    if record.inputs:
+        lines.append(kept_text(record))
+    if record.where:
+        lines.append(line_of(record.where))
+    return "\n".join(lines)
+
+
+def kept(record) -> dict:
+    """What a record holds for its derivative: arrays, specs, scalars."""
+    return {} if record.saved is None or record.saved is FREED else record.saved
+
+
+def is_array(value) -> bool:
+    return hasattr(value, "nbytes") and not isinstance(value, Spec)
+
+
+def kept_text(record) -> str:
+    """What a record holds for its derivative, by name, with the bytes."""
+    if record.saved is FREED:
+        return "freed: a backward has used what it kept"
+    parts = [
+        f"{'its result' if k == -1 else input_name(record.op, k)} {bytes_text(v.nbytes)}"
+        for k, v in kept(record).items()
+        if is_array(v)
+    ]
+    return f"keeps {', '.join(parts)}" if parts else "keeps nothing"
+
+
+def kept_bytes(records) -> int:
+    """The memory that records keep alive; what several share counts once."""
+    alive = {}
+    for r in records:
+        for v in kept(r).values():
+            if is_array(v):
+                whole = owner(v)
+                alive[id(whole)] = whole.nbytes
+    return sum(alive.values())
+
+
+def input_name(op, k: int) -> str:
+    """The name of input `k`, as the operator's formula has it."""
+    return f"{op.inputs[0]}[{k}]" if op.variadic else op.inputs[k]
+
+
+def given_text(record, k: int) -> str:
+    """What is known of an input that has no record."""
+    saved = kept(record)
+    value = saved.get(k, saved.get(("spec", k)))
+    if isinstance(value, Spec):
+        return str(value)
+    if hasattr(value, "shape"):
+        return str(Spec(value.shape, value.dtype))
+    return "a value" if value is None else repr(value)
+
+
+def spec_text(record) -> str:
+    """`float32[2, 3]`, or several of them for an operator with several results."""
+    return str(record.spec) if record.dtype is not None else ", ".join(map(str, record.shape))
+
+
+def short(value) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def layer_label(scope) -> str:
+    """`conv1 (Conv2D)`: the name a layer has in its parent, and its class."""
+    outer, layer = scope
+    kind = type(layer).__name__
+    name = kind if outer is None else child_name(outer[1], layer)
+    return kind if name == kind else f"{name} ({kind})"

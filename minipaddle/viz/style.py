@@ -1,0 +1,163 @@
+"""One palette and one legend for every graph.
+
+Colours are Okabe and Ito's, told apart by colour-blind readers ("Color Universal Design", 2008),
+and each role has a shape of its own too. Nodes are filled; what stands on the page itself (lines,
+captions) is the grey that white and a dark page set off equally well. So a graph reads on both.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import NamedTuple
+
+import graphviz
+
+from .engine import Graph
+
+
+class Look(NamedTuple):
+    """How one role of node is drawn; `glyph` stands for its shape in the legend."""
+
+    meaning: str
+    fill: str
+    ink: str
+    shape: str
+    glyph: str
+
+
+GREY = "#797979"
+LOOKS = {
+    "input": Look("input", "#56b4e9", "#000000", "ellipse", "◯"),
+    "parameter": Look("parameter", "#e69f00", "#000000", "cylinder", "⛁"),
+    "constant": Look("constant", "#bbbbbb", "#000000", "box", "1"),
+    "frozen": Look("frozen parameter or buffer", "#bbbbbb", "#000000", "component", "❄"),
+    "elementwise": Look("elementwise", "#f0e442", "#000000", "box", "▭"),
+    "movement": Look("movement", "#dddddd", "#000000", "parallelogram", "▱"),
+    "reduction": Look("reduction", "#009e73", "#000000", "invtrapezium", "▽"),
+    "opaque": Look("matmul, conv, gather, …", "#0072b2", "#ffffff", "hexagon", "⬡"),
+    "layer": Look("layer", "#cc79a7", "#000000", "box3d", "❒"),
+    "more": Look("more of the same", "#ffffff", "#000000", "folder", "…"),
+    "output": Look("result", "#d55e00", "#000000", "doublecircle", "◎"),
+    "gradient": Look("gradient that arrives", "#000000", "#ffffff", "ellipse", "∇"),
+    "given": Look("input without gradient", GREY, "#000000", "point", "•"),
+    "code": Look("as it is written", "#ffffff", "#000000", "note", "❏"),
+    "yours": Look("[yours]: plugged in by you", "#ffffff", "#00614a", "box", "✎"),
+}
+YOURS = "#009e73"
+"""The border of the reader's own code."""
+FONT = "DejaVu Sans"
+ROOMY = ("parallelogram", "invtrapezium", "hexagon")
+"""Shapes that leave room around their text by themselves."""
+
+
+def graph(title: str = "", **attrs) -> Graph:
+    """An empty graph in the house style."""
+    g = Graph()
+    page = {
+        "bgcolor": "transparent",
+        "ranksep": "0.3",
+        "nodesep": "0.2",
+        "tooltip": literal(title) or " ",
+    }
+    g.attr("graph", fontname=FONT, fontsize="11", fontcolor=GREY, **(page | attrs))
+    g.attr(
+        "node",
+        fontname=FONT,
+        fontsize="10",
+        style="filled",
+        color=GREY,
+        height="0.3",
+        margin="0.08,0.04",
+    )
+    g.attr("edge", fontname=FONT, fontsize="9", color=GREY, fontcolor=GREY, arrowsize="0.6")
+    return g
+
+
+def literal(text: str) -> str:
+    """A text that Graphviz draws as it is: no escapes, no entities, no HTML."""
+    return graphviz.escape(text.replace("&", "&amp;"))
+
+
+def node(g, name: str, label: str, role: str, tooltip: str = "", **attrs) -> None:
+    """Add a node that plays `role` (a key of LOOKS)."""
+    look = LOOKS[role]
+    style = {"shape": look.shape, "fillcolor": look.fill, "fontcolor": look.ink} | attrs
+    if look.shape in ROOMY:
+        style = {"margin": "0,0"} | style
+    if look.shape == "doublecircle":  # room for text: an ellipse with two rims
+        style |= {"shape": "ellipse", "peripheries": "2"}
+    text = literal(label)
+    if role == "code":
+        text = text.replace("\n", r"\l") + r"\l"  # lines begin at the left
+    g.node(name, text, tooltip=literal(tooltip or label), **style)
+
+
+def dot(g, name: str, tooltip: str) -> None:
+    """A value that enters but gets no gradient: a small dot."""
+    g.node(name, "", shape="point", width="0.08", fillcolor=GREY, tooltip=literal(tooltip))
+
+
+def marked(attrs: dict, label: str) -> tuple[str, dict]:
+    """Label and attributes of a node that runs the reader's own code."""
+    first, *rest = label.split("\n")
+    return "\n".join([f"{first} [yours]", *rest]), attrs | {"color": YOURS, "penwidth": "3"}
+
+
+def cluster(g, name: str, label: str, tooltip: str):
+    """A frame around nodes, as a context manager."""
+    return g.subgraph(
+        name=f"cluster_{name}",
+        graph_attr={
+            "label": literal(label),
+            "tooltip": literal(tooltip),
+            "style": "rounded",
+            "color": GREY,
+            "margin": "6",
+        },
+    )
+
+
+COLUMNS = 4
+
+
+def legend(g, roles, caption: str = "", more=(), title: str = "") -> None:
+    """Below the graph, the roles that occur, in the palette's order, and a line of caption.
+
+    `more` adds cells: pairs (text, colour of the text).
+    """
+    cells = [
+        f'<TD BGCOLOR="{look.fill}"><FONT COLOR="{look.ink}">{look.glyph} '
+        f"{html.escape(look.meaning)}</FONT></TD>"
+        if look.shape != "point"
+        else f"<TD>{look.glyph} {html.escape(look.meaning)}</TD>"
+        for role, look in LOOKS.items()
+        if role in roles
+    ]
+    cells += [f'<TD><FONT COLOR="{ink}">{html.escape(text)}</FONT></TD>' for text, ink in more]
+    rows = [f"<TR>{''.join(cells[k : k + COLUMNS])}</TR>" for k in range(0, len(cells), COLUMNS)]
+    caption = " · ".join(filter(None, [title, caption]))
+    if caption:
+        span = min(COLUMNS, max(1, len(cells)))
+        rows.append(f'<TR><TD COLSPAN="{span}">{html.escape(caption)}</TD></TR>')
+    if rows:
+        table = "".join(rows)
+        g.attr(
+            label=f'<<FONT POINT-SIZE="8"><TABLE BORDER="0" CELLSPACING="3" CELLPADDING="2">'
+            f"{table}</TABLE></FONT>>",
+            labelloc="b",
+        )
+
+
+def count(n: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def bytes_text(n: int) -> str:
+    """`0 B`, `1.5 KB`, `3.2 MB`: a size for people, in powers of 1024."""
+    size = float(n)
+    for unit in ("B", "KB", "MB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GB"

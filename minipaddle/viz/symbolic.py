@@ -1,0 +1,299 @@
+"""Formulas and derivative rules run on symbols instead of numbers, to be drawn and printed.
+
+`Symbolic` is an interpreter: applying an operator makes a record and computes nothing. A formula's
+`m` becomes `Names`, where `m.exp(x)` is a record too. What asks for a number (a branch, a loop over
+an attribute) raises `NotSymbolicError`.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+from ..core.interpreter import OUT, Interpreter, interpreter
+from ..core.record import Record, Spec
+from ..ops.var import Var
+
+
+class NotSymbolicError(TypeError):
+    """Something asked a symbol for its value."""
+
+
+def refuse(self, *_):
+    raise NotSymbolicError(f"{self!r} has no value")
+
+
+class Attr:
+    """An attribute by name; every use but handing it on is refused."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __hash__ = object.__hash__
+    __bool__ = __eq__ = __lt__ = __gt__ = __iter__ = __len__ = __index__ = refuse
+
+
+class Called(tuple):
+    """A shape that knows what it is called: `x.shape`."""
+
+    label = ""
+
+    def __repr__(self) -> str:
+        return self.label
+
+
+def called(label: str, shape) -> Called:
+    found = Called(shape)
+    found.label = label
+    return found
+
+
+class Name:
+    """Stands where a record has its operator, for what is no operator: a value, a function of m."""
+
+    variadic = True
+
+    def __init__(self, name: str, kind: str):
+        self.name, self.kind = name, kind
+
+
+class Symbol(Var):
+    """A value that is only known by how it came about (its record)."""
+
+    def __init__(self, record):
+        self.record = record
+
+    @property
+    def spec(self):
+        return self.record.spec
+
+    shape = property(lambda self: self.record.shape)
+    dtype = property(lambda self: self.record.dtype)
+    ndim = property(lambda self: len(self.record.shape))
+    size = property(lambda self: self.record.spec.size)
+
+    def __getitem__(self, index):
+        return call("index", [self, index], {})
+
+    def __getattr__(self, name: str):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: call(f".{name}", [self, *args], kwargs)
+
+    def __repr__(self) -> str:
+        return self.record.op.name
+
+    __hash__ = object.__hash__
+    __bool__ = __iter__ = __len__ = __index__ = __float__ = refuse
+
+
+def leaf(name: str, spec: Spec, kind: str = "input") -> Symbol:
+    """A symbol called `name`."""
+    shape = called(f"{name}.shape", spec.shape)
+    return Symbol(Record(Name(name, kind), [], {}, shape, spec.dtype))
+
+
+def call(name: str, args, kwargs) -> Symbol:
+    """The record of a call of a function of `m`, or of a method (`.name`)."""
+    like = next((a for a in args if isinstance(a, Symbol)), None)
+    if like is None:
+        raise NotSymbolicError(f"{name} of no symbol")
+    inputs = [edge(a) for a in args]
+    return Symbol(Record(Name(name, kind_of(name)), inputs, kwargs, like.shape, like.dtype))
+
+
+def kind_of(name: str) -> str:
+    """The kind a function of the array module would have as an operator."""
+    name = name.lstrip(".")
+    if name in ("sum", "max", "min", "prod", "mean", "all", "any"):
+        return "reduction"
+    movements = ("index", "reshape", "transpose", "concatenate", "broadcast_to")
+    return "movement" if name in movements else "elementwise"
+
+
+def edge(value):
+    """What a record keeps of an argument: a symbol's record, or the constant itself."""
+    return value.record if isinstance(value, Symbol) else value
+
+
+class Names:
+    """The array module of a formula: every function of it is a record."""
+
+    def __getattr__(self, name: str):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: call(name, args, kwargs)
+
+
+class Symbolic(Interpreter):
+    """Applying an operator makes a record. `strict`: shapes must fit (a formula's are unknown)."""
+
+    recording = False
+
+    def __init__(self, leaves: dict, strict: bool):
+        self.leaves, self.strict = leaves, strict
+
+    def apply(self, op, inputs, attrs):
+        known = all(isinstance(x, Symbol | numbers.Number) for x in inputs)
+        if not known:
+            raise NotSymbolicError(f"{op.name} of {inputs!r}")
+        record = Record(op, [edge(x) for x in inputs], attrs, *self.spec(op, inputs, attrs))
+        if record.dtype is not None:
+            return Symbol(record)
+        return tuple(part(record, k, spec) for k, spec in enumerate(record.shape))
+
+    def spec(self, op, inputs, attrs):
+        try:
+            found = op.result_spec([getattr(x, "spec", x) for x in inputs], attrs)
+        except Exception:
+            if self.strict:
+                raise
+            found = next(x.spec for x in inputs if isinstance(x, Symbol))
+        return found if isinstance(found, Spec) else (found, None)
+
+    def read(self, record, k):
+        return self.leaves[k]
+
+    def full(self, spec, value):
+        return leaf(repr(value), spec)
+
+    def constant(self, data, dtype=None, place=None):
+        raise NotSymbolicError("a rule that makes constants of arrays")
+
+
+def part(record, k: int, spec) -> Symbol:
+    """Result number `k` of a record that has several."""
+    return Symbol(Record(Name("index", "movement"), [record, k], {}, *spec))
+
+
+def formula(op, specs, attrs):
+    """The record(s) of an operator's body on symbols."""
+    leaves = [leaf(name, spec) for name, spec in zip(names(op, len(specs)), specs)]
+    with interpreter(Symbolic({}, strict=False)):
+        return edges(op.body(Names(), *leaves, **attrs))
+
+
+def derivative(op, specs, attrs, given, k: int):
+    """The record(s) of a rule: for the input in place `k`, on symbols; `given` are the attributes
+    it sees, `attrs` those that shapes are computed with.
+    """
+    leaves = {
+        j: leaf(name, spec) for j, (name, spec) in enumerate(zip(names(op, len(specs)), specs))
+    }
+    result = op.result_spec(list(specs), attrs)
+    several = not isinstance(result, Spec)
+    g = leaf("g", specs[0] if several else result, "gradient")
+    parts = [leaf(f"g[{j}]", s, "gradient") for j, s in enumerate(result)] if several else g
+    leaves[OUT] = leaf("out", specs[0] if several else result, "output")
+    shape, dtype = (result, None) if several else result
+    record = Record(op, [leaves[j].record for j in range(len(specs))], given, shape, dtype)
+    with interpreter(Symbolic(leaves, strict=True)):
+        return edges(op.rule(k)(record, parts, k))
+
+
+def names(op, n: int) -> list[str]:
+    """The names of `n` inputs."""
+    return [f"{op.inputs[0]}[{k}]" for k in range(n)] if op.variadic else op.inputs[:n]
+
+
+def edges(result):
+    """Records of a result, which may be a tuple, a list or a dict of symbols."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    if isinstance(result, list | tuple):
+        return tuple(map(edges, result))
+    if not isinstance(result, Symbol):
+        raise NotSymbolicError(f"the result is {result!r}")
+    return result.record
+
+
+# ---- as text ---------------------------------------------------------------------------------
+
+INFIX = {
+    "add": ("+", 5), "subtract": ("-", 5), "multiply": ("*", 6), "divide": ("/", 6),
+    "floor_divide": ("//", 6), "remainder": ("%", 6), "matmul": ("@", 6), "pow": ("**", 8),
+    "equal": ("==", 1), "not_equal": ("!=", 1), "less_than": ("<", 1), "less_equal": ("<=", 1),
+    "greater_than": (">", 1), "greater_equal": (">=", 1), "bitwise_and": ("&", 4),
+    "bitwise_or": ("|", 2), "bitwise_xor": ("^", 3), "bitwise_left_shift": ("<<", 4.5),
+    "bitwise_right_shift": (">>", 4.5),
+}  # fmt: skip
+"""Operators that Python writes between their inputs, with how tightly they bind."""
+PREFIX = {"neg": "-", "bitwise_not": "~"}
+TIGHTEST = 10
+
+
+def size(found) -> int:
+    """How many operators and values the text of a record names: shared parts count each time."""
+    known = {}
+
+    def parts(record) -> int:
+        if not isinstance(record, Record):
+            return 1
+        if id(record) not in known:
+            known[id(record)] = 1 + sum(map(parts, record.inputs))
+        return known[id(record)]
+
+    return sum(map(parts, found)) if isinstance(found, tuple) else parts(found)
+
+
+def text(record, outer: float = 0) -> str:
+    """A record as Python would write it, with only the brackets that are needed."""
+    if isinstance(record, tuple):
+        return ", ".join(text(r) for r in record)
+    if not isinstance(record, Record):
+        return constant_text(record)
+    name, inputs = record.op.name, record.inputs
+    if not inputs and record.op.kind in ("input", "gradient", "output"):
+        return name
+    if name in INFIX and len(inputs) == 2 and not record.attrs:
+        return infix(name, inputs, outer)
+    if name in PREFIX and len(inputs) == 1:
+        found = f"{PREFIX[name]}{text(inputs[0], 7)}"
+        return f"({found})" if outer > 7 else found
+    if name == "index":
+        return f"{text(inputs[0], TIGHTEST)}[{index_text(inputs[1])}]"
+    return call_text(name, inputs, record.attrs)
+
+
+def infix(name: str, inputs, outer: float) -> str:
+    sign, level = INFIX[name]
+    right_first = name == "pow"
+    left = text(inputs[0], level + right_first)
+    right = text(inputs[1], level + (not right_first))
+    found = f"{left} {sign} {right}" if level < 8 else f"{left}{sign}{right}"
+    return f"({found})" if outer > level else found
+
+
+def call_text(name: str, inputs, attrs) -> str:
+    args = [text(x) for x in inputs] + [f"{k}={constant_text(v)}" for k, v in attrs.items()]
+    if name.startswith("."):
+        return f"{text(inputs[0], TIGHTEST)}{name}({', '.join(args[1:])})"
+    return f"{name}({', '.join(args)})"
+
+
+def constant_text(value) -> str:
+    """A constant: numbers short, dtypes by name, named shapes by name."""
+    if isinstance(value, float):
+        return f"{value:.6g}" if value != int_or_none(value) else f"{value:.1f}"
+    if isinstance(value, list | tuple) and not isinstance(value, Called):
+        inner = ", ".join(text(edge(v)) for v in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
+    return str(value)
+
+
+def int_or_none(value: float):
+    return int(value) if abs(value) < 1e6 else None
+
+
+def index_text(index) -> str:
+    """An index as it stands between square brackets."""
+    if isinstance(index, tuple):
+        return ", ".join(map(index_text, index))
+    if isinstance(index, slice):
+        start, stop, step = (
+            "" if v is None else str(v) for v in (index.start, index.stop, index.step)
+        )
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return "..." if index is Ellipsis else text(edge(index))
