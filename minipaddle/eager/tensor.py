@@ -42,6 +42,7 @@ class Tensor(Indexing, Values, Methods):
     is_parameter = False
     _name = None
     _grad = None
+    _stale = False  # does `_grad` stand for zeros, since it was cleared?
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
         self.array = own_array([] if data is None else data, dtype, place)
@@ -51,7 +52,7 @@ class Tensor(Indexing, Values, Methods):
 
     @property
     def spec(self) -> Spec:
-        return Spec(self.array.shape, self.array.dtype)
+        return new_spec(Spec, (self.array.shape, self.array.dtype))
 
     @property
     def shape(self) -> list[int]:
@@ -109,7 +110,9 @@ class Tensor(Indexing, Values, Methods):
     def __deepcopy__(self, memo):
         """A copy of the values, with no past and no gradient, under a name of its own."""
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, array=self.array.copy(), record=None, _grad=None)
+        copy.__dict__.update(
+            self.__dict__, array=self.array.copy(), record=None, _grad=None, _stale=False
+        )
         copy.name = f"{self.name}_deepcopy_{next(numbers)}"
         memo[id(self)] = copy
         return copy
@@ -122,6 +125,8 @@ class Tensor(Indexing, Values, Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
+        if self._stale:
+            self.grad = current.top.full(self._grad.spec, 0)
         return self._grad
 
     @grad.setter
@@ -133,7 +138,7 @@ class Tensor(Indexing, Values, Methods):
                     expected=f"shape {self.shape}",
                 )
             )
-        self._grad = value
+        self._grad, self._stale = value, False
 
     @property
     def requires_grad(self) -> bool:
@@ -159,20 +164,23 @@ class Tensor(Indexing, Values, Methods):
 
     def receive(self, g: Tensor) -> None:
         """Add a gradient to what a former backward left here."""
-        if self._grad is not None:
+        if self._grad is not None and not self._stale:
             self._grad = self._grad + g
-        else:  # a broadcast view would share memory that belongs to others
-            whole = g.array.base is None and g.array.flags.c_contiguous
-            self._grad = g if whole else wrap(g.array.copy())
+            return
+        # a broadcast view would share memory that belongs to others
+        whole = g.array.base is None and g.array.flags.c_contiguous
+        self._grad, self._stale = g if whole else wrap(g.array.copy()), False
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Set `.grad` to zeros, or to None."""
-        if self._grad is not None:
-            self._grad = wrap(self._grad.array * 0) if set_to_zero else None
+        """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`."""
+        if set_to_zero:  # the zeros are made when somebody looks: adding to them costs a pass
+            self._stale = self._grad is not None
+        else:
+            self.grad = None
 
     def clear_grad(self) -> None:
-        """Forget the gradient."""
-        self._grad = None
+        """Set `.grad` to zeros. Source: Paddle API `Tensor.clear_grad`."""
+        self.clear_gradient()
 
     def detach(self) -> Tensor:
         """The same memory with no past: no gradient flows through it.
@@ -223,9 +231,13 @@ class Tensor(Indexing, Values, Methods):
 
     # ---- in place ----------------------------------------------------------------------------
 
-    def become(self, result: Tensor) -> Tensor:
-        """Take over the value and the past of `result`: what every in-place method ends with."""
-        if self.array.shape != result.array.shape:
+    def become(self, result: Tensor, *, reshaped: bool = False) -> Tensor:
+        """Take over the value and the past of `result`: what every in-place method ends with.
+
+        The memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
+        """
+        anew = reshaped or self.array.dtype != result.array.dtype
+        if not reshaped and self.array.shape != result.array.shape:
             raise ValueError(
                 teach(
                     f"in-place result of shape {result.shape} does not fit {self.spec}",
@@ -239,7 +251,7 @@ class Tensor(Indexing, Values, Methods):
                     hint="wrap it in paddle.no_grad(), or use the out-of-place form",
                 )
             )
-        if result.record is not None and self.array.base is not None:
+        if anew or result.record is not None and self.array.base is not None:
             self.array = result.array  # a view of tracked memory: never write through it
         else:
             self.overwrite(result.array)
@@ -315,6 +327,7 @@ def move(m, x, *, place, source):
 
 
 MOVE = Op(move)
+MOVE.shape(lambda x, place, source: x)
 MOVE.vjp(lambda g, source: moved(g, source))
 
 
@@ -365,7 +378,7 @@ class Parameter(Tensor):
         self.stop_gradient = not value
 
 
-new = object.__new__
+new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost twice as much
 numbers = count()  # for names
 
 
