@@ -39,6 +39,7 @@ from .eager.tensor import Parameter, Tensor
 from .framework import finfo, get_flags, iinfo, set_flags
 from .tensor.attribute import *
 from .tensor.creation import *
+from .tensor.decompositions import cholesky, eigvalsh
 from .tensor.einsum import *
 from .tensor.generator import *
 from .tensor.inplace import *
@@ -46,6 +47,8 @@ from .tensor.linalg import *
 from .tensor.logic import *
 from .tensor.manipulation import *
 from .tensor.math import *
+from .tensor.matrices import inverse
+from .tensor.norms import cdist, dist, norm
 from .tensor.random import *
 from .tensor.reduce import *
 from .tensor.search import *

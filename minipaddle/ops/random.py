@@ -163,8 +163,9 @@ poisson_quantile.shape(lambda u, rate: rate)
 @opaque
 def binomial_quantile(m, u, count, prob):
     """The same for the successes in `count` trials that each succeed with probability `prob`."""
-    trials, chance = count.astype(m.float64), prob.astype(m.float64)
-    return quantile(m, lambda k: m.bdtr(k, trials, chance), u, trials).astype(m.int64)
+    trials, chance = count.astype(m.int64), prob.astype(m.float64)
+    high = trials.astype(m.float64)
+    return quantile(m, lambda k: m.bdtr(k, trials, chance), u, high).astype(m.int64)
 
 
 binomial_quantile.shape(lambda u, count, prob: count.astype(int64.numpy))

@@ -14,6 +14,7 @@ from ..core.interpreter import current
 from ..ops import creation as ops
 from ..ops import elementwise
 from ..ops.var import Var
+from .axes import whole_numbers
 
 __all__ = [
     "arange",
@@ -55,14 +56,7 @@ def to_tensor(data, dtype=None, place=None, stop_gradient=True):
 
 def dims(shape) -> tuple:
     """A shape as a tuple of whole numbers; raises TypeError or ValueError that shows it."""
-    if isinstance(shape, Var):
-        shape = shape.tolist()
-    try:
-        sizes = tuple(map(index, shape)) if isinstance(shape, list | tuple) else (index(shape),)
-    except TypeError:
-        raise TypeError(
-            teach(f"shape={shape!r} is no shape", expected="a whole number or a list of them")
-        ) from None
+    sizes = whole_numbers(shape)
     if any(n < 0 for n in sizes):
         raise ValueError(
             teach(f"shape={list(sizes)} has a negative size", expected="sizes of 0 or more")

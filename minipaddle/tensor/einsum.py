@@ -1,5 +1,146 @@
-"""Public functions: einsum."""
+"""Einstein summation: an equation read once, then carried out as transposes and matrix products.
+
+A tensor goes through with a string of labels, one for each axis. Two tensors are contracted at a
+time, from the left: what both have and nobody needs again is summed by a matrix product.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import math
+from collections import Counter
+
+from ..core.errors import teach
+from ..ops import arrangement, linalg, movement, reduction
+
+__all__ = ["einsum"]
+
+DOTS = "".join(map(chr, range(0x2460, 0x2474)))
+"""The labels ①, ②, … of axes that an ellipsis stands for, the last of them last."""
+
+
+def einsum(equation, *operands):
+    """Sum of products over labelled axes: "ij,jk->ik" is a matrix product.
+
+    A label that is not in the result is summed over; one that an operand has twice is its
+    diagonal; "..." stands for any axes and broadcasts. Without "->" the result has the labels that
+    occur once, in alphabetical order. Raises ValueError when labels and shapes do not fit.
+    Source: Paddle API `paddle.einsum`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.einsum("ij,jk->ik", paddle.ones([2, 3]), paddle.ones([3, 2])).tolist()
+    [[3.0, 3.0], [3.0, 3.0]]
+    >>> paddle.einsum("ii", paddle.eye(4)).item()
+    4.0
+    """
+    inputs, output = parse(equation, [x.spec.ndim for x in operands])
+    sizes = sizes_of(equation, operands, inputs)
+    terms = [prepared(x, labels, sizes) for x, labels in zip(operands, inputs, strict=True)]
+    result, have = terms[0]
+    for k, (x, labels) in enumerate(terms[1:], start=2):
+        needed = set(output).union(*(later for _, later in terms[k:]))
+        result, have = contract(result, have, x, labels, needed)
+    result, have = summed(result, have, set(output))
+    return movement.transpose(result, perm=tuple(have.index(label) for label in output))
+
+
+def parse(equation: str, ndims) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, with labels of their own for "..."."""
+    left, arrow, output = equation.replace(" ", "").partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(ndims):
+        raise ValueError(
+            teach(f"einsum({equation!r}) names {len(inputs)} operands", expected=str(len(ndims)))
+        )
+    inputs = [spelled(equation, labels, n) for labels, n in zip(inputs, ndims, strict=True)]
+    count = Counter("".join(inputs))
+    dots = "".join(label for label in DOTS if label in count)
+    if not arrow:
+        output = dots + "".join(sorted(c for c in count if count[c] == 1 and c not in DOTS))
+    output = output.replace("...", dots)
+    if len(set(output)) != len(output) or not count.keys() >= set(output):
+        raise ValueError(
+            teach(
+                f"einsum({equation!r})", expected="a result with labels of the operands, each once"
+            )
+        )
+    return inputs, output
+
+
+def spelled(equation: str, labels: str, ndim: int) -> str:
+    """The labels of one operand, as many as it has axes."""
+    before, dots, after = labels.partition("...")
+    rest = ndim - len(before + after)
+    letters = all(map(str.isalpha, before + after))
+    if not letters or rest < 0 or (rest and not dots):
+        raise ValueError(
+            teach(
+                f"einsum({equation!r}): the labels {labels!r} stand for an operand of {ndim} axes",
+                expected="a letter for each axis, or ... for the rest",
+            )
+        )
+    return before + DOTS[len(DOTS) - rest :] * bool(rest) + after
+
+
+def sizes_of(equation: str, operands, inputs) -> dict:
+    """The size of each label; an axis of size 1 fits any."""
+    sizes = {}
+    for x, labels in zip(operands, inputs, strict=True):
+        for label, n in zip(labels, x.spec.shape, strict=True):
+            if n != 1 and sizes.get(label, 1) not in (1, n):
+                raise ValueError(
+                    teach(f"einsum({equation!r}): label {label!r} is both {sizes[label]} and {n}")
+                )
+            sizes[label] = n if n != 1 else sizes.get(label, 1)
+    return sizes
+
+
+def prepared(x, labels: str, sizes) -> tuple:
+    """The operand with each label once, and without the axes of size 1 that broadcast."""
+    stretched = {c for c, n in zip(labels, x.spec.shape, strict=True) if n != sizes[c]}
+    kept = tuple(n for c, n in zip(labels, x.spec.shape, strict=True) if c not in stretched)
+    if stretched:
+        x = movement.reshape(x, shape=kept)
+        labels = "".join(c for c in labels if c not in stretched)
+    for label, times in Counter(labels).items():
+        for _ in range(times - 1):
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            x = arrangement.diagonal(x, offset=0, axis1=i, axis2=j)
+            labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + label
+    return x, labels
+
+
+def summed(x, labels: str, needed: set) -> tuple:
+    """x summed over the labels that nobody needs."""
+    axes = tuple(d for d, label in enumerate(labels) if label not in needed)
+    if not axes:
+        return x, labels
+    return reduction.sum(x, axis=axes, keepdim=False), "".join(c for c in labels if c in needed)
+
+
+def contract(x, xs: str, y, ys: str, needed: set) -> tuple:
+    """The product of two operands, summed over the labels that nobody needs after them."""
+    x, xs = summed(x, xs, needed | set(ys))
+    y, ys = summed(y, ys, needed | set(xs))
+    both = [c for c in xs if c in ys]
+    batch = "".join(c for c in both if c in needed)
+    inner = "".join(c for c in both if c not in needed)
+    left = "".join(c for c in xs if c not in ys)
+    right = "".join(c for c in ys if c not in xs)
+    a, b = arranged(x, xs, batch, left, inner), arranged(y, ys, batch, inner, right)
+    product = linalg.matmul(a, b) if inner else a * b
+    size = dict(zip(xs + ys, x.spec.shape + y.spec.shape, strict=True))
+    labels = batch + left + right
+    return movement.reshape(product, shape=tuple(size[c] for c in labels)), labels
+
+
+def arranged(x, labels: str, *groups: str):
+    """x with its axes in the order of three groups of labels, the last two merged to one axis each.
+
+    A matrix product (or a product of a column and a row) for every label of the first group.
+    """
+    batch, rows, columns = groups
+    size = dict(zip(labels, x.spec.shape, strict=True))
+    x = movement.transpose(x, perm=tuple(labels.index(c) for c in batch + rows + columns))
+    merged = (math.prod(size[c] for c in group) for group in (rows, columns))
+    return movement.reshape(x, shape=(*(size[c] for c in batch), *merged))

@@ -1,6 +1,233 @@
-"""Public functions: linalg."""
+"""Products of vectors and matrices. Beside it: `norms.py`, `decompositions.py`, `einsum.py`."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
-NAMESPACE: list[str] = []
+import math
+
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..ops import linalg as ops
+from ..ops.arrangement import roll
+from ..ops.movement import reshape, transpose
+from ..ops.reduction import sum
+
+__all__ = [
+    "addmm",
+    "baddbmm",
+    "bmm",
+    "cross",
+    "dot",
+    "inner",
+    "matmul",
+    "matrix_transpose",
+    "mm",
+    "mv",
+    "outer",
+    "tensordot",
+    "vecdot",
+]
+
+mT = ops.matrix_transpose
+
+
+def expect(name: str, x, ndim: int) -> None:
+    """Raise ValueError unless `x` has `ndim` dimensions."""
+    if x.spec.ndim != ndim:
+        raise ValueError(teach(f"{name} of {x.spec}", expected=f"{ndim} dimensions"))
+
+
+def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
+    """Matrix product over the last two axes; leading axes broadcast, a vector is a row or a column.
+
+    `transpose_x` and `transpose_y` exchange the last two axes first. Raises ValueError when the
+    inner dimensions differ. Source: Paddle API `paddle.matmul`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.matmul(paddle.ones([2, 3]), paddle.ones([2, 3]), transpose_y=True).tolist()
+    [[3.0, 3.0], [3.0, 3.0]]
+    """
+    if transpose_x and x.spec.ndim > 1:
+        x = mT(x)
+    if transpose_y and y.spec.ndim > 1:
+        y = mT(y)
+    return current.top.apply(ops.matmul, (x, y), {})
+
+
+def mm(input, mat2, name=None):
+    """Matrix product of two matrices. Source: Paddle API `paddle.mm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.mm(paddle.ones([1, 3]), paddle.ones([3, 2])).tolist()
+    [[3.0, 3.0]]
+    """
+    return ops.matmul(input, mat2)
+
+
+def bmm(x, y, name=None):
+    """The products of two stacks of matrices, pair by pair. Source: Paddle API `paddle.bmm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.bmm(paddle.ones([5, 2, 3]), paddle.ones([5, 3, 4])).shape
+    [5, 2, 4]
+    """
+    expect("bmm", x, 3)
+    expect("bmm", y, 3)
+    if x.spec.shape[0] != y.spec.shape[0]:
+        raise ValueError(
+            teach(f"bmm of {x.spec} and {y.spec}", expected="the same number of matrices")
+        )
+    return ops.matmul(x, y)
+
+
+def mv(x, vec, name=None):
+    """A matrix times a vector. Source: Paddle API `paddle.mv`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.mv(paddle.ones([2, 3]), paddle.ones([3])).tolist()
+    [3.0, 3.0]
+    """
+    expect("mv", x, 2)
+    expect("mv", vec, 1)
+    return ops.matmul(x, vec)
+
+
+def dot(x, y, name=None):
+    """Σ x·y of two vectors, or of each pair of rows of two matrices. Source: Paddle API
+    `paddle.dot`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.dot(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0])).item()
+    11.0
+    """
+    if x.spec.ndim not in (1, 2) or x.spec.shape != y.spec.shape:
+        raise ValueError(
+            teach(f"dot of {x.spec} and {y.spec}", expected="vectors or matrices of one shape")
+        )
+    return vecdot(x, y)
+
+
+def vecdot(x, y, axis=-1, name=None):
+    """Σ x·y along an axis. Source: Paddle API `paddle.vecdot`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.vecdot(paddle.ones([2, 3]), paddle.ones([2, 3])).tolist()
+    [3.0, 3.0]
+    """
+    product = x * y
+    return sum(product, axis=(axis % product.spec.ndim,), keepdim=False)
+
+
+def inner(x, y, name=None):
+    """Σ over the last axis of both, for every pair of rows: shape x[:-1] + y[:-1].
+
+    Source: Paddle API `paddle.inner`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.inner(paddle.ones([2, 3]), paddle.ones([4, 3])).shape
+    [2, 4]
+    """
+    if not x.spec.ndim or not y.spec.ndim:
+        return x * y
+    return tensordot(x, y, [[-1], [-1]])
+
+
+def outer(x, y, name=None):
+    """x[i] · y[j] of the flattened inputs. Source: Paddle API `paddle.outer`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.outer(paddle.to_tensor([1, 2]), paddle.to_tensor([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    return reshape(x, shape=(x.spec.size, 1)) * reshape(y, shape=(1, y.spec.size))
+
+
+def tensordot(x, y, axes=2, name=None):
+    """Σ over pairs of axes: the last `axes` of x with the first of y, or two lists of axes.
+
+    Source: Paddle API `paddle.tensordot`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.tensordot(paddle.ones([2, 3, 4]), paddle.ones([4, 3]), [[1, 2], [1, 0]]).shape
+    [2]
+    """
+    ours, theirs = paired(x.spec.ndim, y.spec.ndim, axes)
+    a, left = front_last(x, ours, last=True)
+    b, right = front_last(y, theirs, last=False)
+    return reshape(ops.matmul(a, b), shape=(*left, *right))
+
+
+def paired(xdim: int, ydim: int, axes) -> tuple[list, list]:
+    """The axes of x and of y that are summed over, pair by pair."""
+    if isinstance(axes, int):
+        return list(range(xdim - axes, xdim)), list(range(axes))
+    axes = axes.tolist() if hasattr(axes, "tolist") else axes
+    if axes and isinstance(axes[0], int):
+        axes = [axes, axes]
+    ours, theirs = axes if len(axes) == 2 else (axes[0], axes[0])
+    if len(ours) != len(theirs):
+        raise ValueError(teach(f"tensordot over {len(ours)} axes of x and {len(theirs)} of y"))
+    return [a % xdim for a in ours], [a % ydim for a in theirs]
+
+
+def front_last(x, axes, *, last: bool):
+    """x as a matrix with `axes` in its columns (`last`) or rows; and the sizes of the others."""
+    shape = x.spec.shape
+    free = [d for d in range(len(shape)) if d not in axes]
+    kept, gone = (math.prod(shape[d] for d in group) for group in (free, axes))
+    perm, sizes = ((*free, *axes), (kept, gone)) if last else ((*axes, *free), (gone, kept))
+    return reshape(transpose(x, perm=perm), shape=sizes), [shape[d] for d in free]
+
+
+def cross(x, y, axis=9, name=None):
+    """The vector product along an axis of size 3: the first such axis unless one is given.
+
+    Source: Paddle API `paddle.cross`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.cross(paddle.to_tensor([1, 0, 0]), paddle.to_tensor([0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
+    threes = [d for d, n in enumerate(x.spec.shape) if n == 3]
+    axis = (threes[0] if threes else None) if axis == 9 else axis % x.spec.ndim
+    if axis not in threes:
+        raise ValueError(teach(f"cross of {x.spec}", expected="an axis of size 3"))
+
+    def turned(v, by):
+        return roll(v, shifts=(by,), axis=(axis,))
+
+    return turned(x, -1) * turned(y, -2) - turned(x, -2) * turned(y, -1)
+
+
+def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
+    """beta · input + alpha · x @ y. Source: Paddle API `paddle.addmm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.addmm(paddle.ones([1, 1]), paddle.ones([1, 3]), paddle.ones([3, 1])).item()
+    4.0
+    """
+    return scaled(input, beta) + scaled(ops.matmul(x, y), alpha)
+
+
+def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
+    """beta · input + alpha · x @ y for stacks of matrices. Source: Paddle API `paddle.baddbmm`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.baddbmm(*[paddle.ones([2, 1, 1])] * 3).tolist()
+    [[[2.0]], [[2.0]]]
+    """
+    return scaled(input, beta) + scaled(bmm(x, y), alpha)
+
+
+def scaled(x, factor):
+    """factor · x, without a multiplication by 1."""
+    return x if factor == 1 else x * factor
+
+
+def matrix_transpose(x, name=None):
+    """The last two axes exchanged. Source: Paddle API `paddle.matrix_transpose`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.matrix_transpose(paddle.ones([5, 2, 3])).shape
+    [5, 3, 2]
+    """
+    return x.mT

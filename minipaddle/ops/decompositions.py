@@ -1,0 +1,400 @@
+"""Inverses, determinants, factorizations of matrices (the last two axes) and their derivatives.
+
+Unless said otherwise a rule is from Giles, "An extended collection of matrix derivative results for
+forward and reverse mode algorithmic differentiation" (2008). ᵀ is `mT`, ḡ the cotangent.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..core.dtype import int32
+from ..core.op import opaque
+from ..core.record import Spec
+from ..core.spec import broadcast_shapes
+from .arrangement import tril, triu
+from .creation import eye
+from .elementwise import reciprocal, where
+from .linalg import matmul
+from .linalg import matrix_transpose as mT
+from .movement import concat, pad, reshape, slice_
+from .reduction import sum
+
+# ---- pieces of the formulas ------------------------------------------------------------------
+
+
+def along_columns(v):
+    """A vector for each matrix, to multiply column j by v[j]."""
+    return reshape(v, shape=(*v.spec.shape[:-1], 1, v.spec.shape[-1]))
+
+
+def along_rows(v):
+    """A vector for each matrix, to multiply row i by v[i]."""
+    return reshape(v, shape=(*v.spec.shape, 1))
+
+
+def identity(n: int, like):
+    """The identity matrix in the dtype of `like`."""
+    return eye(rows=n, columns=n, dtype=like.spec.dtype)
+
+
+def block(x, rows, columns):
+    """A block of each matrix; rows and columns are pairs (start, stop)."""
+    whole = ((None, None, None),) * (x.spec.ndim - 2)
+    return slice_(x, index=(*whole, (*rows, 1), (*columns, 1)))
+
+
+def one_over_differences(v):
+    """F with F[i, j] = 1 / (v[j] - v[i]), and 0 where the two are equal (on the diagonal)."""
+    difference = along_columns(v) - along_rows(v)
+    same = difference == 0
+    return where(same, 0.0, reciprocal(where(same, 1.0, difference)))
+
+
+def require_square(x) -> Spec:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"{x} holds no square matrices: its last two dimensions must be equal")
+    return x
+
+
+def require_matrix(x) -> Spec:
+    if x.ndim < 2:
+        raise ValueError(f"{x} holds no matrices: it needs at least two dimensions")
+    return x
+
+
+# ---- inverses and determinants ---------------------------------------------------------------
+
+
+@opaque
+def inverse(m, x):
+    """The inverse of each square matrix."""
+    return m.linalg.inv(x)
+
+
+inverse.shape(require_square)
+inverse.vjp(lambda g, out: -matmul(matmul(mT(out), g), mT(out)))
+
+
+@opaque
+def det(m, x):
+    """The determinant of each square matrix."""
+    return m.asarray(m.linalg.det(x))
+
+
+det.shape(lambda x: Spec(require_square(x).shape[:-2], x.dtype))
+det.vjp(lambda g, out, x: along_rows(along_rows(g * out)) * mT(inverse(x)))
+
+
+@opaque
+def slogdet(m, x):
+    """The sign of the determinant and the logarithm of its absolute value."""
+    return tuple(m.linalg.slogdet(x))
+
+
+@slogdet.shape
+def _(x):
+    of_each = Spec(require_square(x).shape[:-2], x.dtype)
+    return of_each, of_each
+
+
+slogdet.vjp(lambda g, x: along_rows(along_rows(g[1])) * mT(inverse(x)))
+
+
+@opaque(promote=True)
+def solve(m, x, y):
+    """The z with x @ z = y, for square x and a matrix y (or stacks of them)."""
+    return m.linalg.solve(x, y)
+
+
+@solve.shape
+def _(x, y):
+    n = require_square(x).shape[-1]
+    if require_matrix(y).shape[-2] != n:
+        raise ValueError(f"x has {n} rows, but y has {y.shape[-2]}")
+    lead = broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return Spec((*lead, *y.shape[-2:]), x.dtype)
+
+
+solve.vjp(
+    x=lambda g, out, x: (-matmul(solve(mT(x), g), mT(out))).sum_to(x.spec.shape),
+    y=lambda g, x, y_spec: solve(mT(x), g).sum_to(y_spec.shape),
+)
+
+
+@opaque
+def pinv(m, x, *, rcond, hermitian):
+    """The Moore-Penrose inverse; singular values below rcond times the largest count as 0."""
+    if not hermitian:
+        return m.linalg.pinv(x, rcond)
+    w, v = m.linalg.eigh(x)
+    kept = m.abs(w) > rcond * m.max(m.abs(w), axis=-1, keepdims=True)
+    scaled = v * m.where(kept, 1 / m.where(kept, w, 1), 0)[..., None, :]
+    return m.matmul(scaled, m.swapaxes(v, -1, -2))
+
+
+@pinv.shape
+def _(x, *, rcond, hermitian):
+    require_square(x) if hermitian else require_matrix(x)
+    return Spec((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+
+
+@pinv.vjp
+def _(g, out, x):
+    """Golub and Pereyra, "The differentiation of pseudo-inverses" (1973), equation 4.12."""
+    rows, columns = x.spec.shape[-2:]
+    left = identity(rows, x) - matmul(x, out)
+    right = identity(columns, x) - matmul(out, x)
+    pt = mT(out)
+    return (
+        matmul(matmul(left, mT(g)), matmul(out, pt))
+        + matmul(matmul(pt, out), matmul(mT(g), right))
+        - matmul(matmul(pt, g), pt)
+    )
+
+
+# ---- factorizations --------------------------------------------------------------------------
+
+
+@opaque
+def cholesky(m, x):
+    """The lower triangular L with L @ Lᵀ = x, for symmetric positive definite x."""
+    return m.linalg.cholesky(x)
+
+
+cholesky.shape(require_square)
+
+
+@cholesky.vjp
+def _(g, out):
+    """Murray, "Differentiation of the Cholesky decomposition" (2016), equation 9."""
+    below = tril(matmul(mT(out), g), diagonal=0)
+    half = below - 0.5 * below * identity(out.spec.shape[-1], out)
+    s = solve(mT(out), mT(solve(mT(out), mT(half))))
+    return 0.5 * (s + mT(s))
+
+
+@opaque
+def qr(m, x, *, mode):
+    """x = q @ r with orthonormal columns in q and upper triangular r."""
+    return tuple(m.linalg.qr(x, mode))
+
+
+@qr.shape
+def _(x, *, mode):
+    *lead, rows, columns = require_matrix(x).shape
+    k = rows if mode == "complete" else min(rows, columns)
+    return Spec((*lead, rows, k), x.dtype), Spec((*lead, k, columns), x.dtype)
+
+
+@qr.vjp
+def _(g, out, x_spec, mode):
+    """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2010)."""
+    (gq, gr), (q, r) = g, out
+    rows, columns = x_spec.shape[-2:]
+    if mode == "complete" and rows > columns:
+        raise ValueError("qr in mode 'complete' has no derivative for more rows than columns")
+    if rows >= columns:
+        return qr_pull_back(gq, gr, q, r)
+    square, rest = (0, rows), (rows, columns)  # x = [x₁ x₂], r = [r₁ qᵀ x₂]
+    r1, r2 = block(r, square, square), block(r, square, rest)
+    g1, g2 = block(gr, square, square), block(gr, square, rest)
+    gx1 = qr_pull_back(gq + matmul(matmul(q, r2), mT(g2)), g1, q, r1)
+    return concat(gx1, matmul(q, g2), axis=len(x_spec.shape) - 1)
+
+
+def qr_pull_back(gq, gr, q, r):
+    """The cotangent of x = q @ r with at least as many rows as columns."""
+    s = matmul(r, mT(gr)) - matmul(mT(gq), q)
+    symmetric = tril(s, diagonal=0) + mT(tril(s, diagonal=-1))
+    return mT(solve(r, mT(gq + matmul(q, symmetric))))
+
+
+@opaque
+def lu(m, x):
+    """L and U in one matrix (the ones of L's diagonal left out), and the rows exchanged.
+
+    Gaussian elimination with the largest pivot of each column; pivot k says with which row,
+    counted from 1, row k was exchanged.
+    """
+    a, pivots = m.array(x), []
+    i = m.arange(x.shape[-2])
+    for k in range(min(x.shape[-2:])):
+        p = m.argmax(m.abs(a[..., k:, k]), axis=-1)[..., None] + k
+        pivots.append(p + 1)
+        order = m.where(i == k, p, m.where(i == p, k, i))
+        a = m.take_along_axis(a, order[..., None], axis=-2)
+        pivot = a[..., k : k + 1, k : k + 1]
+        factors = a[..., k + 1 :, k : k + 1] / m.where(pivot == 0, 1, pivot)
+        a[..., k + 1 :, k : k + 1] = factors
+        a[..., k + 1 :, k + 1 :] -= factors * a[..., k : k + 1, k + 1 :]
+    empty = m.zeros((*x.shape[:-2], 0), dtype="int32")
+    return a, m.concatenate([empty, *pivots], axis=-1).astype("int32")
+
+
+@lu.shape
+def _(x):
+    *lead, rows, columns = require_matrix(x).shape
+    return x, Spec((*lead, min(rows, columns)), int32.numpy)
+
+
+@lu.vjp
+def _(g, out):
+    """de Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using triangular
+    factorization" (2011), for square matrices.
+    """
+    packed, pivots = out
+    n, columns = packed.spec.shape[-2:]
+    if n != columns:
+        raise ValueError(f"lu of {packed.spec} has no derivative here: its matrices are not square")
+    lower, upper = lower_of(packed), triu(packed, diagonal=0)
+    gl, gu = tril(g[0], diagonal=-1), triu(g[0], diagonal=0)
+    s = tril(matmul(mT(lower), gl), diagonal=-1) + triu(matmul(gu, mT(upper)), diagonal=0)
+    inner = mT(solve(upper, mT(solve(mT(lower), s))))
+    p = permutation(pivots, size=n, dtype=packed.spec.dtype)
+    return matmul(p, inner)
+
+
+def lower_of(packed):
+    """The L of a packed LU factorization: unit diagonal, as many columns as pivots."""
+    rows, columns = packed.spec.shape[-2:]
+    k = min(rows, columns)
+    ones = eye(rows=rows, columns=k, dtype=packed.spec.dtype)
+    return tril(block(packed, (0, rows), (0, k)), diagonal=-1) + ones
+
+
+@opaque
+def permutation(m, pivots, *, size, dtype):
+    """The matrix P with x = P @ L @ U, from the exchanges that `lu` made."""
+    i = m.arange(size)
+    order = m.broadcast_to(i, (*pivots.shape[:-1], size))
+    for k in range(pivots.shape[-1]):
+        p = pivots[..., k : k + 1].astype("int64") - 1
+        exchanged = m.where(i == k, p, m.where(i == p, k, i))
+        order = m.take_along_axis(order, exchanged, axis=-1)
+    return (order[..., None, :] == i[:, None]).astype(dtype)
+
+
+permutation.shape(lambda pivots, size, dtype: Spec((*pivots.shape[:-1], size, size), dtype))
+
+
+@opaque
+def svd(m, x, *, full_matrices):
+    """x = u @ diag(s) @ vᵀ with orthonormal u and v, and s ≥ 0 falling."""
+    return tuple(m.linalg.svd(x, full_matrices=full_matrices))
+
+
+@svd.shape
+def _(x, *, full_matrices):
+    *lead, rows, columns = require_matrix(x).shape
+    k = min(rows, columns)
+    p, q = (rows, columns) if full_matrices else (k, k)
+    shapes = (*lead, rows, p), (*lead, k), (*lead, q, columns)
+    return tuple(Spec(shape, x.dtype) for shape in shapes)
+
+
+@svd.vjp
+def _(g, out, full_matrices):
+    (gu, gs, gvt), (u, s, vt) = g, out
+    rows, columns, k = u.spec.shape[-2], vt.spec.shape[-1], s.spec.shape[-1]
+    if full_matrices and rows != columns:
+        raise ValueError("svd with full_matrices=True has a derivative for square matrices only")
+    f = one_over_differences(s * s)
+    j, i = f * matmul(mT(u), gu), f * matmul(vt, mT(gvt))
+    core = (j + mT(j)) * along_columns(s) + along_rows(s) * (i + mT(i))
+    core = core + along_columns(gs) * identity(k, s)
+    gx = matmul(matmul(u, core), vt)
+    if rows > k:
+        outside = gu / along_columns(s)
+        gx = gx + matmul(outside - matmul(u, matmul(mT(u), outside)), vt)
+    if columns > k:
+        outside = gvt / along_rows(s)
+        gx = gx + matmul(u, outside - matmul(matmul(outside, mT(vt)), vt))
+    return gx
+
+
+@opaque
+def eigh(m, x, *, lower):
+    """Eigenvalues (rising) and eigenvectors of symmetric x, of which one triangle is read."""
+    return tuple(m.linalg.eigh(x, "L" if lower else "U"))
+
+
+@eigh.shape
+def _(x, *, lower):
+    return Spec(require_square(x).shape[:-1], x.dtype), x
+
+
+@eigh.vjp
+def _(g, out):
+    (gw, gv), (w, v) = g, out
+    core = along_columns(gw) * identity(w.spec.shape[-1], w)
+    core = core + one_over_differences(w) * matmul(mT(v), gv)
+    return matmul(matmul(v, core), mT(v))
+
+
+@opaque
+def eig(m, x):
+    """Eigenvalues and eigenvectors of square x; refused where they are not real."""
+    values, vectors = m.linalg.eig(x)
+    if values.dtype.kind == "c" and m.any(values.imag != 0):
+        raise ValueError("x has complex eigenvalues, and complex numbers are not supported")
+    return values.real.astype(x.dtype), vectors.real.astype(x.dtype)
+
+
+@eig.shape
+def _(x):
+    return Spec(require_square(x).shape[:-1], x.dtype), x
+
+
+@eig.vjp
+def _(g, out):
+    """Giles, section 3.1, with the eigenvectors held at length 1."""
+    (gw, gv), (w, v) = g, out
+    unit, s = identity(w.spec.shape[-1], w), matmul(mT(v), gv)
+    diagonal = sum(s * unit, axis=(s.spec.ndim - 2,), keepdim=True)
+    turned = one_over_differences(w) * (s - matmul(mT(v), v) * diagonal)
+    core = along_columns(gw) * unit + turned
+    return solve(mT(v), matmul(core, mT(v)))
+
+
+# ---- functions of matrices -------------------------------------------------------------------
+
+
+@opaque
+def matrix_exp(m, x):
+    """1 + x + x²/2 + x³/6 + …, with matrix powers.
+
+    Scaled down until its norm is below 1/2, a Padé approximation there, squared as often.
+    Source: Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
+    """
+    unit = m.eye(x.shape[-1], dtype=x.dtype)
+    norm = float(m.max(m.sum(m.abs(x), axis=-2))) if x.size else 0.0
+    halvings = max(0, math.frexp(norm)[1] + 1) if math.isfinite(norm) else 0
+    a = x / 2.0**halvings
+    power, even, odd, c = unit, unit, m.zeros_like(unit), 1.0
+    for k in range(1, PADE + 1):
+        c = c * (PADE - k + 1) / (k * (2 * PADE - k + 1))
+        power = m.matmul(power, a)
+        even, odd = (even, odd + c * power) if k % 2 else (even + c * power, odd)
+    y = m.linalg.solve(even - odd, even + odd)
+    for _ in range(halvings):
+        y = m.matmul(y, y)
+    return y
+
+
+PADE = 8
+"""Degree of the approximation: below 1/2 its error is under 2^-53."""
+
+matrix_exp.shape(require_square)
+
+
+@matrix_exp.vjp
+def _(g, x):
+    """exp [[xᵀ, ḡ], [0, xᵀ]] has the cotangent in its upper right: Higham, "Functions of
+    Matrices" (2008), theorem 3.6.
+    """
+    n, lead = x.spec.shape[-1], ((0, 0),) * (x.spec.ndim - 2)
+    above = concat(mT(x), g, axis=x.spec.ndim - 1)
+    below = pad(mT(x), widths=(*lead, (0, 0), (n, 0)), value=0)
+    whole = matrix_exp(concat(above, below, axis=x.spec.ndim - 2))
+    return block(whole, (0, n), (n, 2 * n))
