@@ -111,8 +111,8 @@ UNARY = {
 }
 BINARY = {
     name: getattr(torch, name)
-    for name in words("""add subtract multiply divide pow maximum minimum fmax fmin atan2 hypot logaddexp
-    copysign logical_and logical_or logical_xor isclose""")
+    for name in words("""add subtract multiply divide pow maximum minimum fmax fmin atan2 hypot
+    logaddexp copysign logical_and logical_or logical_xor isclose""")
 } | {
     "equal": torch.eq,
     "not_equal": torch.ne,
