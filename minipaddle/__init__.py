@@ -4,7 +4,20 @@ from importlib import import_module as _import
 from importlib.util import find_spec as _find
 from math import e, inf, nan, pi
 
-from . import autograd, device, framework, linalg, tensor, version
+from . import (
+    autograd,
+    device,
+    framework,
+    io,
+    linalg,
+    nn,
+    optimizer,
+    regularizer,
+    tensor,
+    utils,
+    version,
+    viz,
+)
 from .core import dtype as _dtypes
 from .core.dtype import (
     DType as dtype,
@@ -37,6 +50,8 @@ from .eager.modes import *
 from .eager.printing import set_printoptions
 from .eager.tensor import Parameter, Tensor
 from .framework import finfo, get_flags, iinfo, set_flags
+from .io import load, save
+from .nn.param_attr import ParamAttr, create_parameter
 from .tensor.attribute import *
 from .tensor.creation import *
 from .tensor.decompositions import cholesky, eigvalsh
@@ -57,8 +72,9 @@ from .version import full_version as __version__
 
 bool = _dtypes.bool_
 
-for _name in ("nn", "regularizer", "optimizer", "io", "metric", "vision", "hapi", "viz"):
-    if _find(f"{__name__}.{_name}") is not None:
+for _name in ("metric", "vision", "text", "hapi"):
+    _spec = _find(f"{__name__}.{_name}")
+    if _spec is not None and _spec.origin:
         globals()[_name] = _import(f"{__name__}.{_name}")
 
 __getattr__ = _namespace("paddle", globals())
