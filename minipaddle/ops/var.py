@@ -51,7 +51,9 @@ class Var:
         axis = tuple(range(extra)) + tuple(
             d + extra for d, n in enumerate(shape) if n == 1 and own[d + extra] != 1
         )
-        summed = reduction.sum(self, axis=axis, keepdim=True) if axis else self
+        if len(axis) == extra:  # nothing but leading axes, or nothing at all
+            return reduction.sum(self, axis=axis, keepdim=False) if axis else self
+        summed = reduction.sum(self, axis=axis, keepdim=True)
         return movement.reshape(summed, shape=tuple(shape)) if extra else summed
 
     __add__, __radd__ = binary(e.add), reflected(e.add)

@@ -15,6 +15,7 @@ __all__ = [
     "alpha_dropout",
     "bilinear",
     "dropout",
+    "dropout1d",
     "dropout2d",
     "dropout3d",
     "feature_alpha_dropout",
@@ -80,20 +81,22 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         raise ValueError(
             teach(f"dropout mode {mode!r}", expected="'upscale_in_train' or 'downscale_in_infer'")
         )
-    upscale = mode == "upscale_in_train"
-    if not training:
-        return x if upscale or not p else x * (1.0 - p)
-    if not p:
+    if not p or (not training and mode == "upscale_in_train"):
         return x
+    y = dropped(x, p, axis, mode) if training else x * (1.0 - p)
+    return x.become(y) if inplace else y
+
+
+def dropped(x, p: float, axis, mode: str):
+    """What training makes of x."""
     if p == 1:
         return x * 0.0
     shape = x.spec.shape
     if axis is not None:
         drawn = normalize_axes(axis, len(shape))
         shape = tuple(n if d in drawn else 1 for d, n in enumerate(shape))
-    mask = kept(shape, p)
-    dropped = x * mask.astype(x.spec.dtype)
-    return dropped * (1.0 / (1.0 - p)) if upscale else dropped
+    mask = kept(shape, p).astype(x.spec.dtype)
+    return x * (mask * (1.0 / (1.0 - p)) if mode == "upscale_in_train" else mask)
 
 
 def channel_axes(name: str, x, rank: int, data_format: str) -> list[int]:
@@ -101,6 +104,16 @@ def channel_axes(name: str, x, rank: int, data_format: str) -> list[int]:
     if x.spec.ndim != rank:
         raise ValueError(teach(f"{name} was given {x.spec}", expected=f"{rank} dimensions"))
     return [0, rank - 1 if data_format.endswith("C") else 1]
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Set whole channels of [N, C, L] or [C, L] to 0.
+
+    Source: Paddle API `paddle.nn.functional.dropout1d`.
+    """
+    if input.spec.ndim not in (2, 3):
+        raise ValueError(teach(f"dropout1d was given {input.spec}", expected="2 or 3 dimensions"))
+    return dropout(input, p, list(range(input.spec.ndim - 1)), training, inplace)
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):

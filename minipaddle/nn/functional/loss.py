@@ -21,6 +21,7 @@ __all__ = [
     "dice_loss",
     "kl_div",
     "log_loss",
+    "multi_label_margin_loss",
     "multi_label_soft_margin_loss",
     "multi_margin_loss",
     "nll_loss",
@@ -132,19 +133,23 @@ def soft_cross_entropy(input, label, weight, use_softmax: bool):
 
 def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softmax, shape):
     """Cross-entropy of class numbers along the last axis; unreduced it has the given shape."""
-    attrs = {"ignore_index": ignore_index}
+    counted = "valid" if ignore_index >= 0 else "all"
     if use_softmax:
+        mean = counted if reduction == "mean" and weight is None else None
+        attrs = {"ignore_index": ignore_index, "mean": mean}
         loss = current.top.apply(ops.cross_entropy, (input, label), attrs)
+        if mean:
+            return loss
     else:
-        loss = -ops.pick(e.log(input), label, **attrs)
+        loss = -ops.pick(e.log(input), label, ignore_index=ignore_index)
     if weight is not None:
         require_weight("cross_entropy", weight, input.spec.shape[-1])
         row_weight = class_weight(weight, label, ignore_index)
         loss = loss * row_weight
         if reduction == "mean":
             return weighted_mean(loss, row_weight)
-    elif reduction == "mean" and ignore_index >= 0:
-        return current.top.apply(ops.mean_of_valid, (loss, label), attrs)
+    elif reduction == "mean" and counted == "valid":
+        return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
     if reduction != "none":
         return reduced("cross_entropy", loss, reduction)
     return loss if loss.spec.shape == shape else loss.reshape(list(shape))
@@ -359,3 +364,21 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
     wrong = 1.0 - ops.one_hot(label, classes=classes, dtype=input.spec.dtype)
     loss = (over * wrong).sum(axis=1) / classes
     return reduced("multi_margin_loss", loss, reduction)
+
+
+def multi_label_margin_loss(input, label, reduction="mean", name=None):
+    """Σ max(0, 1 - x[right] + x[wrong]) / C: input [N, C] and label [N, L] give [N].
+
+    Right are the classes that `label` lists up to the first -1, wrong all others.
+
+    Source: Paddle API `paddle.nn.functional.multi_label_margin_loss`.
+    """
+    classes, dtype = input.spec.shape[1], input.spec.dtype
+    listed = (label != -1).astype(dtype).cumprod(1)
+    safe = e.where(listed > 0, label, 0)
+    hot = ops.one_hot(safe, classes=classes, dtype=dtype) * listed.unsqueeze(2)
+    wrong = 1.0 - hot.max(axis=1)
+    right = input.take_along_axis(safe, 1).unsqueeze(2)
+    over = e.maximum(1.0 - right + input.unsqueeze(1), 0.0) * listed.unsqueeze(2)
+    loss = (over * wrong.unsqueeze(1)).sum(axis=[1, 2]) / classes
+    return reduced("multi_label_margin_loss", loss, reduction)
