@@ -19,11 +19,11 @@ tensor
 ir | eager
 passes | codegen
 executors
-jit | nn
+jit | nn | regularizer
 optimizer | io | metric
-amp | quantization | distributed | inference | static | vision | hapi
+amp | quantization | distributed | inference | static | vision | text | hapi
 viz | testing
-autograd | device | framework | linalg | version
+autograd | device | framework | linalg | utils | version
 """
 RANK = {
     name.strip(): rank
@@ -37,6 +37,12 @@ NUMPY_ALLOWED = {
     "core/dtype.py": "a dtype is NumPy's object for CuPy's arrays too",
     "core/record.py": "a dtype again",
     "eager/device.py": "here the array module is chosen",
+    "io/collate.py": "samples are NumPy arrays on the CPU until the batch is whole",
+    "io/dataloader.py": "seeds of workers come from NumPy's global generator, as in Paddle",
+    "io/dataset.py": "random order comes from NumPy's global generator, as in Paddle",
+    "io/sampler.py": "random order comes from NumPy's global generator, as in Paddle",
+    "io/serialization.py": "what a file holds is NumPy arrays on the CPU",
+    "io/worker.py": "a worker seeds NumPy's global generator",
     "eager/eager.py": "the hot path knows NumPy's arrays by their class",
     "eager/tensor.py": "likewise",
     "eager/convert.py": "Python's lists become NumPy arrays before they become anything else",
