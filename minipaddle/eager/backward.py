@@ -79,12 +79,11 @@ def grad(
     outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
     inputs = inputs if isinstance(inputs, list | tuple) else [inputs]
     keep = create_graph if retain_graph is None else retain_graph
+    seeds = seeds_of(outputs, grad_outputs)  # an output that is an input gets its leaf here
     wanted = [x.record for x in inputs]
     blocked = {t.record for t in no_grad_vars or ()} - {None}
     with Recording(create_graph):
-        found = pull_back(
-            seeds_of(outputs, grad_outputs), set(wanted) - {None} - blocked, release=not keep
-        )
+        found = pull_back(seeds, set(wanted) - {None} - blocked, release=not keep)
     grads = [found.get(record) for record in wanted]
     for x, g in zip(inputs, grads, strict=True):
         if g is None and not allow_unused:

@@ -46,6 +46,7 @@ def _(g, x_spec, index, axis):
 @opaque
 def scatter_sum(m, x, index, *, shape, axis):
     """Zeros of `shape` with the slices of x added at the places `index` along `axis`."""
+    scatter_sum.infer(x, index, shape=shape, axis=axis)  # another shape might fit by accident
     size, rest = shape[axis], replaced(shape, axis)
     rows = m.moveaxis(x.reshape(replaced(shape, axis, index.size)), axis, 0)
     rows = rows.reshape(index.size, math.prod(rest))
@@ -143,6 +144,7 @@ def _(*indices, shape):
 @opaque
 def along_index(m, index, *, shape, axis):
     """The positions in a row-major array of `shape` of place `index[i]` along `axis`, each at i."""
+    along_index.infer(index, shape=shape, axis=axis)  # positions beyond the end of another axis
     index = index.astype("int64", copy=False)
     flat = wrapped(m, index, shape[axis]) * strides_of(shape)[axis]
     for d, step in enumerate(strides_of(shape)):

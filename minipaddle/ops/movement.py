@@ -96,6 +96,8 @@ def broadcast_to(m, x, *, shape):
 @broadcast_to.shape
 def _(x, *, shape):
     tail = shape[len(shape) - x.ndim :]
+    if min(shape, default=0) < 0:
+        raise ValueError(f"shape {list(shape)} has a negative size where {x} has no axis to keep")
     if len(shape) < x.ndim or any(n not in (1, t) for n, t in zip(x.shape, tail, strict=True)):
         raise ValueError(f"{x} does not broadcast to shape {list(shape)}")
     return Spec(tuple(shape), x.dtype)
@@ -255,6 +257,8 @@ def concat(m, *xs, axis):
 @concat.shape
 def _(*xs, axis):
     first = xs[0]
+    if not first.ndim:
+        raise ValueError("0-D tensors have no axis to be joined along; stack gives them one")
     for x in xs:
         if x.ndim != first.ndim or replaced(x.shape, axis) != replaced(first.shape, axis):
             raise ValueError(

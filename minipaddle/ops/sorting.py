@@ -62,6 +62,7 @@ def _(g, x, axis, descending):
 @opaque
 def topk_index(m, x, *, k, axis, largest):
     """The places of the `k` largest (or smallest) elements along `axis`, best first."""
+    topk_index.infer(x, k=k, axis=axis, largest=largest)  # a slice would be silently short
     first = (*(slice(None),) * axis, slice(0, k))
     return ordered(m, x, axis, largest)[first]
 
