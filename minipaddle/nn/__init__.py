@@ -4,6 +4,7 @@
 Source: Paddle API `paddle.nn`.
 """
 
+from ..core.missing import namespace
 from . import clip, functional, initializer, layer, utils
 from .clip import *
 from .layer import *
@@ -11,3 +12,4 @@ from .layer import common, container, loss
 from .param_attr import ParamAttr
 
 __all__ = [*layer.__all__, *clip.__all__]
+__getattr__ = namespace("paddle.nn", globals())

@@ -1,5 +1,6 @@
 """The functions of `paddle.nn.functional`: one file per family."""
 
+from ...core.missing import namespace
 from . import (
     activation,
     adaptive,
@@ -38,3 +39,4 @@ MODULES = (
     conv, pooling, adaptive, norm, vision, padding, sampling,
 )  # fmt: skip
 __all__ = [name for module in MODULES for name in module.__all__]
+__getattr__ = namespace("paddle.nn.functional", globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 from ...core import dtype as dt
 from ...core.errors import teach
 from ...core.interpreter import current
@@ -15,12 +17,15 @@ from ...tensor.face import face
 
 ELEMENTWISE = (
     "celu", "elu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
-    "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softplus", "softshrink",
+    "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "softplus", "softshrink",
     "softsign", "tanh", "tanhshrink", "thresholded_relu",
 )  # fmt: skip
 """Those whose operator is the whole function."""
 
 IN_PLACE = ("elu", "hardtanh", "leaky_relu", "relu", "softmax", "tanh", "thresholded_relu")
+
+
+NO_ATTRS: dict = {}
 
 
 def need_float(name: str, x) -> None:
@@ -150,9 +155,22 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     return elementwise.where(x >= 0, x, x * slope)
 
 
+def silu(x, inplace=False, name=None):
+    """x · sigmoid(x), written over x itself with `inplace`.
+
+    Source: Paddle API `paddle.nn.functional.silu`; Elfwing et al. 2017.
+
+    >>> import minipaddle as paddle
+    >>> round(paddle.nn.functional.silu(paddle.to_tensor(1.0)).item(), 4)
+    0.7311
+    """
+    y = current.top.apply(activation.silu, (x,), NO_ATTRS)
+    return x.become(y) if inplace else y
+
+
 def swish(x, name=None):
     """x · sigmoid(x): another name of `silu`. Source: Paddle API `paddle.nn.functional.swish`."""
-    return current.top.apply(activation.silu, (x,), {})
+    return current.top.apply(activation.silu, (x,), NO_ATTRS)
 
 
 def swiglu(x, y=None, name=None):
@@ -165,13 +183,17 @@ def swiglu(x, y=None, name=None):
 
 
 def in_place(function):
-    """`relu_` from `relu`: x becomes its own activation."""
+    """`relu_` from `relu`: x becomes its own activation, and is returned."""
 
     def call(x, *args, **kwargs):
         return x.become(function(x, *args, **kwargs))
 
     call.__name__ = call.__qualname__ = f"{function.__name__}_"
-    call.__doc__ = f"`{function.__name__}`, written over x itself."
+    call.__doc__ = (
+        f"`{function.__name__}`, written over x itself. "
+        f"Source: Paddle API `paddle.nn.functional.{function.__name__}_`."
+    )
+    call.__signature__ = inspect.signature(function)
     return call
 
 
@@ -179,6 +201,7 @@ FACES = {name: face(OPS[name]) for name in ELEMENTWISE}
 globals().update(FACES)
 WRITTEN = {f"{name}_": in_place(globals()[name]) for name in IN_PLACE}
 globals().update(WRITTEN)
+logsigmoid = FACES["log_sigmoid"]
 
 __all__ = [
     *FACES,
@@ -186,9 +209,11 @@ __all__ = [
     "glu",
     "gumbel_softmax",
     "log_softmax",
+    "logsigmoid",
     "maxout",
     "prelu",
     "rrelu",
+    "silu",
     "softmax",
     "swiglu",
     "swish",

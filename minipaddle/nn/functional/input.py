@@ -51,18 +51,17 @@ def embedding(
 ):
     """Row x of `weight`: ids of shape [...] and a table [rows, size] give [..., size].
 
-    Ids equal to `padding_idx` give zeros and no gradient. `max_norm`, `sparse` and
-    `scale_grad_by_freq` are refused. Source: Paddle API `paddle.nn.functional.embedding`.
+    Ids equal to `padding_idx` give zeros and no gradient. `sparse` says how Paddle keeps the
+    gradient in memory and changes nothing here; `max_norm` and `scale_grad_by_freq` are refused.
+    Source: Paddle API `paddle.nn.functional.embedding`.
 
     >>> import minipaddle as paddle
     >>> table = paddle.to_tensor([[1.0], [2.0]])
     >>> paddle.nn.functional.embedding(paddle.to_tensor([1, 0, 1]), table).tolist()
     [[2.0], [1.0], [2.0]]
     """
-    if max_norm or sparse or scale_grad_by_freq:
-        refuse_unsupported(
-            "embedding", max_norm=max_norm, sparse=sparse, scale_grad_by_freq=scale_grad_by_freq
-        )
+    if max_norm or scale_grad_by_freq:
+        refuse_unsupported("embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += weight.spec.shape[0]
     return current.top.apply(ops.embedding, (x, weight), {"padding_idx": padding_idx})

@@ -19,6 +19,7 @@ __all__ = [
     "smooth_l1_loss",
     "square_error_cost",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]
 
 
@@ -118,7 +119,7 @@ def triplet_margin_loss(
     positive,
     negative,
     margin=1.0,
-    p=2,
+    p=2.0,
     epsilon=1e-6,
     swap=False,
     reduction="mean",
@@ -129,9 +130,32 @@ def triplet_margin_loss(
     With `swap` the nearer of input and positive stands for the input in the second distance.
     Source: Paddle API `paddle.nn.functional.triplet_margin_loss`; Balntas et al. 2016.
     """
-    near = pairwise_distance(input, positive, p, epsilon)
-    far = pairwise_distance(input, negative, p, epsilon)
+
+    def distance(x, y):
+        return pairwise_distance(x, y, p, epsilon)
+
+    return triplet_margin_with_distance_loss(
+        input, positive, negative, distance, margin, swap, reduction
+    )
+
+
+def triplet_margin_with_distance_loss(
+    input,
+    positive,
+    negative,
+    distance_function=None,
+    margin=1.0,
+    swap=False,
+    reduction="mean",
+    name=None,
+):
+    """`triplet_margin_loss` for a distance of your own, a function of two tensors.
+
+    Source: Paddle API `paddle.nn.functional.triplet_margin_with_distance_loss`.
+    """
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(input, positive), distance(input, negative)
     if swap:
-        far = e.minimum(far, pairwise_distance(positive, negative, p, epsilon))
+        far = e.minimum(far, distance(positive, negative))
     loss = e.maximum(near - far + margin, 0.0)
     return reduced("triplet_margin_loss", loss, reduction)

@@ -60,7 +60,7 @@ class Hardshrink(Functional, function=F.hardshrink):
     """x where |x| > threshold, 0 elsewhere. Source: Paddle API `paddle.nn.Hardshrink`."""
 
 
-class Hardsigmoid(Functional, function=F.hardsigmoid, fixed=()):
+class Hardsigmoid(Functional, function=F.hardsigmoid, fixed=("name",)):
     """x / 6 + 1/2, cut to [0, 1]. Source: Paddle API `paddle.nn.Hardsigmoid`."""
 
 
@@ -80,7 +80,7 @@ class LogSigmoid(Functional, function=F.log_sigmoid):
     """log(1 / (1 + e^-x)). Source: Paddle API `paddle.nn.LogSigmoid`."""
 
 
-class LogSoftmax(Functional, function=F.log_softmax, fixed=("axis",)):
+class LogSoftmax(Functional, function=F.log_softmax, fixed=("axis", "name")):
     """x - log Σ e^x along `axis`. Source: Paddle API `paddle.nn.LogSoftmax`."""
 
 
@@ -124,7 +124,7 @@ class Silu(Functional, function=F.silu):
     """x · sigmoid(x). Source: Paddle API `paddle.nn.Silu`."""
 
 
-class Softmax(Functional, function=F.softmax, fixed=("axis",)):
+class Softmax(Functional, function=F.softmax, fixed=("axis", "name")):
     """e^x / Σ e^x along `axis`. Source: Paddle API `paddle.nn.Softmax`."""
 
 

@@ -6,6 +6,7 @@ from ...core.errors import teach
 from ...core.interpreter import Recording, current
 from .. import functional as F
 from ..functional.input import refuse_unsupported
+from ..initializer import Assign
 from .functional import Functional
 from .layers import Layer
 from .tree import path_of
@@ -132,8 +133,9 @@ class Bilinear(Layer):
 class Embedding(Layer):
     """A table of `num_embeddings` vectors of size `embedding_dim`, looked up by number.
 
-    The row `padding_idx` is zero and gets no gradient. `sparse`, `max_norm` and
-    `scale_grad_by_freq` are refused. Source: Paddle API `paddle.nn.Embedding`.
+    The row `padding_idx` is zero and gets no gradient; `_weight` gives the first values and
+    `_freeze` keeps them. `sparse` says how Paddle keeps the gradient in memory and changes nothing
+    here; `max_norm` and `scale_grad_by_freq` are refused. Source: Paddle API `paddle.nn.Embedding`.
 
     >>> import minipaddle as paddle
     >>> table = paddle.nn.Embedding(10, 4, padding_idx=0)
@@ -148,13 +150,19 @@ class Embedding(Layer):
         padding_idx=None,
         max_norm=None,
         norm_type=2.0,
+        *,
+        scale_grad_by_freq=False,
         sparse=False,
+        _weight=None,
+        _freeze=False,
+        device=None,
+        dtype=None,
         weight_attr=None,
         name=None,
     ):
-        super().__init__(dtype=None)
+        super().__init__(dtype=dtype)
         require_positive(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
-        refuse_unsupported("Embedding", max_norm=max_norm, sparse=sparse)
+        refuse_unsupported("Embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(
                 teach(
@@ -162,12 +170,15 @@ class Embedding(Layer):
                     expected=f"a row of {num_embeddings}, or None",
                 )
             )
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
+        shape, draw = [num_embeddings, embedding_dim], None if _weight is None else Assign(_weight)
+        self.weight = self.create_parameter(shape, weight_attr, dtype, default_initializer=draw)
+        self.weight.stop_gradient |= _freeze
         if padding_idx is not None:
             with Recording(False):
                 self.weight[self.padding_idx] = 0.0
+        self.to(device)
 
     def forward(self, x):
         return F.embedding(x, self.weight, self.padding_idx)
@@ -175,7 +186,7 @@ class Embedding(Layer):
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return (
-            f"{self.num_embeddings}, {self.embedding_dim}{padding}, sparse=False, "
+            f"{self.num_embeddings}, {self.embedding_dim}{padding}, sparse={self.sparse}, "
             "scale_grad_by_freq=False"
         )
 
@@ -220,11 +231,12 @@ class Dropout(Functional, function=F.dropout):
     [1.0, 1.0]
     """
 
-    def __init__(self, p=0.5, axis=None, mode="upscale_in_train", name=None):
-        super().__init__(p=p, axis=axis, mode=mode, name=name)
+    def __init__(self, p=0.5, inplace=False, axis=None, mode="upscale_in_train", name=None):
+        super().__init__(p=p, axis=axis, inplace=inplace, mode=mode, name=name)
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, inplace=False"
+        name = f", name={self.name}" if self.name else ""
+        return f"p={self.p}, axis={self.axis}, mode={self.mode}{name}, inplace={self.inplace}"
 
 
 class Dropout2D(Functional, function=F.dropout2d):

@@ -23,7 +23,7 @@ class Functional(Layer):
         if function is None:
             return
         parameters = list(inspect.signature(function).parameters.values())[inputs:]
-        names = {p.name for p in parameters} if fixed is None else {*fixed, "name"}
+        names = {p.name for p in parameters} if fixed is None else fixed
         kept = [p for p in parameters if p.name in names and p.name not in OUTSIDE]
         cls.function = staticmethod(function)
         cls.arguments = tuple(p.name for p in kept if p.name != "name")

@@ -17,6 +17,7 @@ __all__ = [
     "L1Loss",
     "MSELoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
@@ -24,6 +25,7 @@ __all__ = [
     "SmoothL1Loss",
     "SoftMarginLoss",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]
 
 
@@ -55,7 +57,7 @@ class KLDivLoss(Functional, function=F.kl_div, inputs=2, fixed=("reduction", "lo
     """label · (log label - input). Source: Paddle API `paddle.nn.KLDivLoss`."""
 
 
-class MSELoss(Functional, function=F.mse_loss, inputs=2):
+class MSELoss(Functional, function=F.mse_loss, inputs=2, fixed=("reduction",)):
     """(input - label)². Source: Paddle API `paddle.nn.MSELoss`."""
 
 
@@ -100,6 +102,14 @@ class TripletMarginLoss(Functional, function=F.triplet_margin_loss, inputs=3):
     """
 
 
+class TripletMarginWithDistanceLoss(
+    Functional, function=F.triplet_margin_with_distance_loss, inputs=3
+):
+    """`TripletMarginLoss` for a distance of your own. Source: Paddle API
+    `paddle.nn.TripletMarginWithDistanceLoss`.
+    """
+
+
 class SoftMarginLoss(Functional, function=F.soft_margin_loss, inputs=2):
     """log(1 + e^(-label · input)). Source: Paddle API `paddle.nn.SoftMarginLoss`."""
 
@@ -107,6 +117,12 @@ class SoftMarginLoss(Functional, function=F.soft_margin_loss, inputs=2):
 class MultiLabelSoftMarginLoss(Functional, function=F.multi_label_soft_margin_loss, inputs=2):
     """Binary cross-entropy, averaged over the classes. Source: Paddle API
     `paddle.nn.MultiLabelSoftMarginLoss`.
+    """
+
+
+class MultiLabelMarginLoss(Functional, function=F.multi_label_margin_loss, inputs=2):
+    """Every right class should lead every wrong one by 1. Source: Paddle API
+    `paddle.nn.MultiLabelMarginLoss`.
     """
 
 
