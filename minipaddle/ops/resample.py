@@ -89,13 +89,13 @@ def weights(m, n, out, method, corners, centers, step):
 
 
 @opaque
-def resample(m, x, *, axis, size, out, method, corners, centers, step, adjoint):
-    """One axis of `size` pixels resampled to `out`; with `adjoint` the transposed map.
+def resample(m, x, *, axis, size, to, method, corners, centers, step, adjoint):
+    """One axis of `size` pixels resampled to `to`; with `adjoint` the transposed map.
 
     `method` is linear, cubic or area. `corners`: first and last pixels keep their places;
     otherwise output pixel i comes from i · step, or with `centers` from (i + ½) · step - ½.
     """
-    w = weights(m, size, out, method, corners, centers, step).astype(x.dtype)
+    w = weights(m, size, to, method, corners, centers, step).astype(x.dtype)
     w = w.T if adjoint else w
     if axis == x.ndim - 1:
         return m.matmul(x, w.T)
@@ -104,14 +104,14 @@ def resample(m, x, *, axis, size, out, method, corners, centers, step, adjoint):
 
 
 @resample.shape
-def _(x, *, axis, size, out, method, corners, centers, step, adjoint):
-    return resized(x, axis, size if adjoint else out)
+def _(x, *, axis, size, to, method, corners, centers, step, adjoint):
+    return resized(x, axis, size if adjoint else to)
 
 
 @resample.vjp
-def _(g, axis, size, out, method, corners, centers, step, adjoint):
+def _(g, axis, size, to, method, corners, centers, step, adjoint):
     how = {"method": method, "corners": corners, "centers": centers, "step": step}
-    return resample(g, axis=axis, size=size, out=out, adjoint=not adjoint, **how)
+    return resample(g, axis=axis, size=size, to=to, adjoint=not adjoint, **how)
 
 
 # ---- windows as columns ----------------------------------------------------------------------

@@ -54,7 +54,7 @@ def area(x, out):
     how = {"method": "area", "corners": False, "centers": False, "step": 1.0, "adjoint": False}
     for d, (m, o) in enumerate(zip(x.spec.shape[2:], out)):
         if m != o:
-            x = resampling.resample(x, axis=d + 2, size=m, out=o, **how)
+            x = resampling.resample(x, axis=d + 2, size=m, to=o, **how)
     return x
 
 

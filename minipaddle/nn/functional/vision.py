@@ -121,7 +121,7 @@ def resized(x, targets, method, corners, centers):
         elif (o, step) != (m, 1.0):
             centred = centers or method == "cubic"
             how = {"method": method, "corners": bool(corners), "centers": centred, "step": step}
-            x = ops.resample(x, axis=axis, size=m, out=o, adjoint=False, **how)
+            x = ops.resample(x, axis=axis, size=m, to=o, adjoint=False, **how)
     return x
 
 

@@ -1,0 +1,68 @@
+"""Resampling and windows as columns, against torch's."""
+
+import torch
+import torch.nn.functional as F
+
+from tests.ops.cases import Case, normal
+
+
+def along_last(x, axis, mode, size, corners):
+    """torch's interpolation of one axis of x."""
+    moved = x.movedim(axis, -1)
+    flat = moved.reshape(1, -1, 1, moved.shape[-1]) if mode == "bicubic" else moved.reshape(
+        1, -1, moved.shape[-1]
+    )  # fmt: skip
+    if mode == "bicubic":
+        y = F.interpolate(flat, (1, size), mode=mode, align_corners=corners)
+    elif mode == "area":
+        y = F.adaptive_avg_pool1d(flat, size)
+    else:
+        y = F.interpolate(flat, size, mode=mode, align_corners=corners)
+    return y.reshape(*moved.shape[:-1], size).movedim(-1, axis)
+
+
+MODES = {"linear": "linear", "cubic": "bicubic", "area": "area"}
+CASES = {"resample": [], "remap": [], "remap_grad": [], "unfold": [], "fold": []}
+for method, mode in MODES.items():
+    for corners in (False, True) if method != "area" else (False,):
+        for axis, size, out in ((2, 5, 8), (3, 4, 3), (2, 5, 1)):
+            how = {"axis": axis, "size": size, "to": out, "method": method, "corners": corners}
+            how |= {"centers": True, "step": size / out}
+
+            def forward(x, axis=axis, mode=mode, out=out, corners=corners):
+                corners = corners if mode != "area" else None
+                return along_last(x, axis, mode, out, corners)
+
+            def back(g, forward=forward):
+                return torch.func.vjp(forward, g.new_zeros(2, 3, 5, 4))[1](g)[0]
+
+            small = [2, 3, 5, 4]
+            small[axis] = out
+            CASES["resample"] += [
+                Case(normal(2, 3, 5, 4), forward, how | {"adjoint": False}),
+                Case(normal(*small), back, how | {"adjoint": True}),
+            ]
+
+INDEX = (1, 0, 0, 2, 2, 2, 4)
+CASES["remap"] = [
+    Case(normal(2, 5, 3), lambda x: x[:, INDEX], {"axis": 1, "index": INDEX}),
+    Case(normal(5), lambda x: x[list(INDEX)], {"axis": 0, "index": INDEX}),
+]
+CASES["remap_grad"] = Case(
+    normal(2, 7, 3),
+    lambda g: torch.zeros(2, 5, 3, dtype=g.dtype).index_add(1, torch.tensor(INDEX), g),
+    {"axis": 1, "index": INDEX, "size": 5},
+)
+for size, kernel, stride, padding, dilation in (
+    ((5, 6), (2, 3), (1, 1), (0, 0), (1, 1)),
+    ((6, 7), (3, 2), (2, 1), (1, 2), (1, 2)),
+):
+    how = {"kernel": kernel, "stride": stride, "dilation": dilation}
+    how["padding"] = tuple((p, p) for p in padding)
+    at = {"kernel_size": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    columns = F.unfold(torch.zeros(2, 3, *size), **at).shape
+    CASES["unfold"].append(Case(normal(2, 3, *size), lambda x, at=at: F.unfold(x, **at), how))
+    CASES["fold"].append(
+        Case(normal(*columns), lambda g, at=at, size=size: F.fold(g, size, **at),
+             how | {"size": size})
+    )  # fmt: skip
