@@ -12,7 +12,7 @@ from ..core.errors import teach
 from ..core.spec import broadcast_shapes
 from ..ops import creation, elementwise, indexing, movement
 from ..ops.var import Var
-from .axes import axis_of, tensors, whole_numbers
+from .axes import axis_of, whole_numbers
 from .indexing import getitem, setitem
 from .shaping import flatten
 
@@ -26,7 +26,6 @@ __all__ = [
     "masked_fill",
     "masked_scatter",
     "masked_select",
-    "multiplex",
     "scatter",
     "scatter_nd",
     "scatter_nd_add",
@@ -115,21 +114,6 @@ def scatter(x, index, updates, overwrite=True, name=None):
         return indexing.put(x, index, updates, axis=0)
     rest = indexing.put(x, index, 0, axis=0)
     return rest + indexing.scatter_sum(updates, index, shape=x.spec.shape, axis=0)
-
-
-def multiplex(inputs, index, name=None):
-    """Row `i` of the result is row `i` of `inputs[index[i]]`. Source: Paddle API
-    `paddle.multiplex`.
-
-    >>> import minipaddle as paddle
-    >>> a, b = paddle.to_tensor([[1], [2]]), paddle.to_tensor([[3], [4]])
-    >>> paddle.multiplex([a, b], paddle.to_tensor([[1], [0]])).tolist()
-    [[3], [2]]
-    """
-    every = movement.stack(*tensors(inputs, "multiplex"), axis=0)
-    index = row(index)
-    rows = creation.arange(size=index.spec.size, start=0, step=1, dtype=int64.numpy)
-    return getitem(every, (index, rows))
 
 
 # ---- one index vector for each place -----------------------------------------------------------

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
+from minipaddle.core.op import OPS
+from minipaddle.core.record import Spec
 from minipaddle.testing import check_grad
 
 RNG = np.random.default_rng(5)
@@ -270,12 +272,6 @@ CASES = {
     "take": (lambda x, i: x.take(i), lambda x, i: x.flatten()[i], X, np.array([[0, -1], [5, 5]])),
     "take, wrap": (lambda x: x.take(T([-30, 30]), "wrap"), lambda x: x.flatten()[[18, 6]], X),
     "take, clip": (lambda x: x.take(T([-3, 30]), "clip"), lambda x: x.flatten()[[0, 23]], X),
-    "multiplex": (
-        lambda a, b: paddle.multiplex([a, b], T([[1], [0], [1]])),
-        lambda a, b: torch.stack([b[0], a[1], b[2]]),
-        M,
-        M + 1,
-    ),
     # one place along an axis
     "take_along_axis": (
         lambda x, i: x.take_along_axis(i, 0),
@@ -389,6 +385,32 @@ def test_rot90():
 def test_shard_index():
     shards = [paddle.shard_index(paddle.arange(5), 5, 2, k, -7).tolist() for k in (0, 1)]
     assert shards == [[0, 1, 2, -7, -7], [-7, -7, -7, 0, 1]]
+
+
+def test_broadcast_shape():
+    assert paddle.broadcast_shape([2, 1, 3], [4, 1]) == [2, 4, 3]
+
+
+def spec(*shape, dtype="float32"):
+    return Spec(shape, np.dtype(dtype))
+
+
+@pytest.mark.parametrize(
+    ("name", "specs", "attrs", "words"),
+    [
+        ("tile", [spec(2, 3)], {"repeats": (2,)}, "1 repeats for the 2 axes"),
+        ("pad", [spec(2)], {"widths": ((0, -1),), "value": 0}, "counts >= 0"),
+        ("slice", [spec(2)], {"index": (0, 0)}, "too many indices"),
+        ("split", [spec(4)], {"sizes": (1, 2), "axis": 0}, "do not add up"),
+        ("flat_index", [spec(2)], {"shape": (3,)}, "whole numbers"),
+        ("put", [spec(2), spec(1, dtype="int64"), spec(3)], {"axis": 0}, "does not fit|broadcast"),
+        ("slice_assign", [spec(2), spec(2, 2)], {"index": ()}, "does not fit"),
+        ("reinterpret", [spec(3)], {"dtype": np.dtype("float64")}, "can not be read"),
+    ],
+)
+def test_shape_rules_teach(name, specs, attrs, words):
+    with pytest.raises((ValueError, IndexError, TypeError), match=words):
+        OPS[name].infer(*specs, **attrs)
 
 
 def test_view_reads_bytes():
