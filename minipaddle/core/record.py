@@ -103,9 +103,11 @@ def mark_written(array) -> None:
     """Note that the memory behind `array` was just overwritten."""
     root = owner(array)
     key = id(root)
-    if key not in _written:
+    before = _written.get(key)
+    if before is None:
+        before = NEVER
         weakref.finalize(root, _written.pop, key, None).atexit = False
-    _written[key] = tick(), writes(array) + 1
+    _written[key] = tick(), before[1] + 1
 
 
 def written_at(array) -> int:

@@ -15,7 +15,7 @@ def as_array(data, dtype=None, place=None):
     if isinstance(data, Var):
         data = data.array
     elif not hasattr(data, "dtype"):
-        data = from_python(data)
+        data = from_python(data, round_floats=dtype is None)
     place = current_place() if place is None else as_place(place)
     want = dt.resolve(data.dtype.newbyteorder("=") if dtype is None else dtype)
     data = place.move(data)
@@ -29,8 +29,11 @@ def own_array(data, dtype=None, place=None):
     return array.copy() if array is given or array.base is not None else array
 
 
-def from_python(data):
-    """Numbers and nested lists; Python floats become the default dtype, ints int64."""
+def from_python(data, round_floats: bool = True):
+    """Numbers and nested lists; Python floats become the default dtype, ints int64.
+
+    Where a dtype was asked for, floats are not rounded to the default one on the way.
+    """
     tensors = False
     if isinstance(data, list | tuple):
         tensors = any(isinstance(x, Var) for x in data)
@@ -46,7 +49,7 @@ def from_python(data):
                 expected="numbers, booleans, or nested lists of one depth",
             )
         )
-    floats = array.dtype == numpy.float64 and not tensors
+    floats = round_floats and array.dtype == numpy.float64 and not tensors
     return array.astype(dt.default()) if floats else array
 
 

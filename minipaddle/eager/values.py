@@ -99,11 +99,13 @@ class Values:
         """Steps between neighbours along each axis, in elements."""
         return [s // self.array.itemsize for s in self.array.strides]
 
-    def stride(self) -> list[int]:
-        """`strides` as a method. Source: Paddle API `Tensor.stride`."""
-        return self.strides
+    def stride(self, dim: int | None = None):
+        """`strides`, or that of one axis. Source: Paddle API `Tensor.stride`."""
+        return self.strides if dim is None else self.strides[dim]
 
-    get_strides = stride
+    def get_strides(self) -> list[int]:
+        """`strides` as a method. Source: Paddle API `Tensor.get_strides`."""
+        return self.strides
 
     def is_contiguous(self) -> bool:
         """Do the elements lie in row-major order without gaps?
@@ -130,7 +132,9 @@ class Values:
         >>> x.tolist()
         [1.0, 1.0]
         """
-        array = as_array(value, self.array.dtype, self.place)
+        array = getattr(value, "array", None)
+        if type(array) is not type(self.array):  # other data, or on another device
+            array = as_array(value, self.array.dtype, self.place)
         if array.shape != self.array.shape:
             raise ValueError(
                 teach(

@@ -1,6 +1,6 @@
 """Optimizers: each is one formula from a parameter and its gradient to the new parameter."""
 
-from . import lr
+from . import lr, rate
 from .adam import Adam, Adamax, AdamW, Lamb
 from .adaptive import Adadelta, Adagrad, RMSProp
 from .optimizer import Optimizer
@@ -23,4 +23,5 @@ __all__ = [
     "RMSProp",
     "Rprop",
     "lr",
+    "rate",
 ]

@@ -22,14 +22,16 @@ from .rate import Rate
 class Kept:
     """What an optimizer keeps for one parameter.
 
-    `states` are tensors by name, `master` the float32 copy of a half-precision parameter (or
-    None), `options` what the rule reads: hyperparameters of the parameter's group.
+    `states` are tensors by name, `dtype` is what the rule computes in, `half` says that the
+    parameter is stored in less, `master` is its copy in `dtype` (or None), and `options` are the
+    hyperparameters the rule reads.
     """
 
-    __slots__ = ("master", "options", "states")
+    __slots__ = ("dtype", "half", "master", "options", "states")
 
-    def __init__(self, options, states: dict, master):
+    def __init__(self, options, states: dict, dtype, half: bool, master):
         self.options, self.states, self.master = options, states, master
+        self.dtype, self.half = dtype, half
 
 
 class Optimizer:
@@ -122,36 +124,38 @@ class Optimizer:
 
     def _clipped(self, group) -> list:
         """Pairs (parameter, gradient) of those that have one, clipped if wanted."""
-        pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
+        pairs = []
+        for p in group.params:
+            g = p.grad
+            if g is not None and not p.stop_gradient:
+                pairs.append((p, g))
         return pairs if group.grad_clip is None else group.grad_clip(pairs)
 
     def _gradients(self, group) -> list:
         """Pairs (parameter, gradient as the rule shall see it)."""
         pairs = self._clipped(group)
-        if group.weight_decay is None and not any(map(regularizer_of, group.params)):
-            return pairs
-        return [(p, decayed(p, g, group.weight_decay)) for p, g in pairs]
+        for k, (p, g) in enumerate(pairs):
+            regularizer = getattr(p, "regularizer", None) or group.weight_decay
+            if regularizer is not None:
+                pairs[k] = p, g + regularizer.gradient(p)
+        return pairs
 
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._kept.get(p) or self._keep(group, p)
-        target = p if kept.master is None else kept.master
-        dtype = target.spec.dtype
-        if dtype in dt.HALVES:  # stored in half precision, computed in single
-            dtype = dt.float32.numpy
-            value, g = p.astype(dtype), g.astype(dtype)
-        else:
-            value, g = target, g if g.spec.dtype == dtype else g.astype(dtype)
-        lr = self._rate.tensor(dtype)
+        value = p if kept.master is None else kept.master
+        if kept.half:  # stored in half precision, computed in single
+            value, g = value.astype(kept.dtype), g.astype(kept.dtype)
+        lr = self._rate.tensor(kept.dtype)
         scale = group.learning_rate * rate_factor(p)
         if scale != 1.0:
             lr = lr * scale
         new, *states = self.rule(kept.options, value, g, lr, *kept.states.values())
-        target.become(new if new.spec.dtype == target.spec.dtype else new.astype(target.dtype))
-        for state, new_state in zip(kept.states.values(), states, strict=True):
-            state.become(new_state)
-        if target is not p:
-            p.become(target.astype(p.dtype))
+        p.set_value(new)
+        if kept.master is not None:
+            kept.master.set_value(new)
+        for state, new_state in zip(kept.states.values(), states):
+            state.set_value(new_state)
 
     def _keep(self, group, p) -> Kept:
         """States are made outside any program: they are tensors from the start."""
@@ -163,8 +167,8 @@ class Optimizer:
             name: Tensor(m.full(shape, value), dtype if type(value) is float else "int64", p.place)
             for name, (shape, value) in self.states(options, p.spec.shape).items()
         }
-        master = Tensor(p, "float32", p.place) if half and self.multi_precision else None
-        kept = self._kept[p] = Kept(options, states, master)
+        master = Tensor(p, dtype, p.place) if half and self.multi_precision else None
+        kept = self._kept[p] = Kept(options, states, dtype, half, master)
         return kept
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
@@ -284,8 +288,7 @@ def load(state: Tensor, value, key: str) -> None:
     value = Tensor(value, state.dtype, state.place)
     if value.size != state.size:
         raise ValueError(f"{key} has shape {value.shape} in the state dict, {state.shape} here")
-    with Recording(False):
-        state.become(value if value.shape == state.shape else value.reshape(state.shape))
+    state.set_value(value if value.shape == state.shape else value.reshape(state.shape))
 
 
 # ---- groups ------------------------------------------------------------------------------------
@@ -340,17 +343,6 @@ def as_regularizer(decay) -> WeightDecayRegularizer | None:
     raise TypeError(f"weight_decay must be a number or a paddle.regularizer, not {decay!r}")
 
 
-def regularizer_of(p):
-    """The parameter's own regularizer, from its `ParamAttr`."""
-    return getattr(p, "regularizer", None)
-
-
 def rate_factor(p) -> float:
     """The parameter's own factor on the learning rate, from its `ParamAttr`."""
     return p.optimize_attr["learning_rate"] if p.is_parameter else 1.0
-
-
-def decayed(p, g, group_regularizer):
-    """The gradient with the regularizer's term; the parameter's own goes before the group's."""
-    regularizer = regularizer_of(p) or group_regularizer
-    return g if regularizer is None else g + regularizer.gradient(p)

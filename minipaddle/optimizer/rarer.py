@@ -165,7 +165,7 @@ class Rprop(Optimizer):
     @staticmethod
     def rule(o, p, g, lr, before, sizes):
         turned, (low, high), (shrink, grow) = g * before, o.learning_rate_range, o.etas
-        sizes = sizes * where(turned > 0, grow, where(turned < 0, shrink, 1.0))
+        sizes = where(turned > 0, sizes * grow, where(turned < 0, sizes * shrink, sizes))
         sizes = minimum(maximum(sizes, low), high)
         g = where(turned < 0, 0.0, g)
         return p - sign(g) * sizes, g, sizes

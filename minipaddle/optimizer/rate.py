@@ -24,7 +24,7 @@ class Rate:
     def value(self, value: float) -> None:
         self._value = float(value)
         for tensor in self._tensors.values():
-            tensor.become(Tensor(self._value, dtype=tensor.dtype, place=tensor.place))
+            tensor.set_value(self._value)
 
     def tensor(self, dtype) -> Tensor:
         """The 0-D tensor of the NumPy dtype `dtype` that always holds the value."""
