@@ -63,7 +63,7 @@ from .tensor.logic import *
 from .tensor.manipulation import *
 from .tensor.math import *
 from .tensor.matrices import inverse
-from .tensor.norms import cdist, dist, norm
+from .tensor.norms import cdist, dist, norm, pdist
 from .tensor.random import *
 from .tensor.reduce import *
 from .tensor.search import *

@@ -3,6 +3,7 @@
 from .core.missing import namespace
 from .eager.backward import backward, grad
 from .eager.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .eager.packing import saved_tensors_hooks
 from .eager.pylayer import PyLayer, PyLayerContext
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "grad",
     "is_grad_enabled",
     "no_grad",
+    "saved_tensors_hooks",
     "set_grad_enabled",
 ]
 

@@ -9,7 +9,6 @@ LATER = {
     "amp": "mixed precision",
     "auto_cast": "mixed precision",
     "distributed": "many workers",
-    "enable_static": "programs and to_static",
     "inference": "inference",
     "jit": "programs and to_static",
     "onnx": "inference",

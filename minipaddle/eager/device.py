@@ -165,9 +165,12 @@ def set_device(device) -> Place:
     return place
 
 
-def get_device() -> str:
-    """The current device, such as "cpu" or "gpu:0"."""
-    return str(_place)
+def get_device(input=None) -> str:
+    """The current device, or that of a tensor, such as "cpu" or "gpu:0".
+
+    Source: Paddle API `paddle.device.get_device`.
+    """
+    return str(_place if input is None else input.place)
 
 
 def is_compiled_with_cuda() -> bool:

@@ -24,10 +24,11 @@ class Capsule:
         return 1, 0
 
 
-def from_dlpack(dlpack) -> Tensor:
+def from_dlpack(dlpack, *, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another framework's (anything with `__dlpack__`), or a capsule.
 
-    Writing in place to one changes the other. Source: Paddle API `paddle.from_dlpack`.
+    Writing in place to one changes the other, unless `copy` is True. Source: Paddle API
+    `paddle.from_dlpack`.
 
     >>> import minipaddle as paddle
     >>> import numpy
@@ -37,7 +38,8 @@ def from_dlpack(dlpack) -> Tensor:
     source = dlpack if hasattr(dlpack, "__dlpack__") else Capsule(dlpack)
     kind, index = source.__dlpack_device__()
     place = CPU if kind == 1 else Place("gpu", index)
-    return wrap(place.module.from_dlpack(source))
+    array = place.module.from_dlpack(source)
+    return wrap(array.copy() if copy else array)
 
 
 def to_dlpack(x):

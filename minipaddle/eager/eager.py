@@ -11,6 +11,7 @@ from ..core.op import NOTHING
 from ..core.record import Record, Spec, written_at
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
+from .packing import PACKING, Packed, packed
 from .tape import item_of, leaf_of
 from .tensor import Tensor, new, wrap
 
@@ -84,8 +85,12 @@ class Eager(Interpreter):
         kind = type(value)
         if kind in SCALARS:
             return value
+        if kind is Packed:
+            value = value.unpack(value.held).array
         if kind is tuple:
-            return tuple([self.revive(record, k, a, item_of(record, i)) for i, a in enumerate(value)])
+            return tuple(
+                [self.revive(record, k, a, item_of(record, i)) for i, a in enumerate(value)]
+            )
         return self.revive(record, k, value, record if k == OUT else record.inputs[k])
 
     def revive(self, record, k, array, edge):
@@ -118,7 +123,7 @@ def keep(op, arrays, mask, y) -> dict:
         saved[k] = arrays[k]
     for k in specs:
         saved["spec", k] = Spec(arrays[k].shape, arrays[k].dtype)
-    return saved
+    return packed(saved) if PACKING else saved
 
 
 def caller() -> tuple:

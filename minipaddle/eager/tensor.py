@@ -251,7 +251,7 @@ class Tensor(Indexing, Values, Methods):
                     hint="wrap it in paddle.no_grad(), or use the out-of-place form",
                 )
             )
-        if anew or result.record is not None and self.array.base is not None:
+        if anew or (result.record is not None and self.array.base is not None):
             self.array = result.array  # a view of tracked memory: never write through it
         else:
             self.overwrite(result.array)

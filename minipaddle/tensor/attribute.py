@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..core import dtype as dt
 from ..core.errors import teach
 from ..core.interpreter import current
+from ..core.spec import normalize_axis
 from ..ops.movement import transpose
+from ..ops.nn import softmax
 from ..ops.var import Var
 
 __all__ = [
@@ -184,6 +186,14 @@ class Attributes(Var):
         if n < 2:
             raise ValueError(teach(f".mT of {self.spec}", expected="at least two dimensions"))
         return transpose(self, perm=(*range(n - 2), n - 1, n - 2))
+
+    def softmax(self, axis=-1, dtype=None, name=None, *, dim=None):
+        """`nn.functional.softmax` as a method; `dim` is another name of `axis`.
+
+        Source: Paddle API `Tensor.softmax`.
+        """
+        x = self if dtype is None else self.astype(dtype)
+        return softmax(x, axis=normalize_axis(axis if dim is None else dim, x.spec.ndim))
 
     def type_as(self, other):
         """In the dtype of `other`. Source: Paddle API `Tensor.type_as`."""

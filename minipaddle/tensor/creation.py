@@ -13,6 +13,7 @@ from ..core.errors import teach
 from ..core.interpreter import current
 from ..ops import creation as ops
 from ..ops import elementwise
+from ..ops.movement import reshape
 from ..ops.var import Var
 from .axes import whole_numbers
 
@@ -31,6 +32,7 @@ __all__ = [
     "ones_like",
     "range",
     "to_tensor",
+    "vander",
     "zeros",
     "zeros_like",
 ]
@@ -282,3 +284,19 @@ def clone(x, name=None):
     [1.0, 1.0]
     """
     return ops.assign(x)
+
+
+def vander(x, n=None, increasing=False, name=None):
+    """The powers of a vector as columns, the highest first unless `increasing`; `n` of them.
+
+    Source: Paddle API `paddle.vander`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.vander(paddle.to_tensor([1, 2, 3]), 2).tolist()
+    [[1, 1], [2, 1], [3, 1]]
+    """
+    (size,) = x.spec.shape
+    n = size if n is None else n
+    first, step = (0, 1) if increasing else (n - 1, -1)
+    powers = ops.arange(size=n, dtype=x.spec.dtype, start=first, step=step)
+    return reshape(x, shape=(size, 1)) ** powers

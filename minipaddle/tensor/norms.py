@@ -5,13 +5,15 @@ from __future__ import annotations
 from math import inf
 
 from ..core.errors import teach
+from ..core.interpreter import current
 from ..core.spec import normalize_axes, normalize_axis
 from ..ops import decompositions, reduction
 from ..ops.elementwise import abs, sign
+from ..ops.indexing import take
 from ..ops.linalg import p_norm
 from ..ops.movement import reshape, transpose
 
-__all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "vector_norm"]
+__all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 
 
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
@@ -150,3 +152,19 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
     (*a, m, n), (*b, k, _) = x.spec.shape, y.spec.shape
     rows = reshape(x, shape=(*a, m, 1, n)) - reshape(y, shape=(*b, 1, k, n))
     return vector_norm(rows, p, axis=-1)
+
+
+def pdist(x, p=2.0, name=None):
+    """The p-norm of the difference of each row and each later one: 0 and 1, 0 and 2, … 1 and 2, …
+
+    Source: Paddle API `paddle.pdist`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.pdist(paddle.to_tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).tolist()[:2]
+    [5.0, 1.0]
+    """
+    n = x.spec.shape[0]
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    first, second = ([pair[k] for pair in pairs] for k in (0, 1))
+    rows, others = (take(x, current.top.constant(i, "int64"), axis=0) for i in (first, second))
+    return vector_norm(rows - others, p, axis=-1)

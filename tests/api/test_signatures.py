@@ -1,0 +1,211 @@
+"""MiniPaddle's names and signatures against Paddle's, from tests/data/paddle_signatures.json.
+
+What Paddle's users write must run: the same names, the same parameters in the same order with the
+same defaults. Where MiniPaddle means to differ, one table says so and why.
+"""
+
+import ast
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import minipaddle as paddle
+from minipaddle.core.missing import LATER
+
+DATA = Path(__file__).parents[1] / "data"
+PADDLE = json.loads((DATA / "paddle_signatures.json").read_text())["signatures"]
+
+
+def listed(name: str) -> list[str]:
+    return (DATA / name).read_text().split()
+
+
+CORE, NEXT = listed("api_core.txt"), listed("api_next.txt")
+
+
+def find(name: str):
+    """What `name` stands for in MiniPaddle; AttributeError if nothing."""
+    found = paddle
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def exists(name: str) -> bool:
+    try:
+        find(name)
+    except AttributeError:
+        return False
+    return True
+
+
+def comes_later(name: str) -> bool:
+    """Does a later part of MiniPaddle bring it?"""
+    return name.split(".")[1] in LATER
+
+
+# ---- names -----------------------------------------------------------------------------------
+
+LEFT_OUT = {
+    "complex": "complex numbers are refused by name",
+    "paddle.as_real": "complex numbers are refused by name",
+    "paddle.batch": "a reader of Paddle 1; paddle.io.DataLoader makes batches",
+    "paddle.CUDAPinnedPlace": "CuPy copies from ordinary memory",
+    "paddle.nn.BeamSearchDecoder": "decoding is a chapter of its own, not a layer",
+    "paddle.nn.AdaptiveLogSoftmaxWithLoss": "more than a line or two",
+    "paddle.nn.functional.class_center_sample": "serves one loss of distributed face recognition",
+}
+"""Names of the Next list that MiniPaddle does not mean to have."""
+
+
+@pytest.mark.parametrize("name", [n for n in CORE if not comes_later(n)])
+def test_core_name_exists(name):
+    find(name)
+
+
+def test_next_names_exist():
+    missing = [n for n in NEXT if not exists(n) and not comes_later(n)]
+    missing = [n for n in missing if n not in LEFT_OUT and "complex" not in n]
+    assert not missing
+
+
+def test_what_is_left_out_is_missing():
+    assert not [n for n in LEFT_OUT if n.startswith("paddle.") and exists(n)]
+
+
+@pytest.mark.parametrize("name", sorted({n for n in CORE + NEXT if comes_later(n)}))
+def test_a_later_name_says_so(name):
+    with pytest.raises(AttributeError, match="comes with a later part of MiniPaddle: "):
+        find(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("paddle.zero", "paddle.zeros"),
+        ("paddle.Matmul", "paddle.matmul"),
+        ("paddle.nn.Linaer", "paddle.nn.Linear"),
+        ("paddle.linalg.cholsky", "paddle.linalg.cholesky"),
+        ("paddle.Tensor.unsqeeze", "Tensor.unsqueeze"),
+    ],
+)
+def test_a_misspelt_name_is_pointed_to_its_neighbour(name, near):
+    *path, last = name.split(".")
+    holder = paddle.ones([1]) if path[-1] == "Tensor" else find(".".join(path))
+    with pytest.raises(AttributeError, match=f"the nearest name is {re.escape(near)}$"):
+        getattr(holder, last)
+
+
+@pytest.mark.parametrize("name", ["complex64", "as_complex"])
+def test_complex_is_refused_by_name(name):
+    with pytest.raises(AttributeError, match="complex numbers are not supported"):
+        getattr(paddle, name)
+
+
+def test_private_names_are_plainly_missing():
+    for holder in (paddle, paddle.ones([1])):
+        assert not hasattr(holder, "_nothing")
+        assert not hasattr(holder, "__array_struct__")
+
+
+# ---- signatures ------------------------------------------------------------------------------
+
+EXTRAS = {"out", "device", "requires_grad", "pin_memory", "dump_backward_graph_path"}
+"""Parameters that Paddle 3 took over from PyTorch, most of them keyword-only. They are refused by
+name: by Python, or where Paddle has `out` in the middle of others, by the function.
+"""
+
+OFF_THE_TAPE = "Paddle's class shows no parameter, but `paddle.no_grad(f)` works there too"
+SAME_AS_FUNCTION = "an in-place function takes what the one out of place takes"
+
+LAYOUT = "data_format=None stands for Paddle's default, which has a name in each dimension"
+
+DEVIATIONS = {
+    "paddle.Tensor": "Paddle's shows *args; this one is to_tensor's",
+    "paddle.Tensor.clone": "the function paddle.clone, which has a `name`",
+    "paddle.Tensor.cumprod_": SAME_AS_FUNCTION,
+    "paddle.Tensor.softmax": "Paddle 3.3 took PyTorch's `dim`; both names work here",
+    "paddle.autograd.enable_grad": OFF_THE_TAPE,
+    "paddle.autograd.no_grad": OFF_THE_TAPE,
+    "paddle.cumprod_": SAME_AS_FUNCTION,
+    "paddle.enable_grad": OFF_THE_TAPE,
+    "paddle.io.SequenceSampler": "can be made without data, as its base class",
+    "paddle.load": "of Paddle's **configs only return_numpy means something here",
+    "paddle.meshgrid": "Paddle's decorator hides the star",
+    "paddle.nn.Conv1D": LAYOUT,
+    "paddle.nn.Conv2D": LAYOUT,
+    "paddle.nn.Conv3D": LAYOUT,
+    "paddle.no_grad": OFF_THE_TAPE,
+    "paddle.where_": SAME_AS_FUNCTION,
+}
+"""name -> why its signature differs."""
+
+
+def ours(name: str) -> list[tuple]:
+    """(name, kind, default or `empty`) of each parameter, of a method without the tensor."""
+    parameters = list(inspect.signature(find(name)).parameters.values())
+    if name.startswith("paddle.Tensor."):
+        del parameters[0]
+    return [(p.name, p.kind.name.lower(), p.default) for p in parameters if p.name not in EXTRAS]
+
+
+def theirs(name: str) -> list[tuple]:
+    empty = inspect.Parameter.empty
+    return [
+        (
+            p["name"],
+            p["kind"].replace("positional_only", "positional_or_keyword"),
+            value(p["default"]) if "default" in p else empty,
+        )
+        for p in PADDLE[name]
+        if p["name"] not in EXTRAS
+    ]
+
+
+def value(text: str):
+    """The default that a `repr` shows, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def same(a, b) -> bool:
+    """Is parameter `a` of ours parameter `b` of Paddle's?"""
+    return a[:2] == b[:2] and (a[2] == b[2] or str(a[2]) == b[2] or list_of(a[2]) == list_of(b[2]))
+
+
+def list_of(x):
+    return list(x) if isinstance(x, tuple) else x
+
+
+CALLABLE = sorted(n for n in PADDLE if exists(n) and callable(find(n)) and n not in DEVIATIONS)
+
+
+def written(parameters) -> str:
+    """Parameters as a signature shows them."""
+    empty, stars = inspect.Parameter.empty, {"var_positional": "*", "var_keyword": "**"}
+    parts = []
+    for name, kind, default in parameters:
+        if kind == "keyword_only" and "*" not in parts:
+            parts.append("*")
+        shown = stars.get(kind, "") + name
+        parts.append(shown if default is empty else f"{shown}={default}")
+    return f"({', '.join(parts)})"
+
+
+def alike(name: str) -> bool:
+    a, b = ours(name), theirs(name)
+    return len(a) == len(b) and all(map(same, a, b))
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_signature(name):
+    assert alike(name), f"{name}{written(ours(name))}\n  Paddle: {written(theirs(name))}"
+
+
+def test_every_deviation_is_one():
+    assert not [name for name in DEVIATIONS if alike(name)]
