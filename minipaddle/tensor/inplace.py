@@ -20,6 +20,9 @@ SAME_SHAPE = {
         mod multigammaln multiply nan_to_num neg not_equal polygamma pow reciprocal remainder renorm
         round rsqrt scale sigmoid sin sinc sinh sqrt square subtract tan tanh trunc""",
     reduce: "cumprod cumsum",
+    manipulation: """
+        index_add index_fill index_put masked_fill masked_scatter put_along_axis scatter tril
+        triu""",
 }
 OTHER_SHAPE = {manipulation: "flatten reshape squeeze t transpose unsqueeze"}
 

@@ -39,7 +39,7 @@ MODULES = (
     search,
     stat,
 )
-FIRST = ("x", "input", "arr")
+FIRST = ("x", "input", "arr", "condition", "sorted_sequence")
 
 
 def methods(*modules) -> dict:

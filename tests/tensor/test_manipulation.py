@@ -413,6 +413,38 @@ def test_shape_rules_teach(name, specs, attrs, words):
         OPS[name].infer(*specs, **attrs)
 
 
+IN_PLACE = {
+    "index_add": (T(I), 1, T(M[:, :3])),
+    "index_fill": (T(I), 1, 5.0),
+    "index_put": ([T(I)], T(V)),
+    "masked_fill": (T(M > 0), 2.0),
+    "masked_scatter": (T(M > 0), T(X)),
+    "put_along_axis": (T(I[:, None]), 7.0, 1),
+    "scatter": (T(I[:2]), T(M[:2])),
+    "tril": (),
+    "triu": (1,),
+    "reshape": ([4, 3],),
+    "unsqueeze": (0,),
+    "transpose": ([1, 0],),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name):
+    args = IN_PLACE[name]
+    want = getattr(paddle, name)(T(M), *args)
+    x = T(M)
+    assert getattr(x, f"{name}_")(*args) is x
+    assert x.tolist() == want.tolist()
+    leaf = T(M, stop_gradient=False)
+    y = leaf * 1
+    getattr(y, f"{name}_")(*args)
+    assert y.tolist() == want.tolist()
+    ours = paddle.grad(y * y, leaf)
+    theirs = paddle.grad(getattr(paddle, name)(leaf * 1, *args) ** 2, leaf)
+    np.testing.assert_allclose(ours[0].numpy(), theirs[0].numpy())
+
+
 def test_view_reads_bytes():
     x = np.arange(6, dtype="float32").reshape(2, 3)
     assert T(x).view("int32").tolist() == x.view("int32").tolist()
