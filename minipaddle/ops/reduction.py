@@ -95,7 +95,7 @@ def _(g, out, x, axis):
 @reduction(identity=1, combine=lambda m, a, b: a * b)
 def prod(m, x, *, axis, keepdim):
     """Product over `axis`."""
-    return m.prod(x, axis, keepdims=keepdim)
+    return m.prod(x, axis, dtype=x.dtype, keepdims=keepdim)
 
 
 # ---- the largest and the smallest ------------------------------------------------------------

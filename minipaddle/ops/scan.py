@@ -84,8 +84,8 @@ def _(g, a, axis, reverse):
 def cumsum(m, x, *, axis, reverse=False):
     """Running sum along `axis`; from the end if `reverse`."""
     if reverse:
-        return m.flip(m.cumsum(m.flip(x, axis), axis), axis)
-    return m.cumsum(x, axis)
+        return m.flip(m.cumsum(m.flip(x, axis), axis, dtype=x.dtype), axis)
+    return m.cumsum(x, axis, dtype=x.dtype)
 
 
 cumsum.shape(same)
@@ -96,8 +96,8 @@ cumsum.vjp(lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse))
 def cumprod(m, x, *, axis, reverse=False):
     """Running product along `axis`; from the end if `reverse`."""
     if reverse:
-        return m.flip(m.cumprod(m.flip(x, axis), axis), axis)
-    return m.cumprod(x, axis)
+        return m.flip(m.cumprod(m.flip(x, axis), axis, dtype=x.dtype), axis)
+    return m.cumprod(x, axis, dtype=x.dtype)
 
 
 cumprod.shape(same)

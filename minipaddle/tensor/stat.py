@@ -97,9 +97,9 @@ def rows_of(x, axis):
 BETWEEN = {  # where to read, given the places below and above the wanted one
     "linear": lambda low, high, way: (low, high, way - low),
     "midpoint": lambda low, high, way: (low, high, 0.5),
-    "lower": lambda low, high, way: (low, low, 0.0),
-    "higher": lambda low, high, way: (high, high, 0.0),
-    "nearest": lambda low, high, way: (rounding.round(way), rounding.round(way), 0.0),
+    "lower": lambda low, high, way: (low, low, None),
+    "higher": lambda low, high, way: (high, high, None),
+    "nearest": lambda low, high, way: (rounding.round(way), rounding.round(way), None),
 }
 
 
@@ -108,7 +108,10 @@ def at_share(x, known, share: float, between):
     way = elementwise.maximum(known.astype("float64") - 1, 0.0) * share
     low, high, part = between(rounding.floor(way), rounding.ceil(way), way)
     last = x.spec.ndim - 1
-    below, above = (indexing.take_along(x, k.astype("int64"), last) for k in (low, high))
+    below = indexing.take_along(x, low.astype("int64"), last)
+    if part is None:
+        return below
+    above = indexing.take_along(x, high.astype("int64"), last)
     part = part if isinstance(part, float) else part.astype(x.spec.dtype)
     return elementwise.where(low == high, below, lerp(below, above, part))  # not inf - inf
 
@@ -126,7 +129,7 @@ def quantiles(x, shares, axis, keepdim, interpolation, skip_nan) -> list:
     found = []
     for share in shares:
         y = at_share(x, known, share, BETWEEN[interpolation])
-        y = y if skip_nan else elementwise.where(whole, y, math.nan)
+        y = y if skip_nan or y.spec.dtype.kind in "biu" else elementwise.where(whole, y, math.nan)
         found.append(movement.reshape(y, shape=shape))
     return found
 
