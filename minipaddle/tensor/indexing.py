@@ -89,6 +89,7 @@ def part(k) -> tuple:
             return k, 0
         if type(k) is slice:
             return tuple([v if v is None else index(v) for v in (k.start, k.stop, k.step)]), 1
+        k = list(k) if isinstance(k, range) else k
         if isinstance(k, list | tuple) or hasattr(k, "dtype"):
             k = current.top.constant(k, "int64" if not hasattr(k, "dtype") and not len(k) else None)
         elif type(k) is bool:

@@ -105,7 +105,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     return x.become(movement.reshape(filled, shape=shape))
 
 
-def where_(condition, x, y, name=None):
+def where_(condition, x=None, y=None, name=None):
     """x keeps its elements where the condition holds and takes y's elsewhere.
 
     Source: Paddle API `paddle.where_`.
@@ -115,6 +115,8 @@ def where_(condition, x, y, name=None):
     >>> paddle.where_(x > 1, x, paddle.zeros([2])).tolist()
     [0.0, 2.0]
     """
+    if x is None or y is None:
+        raise ValueError(teach("where_ without x or without y", expected="both: x is changed"))
     return x.become(elementwise.where(condition, x, y))
 
 

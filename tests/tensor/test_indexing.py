@@ -280,6 +280,7 @@ def test_a_leaf_that_wants_a_gradient_is_not_written():
 def test_nested_lists_are_arrays():
     assert paddle.arange(3)[[[0, 1], [2, 2]]].tolist() == [[0, 1], [2, 2]]
     assert paddle.zeros([2, 3])[(0, 1),].shape == [2, 3]
+    assert paddle.arange(4)[range(3, 0, -2)].tolist() == [3, 1]
 
 
 def test_bounds_may_be_tensors():

@@ -495,6 +495,7 @@ def test_reshape_fills_in_the_hole(shape, data):
 
 
 ERRORS = [
+    (lambda: paddle.where_(T([True]), T([1.0])), ValueError, "both: x is changed"),
     (lambda: paddle.reshape(T(X), [5, -1]), ValueError, "divide the number of elements"),
     (lambda: paddle.reshape(T(X), [-1, -1]), ValueError, "at most one -1"),
     (lambda: paddle.reshape(T(X), [5, 5]), ValueError, "24 elements"),
