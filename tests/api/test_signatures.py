@@ -139,7 +139,6 @@ DEVIATIONS = {
     "paddle.nn.Conv2D": LAYOUT,
     "paddle.nn.Conv3D": LAYOUT,
     "paddle.no_grad": OFF_THE_TAPE,
-    "paddle.where_": SAME_AS_FUNCTION,
 }
 """name -> why its signature differs."""
 
