@@ -30,17 +30,18 @@ def leading_to(order, wanted) -> set[Record]:
     return useful
 
 
-def pull_back(seeds, wanted=None, *, release: bool = False) -> dict:
+def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """Cotangents of the wanted records (of the leaves, if None), given those of the results.
 
-    `seeds` are pairs (record, cotangent). With `release` each record lets go of what it kept as
-    soon as it has been passed, so memory falls while the walk goes.
+    `seeds` are pairs (record, cotangent). No cotangent passes a blocked record. With `release` each
+    record lets go of what it kept as soon as it has been passed, so memory falls while the walk
+    goes.
     """
     cotangents: dict[Record, object] = {}
     for record, g in seeds:
         accumulate(cotangents, record, g)
     order = history(cotangents)
-    useful = set(order) if wanted is None else leading_to(order, wanted)
+    useful = (set(order) if wanted is None else leading_to(order, wanted)) - blocked
     found, top = {}, current.top
     outer = top.passing
     try:
@@ -79,16 +80,18 @@ def accumulate(cotangents: dict, record: Record, g) -> None:
 def input_cotangents(record: Record, g, useful):
     """Yield (input record, its cotangent) for every input of `record` that leads somewhere."""
     if record.saved is FREED:
+        of = record.inputs[0].op if record.op.name == "item" else record.op
         raise RuntimeError(
             teach(
-                f"backward a second time through {record.op.name}: what it kept for its "
+                f"backward a second time through {of.name}: what it kept for its "
                 "derivative was freed by the first backward",
                 hint="call the first one with retain_graph=True, or compute the result again",
                 where=record.where,
             )
         )
     if isinstance(g, dict):
-        g = [g[k] if k in g else current.top.full(s, 0) for k, s in enumerate(record.shape)]
+        like = next(iter(g.values()))
+        g = [g[k] if k in g else current.top.full(s, 0, like) for k, s in enumerate(record.shape)]
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue

@@ -28,8 +28,8 @@ class Interpreter:
         """Input `k` (or `OUT`) of a record as a Var, for a derivative rule."""
         raise NotImplementedError
 
-    def full(self, spec, value):
-        """A Var of `spec` with `value` everywhere: the seed of a backward, a missing cotangent."""
+    def full(self, spec, value, like):
+        """A Var of `spec` with `value` everywhere, on the device of the Var `like`."""
         raise NotImplementedError
 
     def constant(self, data, dtype=None, place=None):

@@ -219,7 +219,7 @@ class Op:
         except NotImplementedError:
             reason = str(error)
         except Exception as taught:
-            reason = str(taught)
+            error, reason = taught, str(taught)
         kind = next((k for k in (TypeError, IndexError) if isinstance(error, k)), ValueError)
         return kind(f"{self.name}({given}): {reason}")
 

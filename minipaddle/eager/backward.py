@@ -20,7 +20,7 @@ def seeds_of(tensors, grads):
                 continue
             leaf_of(y)
         if g is None:
-            g = current.top.full(y.spec, 1)
+            g = current.top.full(y.spec, 1, y)
         elif g.spec.shape != y.spec.shape:
             raise ValueError(
                 teach(
@@ -46,11 +46,14 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
             )
         )
     with Recording(False):
-        found = pull_back(seeds_of(tensors, grad_tensors), release=not retain_graph)
-        for record, g in found.items():
+        seeds = seeds_of(tensors, grad_tensors)
+        found = pull_back(seeds, release=not retain_graph)
+        taken = {id(g) for _, g in seeds}
+        for record, g in found.items():  # no two leaves may share one gradient's memory
             leaf = record.tensor()
             if leaf is not None:
-                leaf.receive(g)
+                leaf.receive(g.clone() if id(g) in taken else g)
+                taken.add(id(g))
 
 
 def grad(
@@ -83,7 +86,7 @@ def grad(
     wanted = [x.record for x in inputs]
     blocked = {t.record for t in no_grad_vars or ()} - {None}
     with Recording(create_graph):
-        found = pull_back(seeds, set(wanted) - {None} - blocked, release=not keep)
+        found = pull_back(seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
     grads = [found.get(record) for record in wanted]
     for x, g in zip(inputs, grads, strict=True):
         if g is None and not allow_unused:

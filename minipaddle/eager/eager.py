@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numpy import ndarray
+from numpy import generic, ndarray
 
 from ..core.dtype import FLOATS, float32, float64
 from ..core.errors import teach, user_frame
@@ -27,7 +27,7 @@ class Eager(Interpreter):
 
     def apply(self, op, inputs, attrs):
         # The hot path: one loop, no calls that a small operator would feel.
-        arrays, edges, dtype, mask, bit = [], [], None, 0, 1
+        arrays, edges, a, dtype, mask, bit = [], [], None, None, 0, 1
         for x in inputs:
             if type(x) is Tensor or isinstance(x, Tensor):
                 a = x.array
@@ -40,10 +40,12 @@ class Eager(Interpreter):
                     edges.append(x.record or leaf_of(x))
                     mask |= bit
             else:
-                arrays.append(x if type(x) in SCALARS else as_array(x))
+                if type(x) not in SCALARS:
+                    x, dtype = operand(x), MIXED
+                arrays.append(x)
                 edges.append(None)
             bit += bit
-        m = NUMPY if dtype is not None and type(a) is ndarray else common_module(op, arrays)
+        m = NUMPY if type(a) is ndarray else common_module(op, arrays)
         try:
             if op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
                 run = self.quietly
@@ -102,9 +104,8 @@ class Eager(Interpreter):
             out.record, out.stop_gradient = edge, False
         return out
 
-    def full(self, spec, value):
-        m = current_place().module
-        return wrap(m.full(spec.shape, value, dtype=spec.dtype))
+    def full(self, spec, value, like):
+        return wrap(module_of(like.array).full(spec.shape, value, dtype=spec.dtype))
 
     def constant(self, data, dtype=None, place=None):
         return wrap(self.quietly(own_array, data, dtype, place))
@@ -113,6 +114,11 @@ class Eager(Interpreter):
 SCALARS = (float, int, bool)
 MIXED = object()
 FLOAT32, FLOAT64 = float32.numpy, float64.numpy
+
+
+def operand(x):
+    """What is no tensor, beside one: NumPy's scalars count as Python's, the rest are arrays."""
+    return x.item() if isinstance(x, generic) else as_array(x)
 
 
 def keep(op, arrays, mask, y) -> dict:

@@ -126,7 +126,7 @@ class Tensor(Indexing, Values, Methods):
     def grad(self) -> Tensor | None:
         """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
         if self._stale:
-            self.grad = current.top.full(self._grad.spec, 0)
+            self.grad = current.top.full(self._grad.spec, 0, self)
         return self._grad
 
     @grad.setter

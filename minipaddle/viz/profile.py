@@ -27,18 +27,13 @@ class Event(NamedTuple):
     scope: tuple | None  # the layer call, as records keep it
     start: int
     end: int
-    inside: int  # of it, in the array library: the operator's own body
-    nested: int  # of it, in operators that this one applied
+    inside: int  # of it, in the array library: the operator's body
     outputs: tuple[Spec, ...]
     allocated: int  # bytes of results that are no views
 
     @property
-    def total(self) -> int:
-        return self.end - self.start
-
-    @property
     def own(self) -> int:
-        return self.total - self.nested
+        return self.end - self.start
 
 
 class Profiler(Interpreter):
@@ -47,7 +42,7 @@ class Profiler(Interpreter):
     def __init__(self, below: Interpreter):
         self.below = below
         self.events: list[Event] = []
-        self.inside = self.nested = 0
+        self.inside = 0
 
     recording = property(
         lambda self: self.below.recording, lambda self, on: setattr(self.below, "recording", on)
@@ -57,23 +52,19 @@ class Profiler(Interpreter):
     )
 
     def apply(self, op, inputs, attrs):
-        record, (inside, nested) = self.passing, (self.inside, self.nested)
+        record = self.passing
         phase = "backward" if record is not None else "forward" if self.recording else "no grad"
         scope = self.scope if record is None else record.scope
-        self.inside = self.nested = 0
+        self.inside = 0
         start = perf_counter_ns()
-        try:
-            y = self.below.apply(op, inputs, attrs)
-        finally:
-            end = perf_counter_ns()
-            inside, self.inside = self.inside, inside
-            nested, self.nested = self.nested, nested + end - start
+        y = self.below.apply(op, inputs, attrs)
+        end = perf_counter_ns()
         given = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
         found = list(tensors_in(y))
         new = [t.array for t in found if owner(t.array) is t.array and id(t.array) not in given]
         specs, size = tuple(t.spec for t in found), sum(a.nbytes for a in new)
-        own = max(0, inside - nested)
-        self.events.append(Event(op.name, phase, scope, start, end, own, nested, specs, size))
+        event = Event(op.name, phase, scope, start, end, self.inside, specs, size)
+        self.events.append(event)
         return y
 
     def timed(self, run):
@@ -94,8 +85,8 @@ class Profiler(Interpreter):
     def read(self, record, k):
         return self.below.read(record, k)
 
-    def full(self, spec, value):
-        return self.below.full(spec, value)
+    def full(self, spec, value, like):
+        return self.below.full(spec, value, like)
 
     def constant(self, data, dtype=None, place=None):
         return self.below.constant(data, dtype, place)

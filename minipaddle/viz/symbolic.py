@@ -156,7 +156,7 @@ class Symbolic(Interpreter):
     def read(self, record, k):
         return self.leaves[k]
 
-    def full(self, spec, value):
+    def full(self, spec, value, like):
         return leaf(repr(value), spec)
 
     def constant(self, data, dtype=None, place=None):
@@ -212,16 +212,16 @@ def edges(result):
 # ---- as text ---------------------------------------------------------------------------------
 
 INFIX = {
-    "add": ("+", 5), "subtract": ("-", 5), "multiply": ("*", 6), "divide": ("/", 6),
-    "floor_divide": ("//", 6), "remainder": ("%", 6), "matmul": ("@", 6), "pow": ("**", 8),
     "equal": ("==", 1), "not_equal": ("!=", 1), "less_than": ("<", 1), "less_equal": ("<=", 1),
-    "greater_than": (">", 1), "greater_equal": (">=", 1), "bitwise_and": ("&", 4),
-    "bitwise_or": ("|", 2), "bitwise_xor": ("^", 3), "bitwise_left_shift": ("<<", 4.5),
-    "bitwise_right_shift": (">>", 4.5),
+    "greater_than": (">", 1), "greater_equal": (">=", 1), "bitwise_or": ("|", 2),
+    "bitwise_xor": ("^", 3), "bitwise_and": ("&", 4), "bitwise_left_shift": ("<<", 5),
+    "bitwise_right_shift": (">>", 5), "add": ("+", 6), "subtract": ("-", 6), "multiply": ("*", 7),
+    "divide": ("/", 7), "floor_divide": ("//", 7), "remainder": ("%", 7), "matmul": ("@", 7),
+    "pow": ("**", 9),
 }  # fmt: skip
 """Operators that Python writes between their inputs, with how tightly they bind."""
 PREFIX = {"neg": "-", "bitwise_not": "~"}
-TIGHTEST = 10
+SIGN, TIGHTEST = 8, 10
 
 
 def size(found) -> int:
@@ -240,8 +240,8 @@ def size(found) -> int:
 
 def text(record, outer: float = 0) -> str:
     """A record as Python would write it, with only the brackets that are needed."""
-    if isinstance(record, tuple):
-        return ", ".join(text(r) for r in record)
+    if isinstance(record, tuple) and record and all(isinstance(r, Record) for r in record):
+        return ", ".join(map(text, record))
     if not isinstance(record, Record):
         return constant_text(record)
     name, inputs = record.op.name, record.inputs
@@ -250,8 +250,8 @@ def text(record, outer: float = 0) -> str:
     if name in INFIX and len(inputs) == 2 and not record.attrs:
         return infix(name, inputs, outer)
     if name in PREFIX and len(inputs) == 1:
-        found = f"{PREFIX[name]}{text(inputs[0], 7)}"
-        return f"({found})" if outer > 7 else found
+        found = f"{PREFIX[name]}{text(inputs[0], SIGN)}"
+        return f"({found})" if outer > SIGN else found
     if name == "index":
         return f"{text(inputs[0], TIGHTEST)}[{index_text(inputs[1])}]"
     return call_text(name, inputs, record.attrs)
@@ -262,7 +262,7 @@ def infix(name: str, inputs, outer: float) -> str:
     right_first = name == "pow"
     left = text(inputs[0], level + right_first)
     right = text(inputs[1], level + (not right_first))
-    found = f"{left} {sign} {right}" if level < 8 else f"{left}{sign}{right}"
+    found = f"{left} {sign} {right}" if not right_first else f"{left}{sign}{right}"
     return f"({found})" if outer > level else found
 
 

@@ -91,8 +91,8 @@ def test_a_rule_of_the_wrong_shape_is_the_readers_error_with_both_shapes():
 
 
 def test_an_unknown_slot_points_to_the_nearest():
-    with pytest.raises(KeyError, match=r"no slot 'ops.tahn.vjp'; did you mean 'ops.tanh.vjp'"):
-        slots.find("ops.tahn.vjp")
+    with pytest.raises(KeyError, match=r"no slot 'ops.tanhh.vjp'; did you mean 'ops.tanh.vjp'"):
+        slots.find("ops.tanhh.vjp")
     with pytest.raises(KeyError, match="no slot"):
         slots.find("zzz")
 

@@ -40,8 +40,9 @@ def outputs_of(op, case, place):
     results = results if isinstance(results, tuple) else (results,)
     values = [r.numpy() for r in results]
     tracked = [x for x in inputs if not getattr(x, "stop_gradient", True)]
-    smooth = [(r * r).sum() for r in results if not r.stop_gradient]
-    if smooth and tracked:
+    chosen = range(len(results)) if case.results is None else case.results
+    smooth = [(results[k] * results[k]).sum() for k in chosen if not results[k].stop_gradient]
+    if case.order and smooth and tracked:
         total = smooth[0]
         for more in smooth[1:]:
             total = total + more

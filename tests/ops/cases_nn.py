@@ -38,9 +38,9 @@ def placed(x, label, classes, ignore_index):
     return x.unsqueeze(-1) * hot * valid.unsqueeze(-1)
 
 
-def share(label, ignore_index):
+def share(label, ignore_index, mean):
     valid = (label != ignore_index).astype("float64")
-    return valid / max(valid.sum(), 1)
+    return valid / {None: 1, "valid": max(valid.sum(), 1), "all": valid.size}[mean]
 
 
 EXTREME = fixed(np.array([[1e4, -1e4, 0.0]]))
@@ -83,24 +83,39 @@ CASES = {
             lambda x, i: loss(x, i, 2),
             {"ignore_index": 2},
         ),
+        Case(
+            together(normal(4, 5), SOME_IGNORED),
+            lambda x, i: loss(x, i, -100).mean(),
+            {"ignore_index": -100, "mean": "all"},
+        ),
+        Case(
+            together(normal(2, 3, 4), whole(0, 4, 2, 3)),
+            lambda x, i: loss(x, i, 2).sum() / (i != 2).sum(),
+            {"ignore_index": 2, "mean": "valid"},
+        ),
     ],
     "softmax_minus_label": [
         Case(
             together(normal(4, 5), SOME_IGNORED),
             lambda x, i: slope(x, i, -100),
-            {"ignore_index": -100},
+            {"ignore_index": -100, "mean": None},
         ),
         Case(
             together(normal(2, 3, 4), whole(0, 4, 2, 3)),
-            lambda x, i: slope(x, i, 2),
-            {"ignore_index": 2},
+            lambda x, i: slope(x, i, 2) / (i != 2).sum(),
+            {"ignore_index": 2, "mean": "valid"},
+        ),
+        Case(
+            together(normal(4, 5), labels(1, 2, 3, 0)),
+            lambda x, i: slope(x, i, -100) / 4,
+            {"ignore_index": -100, "mean": "all"},
         ),
     ],
     "share": [
-        Case(SOME_IGNORED, attrs={"ignore_index": -100, "dtype": np.dtype("float64")},
-             numpy=lambda i: share(i, -100), order=0),
-        Case(labels(7, 7), attrs={"ignore_index": 7, "dtype": np.dtype("float64")},
-             numpy=lambda i: share(i, 7), order=0),
+        Case(SOME_IGNORED, attrs={"ignore_index": k, "dtype": np.dtype("float64"), "mean": mean},
+             numpy=lambda i, k=k, mean=mean: share(i, k, mean), order=0)
+        for k in (-100, 3)
+        for mean in (None, "valid", "all")
     ],
     "mean_of_valid": Case(
         together(normal(4), SOME_IGNORED),
