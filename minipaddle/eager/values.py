@@ -18,6 +18,8 @@ class Values:
         array = CPU.move(self.array)
         return array.copy() if array is self.array else array
 
+    __array_ufunc__ = None  # NumPy's operators leave `array * tensor` to the tensor
+
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)

@@ -26,7 +26,19 @@ def reflected(op):
     return lambda self, other: current.top.apply(op, (other, self), NONE)
 
 
+def equality(op):
+    """`x == y`, and against None, text or a list Python's own answer: they are not the same."""
+
+    def compare(self, other):
+        if type(other) in INCOMPARABLE:
+            return NotImplemented
+        return current.top.apply(op, (self, other), NONE)
+
+    return compare
+
+
 NONE = {}
+INCOMPARABLE = {type(None), str, list, tuple}
 
 
 class Var:
@@ -70,7 +82,7 @@ class Var:
     __lshift__, __rshift__ = binary(logic.bitwise_left_shift), binary(logic.bitwise_right_shift)
     __lt__, __le__ = binary(logic.less_than), binary(logic.less_equal)
     __gt__, __ge__ = binary(logic.greater_than), binary(logic.greater_equal)
-    __eq__, __ne__ = binary(logic.equal), binary(logic.not_equal)
+    __eq__, __ne__ = equality(logic.equal), equality(logic.not_equal)
     __neg__, __abs__, __invert__ = unary(e.neg), unary(e.abs), unary(logic.bitwise_not)
 
     def __pos__(self):
