@@ -59,6 +59,17 @@ def test_only_the_inputs_asked_for():
             check_grad(OPS["multiply"], X, X, wrt=[1])
 
 
+def test_a_few_elements_only():
+    def wrong_in_the_last(g, x):
+        return g * paddle.where(x < 0.7, paddle.cos(x), x * 0)
+
+    x = np.linspace(0, 0.8, 9)
+    with paddle.plugged("ops.sin.vjp", wrong_in_the_last):
+        check_grad(paddle.sin, x, elements=3)  # 0, 3 and 6
+        with pytest.raises(AssertionError, match=r"at \[7\] is 0;"):
+            check_grad(paddle.sin, x, elements=9)
+
+
 def test_nan_is_a_mismatch():
     with pytest.raises(AssertionError, match="is nan"):
         check_grad(paddle.sqrt, [-1.0])

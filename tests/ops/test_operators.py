@@ -232,6 +232,7 @@ def test_derivatives_against_central_differences(name, k):
         wrt=differentiable(op, case),
         rtol=1e-5 * factor,
         atol=1e-6 * factor,
+        elements=6,
     )
 
 
