@@ -126,7 +126,8 @@ def last_line(error: Exception, file: str) -> str:
     text = "".join(traceback.format_exception_only(error)).strip()
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "paddle":
         return f"{text}\n  try: import minipaddle as paddle"
-    where = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(Path(file))]
+    lines, own = traceback.extract_tb(error.__traceback__), Path(file).resolve()
+    where = [f for f in lines if Path(f.filename).resolve() == own]
     return f"{text}\n  at: {file}:{where[-1].lineno}" if where else text
 
 

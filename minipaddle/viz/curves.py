@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import defaultdict
@@ -114,9 +115,15 @@ class Curves:
         axes.plot(steps, self.smooth(values), label=run or None, marker=marker, **look)
 
     def smooth(self, values) -> list[float]:
-        """The exponential moving average, its start corrected as in Adam (Kingma and Ba, 2015)."""
+        """The exponential moving average, its start corrected as in Adam (Kingma and Ba, 2015).
+
+        A nan or an infinity stays where it is and does not spread.
+        """
         out, mean, weight = [], 0.0, 0.0
         for v in values:
+            if not math.isfinite(v):
+                out.append(v)
+                continue
             mean = self.smoothing * mean + (1 - self.smoothing) * v
             weight = self.smoothing * weight + 1 - self.smoothing
             out.append(mean / weight)
@@ -134,12 +141,12 @@ def sparkline(values, width: int = 24) -> str:
     n = min(width, len(values))
     cuts = [round(k * len(values) / n) for k in range(n + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in pairwise(cuts)]
-    finite = [v for v in means if v - v == 0]
+    finite = [v for v in means if math.isfinite(v)]
     if not finite:
         return "!" * n
     low, high = min(finite), max(finite)
     scale = (len(BARS) - 1) / (high - low) if high > low else 0
-    return "".join(BARS[int((v - low) * scale)] if v - v == 0 else "!" for v in means)
+    return "".join(BARS[int((v - low) * scale)] if math.isfinite(v) else "!" for v in means)
 
 
 def in_notebook() -> bool:

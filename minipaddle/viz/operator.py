@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import linecache
 import textwrap
+from functools import cache
 
 from ..core import dtype as dt
 from ..core import slots
@@ -202,32 +204,35 @@ def place_of(function) -> str:
 
 
 def source_of(function) -> str:
-    """What a lambda returns, or a function's lines without decorators, as they are written."""
-    try:
-        lines = inspect.getsource(function)
-    except (OSError, TypeError):
-        return f"{getattr(function, '__name__', function)} (no source)"
-    found = lambda_in(function, lines) if function.__name__ == "<lambda>" else None
-    if found is not None:
-        return found
-    lines = textwrap.dedent(lines)
-    (tree,) = ast.parse(lines).body
-    lines = lines.splitlines()
-    if ast.get_docstring(tree) is not None:
-        del lines[tree.body[0].lineno - 1 : tree.body[0].end_lineno]
-    return "\n".join(lines[tree.lineno - 1 :]).rstrip()
+    """What a lambda returns, or a function without its decorators and docstring, as written."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    text = "".join(linecache.getlines(code.co_filename)) if code else ""
+    for n in definitions(text):
+        if made_by(n, code):
+            return written(n, text)
+    return f"{getattr(function, '__name__', function)} (no source)"
 
 
-def lambda_in(function, lines: str) -> str | None:
-    """The body of the lambda in its statement that takes the same arguments."""
-    wanted = inspect.getfullargspec(function).args
-    try:
-        tree = ast.parse(textwrap.dedent(lines))
-    except SyntaxError:  # a line torn out of a longer statement
-        return None
-    bodies = [
-        ast.unparse(n.body)
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Lambda) and [a.arg for a in n.args.args] == wanted
-    ]
-    return bodies[0] if bodies else None
+@cache
+def definitions(text: str) -> list:
+    """The functions and lambdas in the text of a file."""
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda | ast.FunctionDef)]
+
+
+def made_by(n, code) -> bool:
+    """Did this definition make that code object?"""
+    first = min([n.lineno, *(d.lineno for d in getattr(n, "decorator_list", ()))])
+    names = [a.arg for a in (*n.args.posonlyargs, *n.args.args)]
+    return first == code.co_firstlineno and names == list(code.co_varnames[: code.co_argcount])
+
+
+def written(n, text: str) -> str:
+    """The lines of a definition."""
+    if isinstance(n, ast.Lambda):
+        return textwrap.dedent(ast.get_source_segment(text, n.body))
+    lines = text.splitlines()
+    if ast.get_docstring(n) is not None:
+        end = n.body[0].end_lineno
+        lines[n.body[0].lineno - 1 : end] = [None] * (end - n.body[0].lineno + 1)
+    kept = [line for line in lines[n.lineno - 1 : n.end_lineno] if line is not None]
+    return textwrap.dedent("\n".join(kept)).strip()

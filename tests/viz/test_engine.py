@@ -147,16 +147,19 @@ def fresh(nodes=3, **environment):
     return done.stdout, done.stderr
 
 
-def test_a_fresh_process_draws_the_same_and_prints_nothing(tmp_path):
-    usual = fresh()
+@pytest.fixture(scope="module")
+def usual():
+    return fresh()
+
+
+def test_a_fresh_process_draws_the_same_and_prints_nothing(tmp_path, usual):
     assert usual[1] == b""
     assert fresh(XDG_CACHE_HOME=str(tmp_path / "elsewhere"), HOME=str(tmp_path)) == usual
 
 
-def test_a_cache_that_can_not_be_written_is_done_without(tmp_path):
+def test_a_cache_that_can_not_be_written_is_done_without(tmp_path, usual):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    usual = fresh()
     assert fresh(XDG_CACHE_HOME=str(blocked), HOME=str(blocked), TMPDIR=str(tmp_path)) == usual
     assert list(tmp_path.glob("minipaddle-fonts-*/fonts.conf"))
 

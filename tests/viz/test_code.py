@@ -1,0 +1,55 @@
+"""The real code, shown with its place."""
+
+import inspect
+from pathlib import Path
+
+import minipaddle as paddle
+from minipaddle import viz
+from minipaddle.core.grad import pull_back
+from minipaddle.core.op import OPS
+from minipaddle.core.slots import SLOTS, slot
+
+BODY = OPS["tanh"].body
+HOME = f"minipaddle/ops/{Path(inspect.getsourcefile(BODY)).name}"
+LINE = inspect.getsourcelines(BODY)[1]
+
+
+def test_an_operator_shows_its_formula_and_its_rules():
+    parts = repr(viz.code("tanh")).split("# ")
+    assert parts[1].startswith(f"{HOME}:{LINE}\n")
+    assert "return m.tanh(x)" in parts[1]
+    assert "tanh.vjp(lambda g, out: g * (1 - out * out))" in parts[2]
+    assert repr(viz.code(paddle.tanh)) == repr(viz.code(OPS["tanh"])) == repr(viz.code("tanh"))
+
+
+def test_functions_and_classes_show_their_lines():
+    text = repr(viz.code(pull_back, Shown))
+    assert text.startswith("# minipaddle/core/grad.py:")
+    assert 'class Shown:\n    """Is shown."""' in text
+
+
+class Shown:
+    """Is shown."""
+
+
+def test_a_slot_shows_the_reference():
+    @slot("tests.viz.shown")
+    def reference():
+        """The reference."""
+
+    try:
+        assert "def reference():" in repr(viz.code(reference))
+    finally:
+        SLOTS.pop("tests.viz.shown")
+
+
+def test_a_notebook_gets_inline_colours():
+    bundle = viz.code("tanh")._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(viz.code("tanh"))
+    assert f"{HOME}, line {LINE}" in bundle["text/html"]
+    assert "style=" in bundle["text/html"]
+    assert "<style" not in bundle["text/html"]
+
+
+def test_code_from_outside_the_repository_goes_by_its_file_name():
+    assert repr(viz.code(inspect.cleandoc)).startswith("# inspect.py:")
