@@ -7,6 +7,7 @@ from .eager import cuda
 from .eager.device import (
     CPUPlace,
     CUDAPlace,
+    device_guard,
     get_device,
     is_compiled_with_cuda,
     set_device,
@@ -18,6 +19,7 @@ __all__ = [
     "CUDAPlace",
     "cuda",
     "device_count",
+    "device_guard",
     "get_all_device_type",
     "get_available_device",
     "get_device",

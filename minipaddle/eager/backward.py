@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.errors import teach
 from ..core.grad import pull_back
 from ..core.interpreter import Recording, current
+from .device import device_guard
 from .tape import leaf_of
 
 
@@ -45,7 +46,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
                 hint="set stop_gradient=False on what you want gradients of, before using it",
             )
         )
-    with Recording(False):
+    with Recording(False), device_guard(tensors[0].place):
         seeds = seeds_of(tensors, grad_tensors)
         found = pull_back(seeds, release=not retain_graph)
         taken = {id(g) for _, g in seeds}
@@ -85,7 +86,7 @@ def grad(
     seeds = seeds_of(outputs, grad_outputs)  # an output that is an input gets its leaf here
     wanted = [x.record for x in inputs]
     blocked = {t.record for t in no_grad_vars or ()} - {None}
-    with Recording(create_graph):
+    with Recording(create_graph), device_guard(outputs[0].place):
         found = pull_back(seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
     grads = [found.get(record) for record in wanted]
     for x, g in zip(inputs, grads, strict=True):

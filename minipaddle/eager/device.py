@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from contextlib import contextmanager
 from contextvars import copy_context
 
 import numpy
@@ -69,16 +70,18 @@ class Place:
         self.kind, self.index = kind, index
 
     def __repr__(self) -> str:
-        return f"Place({self})"
+        return f"Place({self.name})"
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """As `set_device` takes it: "cpu" or "gpu:0"."""
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, Place) and str(self) == str(other)
+        return isinstance(other, Place) and self.name == other.name
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self.name)
 
     def is_cpu_place(self) -> bool:
         return self.kind == "cpu"
@@ -165,12 +168,29 @@ def set_device(device) -> Place:
     return place
 
 
+@contextmanager
+def device_guard(device):
+    """Make new tensors on `device` inside the block. Source: Paddle API `paddle.device`.
+
+    >>> import minipaddle as paddle
+    >>> with paddle.device.device_guard("cpu"):
+    ...     paddle.ones([1]).place
+    Place(cpu)
+    """
+    before = _place
+    set_device(device)
+    try:
+        yield
+    finally:
+        set_device(before)
+
+
 def get_device(input=None) -> str:
     """The current device, or that of a tensor, such as "cpu" or "gpu:0".
 
     Source: Paddle API `paddle.device.get_device`.
     """
-    return str(_place if input is None else input.place)
+    return (_place if input is None else input.place).name
 
 
 def is_compiled_with_cuda() -> bool:

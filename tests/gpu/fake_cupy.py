@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from pathlib import Path
 from types import SimpleNamespace
+from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.special
@@ -26,7 +27,13 @@ class Array:
 
     def __init__(self, a):
         self.a = np.asarray(a)
-        self.base = None if self.a.base is None else OWNERS.setdefault(id(owner(self.a)), self)
+        root = owner(self.a)
+        if root is self.a:
+            self.base = None
+            OWNERS.setdefault(id(root), self)
+        else:  # one owner for all views: `is` tells shared memory
+            found = OWNERS.get(id(root))
+            self.base = Array(root) if found is None else found
         self.device = SimpleNamespace(id=0)
 
     def __array__(self, *_, **__):
@@ -70,7 +77,7 @@ class Array:
     __hash__ = None
 
 
-OWNERS: dict[int, Array] = {}
+OWNERS: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
 
 def owner(a):
@@ -181,7 +188,8 @@ def asarray(a, dtype=None, **_):
 
 cupy = Module("cupy", np)
 cupy.ndarray = Array
-cupy.asarray = cupy.array = asarray
+cupy.asarray = asarray
+cupy.array = lambda a, dtype=None, **_: Array(np.array(show(a), dtype=dtype))
 cupy.linalg = Module("cupy.linalg", np.linalg)
 cupy.lib = SimpleNamespace(stride_tricks=Module("cupy.lib.stride_tricks", np.lib.stride_tricks))
 cupy.cuda = SimpleNamespace(

@@ -42,7 +42,7 @@ def outputs_of(op, case, place):
     tracked = [x for x in inputs if not getattr(x, "stop_gradient", True)]
     chosen = range(len(results)) if case.results is None else case.results
     smooth = [(results[k] * results[k]).sum() for k in chosen if not results[k].stop_gradient]
-    if case.order and smooth and tracked:
+    if case.order and case.wrt != () and smooth and tracked:
         total = smooth[0]
         for more in smooth[1:]:
             total = total + more
