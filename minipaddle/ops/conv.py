@@ -92,7 +92,7 @@ def set_in(m, x, at, shape, spare):
 
 def grouped(x, groups):
     """An image as [batch, group, channel, flat pixel]."""
-    return x.reshape(x.shape[0], groups, x.shape[1] // groups, -1)
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:]))
 
 
 def tap_slices(m, x, lay: Layout, stride, padding, groups):
@@ -171,7 +171,7 @@ def conv_input_grad(m, g, w, *, size, stride, padding, dilation, groups):
         starts = [lead - lay.taps[k][1] for k in mine]
         y = correlate(m, [flat[..., d : d + total] for d in starts], w[mine])
         inside, image = meeting(phase, lay.grid, stride, padding, size)
-        x[image] = y.reshape(-1, channels, *lay.grid)[inside]
+        x[image] = y.reshape(g.shape[0], channels, *lay.grid)[inside]
     return x
 
 
@@ -235,11 +235,17 @@ def _(u, x, stride, padding, dilation, groups):
 
 
 def out_size(size, kernel, stride, padding, dilation) -> tuple:
-    """How many positions the kernel has along each axis of the padded image."""
-    return tuple(
+    """How many positions the kernel has along each axis of the padded image; at least one."""
+    out = tuple(
         (n + low + high - (k - 1) * d - 1) // s + 1
         for n, k, s, (low, high), d in zip(size, kernel, stride, padding, dilation)
     )
+    if min(out) < 1:
+        raise ValueError(
+            f"the kernel {list(kernel)} with dilation {list(dilation)} does not fit into the image "
+            f"{list(size)} with padding {list(map(list, padding))}"
+        )
+    return out
 
 
 @conv.shape
@@ -257,11 +263,6 @@ def _(x, w, *, stride, padding, dilation, groups):
     if w.shape[0] % groups:
         raise ValueError(f"{w.shape[0]} output channels do not fall into {groups} groups")
     out = out_size(x.shape[2:], w.shape[2:], stride, padding, dilation)
-    if min(out) < 1:
-        raise ValueError(
-            f"the kernel {list(w.shape[2:])} with dilation {list(dilation)} does not fit into "
-            f"the image {list(x.shape[2:])} with padding {list(map(list, padding))}"
-        )
     return Spec((x.shape[0], w.shape[0], *out), x.dtype)
 
 

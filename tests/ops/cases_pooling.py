@@ -77,8 +77,12 @@ for size, kernel, stride, padding, ceil in SETTINGS:
         return [x, pool(torch.from_numpy(x)).numpy()]
 
     CASES["max_pool"].append(Case(distinct(shape), pool, how))
-    CASES["max_pool_grad"].append(Case(built(small), grad, how, wrt=(0,), dtypes=("float64", "float32")))
-    CASES["max_pool_take"].append(Case(built(shape), taken, how, wrt=(0,), dtypes=("float64", "float32")))
+    CASES["max_pool_grad"].append(
+        Case(built(small), grad, how, wrt=(0,), dtypes=("float64", "float32"))
+    )
+    CASES["max_pool_take"].append(
+        Case(built(shape), taken, how, wrt=(0,), dtypes=("float64", "float32"))
+    )
     CASES["max_pool_index"].append(
         Case(with_maxima, lambda x, y, pool=pool: pool(x, mask=True)[1].int(), how, order=0,
              dtypes=("float64", "float32"))

@@ -31,8 +31,11 @@ def adapted(name, x, n, output_size) -> tuple:
     many = output_size if isinstance(output_size, list | tuple) else [output_size] * n
     if len(many) == 1:
         many = [*many] * n
-    kept = [m if o is None else o for m, o in zip(size, many)]
-    return numbers("output_size", kept, n)
+    if len(many) != n:
+        raise ValueError(
+            teach(f"{name} was given output_size={output_size!r}", expected=f"1 or {n} numbers")
+        )
+    return numbers("output_size", [m if o is None else o for m, o in zip(size, many)], n)
 
 
 def adaptive_avg_pool(n, x, output_size, data_format):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, prod
 
-from ...core.dtype import HALVES, float32
+from ...core.dtype import FLOATS, HALVES, float32
 from ...core.errors import teach
 from ...core.interpreter import Recording
 from ...core.spec import normalize_axes
@@ -32,6 +32,8 @@ def standardized(x, weight, bias, axes, epsilon, *, centered=True):
 
     The moments keep their axes, as 1, and have no gradient of their own.
     """
+    if x.spec.dtype not in FLOATS:
+        raise TypeError(teach(f"a norm was given {x.spec}", expected="a floating dtype"))
     with Recording(False):
         wide = x.astype(float32.numpy) if x.spec.dtype in HALVES else x
         mean, var = ops.moments(wide, axes=axes, centered=centered)

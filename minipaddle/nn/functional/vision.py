@@ -110,15 +110,17 @@ def interpolate(
 
 
 def resized(x, targets, method, corners, centers):
-    """Each image axis of x resampled in turn."""
+    """Each image axis of x resampled in turn. As in Paddle an unchanged size changes nothing."""
+    if [o for o, _ in targets] == list(x.spec.shape[2:]):
+        return x
     if method == "area":
         return area(x, [o for o, _ in targets])
     for d, (o, step) in enumerate(targets):
         m, axis = x.spec.shape[d + 2], d + 2
         if method == "nearest":
             places = tuple(min(int(i * step), m - 1) for i in range(o))
-            x = ops.remap(x, axis=axis, index=places) if places != tuple(range(m)) else x
-        elif (o, step) != (m, 1.0):
+            x = ops.remap(x, axis=axis, index=places)
+        else:
             centred = centers or method == "cubic"
             how = {"method": method, "corners": bool(corners), "centers": centred, "step": step}
             x = ops.resample(x, axis=axis, size=m, to=o, adjoint=False, **how)

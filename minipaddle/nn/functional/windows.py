@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.dtype import FLOATS
 from ...core.errors import teach
 from ...ops import movement
 
@@ -97,7 +98,9 @@ def to_last(x):
 
 
 def image(name: str, x, n: int):
-    """The size of the image in x; raises ValueError when x has no `n` image axes."""
+    """The size of the image in x, which must have `n` image axes and a floating dtype."""
+    if x.spec.dtype not in FLOATS:
+        raise TypeError(teach(f"{name} was given {x.spec}", expected="a floating dtype"))
     if x.spec.ndim != n + 2:
         raise ValueError(
             teach(
