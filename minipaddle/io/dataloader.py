@@ -89,7 +89,7 @@ class DataLoader:
 
     def __len__(self):
         if isinstance(self.dataset, IterableDataset):
-            raise ValueError("a DataLoader of an IterableDataset has no length")
+            raise TypeError("a DataLoader of an IterableDataset has no length")
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self):
@@ -155,16 +155,16 @@ class Crew:
             for k, executor in enumerate(self.executors)
         ]
         for k, future in enumerate(ready):
-            self.result(k, future, "start")
+            self.result(k, future, "its start", timeout=None)
         self.fresh = True
 
-    def result(self, k: int, future, request):
+    def result(self, k: int, future, request, timeout: float | None):
         """What worker `k` answered; raises RuntimeError if it failed, died, or takes too long."""
         try:
-            answer = future.result(self.timeout)
+            answer = future.result(timeout)
         except TimeoutError:
             raise RuntimeError(
-                f"DataLoader worker {k} took more than {self.timeout} s for {said(request)}"
+                f"DataLoader worker {k} took more than {timeout} s for {said(request)}"
             ) from None
         except BrokenProcessPool as error:
             raise RuntimeError(
@@ -193,7 +193,7 @@ class Crew:
         """
         if not self.fresh:
             for k, executor in enumerate(self.executors):
-                self.result(k, executor.submit(w.restart), "restart")
+                self.result(k, executor.submit(w.restart), "its restart", self.timeout)
         self.fresh = False
         turn, waiting = deque(range(len(self.executors))), deque()
         while True:
@@ -208,7 +208,7 @@ class Crew:
             if not waiting:
                 return
             k, future, request = waiting.popleft()
-            answer = self.result(k, future, request)
+            answer = self.result(k, future, request, self.timeout)
             if isinstance(answer, w.End):
                 if k in turn:
                     turn.remove(k)

@@ -50,12 +50,10 @@ class IterableDataset(Dataset):
         raise NotImplementedError(f"{type(self).__name__} defines no __iter__()")
 
     def __getitem__(self, idx):
-        raise RuntimeError(
-            f"{type(self).__name__} is an IterableDataset: it has no samples by number"
-        )
+        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: it has no index")
 
     def __len__(self) -> int:
-        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: it has no length")
+        raise TypeError(f"{type(self).__name__} is an IterableDataset: it has no length")
 
 
 class TensorDataset(Dataset):

@@ -133,12 +133,13 @@ def container(x, where, path, arrays, open_):
 
 def kept(array, path: tuple, arrays: dict, where: str) -> str:
     """Put an array among the file's tensors; returns its name there."""
-    if array.dtype not in dt.DType._by_numpy:
+    native = array.dtype.newbyteorder("=")
+    if native not in dt.DType._by_numpy:
         raise TypeError(f"{where} is an array of {array.dtype}, which can not be saved")
     name = ".".join(map(str, path)) or "tensor"
     while name in arrays or name == "__metadata__":
         name += "_"
-    arrays[name] = array.copy(order="C")
+    arrays[name] = array.astype(native, order="C")
     return name
 
 
