@@ -31,7 +31,7 @@ def as_functions(paddle):
         F.gelu(x, approximate=True), F.silu(x), F.swish(x), F.elu(x, alpha=0.3),
         F.celu(x, alpha=1.5), F.selu(x), F.leaky_relu(x, negative_slope=0.2), F.hardswish(x),
         F.hardsigmoid(x), F.hardshrink(x, threshold=1.0), F.softplus(x, beta=1, threshold=2),
-        x.sigmoid(), F.softmax(x.astype("float64"), axis=-1),
+        x.sigmoid(), x.softmax(0), F.softmax(x.astype("float64"), axis=-1),
     ]  # fmt: skip
 
 
@@ -45,6 +45,7 @@ def normalizations(paddle):
         "layer": (nn.LayerNorm([4]), (2, 3, 4)),
         "group": (nn.GroupNorm(num_groups=2, num_channels=4), (2, 4, 3, 3)),
         "instance": (nn.InstanceNorm2D(3), (2, 3, 4, 4)),
+        "instance3d": (nn.InstanceNorm3D(2), (1, 2, 2, 2, 2)),
     }
     found = {}
     for name, (layer, shape) in layers.items():
@@ -58,6 +59,8 @@ def normalizations(paddle):
     found["running"] = [layers["batch1d"][0]._mean, layers["batch2d"][0]._variance]
     x = paddle.to_tensor(wave(2, 3, 4))
     found["functional"] = paddle.nn.functional.layer_norm(x, normalized_shape=[3, 4])
+    many = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2D(2)))
+    found["many"] = [isinstance(many[0], nn.SyncBatchNorm), list(many.state_dict())]
     found["normalize"] = paddle.nn.functional.normalize(x, p=2, axis=1)
     return found
 

@@ -73,6 +73,7 @@ def named_arithmetic(paddle):
         "clip": paddle.clip(x, min=-1.0, max=1.0),
         "neg": paddle.neg(x),
         "abs": paddle.abs(x),
+        "conj": paddle.conj(x),
         "sign": paddle.sign(x),
         "square": paddle.square(x),
         "gcd": paddle.gcd(a, b),

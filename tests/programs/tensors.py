@@ -36,6 +36,17 @@ def creation(paddle):
     return made
 
 
+def places(paddle):
+    """The first lines of many scripts."""
+    paddle.disable_static()
+    place = paddle.CUDAPlace(0) if paddle.is_compiled_with_cuda() else paddle.CPUPlace()
+    before = paddle.device.get_device()
+    paddle.set_device("gpu" if paddle.is_compiled_with_cuda() else "cpu")
+    x = paddle.to_tensor([1, 2], dtype=paddle.int32, place=place)
+    paddle.set_device(before)
+    return x, x.place == place, x.dtype == paddle.int32, x.cpu()
+
+
 def attributes(paddle):
     """What a tensor says of itself."""
     x = paddle.to_tensor(wave(2, 3, 4), stop_gradient=False)
@@ -78,6 +89,7 @@ def reshaping(paddle):
         "unsqueeze": paddle.unsqueeze(x, axis=[0, -1]).shape,
         "view": x.view([4, 6])[1:3, ::2],
         "expand": paddle.expand(paddle.to_tensor([[1], [2]]), shape=[-1, 3]),
+        "grown": paddle.ones([1, 2]).expand([3, 2]).sum(axis=0),
         "expand_as": paddle.expand_as(paddle.to_tensor([1.0, 2.0]), paddle.zeros([2, 2])),
         "broadcast_to": paddle.broadcast_to(paddle.to_tensor([5, 6]), shape=[2, 2]),
         "broadcast_shape": paddle.broadcast_shape([2, 1, 3], [4, 1]),

@@ -1,0 +1,74 @@
+"""Ordinary Paddle programs give on MiniPaddle what they gave on Paddle 3.3.1.
+
+`python -m tests.programs.record` wrote the expected results, with real Paddle installed.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import minipaddle
+from tests.programs.common import SUBJECTS, programs
+from tests.programs.outcome import differences, load, plain
+from tests.programs.usage import eager, used
+
+PROGRAMS = programs()
+CORE = (Path(__file__).parents[1] / "data" / "api_core.txt").read_text().split()
+NEVER_ON_REAL_NUMBERS = {"paddle.real", "paddle.imag"}
+
+recorded = cache(load)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name):
+    subject, _, short = name.partition(".")
+    got = plain(PROGRAMS[name](minipaddle))
+    assert differences(got, recorded(subject)[short]) == []
+
+
+def test_every_result_belongs_to_a_program():
+    kept = {f"{subject}.{short}" for subject in SUBJECTS for short in recorded(subject)}
+    assert kept == set(PROGRAMS)
+
+
+def test_programs_use_the_core_names():
+    core = eager(name.replace("paddle.Tensor.", "Tensor.") for name in CORE)
+    unused = core - used() - NEVER_ON_REAL_NUMBERS
+    assert not unused, f"{len(unused)} of {len(core)} core names stand in no program"
+
+
+def test_a_wrong_number_would_be_noticed():
+    want = recorded("training")["linear_regression"]
+    assert differences(want, want) == []
+    assert differences([1.0, 2.0], [1.0, 2.01]) == ["[1]: 2.0, Paddle gives 2.01"]
+    assert differences([float("nan")], [0.0])
+    assert differences({"tensor float64[1]": [1.0]}, {"tensor float32[1]": [1.0]})
+    assert differences(1, 1.0)
+    assert differences([1], [1, 2])
+    with pytest.raises(TypeError, match="which no file can keep"):
+        plain(object())
+
+
+COMPARE = """
+import paddle
+from tests.programs.common import programs
+from tests.programs.outcome import differences, load, plain
+for name, program in programs().items():
+    subject, _, short = name.partition(".")
+    for line in differences(plain(program(paddle)), load(subject)[short], name):
+        print(line)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("paddle") is None, reason="Paddle is not installed")
+def test_real_paddle_still_gives_the_recorded_results():
+    """In a process of its own: Paddle warns while it is imported, and numbers its layers."""
+    command = [sys.executable, "-W", "ignore", "-c", COMPARE]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert run.returncode == 0, run.stderr
+    assert [line for line in run.stdout.splitlines() if "Paddle gives" in line] == []
