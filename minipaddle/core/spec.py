@@ -11,6 +11,7 @@ from . import dtype as dt
 def broadcast_shapes(*shapes) -> tuple:
     """NumPy's broadcasting of shapes; raises ValueError that names the dimension that differs.
 
+    >>> from minipaddle.core.spec import broadcast_shapes
     >>> broadcast_shapes((2, 1, 3), (4, 1))
     (2, 4, 3)
     """
@@ -41,6 +42,7 @@ def promote(name: str, inputs):
     tensor to a float32 one, nor to an int32 one. Source: Paddle's guide "Type promotion".
 
     >>> import numpy as np
+    >>> from minipaddle.core.spec import promote
     >>> promote("add", [np.ones(2, "float16"), np.float64(1)])
     dtype('float16')
     >>> promote("add", [np.ones(2, "int32"), 1.5])

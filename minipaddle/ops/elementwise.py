@@ -347,7 +347,11 @@ def _(g, x, min, max):
 
 @elementwise(free=("condition",))
 def where(m, condition, x, y):
-    """x where the condition holds, otherwise y."""
+    """x where the condition holds, otherwise y.
+
+    >>> paddle.where(paddle.to_tensor([True, False]), 1.0, 2.0).tolist()
+    [1.0, 2.0]
+    """
     return m.where(condition, x, y)
 
 

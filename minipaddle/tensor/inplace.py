@@ -37,7 +37,14 @@ def in_place(function, name: str, reshaped: bool):
     call.__name__ = call.__qualname__ = f"{name}_"
     call.__signature__ = inspect.signature(function)
     call.__doc__ = f"`{name}` in place: x becomes the result. Source: Paddle API `Tensor.{name}_`."
+    call.__doc__ += example(function, name)
     return call
+
+
+def example(function, name: str) -> str:
+    """The example of `function`, in place: the value is the same."""
+    _, prompt, text = inspect.getdoc(function).partition(">>>")
+    return f"\n\n{prompt}{text}".replace(f".{function.__name__}(", f".{name}_(")
 
 
 MADE = {
