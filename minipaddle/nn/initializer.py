@@ -12,7 +12,8 @@ from ..core.errors import teach
 from ..eager.tensor import Parameter, Tensor
 from ..ops.elementwise import abs, sign
 from ..ops.gamma import erfinv
-from ..tensor import creation, linalg, random
+from ..tensor import creation, random
+from ..tensor.decompositions import qr
 
 __all__ = [
     "Assign",
@@ -209,7 +210,7 @@ class Orthogonal(Initializer):
             raise ValueError(f"Orthogonal needs a weight of 2 or more dimensions, not {shape}")
         rows, cols = shape[0], math.prod(shape[1:])
         tall = rows >= cols
-        q, r = linalg.qr(random.randn([max(rows, cols), min(rows, cols)], dtype))
+        q, r = qr(random.randn([max(rows, cols), min(rows, cols)], dtype))
         q = q * sign(r.diagonal())  # makes the draw uniform over rotations
         q = q if tall else q.transpose([1, 0])
         return q.reshape(list(shape)) * self.gain
