@@ -9,6 +9,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from .picture import Picture, figure
+from .training import fit_callback
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, the dark ones first: lines are thin."""
@@ -29,7 +30,7 @@ class Curves:
     >>> for step in range(4):
     ...     curves.log(step, loss=1 / (step + 1))
     >>> print(curves)
-    step 3  loss 0.25 █▄▂▁
+    step 3  loss 0.25 █▃▁▁
     """
 
     def __init__(self, smoothing: float = 0.0, *, every: float = 1.0, live: bool = True, file=None):
@@ -130,10 +131,11 @@ class Curves:
         return out
 
     def callback(self, run: str = "", prefix: str = ""):
-        """A callback for `paddle.Model.fit` that logs what each batch (or evaluation) reports."""
-        from .training import CurvesCallback
+        """A callback for `paddle.Model.fit` that logs what each batch and evaluation reports.
 
-        return CurvesCallback(self, run, prefix)
+        Source: Paddle API `paddle.callbacks.Callback`.
+        """
+        return fit_callback(self, run, prefix)
 
 
 def sparkline(values, width: int = 24) -> str:

@@ -162,7 +162,8 @@ KINDS = ("svg", "png", "pdf", "dot")
 class Graph(graphviz.Digraph):
     """A `graphviz.Digraph` that draws without a system `dot`, in Jupyter and to files.
 
-    >>> g = Graph()
+    >>> from minipaddle import viz
+    >>> g = viz.Graph()
     >>> g.edge("x", "y")
     >>> g.svg().count('class="edge"')
     1

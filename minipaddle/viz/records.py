@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..core.errors import line_of
+from ..core.interpreter import OUT
 from ..core.record import FREED, Spec, owner
+from ..eager.packing import Packed
 from ..nn.layer.tree import child_name
 from .style import LOOKS, bytes_text
 
@@ -66,11 +68,11 @@ def kept_text(record) -> str:
     """What a record holds for its derivative, by name, with the bytes."""
     if record.saved is FREED:
         return "freed: a backward has used what it kept"
-    parts = [
-        f"{'its result' if k == -1 else input_name(record.op, k)} {bytes_text(v.nbytes)}"
-        for k, v in kept(record).items()
-        if is_array(v)
-    ]
+    parts = []
+    for k, v in kept(record).items():
+        if is_array(v) or isinstance(v, Packed):
+            size = "packed by a hook" if isinstance(v, Packed) else bytes_text(v.nbytes)
+            parts.append(f"{'its result' if k == OUT else input_name(record.op, k)} {size}")
     return f"keeps {', '.join(parts)}" if parts else "keeps nothing"
 
 
@@ -98,7 +100,7 @@ def given_text(record, k: int) -> str:
         return str(value)
     if hasattr(value, "shape"):
         return str(Spec(value.shape, value.dtype))
-    return "a value" if value is None else repr(value)
+    return repr(value) if isinstance(value, int | float) else "a value"
 
 
 def spec_text(record) -> str:

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from ..hapi.callbacks import Callback
+
+def fit_callback(curves, run: str, prefix: str):
+    """A `paddle.callbacks.Callback` that logs what `fit` reports to `curves`."""
+    from ..hapi.callbacks import Callback  # who draws no training needs no `hapi`
+
+    class CurvesCallback(Callback):
+        step = 0
+
+        def on_train_batch_end(self, step, logs=None):
+            self.step += 1
+            self.log(prefix, logs)
+
+        def on_eval_end(self, logs=None):
+            self.log(f"{prefix}eval ", logs)
+
+        def on_train_end(self, logs=None):
+            if curves.live:
+                curves.show()
+
+        def log(self, prefix: str, logs) -> None:
+            values = {prefix + name: value for name, value in numbers(logs or {}).items()}
+            curves.log(self.step, run=run, **values)
+
+    return CurvesCallback()
 
 
-class CurvesCallback(Callback):
-    """Logs what `fit` reports after each batch, and after each evaluation, to `Curves`.
-
-    Source: Paddle API `paddle.callbacks.Callback`, `paddle.callbacks.VisualDL`.
-    """
-
-    def __init__(self, curves, run: str = "", prefix: str = ""):
-        super().__init__()
-        self.curves, self.run, self.prefix, self.step = curves, run, prefix, 0
-
-    def on_train_batch_end(self, step, logs=None):
-        self.step += 1
-        self.log(self.prefix, logs)
-
-    def on_eval_end(self, logs=None):
-        self.log(f"{self.prefix}eval ", logs)
-
-    def on_train_end(self, logs=None):
-        if self.curves.live:
-            self.curves.show()
-
-    def log(self, prefix: str, logs) -> None:
-        """The numbers among the reports; of a list, as `fit` gives losses, the first."""
-        for name, value in (logs or {}).items():
-            value = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
-            if name not in ("step", "batch_size") and isinstance(value, int | float):
-                self.curves.log(self.step, run=self.run, **{prefix + name: value})
+def numbers(logs: dict) -> dict[str, float]:
+    """The numbers among reports; `fit` gives losses as lists, of which a single one counts."""
+    found = {}
+    for name, value in logs.items():
+        if isinstance(value, list | tuple) and len(value) == 1:
+            (value,) = value
+        if name not in ("step", "batch_size") and isinstance(value, int | float):
+            found[name] = value
+    return found

@@ -143,6 +143,52 @@ def test_a_plain_process_is_no_notebook(monkeypatch):
     assert not curves_module.in_notebook()
 
 
+# ---- Model.fit ---------------------------------------------------------------------------------
+
+
+def test_a_callback_logs_what_fit_reports(monkeypatch):
+    class Callback:
+        """As in Paddle: every method does nothing."""
+
+    hapi = SimpleNamespace(callbacks=SimpleNamespace(Callback=Callback))
+    monkeypatch.setitem(sys.modules, "minipaddle.hapi", hapi)
+    monkeypatch.setitem(sys.modules, "minipaddle.hapi.callbacks", hapi.callbacks)
+    found = viz.Curves(live=False)
+    callback = found.callback(run="adam", prefix="net ")
+    assert isinstance(callback, Callback)
+    for _ in range(2):  # batches are numbered anew in each epoch
+        for step in range(2):
+            logs = {"loss": [0.5], "acc": 0.25, "batch_size": 8, "step": step, "note": "x"}
+            callback.on_train_batch_end(step, logs)
+        callback.on_eval_end({"acc": 0.75})
+    callback.on_train_batch_end(2)
+    callback.on_train_end()
+    assert dict(found.points) == {
+        ("net loss", "adam"): [(s, 0.5) for s in (1, 2, 3, 4)],
+        ("net acc", "adam"): [(s, 0.25) for s in (1, 2, 3, 4)],
+        ("net eval acc", "adam"): [(2, 0.75), (4, 0.75)],
+    }
+    shown = io.StringIO()
+    live = viz.Curves(every=1e9, file=shown)
+    live.callback().on_train_end()
+    assert shown.getvalue() == "no curves yet\n"
+
+
+def test_fit_draws_curves():
+    pytest.importorskip("minipaddle.hapi.callbacks")
+    xs, ys = paddle.ones([8, 2]), paddle.zeros([8, 1])
+    data = paddle.io.TensorDataset([xs, ys])
+    net = paddle.nn.Linear(2, 1)
+    model = paddle.Model(net)
+    sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    model.prepare(sgd, paddle.nn.MSELoss())
+    found = viz.Curves(live=False)
+    model.fit(data, batch_size=4, epochs=3, verbose=0, callbacks=[found.callback()])
+    (points,) = (p for (name, _), p in found.points.items() if name == "loss")
+    assert [step for step, _ in points] == [1, 2, 3, 4, 5, 6]
+    assert points[-1][1] < points[0][1]
+
+
 # ---- event files -----------------------------------------------------------------------------
 
 

@@ -180,6 +180,15 @@ def test_after_a_backward_everything_is_freed():
     assert "keeping 0 B alive; 3 freed by a backward" in drawn.caption
 
 
+def test_what_a_hook_has_packed_is_named():
+    x = leaf(2)
+    with paddle.autograd.saved_tensors_hooks(lambda t: t.numpy(), paddle.to_tensor):
+        y = x * paddle.ones([2])
+    drawn = Drawing(viz.tape(y))
+    assert drawn.node("multiply").tip.endswith("keeps y packed by a hook")
+    assert "y: a value (needs no gradient)" in [n.tip for n in drawn.nodes]
+
+
 def test_long_attributes_are_cut_short():
     x = leaf(1)
     shape = [1] * 60
