@@ -9,7 +9,7 @@ from ..core import dtype as dt
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.spec import broadcast_shapes
-from ..ops import creation, elementwise, movement
+from ..ops import creation, elementwise, movement, rounding, special
 from ..ops import random as ops
 from ..ops.var import Var
 from .creation import dims, floating
@@ -286,13 +286,13 @@ def exponential_(x, lam=1.0, name=None):
 
 def geometric_(x, probs, name=None):
     """Fill `x` with the trials up to the first success. Source: Paddle API `Tensor.geometric_`."""
-    return x.become(elementwise.ceil(waiting(x) / -elementwise.log(1 - probs)))
+    return x.become(rounding.ceil(waiting(x) / -elementwise.log(1 - probs)))
 
 
 def cauchy_(x, loc=0, scale=1, name=None):
     """Fill `x` with Cauchy-distributed numbers. Source: Paddle API `Tensor.cauchy_`."""
     angle = (rand(x.spec.shape, x.spec.dtype) - 0.5) * pi
-    return x.become(elementwise.tan(angle) * scale + loc)
+    return x.become(special.tan(angle) * scale + loc)
 
 
 def waiting(x):
