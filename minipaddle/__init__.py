@@ -16,7 +16,6 @@ from . import (
     tensor,
     utils,
     version,
-    viz,
 )
 from .core import dtype as _dtypes
 from .core.dtype import (
@@ -77,4 +76,9 @@ for _name in ("metric", "vision", "text", "hapi"):
     if _spec is not None and _spec.origin:
         globals()[_name] = _import(f"{__name__}.{_name}")
 
-__getattr__ = _namespace("paddle", globals())
+_missing = _namespace("paddle", globals())
+
+
+def __getattr__(name: str):
+    """Pictures are imported when first asked for: their libraries take a while."""
+    return _import(f"{__name__}.viz") if name == "viz" else _missing(name)

@@ -211,7 +211,8 @@ class profile:
         return out.getvalue()
 
     def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
-        return self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)
+        bundle = self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)
+        return bundle | {"text/plain": str(self)}  # without the terminal's colours
 
 
 def row_of(name: str, events, busy: float) -> Row:

@@ -223,3 +223,14 @@ def test_a_disk_that_fills_up_is_done_without(monkeypatch, tmp_path):
     path = engine.font_config.__wrapped__()
     assert path.read_text().count("<dir>") == 1
     assert path.parent != tmp_path / "cache" / "fontconfig"
+
+
+def test_pictures_are_imported_when_first_asked_for():
+    """Graphviz, matplotlib and rich take a while: `import minipaddle` does without them."""
+    code = (
+        "import sys, minipaddle as paddle\n"
+        "slow = {'graphviz', 'matplotlib', 'rich', 'IPython', 'minipaddle.viz'}\n"
+        "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
+        "assert paddle.viz.tape and not {'matplotlib', 'rich'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -193,7 +193,8 @@ def test_a_notebook_gets_html(profiled):
     bundle = profiled._repr_mimebundle_()
     assert "<pre" in bundle["text/html"]
     assert "tanh" in bundle["text/html"]
-    assert "tanh" in bundle["text/plain"]
+    assert bundle["text/plain"] == str(profiled)
+    assert "\x1b" not in str(profiled)
 
 
 def test_layers_nest_in_time(profiled):
