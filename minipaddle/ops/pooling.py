@@ -184,8 +184,11 @@ def avg_pool_grad(m, g, *, size, windows, exclusive, divisor):
         lead = (slice(None),) * (d + 2)
         length = low + max(n, (out - 1) * s + k - low)
         wide = m.zeros((*g.shape[: d + 2], length, *g.shape[d + 3 :]), g.dtype)
-        for t in range(k):
-            wide[(*lead, slice(t, t + (out - 1) * s + 1, s))] += g
+        if out == 1:
+            wide[(*lead, slice(0, k))] = g
+        else:
+            for t in range(k):
+                wide[(*lead, slice(t, t + (out - 1) * s + 1, s))] += g
         g = wide[(*lead, slice(low, low + n))]
     return m.ascontiguousarray(g)
 

@@ -4,12 +4,12 @@ each operator's derivative is its adjoint.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from math import prod
 
 from ..core.op import opaque
 from ..core.record import Spec
-from .indexing import scatter_sum
 from .movement import pad
 
 # ---- elements of one axis, at fixed places ---------------------------------------------------
@@ -24,8 +24,31 @@ def remap(m, x, *, axis, index):
 @opaque
 def remap_grad(m, g, *, axis, index, size):
     """The adjoint of `remap`: element i of g is added at place `index[i]` of an axis of `size`."""
-    shape = (*g.shape[:axis], size, *g.shape[axis + 1 :])
-    return scatter_sum.body(m, g, m.asarray(index), shape=shape, axis=axis)
+    lead = (slice(None),) * axis
+    y = m.zeros((*g.shape[:axis], size, *g.shape[axis + 1 :]), g.dtype)
+    for places, elements in rounds(index):
+        y[(*lead, run(m, places))] += g[(*lead, run(m, elements))]
+    return y
+
+
+@lru_cache(maxsize=256)
+def rounds(index) -> list:
+    """Pairs (places, elements of `index` that name them), no place twice in a pair."""
+    found, seen = [], {}
+    for i, place in enumerate(index):
+        turn = seen[place] = seen.get(place, -1) + 1
+        if turn == len(found):
+            found.append(([], []))
+        found[turn][0].append(place)
+        found[turn][1].append(i)
+    return found
+
+
+def run(m, places):
+    """Evenly rising places as a slice, which is quick; others as an array."""
+    step = places[1] - places[0] if len(places) > 1 else 1
+    even = range(places[0], places[0] + step * len(places), step) if step > 0 else ()
+    return slice(even.start, even.stop, step) if list(even) == places else m.asarray(places)
 
 
 def resized(x, axis, size) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from math import prod, sqrt
 
 from ...core.errors import teach
@@ -97,7 +98,17 @@ class ConvND(Layer):
 
 
 class Convolution(ConvND):
-    """Conv1D, Conv2D and Conv3D, for n = 1, 2, 3."""
+    """Conv1D, Conv2D and Conv3D, for n = 1, 2, 3: they differ in the default of `data_format`."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = inspect.signature(Convolution)
+        cls.__signature__ = own.replace(
+            parameters=[
+                p.replace(default=LAYOUTS[cls.n][0]) if p.name == "data_format" else p
+                for p in own.parameters.values()
+            ]
+        )
 
     def __init__(
         self,
