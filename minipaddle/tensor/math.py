@@ -37,6 +37,7 @@ globals().update(FACES)
 mod = floor_mod = FACES["remainder"]
 gammaln = FACES["lgamma"]
 less = FACES["less_than"]
+sgn = FACES["sign"]
 bitwise_invert = FACES["bitwise_not"]
 
 # ---- with arguments that are more than attributes --------------------------------------------
@@ -323,6 +324,7 @@ __all__ = [
     "multiplex",
     "renorm",
     "scale",
+    "sgn",
     "trace",
     "trapezoid",
 ]

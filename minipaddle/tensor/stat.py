@@ -242,7 +242,7 @@ def limits(x, low, high) -> tuple:
 ENDS = reduction.min, reduction.max
 
 
-def histogram(input, bins=100, min=0, max=0, weight=None, density=False, name=None):
+def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
     """How many elements fall into each of `bins` equal parts of [min, max] (the data's own, if 0).
 
     Counts in int64; sums of weights, or a density, in float32.
@@ -258,7 +258,7 @@ def histogram(input, bins=100, min=0, max=0, weight=None, density=False, name=No
     return counting.histogram(input, *given, **attrs)
 
 
-def histogram_bin_edges(input, bins=100, min=0, max=0, name=None):
+def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     """The bins + 1 ends of the parts `histogram` counts in.
 
     Source: Paddle API `paddle.histogram_bin_edges`.
