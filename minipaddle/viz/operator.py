@@ -103,7 +103,7 @@ class OperatorDrawing:
         return source_of(function), {}
 
     def draw(self, title: str = ""):
-        g, lines, roles = graph(title or self.op.name), [self.heading()], set()
+        g, lines, roles = graph(title or self.op.name), [self.heading(), *self.shape()], set()
         for k, (heading, slot, function, (found, examples)) in enumerate(self.parts()):
             mine = slot in self.yours
             head = heading + (
@@ -119,6 +119,16 @@ class OperatorDrawing:
         g.text = "\n".join(lines)
         legend(g, roles, self.heading(), title=title)
         return g
+
+    def shape(self) -> list[str]:
+        """A line on the shape rule, for the kind whose shapes do not follow from the kind."""
+        rule = vars(self.op).get("infer")
+        if self.op.kind != "opaque" or rule is None:
+            return []
+        doc = inspect.getdoc(rule)
+        return [
+            f"  shape: {doc.splitlines()[0] if doc else source_of(rule)}".replace("\n", "\n    ")
+        ]
 
     def heading(self) -> str:
         op = self.op

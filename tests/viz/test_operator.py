@@ -56,6 +56,21 @@ def test_the_heading_gives_signature_kind_and_meaning():
     assert viz.operator("concat").text.startswith("concat(*xs, axis=), movement: ")
 
 
+def test_an_opaque_operator_tells_its_shape_rule():
+    text = viz.operator("matmul").text.split("\n")
+    assert text[0].startswith("matmul(x, y), opaque: ")
+    assert text[1].startswith("  shape: ")
+    assert any("the last dimension of x" in line for line in text[1:10])
+    assert sum(line.startswith("  d/d") for line in text) == 2
+
+    def rule(x, y):
+        """The last axis of y."""
+        return x
+
+    with paddle.plugged("ops.matmul.infer", rule):
+        assert viz.operator("matmul").text.split("\n")[1] == "  shape: The last axis of y."
+
+
 def test_shapes_and_attributes_can_be_given():
     assert lines("sum", [2, 3, 4], axis=(0, 2), keepdim=True)[1] == (
         "d/dx: broadcast_to(reshape(g, shape=(1, 3, 1)), shape=x.shape)"

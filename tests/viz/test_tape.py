@@ -1,6 +1,9 @@
 """The tape as a picture: each record, edge and frame is there; large tapes are folded."""
 
 import gc
+import sys
+import time
+import weakref
 
 import pytest
 
@@ -201,7 +204,6 @@ def test_long_attributes_are_cut_short():
 
 
 def line_number():
-    import sys
 
     return sys._getframe(1).f_lineno
 
@@ -374,7 +376,6 @@ def test_the_readers_rule_is_marked():
 
 
 def test_drawing_keeps_nothing_alive():
-    import weakref
 
     y = chain(3)
     seen = weakref.ref(y.record)
@@ -406,3 +407,13 @@ def test_a_leaf_whose_tensor_is_gone_is_an_input():
     y = paddle.tanh(leaf(2))
     gc.collect()
     assert Drawing(viz.tape(y)).node("input\nfloat32[2]")
+
+
+def test_resnet_18_is_drawn_in_under_five_seconds():
+    models = pytest.importorskip("minipaddle.vision.models.resnet")
+    y = models.resnet18()(paddle.ones([1, 3, 64, 64]))
+    start = time.perf_counter()
+    drawn = Drawing(viz.tape(y))
+    assert time.perf_counter() - start < 5
+    assert 20 < len(drawn.nodes) <= LIMIT
+    assert "layer4" in "".join(f.text for f in drawn.frames)
