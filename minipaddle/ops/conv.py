@@ -104,9 +104,10 @@ def tap_slices(m, x, lay: Layout, stride, padding, groups):
     return [flat[phase][..., d : d + lay.length] for phase, d in lay.taps]
 
 
-def bundles(taps: int, channels: int):
-    """The taps that go into one matrix product together."""
+def bundles(taps: int, channels: int, groups: int):
+    """The taps that go into one matrix product together. A depthwise one stays tap by tap."""
     step = taps if taps * channels <= DEEP else -(-SHALLOW // channels)
+    step = 1 if groups > 1 and channels == 1 else step
     return [slice(k, k + step) for k in range(0, taps, step)]
 
 
@@ -119,12 +120,13 @@ def correlate(m, slices, w):
     """Σ over taps of w[tap, group, out, in] · slice[batch, group, in, pixel]."""
     taps, groups, outs, channels = w.shape
     total = part = None
-    for some in bundles(taps, channels):
+    for some in bundles(taps, channels, groups):
         matrix = m.ascontiguousarray(m.transpose(w[some], (1, 2, 0, 3))).reshape(groups, outs, -1)
+        times = m.matmul if matrix.shape[2] > 1 else m.multiply  # one term: nothing to sum
         if total is None:
-            total = m.matmul(matrix, beside(m, slices[some]))
+            total = times(matrix, beside(m, slices[some]))
         else:
-            part = m.matmul(matrix, beside(m, slices[some]), out=part)
+            part = times(matrix, beside(m, slices[some]), out=part)
             total += part
     return total
 
@@ -187,7 +189,7 @@ def conv_weight_grad(m, x, g, *, kernel, stride, padding, dilation, groups):
     g = grouped(set_in(m, g, (..., *map(slice, lay.out)), shape, 0), groups)
     outs, channels = g.shape[2], x.shape[1] // groups
     w = m.empty((len(slices), groups, outs, channels), x.dtype)
-    for some in bundles(len(slices), channels):
+    for some in bundles(len(slices), channels, groups):
         pixels = m.swapaxes(beside(m, slices[some]), 2, 3)
         met = m.sum(m.matmul(g, pixels), axis=0).reshape(groups, outs, -1, channels)
         w[some] = m.transpose(met, (2, 0, 1, 3))
