@@ -1,0 +1,11 @@
+"""Images: models, what is done to pictures on their way to them, and a data set.
+
+Source: Paddle API `paddle.vision`.
+"""
+
+from ..core.missing import namespace
+from . import datasets, models, transforms
+from .models import *
+from .transforms import *
+
+__getattr__ = namespace("paddle.vision", globals())

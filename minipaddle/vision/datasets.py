@@ -1,0 +1,71 @@
+"""Data sets that need no download. Source: Paddle API `paddle.vision.datasets`."""
+
+from __future__ import annotations
+
+import numpy
+
+from ..core.errors import teach
+from ..core.missing import namespace
+from ..io import Dataset
+
+__all__ = ["Digits"]
+
+EVERY = 5
+"""One sample in so many of each class is a test sample."""
+
+
+class Digits(Dataset):
+    """1,797 handwritten digits of 8 x 8 pixels: (float32 image [1, 8, 8] in 0..1, int64 label).
+
+    `mode` is "train" (four samples in five of each class) or "test" (the fifth); which sample is in
+    which never changes. `transform`, if any, is applied to the image. Raises ImportError without
+    scikit-learn, which brings the data. Source: Alpaydin and Kaynak, "Optical recognition of
+    handwritten digits", UCI repository (1998).
+
+    >>> import minipaddle as paddle
+    >>> digits = paddle.vision.datasets.Digits(mode="test")
+    >>> image, label = digits[0]
+    >>> len(digits), image.shape, label.dtype
+    (355, (1, 8, 8), dtype('int64'))
+    """
+
+    def __init__(self, mode="train", transform=None):
+        if mode not in ("train", "test"):
+            raise ValueError(teach(f"Digits(mode={mode!r})", expected="'train' or 'test'"))
+        images, labels = load_digits()
+        chosen = held_out(labels) == (mode == "test")
+        self.mode, self.transform = mode, transform
+        self.images, self.labels = images[chosen], labels[chosen]
+
+    def __getitem__(self, idx):
+        image = self.images[idx]
+        return image if self.transform is None else self.transform(image), self.labels[idx]
+
+    def __len__(self):
+        return len(self.labels)
+
+
+def load_digits():
+    """All images [n, 1, 8, 8] in 0..1 and labels [n]."""
+    try:
+        from sklearn.datasets import load_digits as load
+    except ImportError:
+        raise ImportError(
+            teach(
+                "Digits needs scikit-learn, which brings the images",
+                hint='pip install "minipaddle[book]", or pip install scikit-learn',
+            )
+        ) from None
+    found = load()
+    return (found.images[:, None] / 16).astype("float32"), found.target.astype("int64")
+
+
+def held_out(labels):
+    """True for every `EVERY`-th sample of each class, in the order they stand."""
+    out = numpy.zeros(len(labels), bool)
+    for label in numpy.unique(labels):
+        out[numpy.flatnonzero(labels == label)[EVERY - 1 :: EVERY]] = True
+    return out
+
+
+__getattr__ = namespace("paddle.vision.datasets", globals())

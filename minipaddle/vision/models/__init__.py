@@ -1,0 +1,10 @@
+"""Small models for images, as Paddle builds them. Source: Paddle API `paddle.vision.models`."""
+
+from ...core.missing import namespace
+from . import lenet, mobilenetv2, resnet
+from .lenet import *
+from .mobilenetv2 import *
+from .resnet import *
+
+__all__ = [*lenet.__all__, *resnet.__all__, *mobilenetv2.__all__]
+__getattr__ = namespace("paddle.vision.models", globals())

@@ -1,0 +1,17 @@
+"""What to say to `pretrained=True`."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+
+
+def refuse_pretrained(name: str, pretrained) -> None:
+    """Raise ValueError if weights are asked for: MiniPaddle downloads nothing."""
+    if pretrained:
+        raise ValueError(
+            teach(
+                f"{name}(pretrained={pretrained!r}): MiniPaddle downloads no weights",
+                expected="pretrained=False",
+                hint=f"net = {name}(); net.set_state_dict(paddle.load(path)) with a file of yours",
+            )
+        )
