@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.util
+import inspect
 import re
 import sys
 import traceback
@@ -132,8 +133,9 @@ def last_line(error: Exception, file: str) -> str:
 
 
 def made(found, name: str):
-    """An instance, if `found` is a class of layers."""
-    if not (isinstance(found, type) and issubclass(found, Layer)):
+    """The model: a class of layers is instantiated, a function that needs no argument called."""
+    is_class = isinstance(found, type) and issubclass(found, Layer)
+    if not (is_class or (inspect.isfunction(found) and needs_nothing(found))):
         return found
     try:
         return found()
@@ -144,14 +146,21 @@ def made(found, name: str):
         ) from None
 
 
+def needs_nothing(function) -> bool:
+    """Can it be called without arguments? Then it builds a model; a model takes its input."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    return True
+
+
 # ---- the picture -----------------------------------------------------------------------------
 
 
 def picture(what: str, found, name: str, options):
     """The graph of a model or function."""
     model = made(found, name)
-    if not options.input and not isinstance(model, Layer) and callable(model):
-        model = model()  # a function that builds the model
     if what == "module":
         if not isinstance(model, Layer):
             raise CommandError(

@@ -35,8 +35,8 @@ def wave(x, y):
     return paddle.tanh(x) * y
 
 
-def build():
-    return Net(3)
+def build(width=3, **kwargs):
+    return Net(width)
 
 
 def lookup(x):
@@ -114,6 +114,7 @@ def test_a_mistake_ends_with_status_2(folder):
         ("model.py:Net", "Net: 58 parameters"),
         ("model.py:ready", "Net: 37 parameters"),
         ("model.py:build", "Net: 23 parameters"),
+        ("model.py:build --input 3,4", "v8 = affine(v5, v6, v7) : float32[3, 2]"),
         ("model.py:ready --depth 0", "Net: 4 layers inside, 37 parameters"),
         ("model.py:ready --what module --input 1,4", "Net: 37 parameters"),
         ("model.py:Net --input 3,4", "v6 = weight : float32[8, 2]"),
@@ -156,6 +157,7 @@ def test_the_ending_says_the_format(folder, capsys, kind):
         ("model.py:Wide", "Wide() could not be made: "),
         ("model.py:Wide", "small = Wide(...)"),
         ("model.py:number", "number is no layer, so it has no tree"),
+        ("model.py:wave", "wave is no layer, so it has no tree; for its tape give --input"),
         ("model.py:wave --what module --input 1", "wave is no layer, so it has no tree"),
         ("model.py:number --input 1", "number is a int, which can not be called"),
         ("model.py:Net --input 2,5", "in: Net.body.0 (Linear)"),
