@@ -1,6 +1,6 @@
 """Which version this is, and with what it can compute. Source: Paddle API `paddle.version`."""
 
-from .eager.device import is_compiled_with_cuda
+from .eager.device import gpu, is_compiled_with_cuda
 
 __all__ = ["cuda", "cudnn", "full_version", "show"]
 
@@ -11,8 +11,6 @@ def cuda() -> str | bool:
     """The version of CUDA that CuPy uses, or False. Source: Paddle API `paddle.version.cuda`."""
     if not is_compiled_with_cuda():
         return False
-    from .eager.device import gpu
-
     version = gpu().cuda.runtime.runtimeGetVersion()
     return f"{version // 1000}.{version % 1000 // 10}"
 

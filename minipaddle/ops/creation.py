@@ -44,7 +44,7 @@ def _(*, rows, columns, dtype):
 @movement
 def assign(m, x):
     """The same values in memory of their own."""
-    return m.array(x)
+    return m.array(x, order="C")
 
 
 assign.shape(lambda x: x)

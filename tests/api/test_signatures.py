@@ -121,7 +121,6 @@ name: by Python, or where Paddle has `out` in the middle of others, by the funct
 OFF_THE_TAPE = "Paddle's class shows no parameter, but `paddle.no_grad(f)` works there too"
 SAME_AS_FUNCTION = "an in-place function takes what the one out of place takes"
 
-LAYOUT = "data_format=None stands for Paddle's default, which has a name in each dimension"
 
 DEVIATIONS = {
     "paddle.Tensor": "Paddle's shows *args; this one is to_tensor's",
@@ -135,9 +134,6 @@ DEVIATIONS = {
     "paddle.io.SequenceSampler": "can be made without data, as its base class",
     "paddle.load": "of Paddle's **configs only return_numpy means something here",
     "paddle.meshgrid": "Paddle's decorator hides the star",
-    "paddle.nn.Conv1D": LAYOUT,
-    "paddle.nn.Conv2D": LAYOUT,
-    "paddle.nn.Conv3D": LAYOUT,
     "paddle.no_grad": OFF_THE_TAPE,
 }
 """name -> why its signature differs."""
