@@ -28,7 +28,7 @@ SCALARS = (bool, int, float)
 
 
 NOTHING = ((), False, ())
-"""What `Op.keeps` says of an operator like `add`, whose derivative needs no values."""
+"""What `Op.kept` says of an operator like `add`, whose derivative needs no values."""
 
 
 class Rule:
@@ -90,6 +90,36 @@ def spec_of(record, k: int) -> Spec:
     return edge.spec if edge is not None else record.saved["spec", k]
 
 
+class Kept(dict):
+    """What a backward into some inputs of an operator will ask for, worked out when first needed.
+
+    Keyed by the set of those inputs, one bit each: (inputs to keep, keep the result?, inputs of
+    which the spec is enough). Empty if none of them has a derivative.
+    """
+
+    def __init__(self, op: Op):
+        self.op = op
+
+    def __missing__(self, mask: int) -> tuple:
+        self[mask] = found = self.work_out(mask)
+        return found
+
+    def work_out(self, mask: int) -> tuple:
+        op = self.op
+        rules = {k: op.rule(k) for k in range(mask.bit_length()) if mask >> k & 1}
+        rules = {k: rule for k, rule in rules.items() if rule is not None}
+        if not rules:
+            return ()
+        values, specs = set(), set()
+        for k, rule in rules.items():
+            values |= {v if v == OUT or not op.variadic else k for v in rule.values}
+            specs |= set(range(k)) if rule.all_specs else set()
+            specs |= set() if op.variadic else rule.specs
+        unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
+        found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
+        return NOTHING if found == NOTHING else found
+
+
 class Op:
     """A name, a body and rules. Calling it hands it to the interpreter on top of the stack."""
 
@@ -109,8 +139,7 @@ class Op:
         self.promoted = self.inputs if promote is True else promote
         self.result = result
         self.rules: dict[int, Rule] = {}
-        self.differentiable = 0  # one bit for each input that has a rule
-        self.kept: dict[int, tuple] = {}  # see `keeps`
+        self.kept = Kept(self)
         self.__doc__ = self.doc
         self.__name__ = self.name
         OPS[self.name] = self
@@ -141,9 +170,6 @@ class Op:
             self.rules.pop(k, None)
         else:
             self.rules[k] = rule if isinstance(rule, Rule) else Rule(self, rule)
-        self.differentiable = (
-            -1 if self.variadic and self.rules else sum(1 << k for k in self.rules)
-        )
         self.kept.clear()
         return rule
 
@@ -158,24 +184,6 @@ class Op:
         """Decorator: the shape rule `(*specs, **attrs) -> Spec`."""
         self.infer = rule
         return rule
-
-    def keeps(self, mask: int) -> tuple:
-        """What a backward into the inputs whose bits are set in `mask` will ask for.
-
-        (inputs to keep, keep the result?, inputs of which the spec is enough)
-        """
-        if mask not in self.kept:
-            values, specs = set(), set()
-            for k in range(mask.bit_length()):
-                rule = self.rule(k) if mask >> k & 1 else None
-                if rule is not None:
-                    values |= {v if v == OUT or not self.variadic else k for v in rule.values}
-                    specs |= set(range(k)) if rule.all_specs else set()
-                    specs |= set() if self.variadic else rule.specs
-            unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
-            found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
-            self.kept[mask] = NOTHING if found == NOTHING else found
-        return self.kept[mask]
 
     # ---- values ------------------------------------------------------------------------------
 

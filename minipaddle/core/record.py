@@ -51,20 +51,22 @@ class Record:
     """`op` applied to `inputs`; `None` among the inputs is a value that needs no gradient."""
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "attrs",
         "dtype",
-        "hooks",
         "inputs",
         "op",
         "saved",
         "scope",
         "shape",
         "time",
-        "where",
     )
+    # Set on few records, so they wait in the class: making a record must cost little.
+    hooks = None  # functions gradient -> gradient or None
+    where = None  # the user's line, as (code object, instruction offset)
 
-    def __init__(self, op, inputs, attrs, shape, dtype, saved=None, scope=None, where=None):
+    def __init__(self, op, inputs, attrs, shape, dtype, saved=None, scope=None):
         self.op = op
         self.inputs = inputs
         self.attrs = attrs
@@ -72,8 +74,6 @@ class Record:
         self.dtype = dtype
         self.saved = saved  # what the derivative rules asked for; FREED after a backward
         self.scope = scope  # the layer being called, as a chain (parent scope, layer)
-        self.where = where  # the user's line, as (code object, instruction offset)
-        self.hooks = None  # functions gradient -> gradient or None
         self.time = tick()
 
     @property

@@ -8,7 +8,7 @@ from ..core.dtype import FLOATS, float32, float64
 from ..core.errors import teach, user_frame
 from ..core.interpreter import OUT, Interpreter, current
 from ..core.op import NOTHING
-from ..core.record import Record, Spec, written_at
+from ..core.record import Record, Spec, tick, written_at
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
 from .packing import PACKING, Packed, packed
@@ -54,29 +54,32 @@ class Eager(Interpreter):
                 y = self.quietly(op.evaluate, m, arrays, attrs)
         except Exception as error:
             raise op.explain(error, inputs, attrs) from error
-        if mask:
-            mask = mask & op.differentiable if self.recording else 0
+        kept = op.kept[mask] if mask and self.recording else None
         if type(y) is not ndarray:
             if type(y) is tuple:
-                return self.several(op, edges, arrays, attrs, mask, y)
+                return self.several(op, edges, arrays, attrs, kept, y)
             y = m.asarray(y)
         out = new(Tensor)
         out.array = y
-        if mask:
-            saved = None if op.kept.get(mask) is NOTHING else keep(op, arrays, mask, y)
+        if kept:
+            saved = None if kept is NOTHING else keep(kept, arrays, y)
             out.stop_gradient = False
-            out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
+            out.record = record = new(Record)  # by hand: calling the class costs twice as much
+            record.op, record.inputs, record.attrs, record.saved = op, edges, attrs, saved
+            record.shape, record.dtype, record.scope = y.shape, y.dtype, self.scope
+            record.time = tick()
             if self.lines:
-                out.record.where = caller()
+                record.where = caller()
         return out
 
-    def several(self, op, edges, arrays, attrs, mask, y):
+    def several(self, op, edges, arrays, attrs, kept, y):
         """A tuple of tensors: one record for the tuple, and one `item` for each that is taken."""
         outs = tuple(map(wrap, y))
-        if mask:
-            specs, saved = tuple(out.spec for out in outs), keep(op, arrays, mask, y)
-            where = caller() if self.lines else None
-            whole = Record(op, edges, attrs, specs, None, saved, self.scope, where)
+        if kept:
+            specs, saved = tuple(out.spec for out in outs), keep(kept, arrays, y)
+            whole = Record(op, edges, attrs, specs, None, saved, self.scope)
+            if self.lines:
+                whole.where = caller()
             for k, out in enumerate(outs):
                 if specs[k].dtype in FLOATS:
                     out.record, out.stop_gradient = item_of(whole, k), False
@@ -121,9 +124,9 @@ def operand(x):
     return x.item() if isinstance(x, generic) else as_array(x)
 
 
-def keep(op, arrays, mask, y) -> dict:
-    """What the derivative rules of the inputs in `mask` will ask for."""
-    values, keep_out, specs = op.kept.get(mask) or op.keeps(mask)
+def keep(kept, arrays, y) -> dict:
+    """What the derivative rules will ask for; `kept` is what `Op.kept` says of them."""
+    values, keep_out, specs = kept
     saved = {OUT: y} if keep_out else {}
     for k in values:
         saved[k] = arrays[k]

@@ -39,4 +39,6 @@ def leaf_of(tensor) -> Leaf:
 
 def item_of(whole: Record, k: int) -> Record:
     """Result `k` of a record whose value is a tuple."""
-    return Record(ITEM, [whole], {"k": k}, *whole.shape[k], {}, whole.scope, whole.where)
+    record = Record(ITEM, [whole], {"k": k}, *whole.shape[k], None, whole.scope)
+    record.where = whole.where
+    return record
