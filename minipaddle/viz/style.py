@@ -110,6 +110,7 @@ def cluster(g, name: str, label: str, tooltip: str):
         graph_attr={
             "label": literal(label),
             "tooltip": literal(tooltip),
+            "labeljust": "l",  # lines come in at the middle
             "style": "rounded",
             "color": GREY,
             "margin": "6",

@@ -195,11 +195,12 @@ class TapeDrawing:
 
     def write_closed(self, g, scope, records) -> None:
         self.roles.add("layer")
-        tip = [f"{count(len(records), 'record')}: open with depth={self.depth + 1}"]
-        tip += [f"keeps {bytes_text(kept_bytes(records))} alive"]
-        label = f"{layer_label(scope)}\n{count(len(records), 'record')}"
+        made = count(sum(bool(r.inputs) for r in records), "record")
+        kept = bytes_text(kept_bytes(records))
+        tip = f"{made}: open with depth={self.depth + 1}\nkeeps {kept} alive"
         extra, attrs = self.closed_extra(scope, records)
-        node(g, self.name(scope), label + extra, "layer", "\n".join(tip), **attrs)
+        label = f"{layer_label(scope)}\n{made}{extra}"
+        node(g, self.name(scope), label, "layer", tip, **attrs)
 
     def write_record(self, g, record) -> None:
         role = "output" if record in self.results and record.inputs else role_of(record)
