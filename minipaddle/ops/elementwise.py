@@ -329,8 +329,8 @@ def clip(m, x, *, min=None, max=None):
 def gate(m, g, x, *, low=0.0, high=math.inf, closed=False):
     """g where low < x < high (or also at the bounds), else 0: the slope of what is flat outside."""
     if closed:
-        return g * ((x >= low) & (x <= high))
-    return g * ((x > low) & (x < high)) if high < math.inf else g * (x > low)
+        return m.kept(g, (x >= low) & (x <= high))
+    return m.kept(g, (x > low) & (x < high) if high < math.inf else x > low)
 
 
 gate.vjp(g=lambda g, x, low, high, closed: gate(g, x, low=low, high=high, closed=closed))
