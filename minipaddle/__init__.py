@@ -1,21 +1,24 @@
 """MiniPaddle: the deep-learning framework to learn from. `import minipaddle as paddle`."""
 
 from importlib import import_module as _import
-from importlib.util import find_spec as _find
 from math import e, inf, nan, pi
 
 from . import (
     autograd,
     device,
     framework,
+    hapi,
     io,
     linalg,
+    metric,
     nn,
     optimizer,
     regularizer,
     tensor,
+    text,
     utils,
     version,
+    vision,
 )
 from .core import dtype as _dtypes
 from .core.dtype import (
@@ -49,6 +52,7 @@ from .eager.modes import *
 from .eager.printing import set_printoptions
 from .eager.tensor import Parameter, Tensor
 from .framework import finfo, get_flags, iinfo, set_flags
+from .hapi import *
 from .io import load, save
 from .nn.param_attr import ParamAttr, create_parameter
 from .tensor.attribute import *
@@ -70,11 +74,6 @@ from .tensor.stat import *
 from .version import full_version as __version__
 
 bool = _dtypes.bool_
-
-for _name in ("metric", "vision", "text", "hapi"):
-    _spec = _find(f"{__name__}.{_name}")
-    if _spec is not None and _spec.origin:
-        globals()[_name] = _import(f"{__name__}.{_name}")
 
 _missing = _namespace("paddle", globals())
 

@@ -1,0 +1,219 @@
+"""`paddle.summary`: a table of a network's layers, the shapes between them and their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.errors import teach
+from ..core.interpreter import Recording
+from ..eager.tensor import Tensor
+from ..nn.layer.container import LayerList, Sequential
+from ..nn.layer.rnn import Stacked
+from ..tensor import creation
+
+__all__ = ["summary"]
+
+MEGABYTE = 2**20
+
+
+@dataclass
+class Row:
+    """One layer, as it was when it was last called."""
+
+    layer: str
+    inputs: str
+    outputs: str
+    parameters: int
+    output_bytes: int
+
+    def cells(self) -> tuple[str, str, str, str]:
+        return self.layer, self.inputs, self.outputs, f"{self.parameters:,}"
+
+
+def summary(net, input_size=None, dtypes=None, input=None):
+    """Print what each layer of `net` makes of its input; return the numbers of parameters.
+
+    The network runs once, in evaluation mode, on `input` (passed as it is) or on made-up tensors:
+    `input_size` is a shape, or a list of shapes for several inputs, with a batch of 1 where a size
+    is None or -1; `dtypes` is one dtype or one for each input, float32 if absent. Returns
+    {"total_params", "trainable_params"}, which count every parameter of `net` once; Paddle's counts
+    leave out what the network itself holds beside its layers, and count shared parameters again.
+    Source: Paddle API `paddle.summary`.
+
+    >>> import minipaddle as paddle
+    >>> counts = paddle.summary(paddle.nn.Sequential(paddle.nn.Linear(4, 3)), (1, 4))
+    ... # doctest: +ELLIPSIS
+    -------...
+     Layer (type)       Input Shape          Output Shape         Param #
+    =======...
+       Linear-...           [[1, 4]]              [1, 3]              15
+    =======...
+    Total params: 15
+    Trainable params: 15
+    Non-trainable params: 0
+    -------...
+    Input size (MB): 0.00
+    Forward/backward pass size (MB): 0.00
+    Params size (MB): 0.00
+    Estimated Total Size (MB): 0.00
+    -------...
+    <BLANKLINE>
+    >>> counts
+    {'total_params': 15, 'trainable_params': 15}
+    """
+    inputs = made_up(input_size, dtypes) if input is None else [input]
+    rows = {}
+
+    def note(layer, given, result):
+        name = f"{type(layer).__name__}-{int(layer.full_name().rpartition('_')[2]) + 1}"
+        own = sum(p.size for p in layer._parameters.values() if p is not None)
+        rows[layer] = Row(name, str(shapes(given)), str(shapes(result)), own, size_of(result))
+
+    trial_run(net, listed(net), note, inputs)
+    print(report(net, list(rows.values()), size_of(inputs)))
+    every = net.parameters()
+    return {"total_params": count(every), "trainable_params": count(trainable(every))}
+
+
+def listed(layer, outermost: bool = True):
+    """The layers that get a row: not mere containers, nor the network itself, nor cells of an RNN.
+
+    A network that is a single layer gets its row.
+    """
+    single = isinstance(layer, Stacked) or not layer._sub_layers
+    container = isinstance(layer, Sequential | LayerList)
+    if single or not (outermost or container):
+        yield layer
+    if not isinstance(layer, Stacked):
+        for child in layer.children():
+            yield from listed(child, outermost=False)
+
+
+def trial_run(net, layers, note, inputs) -> None:
+    """Run `net` once for evaluation; `note(layer, inputs, outputs)` sees each of `layers`."""
+    modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
+    handles = [layer.register_forward_post_hook(note) for layer in dict.fromkeys(layers)]
+    net.eval()
+    try:
+        with Recording(False):
+            net(*inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for layer, mode in modes:
+            layer.training = mode
+
+
+# ---- inputs ----------------------------------------------------------------------------------
+
+
+def made_up(input_size, dtypes) -> list[Tensor]:
+    """A tensor for each shape that `input_size` names."""
+    if input_size is None:
+        raise ValueError(
+            teach(
+                "summary was given neither input_size nor input",
+                hint="summary(net, (1, 3, 32, 32)), or input=a_tensor",
+            )
+        )
+    sizes = [input_size] if is_shape(input_size) else list(input_size)
+    dtypes = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)
+    if len(dtypes) != len(sizes):
+        raise ValueError(f"{len(dtypes)} dtypes for {len(sizes)} inputs")
+    return [sample(dims(s), dtype or "float32") for s, dtype in zip(sizes, dtypes, strict=True)]
+
+
+def sample(shape, dtype) -> Tensor:
+    """Something any layer can take: halves for floats, zeros for whole numbers."""
+    return creation.full(shape, 0.5).astype(dtype)
+
+
+def is_shape(size) -> bool:
+    """Is it one shape rather than a list of shapes?"""
+    return isinstance(size, int) or hasattr(size, "shape") or all(is_dim(d) for d in size)
+
+
+def is_dim(size) -> bool:
+    return size is None or isinstance(size, int)
+
+
+def dims(size) -> list[int]:
+    """A shape (a number, a tuple, anything that has one) with 1 for the batch if it is open."""
+    size = getattr(size, "shape", size)
+    size = [size] if isinstance(size, int) else list(size)
+    found = [1 if d in (None, -1) else d for d in size]
+    if sum(d in (None, -1) for d in size) > 1 or not all(is_dim(d) and d > 0 for d in found):
+        raise ValueError(
+            teach(f"input_size {size}", expected="positive numbers, one of them None or -1 at most")
+        )
+    return found
+
+
+# ---- what is seen ----------------------------------------------------------------------------
+
+
+def shapes(x):
+    """The shape of a tensor, or a list of those of nested ones; [] for anything else."""
+    if isinstance(x, Tensor):
+        return list(x.shape)
+    if isinstance(x, dict):
+        x = list(x.values())
+    return [shapes(v) for v in x] if isinstance(x, list | tuple) else []
+
+
+def size_of(x) -> int:
+    """The bytes of a tensor, or of nested ones together."""
+    if isinstance(x, Tensor):
+        return x.size * x.element_size()
+    if isinstance(x, dict):
+        x = list(x.values())
+    return sum(map(size_of, x)) if isinstance(x, list | tuple) else 0
+
+
+def count(parameters) -> int:
+    return sum(p.size for p in parameters)
+
+
+def trainable(parameters) -> list:
+    return [p for p in parameters if p.trainable]
+
+
+# ---- the table -------------------------------------------------------------------------------
+
+HEAD = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
+WIDTHS = (15, 20, 20, 15)
+"""The least widths of the columns."""
+
+
+def report(net, rows: list[Row], input_bytes: int) -> str:
+    """The table and the totals below it."""
+    columns = zip(HEAD, *(row.cells() for row in rows), strict=True)
+    widths = [max(least, *map(len, cells)) for least, cells in zip(WIDTHS, columns, strict=True)]
+    width = sum(widths) + 5
+    every, thin, thick = net.parameters(), "-" * width, "=" * width
+    passing = 2 * sum(row.output_bytes for row in rows)  # there and back
+    held = sum(map(size_of, every))
+    megabytes = (
+        f"{what} (MB): {size / MEGABYTE:.2f}"
+        for what, size in (
+            ("Input size", input_bytes),
+            ("Forward/backward pass size", passing),
+            ("Params size", held),
+            ("Estimated Total Size", input_bytes + passing + held),
+        )
+    )
+    total, learned = count(every), count(trainable(every))
+    counts = (
+        f"Total params: {total:,}",
+        f"Trainable params: {learned:,}",
+        f"Non-trainable params: {total - learned:,}",
+    )
+    table = (line(row.cells(), widths) for row in rows)
+    parts = (
+        thin, line(HEAD, widths), thick, *table, thick, *counts, thin, *megabytes, thin, ""
+    )  # fmt: skip
+    return "\n".join(parts)
+
+
+def line(cells, widths) -> str:
+    return " ".join(f"{cell:^{width}}" for cell, width in zip(cells, widths, strict=True))
