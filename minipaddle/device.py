@@ -34,6 +34,10 @@ device_count = cuda.device_count
 def get_all_device_type() -> list[str]:
     """The kinds of device that can be used here. Source: Paddle API
     `paddle.device.get_all_device_type`.
+
+    >>> import minipaddle as paddle
+    >>> "cpu" in paddle.device.get_all_device_type()
+    True
     """
     return ["cpu", "gpu"] if is_compiled_with_cuda() else ["cpu"]
 
@@ -41,6 +45,10 @@ def get_all_device_type() -> list[str]:
 def get_available_device() -> list[str]:
     """Every device that can be used here. Source: Paddle API
     `paddle.device.get_available_device`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.get_available_device()[0]
+    'cpu'
     """
     return ["cpu", *(f"gpu:{k}" for k in range(device_count()))]
 

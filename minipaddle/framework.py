@@ -102,6 +102,9 @@ def set_flags(flags: dict) -> None:
     """Set flags by name; raises ValueError for one that MiniPaddle does not have.
 
     Source: Paddle API `paddle.set_flags`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})
     """
     for name, value in flags.items():
         get_flags(name)

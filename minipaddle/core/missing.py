@@ -21,6 +21,7 @@ LATER = {
 def missing(name: str, space: str, existing) -> AttributeError:
     """The error for `space.name`, where `existing` are the names that are there.
 
+    >>> from minipaddle.core.missing import missing
     >>> print(missing("zero", "paddle", ["ones", "zeros"]))
     MiniPaddle has no paddle.zero; the nearest name is paddle.zeros
     """

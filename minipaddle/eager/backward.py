@@ -37,6 +37,12 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     """Add the gradient of the sum of `tensors` to `.grad` of every leaf.
 
     Source: Paddle API `paddle.autograd.backward`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    >>> paddle.autograd.backward([x * x, 3 * x])
+    >>> x.grad.tolist()
+    [5.0, 7.0]
     """
     tensors = tensors if isinstance(tensors, list | tuple) else [tensors]
     if all(t.stop_gradient for t in tensors):

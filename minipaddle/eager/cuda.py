@@ -16,7 +16,12 @@ __all__ = [
 
 
 def device_count() -> int:
-    """How many GPUs can be used. Source: Paddle API `paddle.device.cuda.device_count`."""
+    """How many GPUs can be used. Source: Paddle API `paddle.device.cuda.device_count`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.cuda.device_count() >= 0
+    True
+    """
     return gpu().cuda.runtime.getDeviceCount() if is_compiled_with_cuda() else 0
 
 

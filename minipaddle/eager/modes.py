@@ -72,16 +72,33 @@ def is_grad_enabled() -> bool:
 
 
 def in_dynamic_mode() -> bool:
-    """True: what is called is computed at once. Source: Paddle API `paddle.in_dynamic_mode`."""
+    """True: what is called is computed at once. Source: Paddle API `paddle.in_dynamic_mode`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.in_dynamic_mode()
+    True
+    """
     return True
 
 
 def disable_static(place=None) -> None:
-    """Nothing: eager mode is the only one. Source: Paddle API `paddle.disable_static`."""
+    """Nothing: eager mode is the only one. Source: Paddle API `paddle.disable_static`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.disable_static()
+    """
 
 
 def enable_static() -> None:
-    """Refused, with what to use instead. Source: Paddle API `paddle.enable_static`."""
+    """Refused, with what to use instead. Source: Paddle API `paddle.enable_static`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    Traceback (most recent call last):
+      ...
+    RuntimeError: enable_static: Paddle's old static mode is not part of MiniPaddle
+      try: write eager code; programs come with to_static, in the part on programs
+    """
     raise RuntimeError(
         teach(
             "enable_static: Paddle's old static mode is not part of MiniPaddle",

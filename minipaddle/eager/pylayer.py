@@ -25,6 +25,12 @@ class Result(NamedTuple):
 class PyLayerContext:
     """What `forward` hands on to `backward`: tensors through `save_for_backward`, the rest as
     attributes.
+
+    >>> import minipaddle as paddle
+    >>> ctx = paddle.autograd.PyLayerContext()
+    >>> ctx.save_for_backward(paddle.ones([2]))
+    >>> [x.shape for x in ctx.saved_tensor()]
+    [[2]]
     """
 
     def __init__(self):

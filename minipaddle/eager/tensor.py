@@ -10,19 +10,19 @@ from ..core import dtype as dt
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.missing import missing
-from ..core.op import Op
-from ..core.record import Record, Spec, writes
+from ..core.record import Spec, writes
 from ..tensor.methods import Methods
 from .backward import backward
-from .convert import destination, own_array
-from .device import Place, module_of, place_of
+from .convert import own_array
+from .device import module_of
 from .indexing import Indexing
+from .placed import Placed
 from .printing import format_tensor
 from .tape import leaf_of
 from .values import Values
 
 
-class Tensor(Indexing, Values, Methods):
+class Tensor(Indexing, Values, Placed, Methods):
     """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
 
     `stop_gradient` is True unless said otherwise: only what has it False gets a gradient.
@@ -150,7 +150,13 @@ class Tensor(Indexing, Values, Methods):
         self.stop_gradient = not value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`."""
+        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.requires_grad_().stop_gradient
+        False
+        """
         self.stop_gradient = not requires_grad
         return self
 
@@ -159,6 +165,12 @@ class Tensor(Indexing, Values, Methods):
 
         `grad_tensor` (shape of self) weighs the elements; ones if absent.
         Source: Paddle API `Tensor.backward`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * x).backward()
+        >>> x.grad.item()
+        6.0
         """
         backward([self], [grad_tensor], retain_graph)
 
@@ -172,7 +184,15 @@ class Tensor(Indexing, Values, Methods):
         self._grad, self._stale = g if whole else wrap(g.array.copy()), False
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`."""
+        """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * x).backward()
+        >>> x.clear_gradient()
+        >>> x.grad.item()
+        0.0
+        """
         if set_to_zero:  # the zeros are made when somebody looks: adding to them costs a pass
             self._stale = self._grad is not None
         else:
@@ -186,6 +206,11 @@ class Tensor(Indexing, Values, Methods):
         """The same memory with no past: no gradient flows through it.
 
         Source: Paddle API `Tensor.detach`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * 2).detach().stop_gradient
+        True
         """
         return wrap(self.array)
 
@@ -212,7 +237,15 @@ class Tensor(Indexing, Values, Methods):
         self.array = value.array
 
     def register_hook(self, hook):
-        """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it."""
+        """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> (x * x).backward()
+        >>> x.grad.item()
+        60.0
+        """
         if self.stop_gradient:
             raise RuntimeError(
                 teach(
@@ -225,7 +258,16 @@ class Tensor(Indexing, Values, Methods):
         return HookHandle(record, hook)
 
     def retain_grads(self) -> None:
-        """Keep `.grad` of a computed tensor too."""
+        """Keep `.grad` of a computed tensor too.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> y = x * 2
+        >>> y.retain_grads()
+        >>> (y * y).backward()
+        >>> y.grad.item()
+        12.0
+        """
         if not self.is_leaf:
             self.register_hook(lambda g: setattr(self, "_grad", g.detach()))
 
@@ -265,6 +307,11 @@ class Tensor(Indexing, Values, Methods):
         """`func` of this tensor. Raises RuntimeError if it wants a gradient.
 
         Source: Paddle API `Tensor.apply`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.apply(lambda t: t * 3).tolist()
+        [3.0, 3.0]
         """
         if not self.stop_gradient:
             raise RuntimeError(
@@ -273,72 +320,18 @@ class Tensor(Indexing, Values, Methods):
         return func(self)
 
     def apply_(self, func) -> Tensor:
-        """`apply` in place. Source: Paddle API `Tensor.apply_`."""
+        """`apply` in place. Source: Paddle API `Tensor.apply_`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.apply_(lambda t: t * 3).tolist()
+        [3.0, 3.0]
+        """
         return self.become(self.apply(func))
 
     def rehouse(self, value: Tensor) -> None:
         """Hold the values of `value` from now on, of another dtype or device perhaps."""
         self.array, self.record = value.array, None
-
-    # ---- devices -----------------------------------------------------------------------------
-
-    @property
-    def place(self) -> Place:
-        """The device it is on. Source: Paddle API `Tensor.place`."""
-        return place_of(self.array)
-
-    device = place
-
-    @property
-    def is_cuda(self) -> bool:
-        """Is it on a GPU?"""
-        return self.place.is_gpu_place()
-
-    def to(self, *args, **kwargs) -> Tensor:
-        """On another device, in another dtype, or as another tensor is; gradients flow back.
-
-        `x.to("gpu")`, `x.to("float64")`, `x.to("cpu", "int32")`, `x.to(other)`; by keyword
-        `device`, `dtype`, `other`, `blocking`. Source: Paddle API `Tensor.to`.
-
-        >>> import minipaddle as paddle
-        >>> paddle.ones([2]).to("cpu", dtype="int64").dtype
-        paddle.int64
-        """
-        place, dtype = destination(args, kwargs)
-        out = self if dtype is None or dtype == self.dtype else self.astype(dtype)
-        return out if place is None or place == out.place else moved(out, place)
-
-    def cpu(self) -> Tensor:
-        """On the CPU. Source: Paddle API `Tensor.cpu`."""
-        return self.to("cpu")
-
-    def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:
-        """On a GPU. Source: Paddle API `Tensor.cuda`."""
-        return self.to(f"gpu:{device_id or 0}")
-
-    def pin_memory(self, blocking: bool = True) -> Tensor:
-        """Itself: CuPy copies from ordinary memory. Source: Paddle API `Tensor.pin_memory`."""
-        return self
-
-
-def move(m, x, *, place, source):
-    """The same values on another device."""
-    return place.move(x)
-
-
-MOVE = Op(move)
-MOVE.shape(lambda x, place, source: x)
-MOVE.vjp(lambda g, source: moved(g, source))
-
-
-def moved(x: Tensor, place: Place) -> Tensor:
-    """`x` on another device. No interpreter's `apply`: its result lives where its input does."""
-    out = wrap(place.move(x.array))
-    if not x.stop_gradient and current.top.recording:
-        attrs = {"place": place, "source": x.place}
-        out.record = Record(MOVE, [x.record or leaf_of(x)], attrs, *x.spec)
-        out.stop_gradient = False
-    return out
 
 
 class HookHandle:

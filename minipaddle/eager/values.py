@@ -14,7 +14,13 @@ class Values:
     """The part of `Tensor` that meets Python's protocols, NumPy's and DLPack's."""
 
     def numpy(self) -> numpy.ndarray:
-        """A copy of the values as a NumPy array. Source: Paddle API `Tensor.numpy`."""
+        """A copy of the values as a NumPy array. Source: Paddle API `Tensor.numpy`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.numpy()
+        array([1., 1.], dtype=float32)
+        """
         array = CPU.move(self.array)
         return array.copy() if array is self.array else array
 
@@ -25,13 +31,23 @@ class Values:
         return array if dtype is None else array.astype(dtype)
 
     def tolist(self):
-        """Nested lists of Python numbers. Source: Paddle API `Tensor.tolist`."""
+        """Nested lists of Python numbers. Source: Paddle API `Tensor.tolist`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.tolist()
+        [1.0, 1.0]
+        """
         return CPU.move(self.array).tolist()
 
     def item(self, *args):
         """The single value (or the one at an index) as a Python number.
 
         Source: Paddle API `Tensor.item`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.to_tensor([[2.5]]).item()
+        2.5
         """
         if not args and self.array.size != 1:
             raise ValueError(
@@ -78,7 +94,14 @@ class Values:
         )
 
     def gradient(self) -> numpy.ndarray | None:
-        """`.grad` as a NumPy array. Source: Paddle API `Tensor.gradient`."""
+        """`.grad` as a NumPy array. Source: Paddle API `Tensor.gradient`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * x).backward()
+        >>> x.gradient().tolist()
+        [6.0]
+        """
         return None if self.grad is None else self.grad.numpy()
 
     # ---- DLPack ------------------------------------------------------------------------------
@@ -102,7 +125,12 @@ class Values:
         return [s // self.array.itemsize for s in self.array.strides]
 
     def stride(self, dim: int | None = None):
-        """`strides`, or that of one axis. Source: Paddle API `Tensor.stride`."""
+        """`strides`, or that of one axis. Source: Paddle API `Tensor.stride`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2, 3]).stride()
+        [3, 1]
+        """
         return self.strides if dim is None else self.strides[dim]
 
     def get_strides(self) -> list[int]:
@@ -113,6 +141,10 @@ class Values:
         """Do the elements lie in row-major order without gaps?
 
         Source: Paddle API `Tensor.is_contiguous`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2, 3]).T.is_contiguous()
+        False
         """
         return self.array.flags.c_contiguous
 
@@ -120,6 +152,10 @@ class Values:
         """In row-major order without gaps: itself if it is so already, else a copy.
 
         Source: Paddle API `Tensor.contiguous`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2, 3]).T.contiguous().is_contiguous()
+        True
         """
         return self if self.is_contiguous() else self.clone()
 

@@ -95,7 +95,12 @@ def is_integer(x):
 
 
 def is_complex(x):
-    """False: there are no complex tensors here. Source: Paddle API `paddle.is_complex`."""
+    """False: there are no complex tensors here. Source: Paddle API `paddle.is_complex`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.is_complex(paddle.ones([2]))
+    False
+    """
     if not isinstance(x, Var):
         raise TypeError(teach(f"is_complex of {type(x).__name__}", expected="a tensor"))
     return False
@@ -112,7 +117,12 @@ def is_empty(x, name=None):
 
 
 def real(x, name=None):
-    """The real part: of a real tensor, itself. Source: Paddle API `paddle.real`."""
+    """The real part: of a real tensor, itself. Source: Paddle API `paddle.real`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.real(paddle.ones([2])).tolist()
+    [1.0, 1.0]
+    """
     return x
 
 
@@ -127,7 +137,12 @@ def imag(x, name=None):
 
 
 def conj(x, name=None):
-    """The complex conjugate: of a real tensor, itself. Source: Paddle API `paddle.conj`."""
+    """The complex conjugate: of a real tensor, itself. Source: Paddle API `paddle.conj`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.conj(paddle.ones([2])).tolist()
+    [1.0, 1.0]
+    """
     return x
 
 

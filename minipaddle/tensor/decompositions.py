@@ -164,6 +164,10 @@ def eigvals(x, name=None):
     """The eigenvalues of square matrices; ValueError where they are not real.
 
     Source: Paddle API `paddle.linalg.eigvals`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.linalg.eigvals(paddle.to_tensor([[2.0, 1.0], [0.0, 1.0]])).tolist()
+    [2.0, 1.0]
     """
     return eig(x)[0]
 
@@ -172,6 +176,11 @@ def householder_product(x, tau, name=None):
     """The product of the reflections 1 - tau[i]·v vᵀ, v the column i of x with v[i] = 1, v[:i] = 0.
 
     Its first columns, as many as x has. Source: Paddle API `paddle.linalg.householder_product`.
+
+    >>> import minipaddle as paddle
+    >>> x, tau = paddle.to_tensor([[1.0], [1.0]]), paddle.to_tensor([1.0])
+    >>> paddle.linalg.householder_product(x, tau).tolist()
+    [[0.0], [-1.0]]
     """
     require_floats("householder_product", x)
     rows, columns = x.spec.shape[-2:]
@@ -194,6 +203,11 @@ def ormqr(x, tau, y, left=True, transpose=False, name=None):
     """Q @ y for the square Q of `householder_product`; Qᵀ @ y, y @ Q, y @ Qᵀ by the two switches.
 
     Source: Paddle API `paddle.linalg.ormqr`.
+
+    >>> import minipaddle as paddle
+    >>> x, tau = paddle.to_tensor([[1.0], [1.0]]), paddle.to_tensor([1.0])
+    >>> paddle.linalg.ormqr(x, tau, paddle.eye(2)).tolist()
+    [[0.0, -1.0], [-1.0, 0.0]]
     """
     rows = x.spec.shape[-2]
     q = reflected(x, tau, ops.identity(rows, x))

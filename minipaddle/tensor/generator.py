@@ -79,6 +79,11 @@ def get_rng_state(device=None):
 def set_rng_state(state_list, device=None):
     """Put the generator back to where `get_rng_state` found it. Source: Paddle API
     `paddle.set_rng_state`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.set_rng_state([(7, 0)])
+    >>> paddle.get_rng_state()
+    [(7, 0)]
     """
     if len(state_list) != 1:
         raise ValueError(
@@ -90,10 +95,18 @@ def set_rng_state(state_list, device=None):
 def get_cuda_rng_state():
     """`get_rng_state`: every device draws from the one generator. Source: Paddle API
     `paddle.get_cuda_rng_state`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.get_cuda_rng_state() == paddle.get_rng_state()
+    True
     """
     return get_rng_state()
 
 
 def set_cuda_rng_state(state_list):
-    """`set_rng_state`. Source: Paddle API `paddle.set_cuda_rng_state`."""
+    """`set_rng_state`. Source: Paddle API `paddle.set_cuda_rng_state`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.set_cuda_rng_state(paddle.get_rng_state())
+    """
     set_rng_state(state_list)

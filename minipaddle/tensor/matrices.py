@@ -139,7 +139,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     empty. Source: Paddle API `paddle.linalg.lstsq`.
 
     >>> import minipaddle as paddle
-    >>> x, y = paddle.to_tensor([[1.0], [1.0]]), paddle.to_tensor([[1.0], [3.0]])
+    >>> x, y = paddle.to_tensor([[1.0], [0.0]]), paddle.to_tensor([[2.0], [3.0]])
     >>> paddle.linalg.lstsq(x, y)[0].tolist()
     [[2.0]]
     """
@@ -172,7 +172,12 @@ def cholesky_solve(x, y, upper=False, name=None):
 
 
 def cholesky_inverse(x, upper=False, name=None):
-    """A⁻¹, given A's Cholesky factor x. Source: Paddle API `paddle.linalg.cholesky_inverse`."""
+    """A⁻¹, given A's Cholesky factor x. Source: Paddle API `paddle.linalg.cholesky_inverse`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.linalg.cholesky_inverse(paddle.full([1, 1], 2.0)).item()
+    0.25
+    """
     return cholesky_solve(ops.identity(x.spec.shape[-1], x), x, upper)
 
 

@@ -270,27 +270,52 @@ def normal_(x, mean=0.0, std=1.0, name=None):
 
 
 def log_normal_(x, mean=1.0, std=2.0, name=None):
-    """Fill `x` with exp of normal numbers. Source: Paddle API `Tensor.log_normal_`."""
+    """Fill `x` with exp of normal numbers. Source: Paddle API `Tensor.log_normal_`.
+
+    >>> import minipaddle as paddle
+    >>> bool((paddle.zeros([9]).log_normal_() > 0).all())
+    True
+    """
     return x.become(elementwise.exp(gaussian(x.spec.shape, mean, std, dtype=x.spec.dtype)))
 
 
 def bernoulli_(x, p=0.5, name=None):
-    """Fill `x` with 1 (probability `p`) and 0. Source: Paddle API `Tensor.bernoulli_`."""
+    """Fill `x` with 1 (probability `p`) and 0. Source: Paddle API `Tensor.bernoulli_`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.zeros([2]).bernoulli_(1.0).tolist()
+    [1.0, 1.0]
+    """
     return x.become(bernoulli(x, p))
 
 
 def exponential_(x, lam=1.0, name=None):
-    """Fill `x` with waiting times of rate `lam`. Source: Paddle API `Tensor.exponential_`."""
+    """Fill `x` with waiting times of rate `lam`. Source: Paddle API `Tensor.exponential_`.
+
+    >>> import minipaddle as paddle
+    >>> bool((paddle.zeros([9]).exponential_() >= 0).all())
+    True
+    """
     return x.become(waiting(x) / lam)
 
 
 def geometric_(x, probs, name=None):
-    """Fill `x` with the trials up to the first success. Source: Paddle API `Tensor.geometric_`."""
+    """Fill `x` with the trials up to the first success. Source: Paddle API `Tensor.geometric_`.
+
+    >>> import minipaddle as paddle
+    >>> bool((paddle.zeros([9]).geometric_(0.5) >= 1).all())
+    True
+    """
     return x.become(rounding.ceil(waiting(x) / -elementwise.log(1 - probs)))
 
 
 def cauchy_(x, loc=0, scale=1, name=None):
-    """Fill `x` with Cauchy-distributed numbers. Source: Paddle API `Tensor.cauchy_`."""
+    """Fill `x` with Cauchy-distributed numbers. Source: Paddle API `Tensor.cauchy_`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.zeros([2]).cauchy_(loc=3.0, scale=0.0).tolist()
+    [3.0, 3.0]
+    """
     angle = (rand(x.spec.shape, x.spec.dtype) - 0.5) * pi
     return x.become(special.tan(angle) * scale + loc)
 
