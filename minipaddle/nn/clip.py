@@ -73,6 +73,11 @@ class ClipGradByNorm(ClipGrad):
     """Each gradient scaled down so that its 2-norm is at most `clip_norm`.
 
     Source: Paddle API `paddle.nn.ClipGradByNorm`.
+
+    >>> import minipaddle as paddle
+    >>> clip, w = paddle.nn.ClipGradByNorm(2.5), paddle.zeros([2])
+    >>> clip([(w, paddle.to_tensor([3.0, 4.0]))])[0][1].tolist()
+    [1.5, 2.0]
     """
 
     def __init__(self, clip_norm):
@@ -87,6 +92,11 @@ class ClipGradByGlobalNorm(ClipGrad):
 
     `group_name` and `auto_skip_clip` steer Paddle's distributed training and change nothing here.
     Source: Paddle API `paddle.nn.ClipGradByGlobalNorm`; Pascanu et al. 2013.
+
+    >>> import minipaddle as paddle
+    >>> clip, w = paddle.nn.ClipGradByGlobalNorm(2.5), paddle.zeros([1])
+    >>> [g.item() for _, g in clip([(w, paddle.full([1], 3.0)), (w, paddle.full([1], 4.0))])]
+    [1.5, 2.0]
     """
 
     def __init__(self, clip_norm, group_name="default_group", auto_skip_clip=False):

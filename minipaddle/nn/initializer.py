@@ -69,7 +69,12 @@ def values_of(initializer, shape: tuple, dtype):
 
 
 class Constant(Initializer):
-    """Every element is `value`."""
+    """Every element is `value`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Constant(2.0)).weight.item()
+    2.0
+    """
 
     def __init__(self, value: float = 0.0):
         self.value = value
@@ -79,7 +84,13 @@ class Constant(Initializer):
 
 
 class Uniform(Initializer):
-    """Uniform in [low, high)."""
+    """Uniform in [low, high).
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(9, 9, weight_attr=paddle.nn.initializer.Uniform())
+    >>> layer.weight.abs().max().item() <= 1
+    True
+    """
 
     def __init__(self, low: float = -1.0, high: float = 1.0, name=None):
         if low > high:
@@ -91,7 +102,12 @@ class Uniform(Initializer):
 
 
 class Normal(Initializer):
-    """Gaussian of this mean and standard deviation."""
+    """Gaussian of this mean and standard deviation.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Normal(5.0, 0.0)).weight.item()
+    5.0
+    """
 
     def __init__(self, mean: float = 0.0, std: float = 1.0, name=None):
         self.mean, self.std = mean, std
@@ -101,7 +117,13 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Gaussian, cut off outside [a, b]; drawn by inverting its distribution function."""
+    """Gaussian, cut off outside [a, b]; drawn by inverting its distribution function.
+
+    >>> import minipaddle as paddle
+    >>> draw = paddle.nn.initializer.TruncatedNormal(a=-1.0, b=1.0)
+    >>> paddle.nn.Linear(9, 9, weight_attr=draw).weight.abs().max().item() <= 1
+    True
+    """
 
     def __init__(self, mean=0.0, std=1.0, a: float = -2.0, b: float = 2.0, name=None):
         if a >= b:
@@ -140,7 +162,13 @@ class Xavier(Initializer):
 
 
 class XavierUniform(Xavier):
-    """Uniform with Xavier's variance; what `Linear` starts from."""
+    """Uniform with Xavier's variance; what `Linear` starts from.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(3, 3, weight_attr=paddle.nn.initializer.XavierUniform())
+    >>> layer.weight.abs().max().item() <= 1  # √(6 / (3 + 3))
+    True
+    """
 
     def draw(self, shape, dtype):
         bound = math.sqrt(3) * self.std(shape)
@@ -148,7 +176,12 @@ class XavierUniform(Xavier):
 
 
 class XavierNormal(Xavier):
-    """Gaussian with Xavier's variance."""
+    """Gaussian with Xavier's variance.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Linear(3, 3, weight_attr=paddle.nn.initializer.XavierNormal()).weight.shape
+    [3, 3]
+    """
 
     def draw(self, shape, dtype):
         return random.randn(shape, dtype) * self.std(shape)
@@ -170,7 +203,13 @@ class Kaiming(Initializer):
 
 
 class KaimingUniform(Kaiming):
-    """Uniform with Kaiming's variance."""
+    """Uniform with Kaiming's variance.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingUniform())
+    >>> layer.weight.abs().max().item() <= 1  # √(6 / 6)
+    True
+    """
 
     def draw(self, shape, dtype):
         bound = math.sqrt(3) * self.std(shape)
@@ -178,14 +217,25 @@ class KaimingUniform(Kaiming):
 
 
 class KaimingNormal(Kaiming):
-    """Gaussian with Kaiming's variance."""
+    """Gaussian with Kaiming's variance.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingNormal()).weight.shape
+    [6, 3]
+    """
 
     def draw(self, shape, dtype):
         return random.randn(shape, dtype) * self.std(shape)
 
 
 class Assign(Initializer):
-    """The given values: an array, a tensor or a nested list of the parameter's shape."""
+    """The given values: an array, a tensor or a nested list of the parameter's shape.
+
+    >>> import minipaddle as paddle
+    >>> given = paddle.nn.initializer.Assign([[3.0], [4.0]])
+    >>> paddle.nn.Linear(2, 1, weight_attr=given).weight.tolist()
+    [[3.0], [4.0]]
+    """
 
     def __init__(self, value, name=None):
         self.value = value
@@ -200,7 +250,13 @@ class Assign(Initializer):
 
 
 class Orthogonal(Initializer):
-    """Orthonormal rows or columns, whichever are fewer, of the weight as a matrix [first, rest]."""
+    """Orthonormal rows or columns, whichever are fewer, of the weight as a matrix [first, rest].
+
+    >>> import minipaddle as paddle
+    >>> w = paddle.nn.Linear(2, 2, weight_attr=paddle.nn.initializer.Orthogonal()).weight
+    >>> paddle.allclose(w @ w.t(), paddle.eye(2), atol=1e-5).item()
+    True
+    """
 
     def __init__(self, gain: float = 1.0, name=None):
         self.gain = gain
@@ -217,7 +273,14 @@ class Orthogonal(Initializer):
 
 
 class Dirac(Initializer):
-    """A convolution kernel that passes its input through, channel by channel within each group."""
+    """A convolution kernel that passes its input through, channel by channel within each group.
+
+    >>> import minipaddle as paddle
+    >>> keep = paddle.nn.initializer.Dirac()
+    >>> conv = paddle.nn.Conv1D(2, 2, 3, padding=1, weight_attr=keep)
+    >>> conv(paddle.ones([1, 2, 4])).tolist()
+    [[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]
+    """
 
     def __init__(self, groups: int = 1, name=None):
         self.groups = groups
@@ -240,7 +303,13 @@ class Dirac(Initializer):
 
 
 class Bilinear(Initializer):
-    """The kernel with which a transposed convolution interpolates bilinearly: [out, in, h, w]."""
+    """The kernel with which a transposed convolution interpolates bilinearly: [out, in, h, w].
+
+    >>> import minipaddle as paddle
+    >>> smooth = paddle.nn.initializer.Bilinear()
+    >>> paddle.nn.Conv2DTranspose(1, 1, 4, weight_attr=smooth).weight[0, 0, 0].tolist()
+    [0.0625, 0.1875, 0.1875, 0.0625]
+    """
 
     def draw(self, shape, dtype):
         if len(shape) != 4 or shape[2] != shape[3]:
@@ -290,6 +359,13 @@ def set_global_initializer(weight_init, bias_init=None) -> None:
     """Use these for every parameter whose `ParamAttr` names no initializer; None undoes it.
 
     Source: Paddle API `paddle.nn.initializer.set_global_initializer`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.initializer.set_global_initializer(paddle.nn.initializer.Constant(1.0))
+    >>> weight = paddle.nn.Linear(1, 1).weight
+    >>> paddle.nn.initializer.set_global_initializer(None)
+    >>> weight.item()
+    1.0
     """
     for given in (weight_init, bias_init):
         if given is not None and not isinstance(given, Initializer):

@@ -43,6 +43,12 @@ def vector_to_parameters(vec, parameters, name=None) -> None:
     """Write the pieces of a vector into the parameters: undoes `parameters_to_vector`.
 
     Source: Paddle API `paddle.nn.utils.vector_to_parameters`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(2, 1)
+    >>> paddle.nn.utils.vector_to_parameters(paddle.arange(3.0), layer.parameters())
+    >>> layer.bias.tolist()
+    [2.0]
     """
     parameters = list(parameters)
     sizes = tuple(p.spec.size for p in parameters)
@@ -69,6 +75,12 @@ def with_gradients(parameters) -> list:
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
     """Scale all `.grad` by one factor so that their common norm is at most `max_norm`; gives the
     norm there was. Source: Paddle API `paddle.nn.utils.clip_grad_norm_`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(1, 1)
+    >>> layer(paddle.full([1, 1], 0.75)).backward()
+    >>> paddle.nn.utils.clip_grad_norm_(layer.parameters(), 1.0).item()
+    1.25
     """
     owners, p = with_gradients(parameters), float(norm_type)
     if not owners:
@@ -98,6 +110,13 @@ def clip_grad_value_(parameters, clip_value) -> None:
     """Cut the elements of all `.grad` to [-clip_value, clip_value].
 
     Source: Paddle API `paddle.nn.utils.clip_grad_value_`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.Linear(1, 1)
+    >>> layer(paddle.full([1, 1], 7.0)).backward()
+    >>> paddle.nn.utils.clip_grad_value_(layer.parameters(), 0.5)
+    >>> layer.weight.grad.item()
+    0.5
     """
     with Recording(False):
         for owner in with_gradients(parameters):
@@ -185,6 +204,11 @@ def remove_weight_norm(layer, name="weight"):
     """Make the weight a parameter again.
 
     Source: Paddle API `paddle.nn.utils.remove_weight_norm`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 3))
+    >>> list(paddle.nn.utils.remove_weight_norm(layer).state_dict())
+    ['bias', 'weight']
     """
     for hook, _ in list(layer._forward_pre_hooks.values()):
         if isinstance(hook, WeightNorm) and hook.name == name:
@@ -241,6 +265,11 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
 
     `dim` is the axis of the outputs: 1 for `Linear` and transposed convolutions, 0 for others.
     Source: Paddle API `paddle.nn.utils.spectral_norm`; Miyato et al. 2018.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 3))
+    >>> list(layer.state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     if dim is None:
         kind = type(layer).__name__

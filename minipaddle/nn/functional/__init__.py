@@ -5,6 +5,7 @@ from . import (
     activation,
     adaptive,
     attention,
+    classification,
     common,
     conv,
     distance,
@@ -21,6 +22,7 @@ from . import (
 from .activation import *
 from .adaptive import *
 from .attention import *
+from .classification import *
 from .common import *
 from .conv import *
 from .distance import *
@@ -35,7 +37,7 @@ from .sequence import *
 from .vision import *
 
 MODULES = (
-    activation, common, input, loss, regression, sequence, distance, attention,
+    activation, common, input, classification, loss, regression, sequence, distance, attention,
     conv, pooling, adaptive, norm, vision, padding, sampling,
 )  # fmt: skip
 __all__ = [name for module in MODULES for name in module.__all__]

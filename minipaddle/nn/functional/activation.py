@@ -52,6 +52,11 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     """x - log Σ e^x along `axis`; cast to `dtype` first if given.
 
     Source: Paddle API `paddle.nn.functional.log_softmax`.
+
+    >>> import minipaddle as paddle
+    >>> y = paddle.nn.functional.log_softmax(paddle.zeros([4]))
+    >>> round(y[0].item(), 4)  # -log 4
+    -1.3863
     """
     return along("log_softmax", ops.log_softmax, x, axis, dtype)
 
@@ -72,6 +77,11 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
 
     With `hard` the value is one-hot and the gradient is the soft one's.
     Source: Paddle API `paddle.nn.functional.gumbel_softmax`; Jang et al. 2017.
+
+    >>> import minipaddle as paddle
+    >>> y = paddle.nn.functional.gumbel_softmax(paddle.zeros([3]), hard=True)
+    >>> sorted(y.tolist())
+    [0.0, 0.0, 1.0]
     """
     if temperature <= 0:
         raise ValueError(f"gumbel_softmax needs a temperature above 0, not {temperature}")
@@ -89,6 +99,10 @@ def glu(x, axis=-1, name=None):
     """a · sigmoid(b), for the two halves of x along `axis`.
 
     Source: Paddle API `paddle.nn.functional.glu`; Dauphin et al. 2017.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.glu(paddle.to_tensor([[4.0, 0.0]])).tolist()
+    [[2.0]]
     """
     axis = normalize_axis(axis, x.spec.ndim)
     if x.spec.shape[axis] % 2:
@@ -103,6 +117,10 @@ def maxout(x, groups, axis=1, name=None):
     """The largest of each `groups` neighbouring channels: channel j of C/groups channels.
 
     Source: Paddle API `paddle.nn.functional.maxout`; Goodfellow et al. 2013.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.maxout(paddle.to_tensor([[1.0, 3.0, 5.0, 2.0]]), 2).tolist()
+    [[3.0, 5.0]]
     """
     axis = normalize_axis(axis, x.spec.ndim)
     shape = x.spec.shape
@@ -134,6 +152,11 @@ def prelu(x, weight, data_format="NCHW", name=None):
     """x where positive, weight · x elsewhere; one weight for all, or one per channel.
 
     Source: Paddle API `paddle.nn.functional.prelu`; He et al. 2015.
+
+    >>> import minipaddle as paddle
+    >>> x, slope = paddle.to_tensor([[-4.0, 2.0]]), paddle.to_tensor([0.25])
+    >>> paddle.nn.functional.prelu(x, slope).tolist()
+    [[-1.0, 2.0]]
     """
     return elementwise.where(x > 0, x, per_channel(weight, x, data_format) * x)
 
@@ -142,6 +165,11 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     """x where x ≥ 0, slope · x elsewhere: a random slope each in training, their mean otherwise.
 
     Source: Paddle API `paddle.nn.functional.rrelu`; Xu et al. 2015.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([-4.0, 2.0])
+    >>> paddle.nn.functional.rrelu(x, 0.25, 0.75, training=False).tolist()
+    [-2.0, 2.0]
     """
     if not 0 <= lower <= upper <= 1:
         raise ValueError(
@@ -169,7 +197,12 @@ def silu(x, inplace=False, name=None):
 
 
 def swish(x, name=None):
-    """x · sigmoid(x): another name of `silu`. Source: Paddle API `paddle.nn.functional.swish`."""
+    """x · sigmoid(x): another name of `silu`. Source: Paddle API `paddle.nn.functional.swish`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.swish(paddle.to_tensor([0.0])).tolist()
+    [0.0]
+    """
     return current.top.apply(activation.silu, (x,), NO_ATTRS)
 
 
@@ -177,6 +210,10 @@ def swiglu(x, y=None, name=None):
     """silu(x) · y; without `y`, x is halved along the last axis.
 
     Source: Paddle API `paddle.nn.functional.swiglu`; Shazeer 2020.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.swiglu(paddle.to_tensor([[0.0, 5.0]])).tolist()
+    [[0.0]]
     """
     x, y = x.split(2, -1) if y is None else (x, y)
     return activation.silu(x) * y
@@ -191,7 +228,9 @@ def in_place(function):
     call.__name__ = call.__qualname__ = f"{function.__name__}_"
     call.__doc__ = (
         f"`{function.__name__}`, written over x itself. "
-        f"Source: Paddle API `paddle.nn.functional.{function.__name__}_`."
+        f"Source: Paddle API `paddle.nn.functional.{function.__name__}_`.\n\n"
+        ">>> import minipaddle as paddle\n>>> x = paddle.to_tensor([0.5])\n"
+        f">>> paddle.nn.functional.{function.__name__}_(x) is x\nTrue"
     )
     call.__signature__ = inspect.signature(function)
     return call

@@ -43,6 +43,11 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     """y[b, o] = Σ x1[b, i] · weight[o, i, j] · x2[b, j] + bias[0, o].
 
     Source: Paddle API `paddle.nn.functional.bilinear`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.ones([1, 2]), paddle.ones([3, 2, 2])
+    >>> paddle.nn.functional.bilinear(x, x, weight).tolist()
+    [[4.0, 4.0, 4.0]]
     """
     outputs, first, second = weight.spec.shape
     flat = weight.reshape([outputs * first, second])
@@ -110,6 +115,10 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     """Set whole channels of [N, C, L] or [C, L] to 0.
 
     Source: Paddle API `paddle.nn.functional.dropout1d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.dropout1d(paddle.ones([1, 2]), p=1.0).tolist()
+    [[0.0, 0.0]]
     """
     if input.spec.ndim not in (2, 3):
         raise ValueError(teach(f"dropout1d was given {input.spec}", expected="2 or 3 dimensions"))
@@ -117,12 +126,23 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
-    """Set whole channels of images to 0. Source: Paddle API `paddle.nn.functional.dropout2d`."""
+    """Set whole channels of images to 0. Source: Paddle API `paddle.nn.functional.dropout2d`.
+
+    >>> import minipaddle as paddle
+    >>> y = paddle.nn.functional.dropout2d(paddle.ones([1, 8, 2, 2]))
+    >>> (y.mean(axis=[2, 3]) == y.max(axis=[2, 3])).all().item()
+    True
+    """
     return dropout(x, p, channel_axes("dropout2d", x, 4, data_format), training)
 
 
 def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
-    """Set whole channels of volumes to 0. Source: Paddle API `paddle.nn.functional.dropout3d`."""
+    """Set whole channels of volumes to 0. Source: Paddle API `paddle.nn.functional.dropout3d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.dropout3d(paddle.ones([1, 1, 1, 1, 2]), p=1.0).sum().item()
+    0.0
+    """
     return dropout(x, p, channel_axes("dropout3d", x, 5, data_format), training)
 
 
@@ -134,6 +154,10 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
     """Drop elements to SELU's lower limit, then scale so that mean 0 and variance 1 stay.
 
     Source: Paddle API `paddle.nn.functional.alpha_dropout`; Klambauer et al. 2017.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.alpha_dropout(paddle.ones([2]), training=False).tolist()
+    [1.0, 1.0]
     """
     return drop_to_limit("alpha_dropout", x, p, training, x.spec.shape)
 
@@ -142,6 +166,10 @@ def feature_alpha_dropout(x, p=0.5, training=True, name=None):
     """`alpha_dropout` of whole channels: one draw for each index of the first two axes.
 
     Source: Paddle API `paddle.nn.functional.feature_alpha_dropout`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.feature_alpha_dropout(paddle.ones([1, 2, 3])).shape
+    [1, 2, 3]
     """
     shape = x.spec.shape
     return drop_to_limit(

@@ -28,6 +28,11 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
     """The p-norm of x - y + epsilon along the last axis.
 
     Source: Paddle API `paddle.nn.functional.pairwise_distance`.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.to_tensor([[3.0, 4.0]]), paddle.zeros([1, 2])
+    >>> paddle.nn.functional.pairwise_distance(x, y, epsilon=0.0).item()
+    5.0
     """
     d = e.abs(x - y + epsilon)
     if p == math.inf:

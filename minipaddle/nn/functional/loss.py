@@ -1,220 +1,28 @@
-"""Losses of classification: cross-entropies, their relatives, and how losses are reduced."""
+"""Losses of two classes, of margins between classes, of distributions and sets."""
 
 from __future__ import annotations
 
 from ...core.errors import teach
-from ...core.interpreter import current
-from ...core.spec import normalize_axis
 from ...ops import elementwise as e
-from ...ops import indexing
 from ...ops import nn as ops
 from ...ops.activation import log_sigmoid
 from ...ops.special import sigmoid
-from .activation import log_softmax, softmax
-from .common import label_smooth
+from .classification import check_reduction, class_weight, cross_entropy, reduced, require_weight
 from .input import one_hot
 
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
-    "cross_entropy",
     "dice_loss",
     "kl_div",
     "log_loss",
     "multi_label_margin_loss",
     "multi_label_soft_margin_loss",
     "multi_margin_loss",
-    "nll_loss",
     "npair_loss",
     "sigmoid_focal_loss",
     "soft_margin_loss",
-    "softmax_with_cross_entropy",
 ]
-
-# ---- reductions ------------------------------------------------------------------------------
-
-
-def check_reduction(name: str, reduction: str, *more: str) -> None:
-    if reduction not in ("mean", "sum", "none", *more):
-        expected = ", ".join(map(repr, ("mean", "sum", "none", *more)))
-        raise ValueError(teach(f"{name} was given reduction={reduction!r}", expected=expected))
-
-
-def reduced(name: str, loss, reduction: str):
-    """The losses as they are, their sum, or their mean."""
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    check_reduction(name, reduction)
-    return loss
-
-
-def weighted_mean(loss, weight):
-    """Σ loss / Σ weight, for losses that already carry their weights; 0 if all weights are."""
-    total = weight.sum()
-    return loss.sum() / e.where(total == 0, 1.0, total)
-
-
-# ---- cross-entropy ---------------------------------------------------------------------------
-
-
-def cross_entropy(
-    input,
-    label,
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-    soft_label=False,
-    axis=-1,
-    use_softmax=True,
-    label_smoothing=0.0,
-    name=None,
-):
-    """-log softmax(input) at the label, along `axis`.
-
-    `label` holds class numbers, of input's shape without `axis` (or with 1 there); or, with
-    `soft_label`, probabilities of input's shape. `weight` [classes] weighs the classes. Labels
-    equal to `ignore_index` have no loss; the mean leaves them out if there are weights or the
-    index is not negative, and counts them as 0 otherwise, as in Paddle. With `use_softmax=False`
-    the input is probabilities already. Source: Paddle API `paddle.nn.functional.cross_entropy`.
-
-    >>> import minipaddle as paddle
-    >>> logits, label = paddle.zeros([2, 4]), paddle.to_tensor([1, 3])
-    >>> round(paddle.nn.functional.cross_entropy(logits, label).item(), 4)  # log 4
-    1.3863
-    """
-    check_reduction("cross_entropy", reduction)
-    last = input.spec.ndim - 1
-    axis = normalize_axis(axis, last + 1)
-    shape = label.spec.shape
-    if len(shape) not in (last, last + 1):
-        raise ValueError(
-            teach(
-                f"cross_entropy of {input.spec} was given labels {label.spec}",
-                expected=f"{last} dimensions of class numbers (or {last + 1}, one of size 1), or "
-                "soft labels of the input's shape",
-            )
-        )
-    if axis != last:
-        input = input.moveaxis(axis, last)
-        label = label.moveaxis(axis, last) if len(shape) == last + 1 else label
-    if soft_label or label_smoothing:
-        if not soft_label:
-            label = one_hot(class_numbers(label, last), input.spec.shape[-1])
-            label = label.astype(input.spec.dtype)
-        if label_smoothing:
-            label = label_smooth(label, epsilon=label_smoothing)
-        loss, weight = soft_cross_entropy(input, label, weight, use_softmax)
-        loss = loss.moveaxis(last, axis) if axis != last else loss
-        if reduction == "mean" and weight is not None:
-            return weighted_mean(loss, weight)
-        return reduced("cross_entropy", loss, reduction)
-    label = class_numbers(label, last)
-    return hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softmax, shape)
-
-
-def class_numbers(label, ndim: int):
-    """Labels as whole numbers of `ndim` dimensions; a last axis of size 1 goes."""
-    if label.spec.ndim > ndim:
-        label = label.squeeze(-1)
-    return label if label.spec.dtype.kind in "iu" else label.astype("int64")
-
-
-def soft_cross_entropy(input, label, weight, use_softmax: bool):
-    """(-Σ label · log p along the last axis, the weight of each row or None)."""
-    log_p = log_softmax(input) if use_softmax else e.log(input)
-    loss = -(label * log_p).sum(axis=-1, keepdim=True)
-    if weight is None:
-        return loss, None
-    row_weight = (label * weight).sum(axis=-1, keepdim=True)
-    return loss * row_weight, row_weight
-
-
-def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softmax, shape):
-    """Cross-entropy of class numbers along the last axis; unreduced it has the given shape."""
-    counted = "valid" if ignore_index >= 0 else "all"
-    if use_softmax:
-        mean = counted if reduction == "mean" and weight is None else None
-        attrs = {"ignore_index": ignore_index, "mean": mean}
-        loss = current.top.apply(ops.cross_entropy, (input, label), attrs)
-        if mean:
-            return loss
-    else:
-        loss = -ops.pick(e.log(input), label, ignore_index=ignore_index)
-    if weight is not None:
-        require_weight("cross_entropy", weight, input.spec.shape[-1])
-        row_weight = class_weight(weight, label, ignore_index)
-        loss = loss * row_weight
-        if reduction == "mean":
-            return weighted_mean(loss, row_weight)
-    elif reduction == "mean" and counted == "valid":
-        return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
-    if reduction != "none":
-        return reduced("cross_entropy", loss, reduction)
-    return loss if loss.spec.shape == shape else loss.reshape(list(shape))
-
-
-def require_weight(name: str, weight, classes: int) -> None:
-    if weight.spec.shape != (classes,):
-        raise ValueError(
-            teach(
-                f"{name} was given weights of {weight.spec}", expected=f"[{classes}], one per class"
-            )
-        )
-
-
-def class_weight(weight, label, ignore_index):
-    """The weight of each label's class; 0 for ignored labels."""
-    counts = label != ignore_index
-    found = indexing.take(weight, e.where(counts, label, 0), axis=0)
-    return found * counts.astype(weight.spec.dtype)
-
-
-def softmax_with_cross_entropy(
-    logits,
-    label,
-    soft_label=False,
-    ignore_index=-100,
-    numeric_stable_mode=True,
-    return_softmax=False,
-    axis=-1,
-):
-    """Unreduced cross-entropy with 1 left at `axis`; with `return_softmax` also the softmax.
-
-    Source: Paddle API `paddle.nn.functional.softmax_with_cross_entropy`.
-    """
-    loss = cross_entropy(
-        logits, label, None, ignore_index, "none", soft_label=soft_label, axis=axis
-    )
-    if loss.spec.ndim < logits.spec.ndim:
-        loss = loss.unsqueeze(axis)
-    return (loss, softmax(logits, axis)) if return_softmax else loss
-
-
-def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
-    """-input at the label: input [N, C] or [N, C, ...] holds log-probabilities, classes on axis 1.
-
-    Source: Paddle API `paddle.nn.functional.nll_loss`.
-    """
-    check_reduction("nll_loss", reduction)
-    if input.spec.ndim < 2:
-        raise ValueError(
-            teach(f"nll_loss was given {input.spec}", expected="[N, C] or [N, C, ...]")
-        )
-    classes = input.spec.shape[1]
-    if input.spec.ndim > 2:
-        input = input.moveaxis(1, -1)
-    loss = -ops.pick(input, label, ignore_index=ignore_index)
-    if weight is None:
-        if reduction == "mean":
-            return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
-        return reduced("nll_loss", loss, reduction)
-    require_weight("nll_loss", weight, classes)
-    row_weight = class_weight(weight, label, ignore_index)
-    loss = loss * row_weight
-    return weighted_mean(loss, row_weight) if reduction == "mean" else reduced("", loss, reduction)
-
 
 # ---- two classes -----------------------------------------------------------------------------
 
@@ -230,6 +38,11 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     """-(y log p + (1 - y) log(1 - p)), logarithms cut off at -100.
 
     Source: Paddle API `paddle.nn.functional.binary_cross_entropy`.
+
+    >>> import minipaddle as paddle
+    >>> p, y = paddle.to_tensor([0.5]), paddle.to_tensor([1.0])
+    >>> round(paddle.nn.functional.binary_cross_entropy(p, y).item(), 4)  # log 2
+    0.6931
     """
     require_same_shape("binary_cross_entropy", input, label)
     yes = e.maximum(e.log(input), -100.0)
@@ -264,6 +77,11 @@ def binary_cross_entropy_with_logits(
 def log_loss(input, label, epsilon=1e-4, name=None):
     """-y log(p + ε) - (1 - y) log(1 - p + ε). Source: Paddle API
     `paddle.nn.functional.log_loss`.
+
+    >>> import minipaddle as paddle
+    >>> p, y = paddle.to_tensor([[0.5]]), paddle.to_tensor([[1.0]])
+    >>> round(paddle.nn.functional.log_loss(p, y).item(), 3)  # log 2
+    0.693
     """
     return -label * e.log(input + epsilon) - (1.0 - label) * e.log(1.0 - input + epsilon)
 
@@ -274,6 +92,11 @@ def sigmoid_focal_loss(
     """α_t (1 - p_t)^γ times the binary cross-entropy: easy examples count less.
 
     Source: Paddle API `paddle.nn.functional.sigmoid_focal_loss`; Lin et al. 2017.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.to_tensor([[0.0]]), paddle.to_tensor([[1.0]])
+    >>> round(paddle.nn.functional.sigmoid_focal_loss(x, y).item(), 4)  # log 2 / 16
+    0.0433
     """
     p = sigmoid(logit)
     right = p * label + (1.0 - p) * (1.0 - label)
@@ -286,6 +109,11 @@ def sigmoid_focal_loss(
 def soft_margin_loss(input, label, reduction="mean", name=None):
     """log(1 + e^(-label · input)), for labels of -1 and 1. Source: Paddle API
     `paddle.nn.functional.soft_margin_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.to_tensor([0.0]), paddle.to_tensor([-1.0])
+    >>> round(paddle.nn.functional.soft_margin_loss(x, y).item(), 4)  # log 2
+    0.6931
     """
     require_same_shape("soft_margin_loss", input, label)
     return reduced("soft_margin_loss", -log_sigmoid(label * input), reduction)
@@ -295,6 +123,11 @@ def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", na
     """Binary cross-entropy of each class, averaged over the last axis: [N, C] gives [N].
 
     Source: Paddle API `paddle.nn.functional.multi_label_soft_margin_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.zeros([1, 2]), paddle.to_tensor([[1.0, 0.0]])
+    >>> round(paddle.nn.functional.multi_label_soft_margin_loss(x, y).item(), 4)  # log 2
+    0.6931
     """
     require_same_shape("multi_label_soft_margin_loss", input, label)
     loss = -(label * log_sigmoid(input) + (1.0 - label) * log_sigmoid(-input))
@@ -310,6 +143,11 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):
 
     With `log_target` the label is log-probabilities too; `batchmean` divides the sum by the first
     dimension. Source: Paddle API `paddle.nn.functional.kl_div`.
+
+    >>> import minipaddle as paddle
+    >>> p = paddle.to_tensor([0.5, 0.5])
+    >>> paddle.nn.functional.kl_div(p.log(), p).item()
+    0.0
     """
     check_reduction("kl_div", reduction, "batchmean")
     if log_target:
@@ -327,6 +165,11 @@ def dice_loss(input, label, epsilon=1e-5, name=None):
     """1 - 2 |A ∩ B| / (|A| + |B|), for probabilities [N, ..., C] and class numbers [N, ..., 1].
 
     Source: Paddle API `paddle.nn.functional.dice_loss`; Milletari et al. 2016.
+
+    >>> import minipaddle as paddle
+    >>> p, label = paddle.to_tensor([[0.0, 1.0]]), paddle.to_tensor([[1]])
+    >>> round(paddle.nn.functional.dice_loss(p, label).item(), 4)
+    0.0
     """
     label = one_hot(label.squeeze(-1), input.spec.shape[-1])
     axes = list(range(1, input.spec.ndim))
@@ -339,6 +182,11 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     """Each anchor [N, D] should be nearest to the positives [N, D] of its own label [N].
 
     Source: Paddle API `paddle.nn.functional.npair_loss`; Sohn 2016.
+
+    >>> import minipaddle as paddle
+    >>> x, labels = paddle.zeros([2, 3]), paddle.to_tensor([0, 1])
+    >>> round(paddle.nn.functional.npair_loss(x, x, labels).item(), 4)  # log 2
+    0.6931
     """
     rows = labels.spec.shape[0]
     same = labels.reshape([rows, 1]) == labels.reshape([1, rows])
@@ -353,6 +201,11 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
     """Mean over the wrong classes of max(0, margin - x[label] + x[class])^p: [N, C] gives [N].
 
     Source: Paddle API `paddle.nn.functional.multi_margin_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, label = paddle.to_tensor([[1.0, 0.5]]), paddle.to_tensor([0])
+    >>> paddle.nn.functional.multi_margin_loss(x, label).item()
+    0.25
     """
     rows, classes = input.spec.shape
     right = ops.pick(input, label, ignore_index=-1)
@@ -372,6 +225,11 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     Right are the classes that `label` lists up to the first -1, wrong all others.
 
     Source: Paddle API `paddle.nn.functional.multi_label_margin_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, label = paddle.to_tensor([[1.0, 0.5]]), paddle.to_tensor([[0, -1]])
+    >>> paddle.nn.functional.multi_label_margin_loss(x, label).item()
+    0.25
     """
     classes, dtype = input.spec.shape[1], input.spec.dtype
     listed = (label != -1).astype(dtype).cumprod(1)

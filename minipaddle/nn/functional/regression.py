@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ...ops import elementwise as e
+from .classification import check_reduction, reduced
 from .distance import cosine_similarity, pairwise_distance
-from .loss import check_reduction, reduced
 
 __all__ = [
     "cosine_embedding_loss",
@@ -24,7 +24,12 @@ __all__ = [
 
 
 def square_error_cost(input, label):
-    """(input - label)². Source: Paddle API `paddle.nn.functional.square_error_cost`."""
+    """(input - label)². Source: Paddle API `paddle.nn.functional.square_error_cost`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.square_error_cost(paddle.ones([1]), paddle.full([1], 3.0)).tolist()
+    [4.0]
+    """
     return e.square(input - label)
 
 
@@ -39,7 +44,12 @@ def mse_loss(input, label, reduction="mean", name=None):
 
 
 def l1_loss(input, label, reduction="mean", name=None):
-    """|input - label|. Source: Paddle API `paddle.nn.functional.l1_loss`."""
+    """|input - label|. Source: Paddle API `paddle.nn.functional.l1_loss`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.l1_loss(paddle.zeros([2]), paddle.full([2], 3.0)).item()
+    3.0
+    """
     return reduced("l1_loss", e.abs(input - label), reduction)
 
 
@@ -47,6 +57,11 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     """½ d² where |d| < delta, delta (|d| - ½ delta) beyond; without `is_huber` divided by delta.
 
     Source: Paddle API `paddle.nn.functional.smooth_l1_loss`; Huber 1964.
+
+    >>> import minipaddle as paddle
+    >>> x, y = paddle.zeros([2]), paddle.to_tensor([0.5, 3.0])
+    >>> paddle.nn.functional.smooth_l1_loss(x, y, reduction="none").tolist()
+    [0.125, 2.5]
     """
     d = e.abs(input - label)
     loss = e.where(d < delta, 0.5 * d * d, delta * d - 0.5 * delta * delta)
@@ -59,6 +74,11 @@ def gaussian_nll_loss(
     """½ (log v + (input - label)² / v), v being at least epsilon; `full` adds ½ log 2π.
 
     Source: Paddle API `paddle.nn.functional.gaussian_nll_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, y, v = paddle.zeros([1]), paddle.full([1], 2.0), paddle.ones([1])
+    >>> paddle.nn.functional.gaussian_nll_loss(x, y, v).item()
+    2.0
     """
     v = e.maximum(variance, epsilon)
     loss = 0.5 * (e.log(v) + e.square(input - label) / v)
@@ -73,6 +93,10 @@ def poisson_nll_loss(
 
     `full` adds Stirling's formula for log label!. Source: Paddle API
     `paddle.nn.functional.poisson_nll_loss`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.poisson_nll_loss(paddle.zeros([1]), paddle.ones([1])).item()
+    1.0
     """
     if log_input:
         loss = e.exp(input) - label * input
@@ -89,6 +113,11 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     """max(0, margin - label · (input - other)), for labels of -1 and 1.
 
     Source: Paddle API `paddle.nn.functional.margin_ranking_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, y, label = (paddle.to_tensor([v]) for v in (1.0, 3.0, 1.0))
+    >>> paddle.nn.functional.margin_ranking_loss(x, y, label).item()
+    2.0
     """
     loss = e.maximum(margin - label * (input - other), 0.0)
     return reduced("margin_ranking_loss", loss, reduction)
@@ -98,6 +127,11 @@ def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     """input where the label is 1, max(0, margin - input) where it is -1.
 
     Source: Paddle API `paddle.nn.functional.hinge_embedding_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, label = paddle.to_tensor([0.5, 0.25]), paddle.to_tensor([1, -1])
+    >>> paddle.nn.functional.hinge_embedding_loss(x, label, reduction="none").tolist()
+    [0.5, 0.75]
     """
     away = e.where(label == -1, e.maximum(margin - input, 0.0), 0.0)
     return reduced("hinge_embedding_loss", e.where(label == 1, input, away), reduction)
@@ -107,6 +141,11 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     """1 - cos where the label is 1, max(0, cos - margin) where it is -1: [N, D] gives [N].
 
     Source: Paddle API `paddle.nn.functional.cosine_embedding_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, label = paddle.to_tensor([[1.0, 0.0]]), paddle.to_tensor([-1])
+    >>> paddle.nn.functional.cosine_embedding_loss(x, x, label).item()
+    1.0
     """
     check_reduction("cosine_embedding_loss", reduction)
     cos = cosine_similarity(input1, input2, axis=-1, eps=1e-12**0.5)
@@ -129,6 +168,11 @@ def triplet_margin_loss(
 
     With `swap` the nearer of input and positive stands for the input in the second distance.
     Source: Paddle API `paddle.nn.functional.triplet_margin_loss`; Balntas et al. 2016.
+
+    >>> import minipaddle as paddle
+    >>> x, far = paddle.to_tensor([[0.0]]), paddle.to_tensor([[9.0]])
+    >>> paddle.nn.functional.triplet_margin_loss(x, x, far).item()
+    0.0
     """
 
     def distance(x, y):
@@ -152,6 +196,12 @@ def triplet_margin_with_distance_loss(
     """`triplet_margin_loss` for a distance of your own, a function of two tensors.
 
     Source: Paddle API `paddle.nn.functional.triplet_margin_with_distance_loss`.
+
+    >>> import minipaddle as paddle
+    >>> x, far = paddle.to_tensor([[0.0]]), paddle.to_tensor([[0.25]])
+    >>> loss = paddle.nn.functional.triplet_margin_with_distance_loss
+    >>> loss(x, x, far, lambda a, b: (a - b).abs().sum(axis=-1)).item()
+    0.75
     """
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(input, positive), distance(input, negative)

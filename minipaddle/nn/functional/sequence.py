@@ -12,8 +12,8 @@ from ...ops import nn as ops
 from ...ops.special import logaddexp
 from ...tensor import creation
 from .activation import log_softmax
+from .classification import check_reduction
 from .input import refuse_unsupported
-from .loss import check_reduction
 
 __all__ = ["ctc_loss", "gather_tree", "sequence_mask"]
 
@@ -36,6 +36,12 @@ def gather_tree(ids, parents):
     """The full beams [time, batch, beam] from the ids chosen and the beams they came from.
 
     Source: Paddle API `paddle.nn.functional.gather_tree`.
+
+    >>> import minipaddle as paddle
+    >>> ids = paddle.to_tensor([[[5, 6]], [[7, 8]]])
+    >>> parents = paddle.to_tensor([[[0, 0]], [[1, 0]]])
+    >>> paddle.nn.functional.gather_tree(ids, parents).tolist()
+    [[[6, 5]], [[7, 8]]]
     """
     if ids.spec.shape != parents.spec.shape or ids.spec.ndim != 3:
         raise ValueError(
@@ -79,6 +85,13 @@ def ctc_loss(
     [batch, longest]. The mean is over losses divided by their label lengths. An impossible label
     costs inf, or 0 with `zero_infinity`. `norm_by_times` is refused.
     Source: Paddle API `paddle.nn.functional.ctc_loss`; Graves et al. 2006.
+
+    >>> import minipaddle as paddle
+    >>> logits, label = paddle.zeros([2, 1, 2]), paddle.to_tensor([[1]])
+    >>> lengths = paddle.to_tensor([2]), paddle.to_tensor([1])
+    >>> loss = paddle.nn.functional.ctc_loss(logits, label, *lengths)
+    >>> round(loss.exp().item(), 4)  # 3 of 4 outputs of length 2 spell it
+    1.3333
     """
     check_reduction("ctc_loss", reduction)
     refuse_unsupported("ctc_loss", norm_by_times=norm_by_times)

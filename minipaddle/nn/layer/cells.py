@@ -22,6 +22,16 @@ class RNNCellBase(Layer):
 
     A cell of your own says in `state_shape` what its states look like without the batch, as a list
     of numbers or a tuple of such lists. Source: Paddle API `paddle.nn.RNNCellBase`.
+
+    >>> import minipaddle as paddle
+    >>> class Sum(paddle.nn.RNNCellBase):
+    ...     state_shape = (2,)
+    ...
+    ...     def forward(self, inputs, states):
+    ...         return states + inputs, states + inputs
+    >>> outputs, total = paddle.nn.RNN(Sum())(paddle.ones([1, 5, 2]))
+    >>> total.tolist()
+    [[5.0, 5.0]]
     """
 
     def get_initial_states(

@@ -99,6 +99,10 @@ class Bilinear(Layer):
     """y[b, o] = Σ x1[b, i] · weight[o, i, j] · x2[b, j] + bias[0, o].
 
     Source: Paddle API `paddle.nn.Bilinear`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Bilinear(2, 3, 4)(paddle.ones([5, 2]), paddle.ones([5, 3])).shape
+    [5, 4]
     """
 
     def __init__(
@@ -208,7 +212,12 @@ class Flatten(Layer):
 
 
 class Unflatten(Layer):
-    """One axis as several: the inverse of `Flatten`. Source: Paddle API `paddle.nn.Unflatten`."""
+    """One axis as several: the inverse of `Flatten`. Source: Paddle API `paddle.nn.Unflatten`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Unflatten(1, [2, 3])(paddle.ones([4, 6])).shape
+    [4, 2, 3]
+    """
 
     def __init__(self, axis, shape, name=None):
         super().__init__()
@@ -240,18 +249,37 @@ class Dropout(Functional, function=F.dropout):
 
 
 class Dropout2D(Functional, function=F.dropout2d):
-    """Sets whole channels of images to 0. Source: Paddle API `paddle.nn.Dropout2D`."""
+    """Sets whole channels of images to 0. Source: Paddle API `paddle.nn.Dropout2D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Dropout2D(1.0)(paddle.ones([1, 2, 2, 2])).sum().item()
+    0.0
+    """
 
 
 class Dropout3D(Functional, function=F.dropout3d):
-    """Sets whole channels of volumes to 0. Source: Paddle API `paddle.nn.Dropout3D`."""
+    """Sets whole channels of volumes to 0. Source: Paddle API `paddle.nn.Dropout3D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Dropout3D(1.0)(paddle.ones([1, 2, 2, 2, 2])).sum().item()
+    0.0
+    """
 
 
 class AlphaDropout(Functional, function=F.alpha_dropout):
     """Dropout that keeps mean and variance behind SELU. Source: Paddle API
     `paddle.nn.AlphaDropout`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.AlphaDropout(0.5).eval()(paddle.ones([2])).tolist()
+    [1.0, 1.0]
     """
 
 
 class FeatureAlphaDropout(Functional, function=F.feature_alpha_dropout):
-    """`AlphaDropout` of whole channels. Source: Paddle API `paddle.nn.FeatureAlphaDropout`."""
+    """`AlphaDropout` of whole channels. Source: Paddle API `paddle.nn.FeatureAlphaDropout`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.FeatureAlphaDropout(0.5).eval()(paddle.ones([1, 2])).tolist()
+    [[1.0, 1.0]]
+    """

@@ -173,7 +173,13 @@ class LayerList(Numbered):
 
 
 class ParameterList(Numbered):
-    """A list of parameters. Source: Paddle API `paddle.nn.ParameterList`."""
+    """A list of parameters. Source: Paddle API `paddle.nn.ParameterList`.
+
+    >>> import minipaddle as paddle
+    >>> weights = [paddle.create_parameter([2], "float32") for _ in range(3)]
+    >>> len(paddle.nn.ParameterList(weights).state_dict())
+    3
+    """
 
     _add = Layer.add_parameter
 

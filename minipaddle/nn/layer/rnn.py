@@ -93,6 +93,12 @@ class BiRNN(Layer):
 
     `forward` is that of `RNN`; states are pairs (forward, backward).
     Source: Paddle API `paddle.nn.BiRNN`; Schuster and Paliwal 1997.
+
+    >>> import minipaddle as paddle
+    >>> cells = paddle.nn.GRUCell(3, 4), paddle.nn.GRUCell(3, 4)
+    >>> outputs, states = paddle.nn.BiRNN(*cells)(paddle.ones([2, 5, 3]))
+    >>> outputs.shape
+    [2, 5, 8]
     """
 
     def __init__(self, cell_fw, cell_bw, time_major=False):

@@ -168,6 +168,11 @@ class TransformerEncoder(Layer):
     """`num_layers` layers like `encoder_layer`, one on the other, then `norm` if given.
 
     Source: Paddle API `paddle.nn.TransformerEncoder`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.TransformerEncoderLayer(8, 2, 16)
+    >>> paddle.nn.TransformerEncoder(layer, 3)(paddle.ones([2, 5, 8])).shape
+    [2, 5, 8]
     """
 
     def __init__(self, encoder_layer, num_layers, norm=None):
@@ -195,6 +200,12 @@ class TransformerDecoder(Layer):
     """`num_layers` layers like `decoder_layer`, one on the other, then `norm` if given.
 
     Source: Paddle API `paddle.nn.TransformerDecoder`.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.TransformerDecoderLayer(8, 2, 16)
+    >>> decoder = paddle.nn.TransformerDecoder(layer, 3)
+    >>> decoder(paddle.ones([2, 3, 8]), paddle.ones([2, 5, 8])).shape
+    [2, 3, 8]
     """
 
     def __init__(self, decoder_layer, num_layers, norm=None):
