@@ -1,6 +1,11 @@
-"""The high-level interface: what a network holds and costs. Source: Paddle API `paddle.hapi`."""
+"""The high-level interface: `Model` with its callbacks, what a network holds and costs.
 
+Source: Paddle API `paddle.hapi`.
+"""
+
+from . import callbacks
 from .flops import flops
+from .model import Model
 from .summary import summary
 
-__all__ = ["flops", "summary"]
+__all__ = ["Model", "callbacks", "flops", "summary"]
