@@ -50,6 +50,8 @@ NUMPY_ALLOWED = {
     "eager/convert.py": "Python's lists become NumPy arrays before they become anything else",
     "eager/values.py": "x.numpy() gives a NumPy array",
     "vision/datasets.py": "samples are NumPy arrays on the CPU until the batch is whole",
+    "vision/transforms/functional.py": "likewise",
+    "vision/transforms/pictures.py": "likewise",
 }
 LONGEST = 400
 
