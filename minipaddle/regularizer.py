@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .core.missing import namespace
+
 __all__ = ["L1Decay", "L2Decay"]
 
 
@@ -45,3 +47,6 @@ class L2Decay(WeightDecayRegularizer):
 
     def gradient(self, p):
         return self.coeff * p
+
+
+__getattr__ = namespace("paddle.regularizer", globals())

@@ -14,12 +14,27 @@ def line_of(where) -> str:
     return f"{code.co_filename}:{line}, in {code.co_name}"
 
 
+def inside(frame) -> bool:
+    """Is it a frame of this package?"""
+    return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+
+
 def user_frame(depth: int = 1):
     """The innermost frame outside this package, seen from `depth` frames up."""
     frame = sys._getframe(depth)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+    while frame.f_back and inside(frame):
         frame = frame.f_back
     return frame
+
+
+def called(depth: int = 1) -> str:
+    """The function of this package that the user's code called, such as `softmax`."""
+    frame, name = sys._getframe(depth), ""
+    while frame and inside(frame):
+        if frame.f_code.co_name[0] not in "_<":  # neither a lambda nor `__call__`
+            name = frame.f_code.co_qualname
+        frame = frame.f_back
+    return name
 
 
 def describe(x) -> str:

@@ -6,6 +6,7 @@ from functools import reduce
 from operator import index
 
 from . import dtype as dt
+from .errors import called
 
 
 def broadcast_shapes(*shapes) -> tuple:
@@ -86,7 +87,9 @@ def normalize_axis(axis, ndim: int) -> int:
     """A non-negative axis; raises ValueError when it lies outside [-ndim, ndim)."""
     low, high = (-ndim, ndim) if ndim else (-1, 1)
     if not low <= axis < high:
-        raise ValueError(f"axis {axis} is out of range for {ndim} dimensions: [{low}, {high - 1}]")
+        raise ValueError(
+            f"{called()}: axis {axis} is out of range for {ndim} dimensions: [{low}, {high - 1}]"
+        )
     return axis % ndim if ndim else 0
 
 
@@ -97,5 +100,5 @@ def normalize_axes(axis, ndim: int) -> tuple:
     axes = axis if isinstance(axis, list | tuple) else [axis]
     out = {normalize_axis(index(a), ndim) for a in axes}
     if len(out) != len(axes):
-        raise ValueError(f"axis {axis} names a dimension twice")
+        raise ValueError(f"{called()}: axis {axis} names a dimension twice")
     return tuple(sorted(out)) if out and ndim else tuple(range(ndim))

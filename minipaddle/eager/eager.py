@@ -41,7 +41,7 @@ class Eager(Interpreter):
                     mask |= bit
             else:
                 if type(x) not in SCALARS:
-                    x, dtype = operand(x), MIXED
+                    x, dtype = operand(op, x), MIXED
                 arrays.append(x)
                 edges.append(None)
             bit += bit
@@ -119,9 +119,14 @@ MIXED = object()
 FLOAT32, FLOAT64 = float32.numpy, float64.numpy
 
 
-def operand(x):
+def operand(op, x):
     """What is no tensor, beside one: NumPy's scalars count as Python's, the rest are arrays."""
-    return x.item() if isinstance(x, generic) else as_array(x)
+    if isinstance(x, generic):
+        return x.item()
+    try:
+        return as_array(x)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{op.name}: {error}") from None
 
 
 def keep(kept, arrays, y) -> dict:

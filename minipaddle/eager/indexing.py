@@ -49,14 +49,14 @@ def write(x, key, value) -> None:
     if (0 in x.array.strides and x.array.size > 1) or not writable(x.array):
         x.array = x.array.copy()  # a broadcast view shares one element among several places
     part = x.array[movement.as_key(index or ())]
-    if arrays:
-        places = [slice(None)] * part.ndim
-        for axis, k in reversed(arrays):
-            span = k.spec.ndim if k.spec.dtype.kind == "b" else 1
-            places[axis : axis + span] = [k.array]
+    places = [slice(None)] * part.ndim
+    for axis, k in reversed(arrays):
+        span = k.spec.ndim if k.spec.dtype.kind == "b" else 1
+        places[axis : axis + span] = [k.array]
+    try:
         part[tuple(places)] = value
-    else:
-        part[...] = value
+    except ValueError as error:
+        raise ValueError(teach(f"assignment to a part of {x.spec}: {error}")) from None
     mark_written(x.array)
 
 

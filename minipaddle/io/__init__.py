@@ -1,5 +1,6 @@
 """Data: data sets, the order they are read in, batches, worker processes; saving and loading."""
 
+from ..core.missing import namespace
 from .collate import default_collate_fn, default_convert_fn
 from .dataloader import DataLoader
 from .dataset import (
@@ -43,3 +44,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = namespace("paddle.io", globals())

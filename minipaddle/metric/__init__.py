@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy
 
 from ..core.errors import teach
+from ..core.missing import namespace
 from ..eager.tensor import Tensor
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
@@ -251,3 +252,6 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
         )
     places = best(input, k)
     return (places == label.astype(places.dtype)).astype("float32").sum(-1).mean()
+
+
+__getattr__ = namespace("paddle.metric", globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from ..core.errors import teach
+from ..core.missing import namespace
 from ..eager.tensor import Parameter, Tensor
 from ..ops.elementwise import abs, sign
 from ..ops.gamma import erfinv
@@ -371,3 +372,6 @@ def set_global_initializer(weight_init, bias_init=None) -> None:
         if given is not None and not isinstance(given, Initializer):
             raise TypeError(f"set_global_initializer takes initializers or None, not {given!r}")
     defaults.update(weight=weight_init, bias=bias_init)
+
+
+__getattr__ = namespace("paddle.nn.initializer", globals())

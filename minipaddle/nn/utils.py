@@ -6,6 +6,7 @@ import math
 
 from ..core.errors import teach
 from ..core.interpreter import Recording
+from ..core.missing import namespace
 from ..eager.tensor import Parameter
 from ..ops import elementwise as e
 from ..ops import movement
@@ -276,3 +277,6 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
         dim = 1 if kind == "Linear" or kind.endswith("Transpose") else 0
     SpectralNorm(layer, name, n_power_iterations, eps, dim).settle(layer)
     return layer
+
+
+__getattr__ = namespace("paddle.nn.utils", globals())

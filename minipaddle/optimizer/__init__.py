@@ -1,5 +1,6 @@
 """Optimizers: each is one formula from a parameter and its gradient to the new parameter."""
 
+from ..core.missing import namespace
 from . import lr, rate
 from .adam import Adam, Adamax, AdamW, Lamb
 from .adaptive import Adadelta, Adagrad, RMSProp
@@ -25,3 +26,5 @@ __all__ = [
     "lr",
     "rate",
 ]
+
+__getattr__ = namespace("paddle.optimizer", globals())

@@ -42,6 +42,14 @@ def where(condition, x=None, y=None, name=None):
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
         raise ValueError(teach("where with one of x and y", expected="both of them, or neither"))
+    if condition.spec.dtype.kind != "b":
+        raise ValueError(
+            teach(
+                f"where was given a condition of {condition.spec}",
+                expected="booleans",
+                hint="condition != 0",
+            )
+        )
     return elementwise.where(condition, x, y)
 
 

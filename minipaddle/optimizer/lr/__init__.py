@@ -1,5 +1,6 @@
 """Learning-rate schedules: the rate as a function of how often `step()` was called."""
 
+from ...core.missing import namespace
 from .cyclic import (
     CosineAnnealingDecay,
     CosineAnnealingWarmRestarts,
@@ -43,3 +44,5 @@ __all__ = [
     "ReduceOnPlateau",
     "StepDecay",
 ]
+
+__getattr__ = namespace("paddle.optimizer.lr", globals())
