@@ -23,7 +23,7 @@ jit | nn | regularizer
 optimizer | io | metric
 amp | quantization | distributed | inference | static | vision | text | hapi
 viz | testing
-autograd | device | framework | linalg | utils | version
+autograd | callbacks | device | framework | linalg | utils | version
 """
 RANK = {
     name.strip(): rank

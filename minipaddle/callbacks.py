@@ -1,0 +1,5 @@
+"""Callbacks of `paddle.Model`. Source: Paddle API `paddle.callbacks`."""
+
+from .hapi.callbacks import Callback, EarlyStopping, LRScheduler, ModelCheckpoint, ProgBarLogger
+
+__all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger"]
