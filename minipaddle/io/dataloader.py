@@ -9,9 +9,9 @@ from concurrent.futures import TimeoutError
 from concurrent.futures.process import BrokenProcessPool
 
 import loky
-import numpy
 
 from ..core.errors import teach
+from ..tensor.generator import GENERATOR
 from . import worker as w
 from .collate import as_tensors, default_collate_fn, default_convert_fn
 from .dataset import IterableDataset
@@ -139,7 +139,7 @@ class Crew:
 
     def __init__(self, task: w.Task, timeout: float):
         self.timeout = timeout or None
-        seed = int(numpy.random.randint(0, 2**31))
+        seed = GENERATOR.draw() % 2**31
         self.executors = [
             loky.ProcessPoolExecutor(
                 max_workers=1,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate, chain
 
-import numpy
-
 from ..core.errors import teach
+from ..tensor.random import randperm
 
 
 class Dataset:
@@ -177,8 +176,8 @@ class Subset(Dataset):
 def random_split(dataset, lengths, generator=None) -> list[Subset]:
     """Parts of a data set in random order; `lengths` are numbers of samples, or shares of 1.
 
-    `generator` is a `numpy.random.Generator`; without it NumPy's global one is used, as in
-    Paddle. Source: Paddle API `paddle.io.random_split`.
+    `generator` is a `numpy.random.Generator`; without it the order follows `paddle.seed`.
+    Source: Paddle API `paddle.io.random_split`.
 
     >>> import minipaddle as paddle
     >>> [len(part) for part in paddle.io.random_split(range(10), [0.75, 0.25])]
@@ -193,6 +192,7 @@ def random_split(dataset, lengths, generator=None) -> list[Subset]:
             lengths[k % len(lengths)] += 1
     if sum(lengths) != total:
         raise ValueError(f"the lengths {list(lengths)} do not add up to {total} samples")
-    order = (numpy.random if generator is None else generator).permutation(total).tolist()
+    order = randperm(total) if generator is None else generator.permutation(total)
+    order = order.tolist()
     ends = list(accumulate(lengths))
     return [Subset(dataset, order[end - n : end]) for n, end in zip(lengths, ends)]

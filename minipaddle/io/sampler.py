@@ -1,6 +1,6 @@
 """Samplers: in which order, and in which groups, samples are taken.
 
-Random orders come from NumPy's global generator, as in Paddle: `numpy.random.seed` fixes them.
+Random orders follow `paddle.seed`, as all randomness here does; Paddle's follow NumPy's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from itertools import islice
 import numpy
 
 from ..core.errors import teach
+from ..tensor import random
+from ..tensor.creation import to_tensor
 
 
 class Sampler:
@@ -68,9 +70,9 @@ class RandomSampler(Sampler):
         if self.generator is not None:
             return islice(iter(self.generator), self.num_samples)
         n = len(self.data_source)
-        drawn = numpy.random.randint(0, n, self.num_samples) if self.replacement else None
-        order = numpy.random.permutation(n)[: self.num_samples] if drawn is None else drawn
-        return iter(order.tolist())
+        if self.replacement:
+            return iter(random.randint(0, n, [self.num_samples]).tolist())
+        return iter(random.randperm(n).tolist()[: self.num_samples])
 
     def __len__(self):
         return self.num_samples
@@ -86,7 +88,7 @@ class SubsetRandomSampler(Sampler):
         self.indices = indices
 
     def __iter__(self):
-        return (self.indices[k] for k in numpy.random.permutation(len(self.indices)))
+        return (self.indices[k] for k in random.randperm(len(self.indices)).tolist())
 
     def __len__(self):
         return len(self.indices)
@@ -118,9 +120,8 @@ class WeightedRandomSampler(Sampler):
         self.replacement = replacement
 
     def __iter__(self):
-        n = len(self.weights)
-        drawn = numpy.random.choice(n, self.num_samples, self.replacement, self.weights)
-        return iter(drawn.tolist())
+        weights = to_tensor(self.weights)
+        return iter(random.multinomial(weights, self.num_samples, self.replacement).tolist())
 
     def __len__(self):
         return self.num_samples

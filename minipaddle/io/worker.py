@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy
 
 from ..eager.tensor import Tensor
+from ..tensor.generator import GENERATOR
 from .dataset import IterableDataset
 
 SECONDS_BETWEEN_LOOKS_AT_THE_PARENT = 0.5
@@ -121,6 +122,7 @@ def install(task: Task, worker: int, seed: int):
     threading.Thread(target=die_with, args=[os.getppid()], daemon=True).start()
     _info = WorkerInfo(worker, task.num_workers, task.dataset, seed)
     numpy.random.seed(seed % 2**32)
+    GENERATOR.manual_seed(seed)
     try:
         if task.init_fn is not None:
             task.init_fn(worker)

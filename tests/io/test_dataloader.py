@@ -181,7 +181,7 @@ def test_workers_know_themselves_and_are_seeded():
     started = []
     seen = []
     for _ in range(2):
-        np.random.seed(3)
+        paddle.seed(3)
         loader = io.DataLoader(
             Telling(), batch_size=2, num_workers=2, worker_init_fn=lambda k: started.append(k * 10)
         )
