@@ -51,6 +51,8 @@ class Rule:
     @staticmethod
     def source(op: Op, name: str) -> tuple[str, object]:
         base = name.removesuffix("_spec")
+        if name == "out" and name in op.attrs:
+            raise TypeError(f"{op.name} has an attribute 'out', which a rule can not ask for")
         if name == "out":
             return "value", OUT
         if name in op.inputs:

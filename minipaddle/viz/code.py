@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import inspect
 from pathlib import Path
@@ -62,9 +63,19 @@ def rules_of(op: Op) -> list:
 
 
 def source_of(thing) -> tuple[str, int, str]:
-    """(file, line, text) of a definition; the file relative to the repository when it is inside."""
+    """(file, line, text) of a definition; the file relative to the repository when it is inside.
+
+    For a lambda it is the whole statement that holds it: `relu.vjp(lambda g, out: ...)`.
+    """
     thing = inspect.unwrap(thing)
-    lines, line = inspect.getsourcelines(thing)
     path = Path(inspect.getsourcefile(thing))
-    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
-    return str(shown), max(line, 1), inspect.cleandoc("\n" + "".join(lines)) + "\n"
+    if getattr(thing, "__name__", "") == "<lambda>":
+        text = "".join(inspect.findsource(thing)[0])
+        first = thing.__code__.co_firstlineno
+        statement = next(s for s in ast.parse(text).body if s.lineno <= first <= s.end_lineno)
+        text, line = ast.get_source_segment(text, statement) + "\n", statement.lineno
+    else:
+        lines, line = inspect.getsourcelines(thing)
+        text = inspect.cleandoc("\n" + "".join(lines)) + "\n"
+    shown = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    return shown, max(line, 1), text
