@@ -17,6 +17,12 @@ LATER = {
 }
 """Names of Paddle that later parts of MiniPaddle bring, and the subject of that part."""
 
+DOWNLOADED = (
+    "Cifar10", "Cifar100", "Conll05st", "FashionMNIST", "Flowers", "Imdb", "Imikolov", "MNIST",
+    "Movielens", "UCIHousing", "VOC2012", "WMT14", "WMT16",
+)  # fmt: skip
+"""Paddle's data sets that come over the network."""
+
 
 def missing(name: str, space: str, existing) -> AttributeError:
     """The error for `space.name`, where `existing` are the names that are there.
@@ -30,6 +36,11 @@ def missing(name: str, space: str, existing) -> AttributeError:
     if name in LATER:
         subject = LATER[name]
         return AttributeError(f"{space}.{name} comes with a later part of MiniPaddle: {subject}")
+    if name in DOWNLOADED:
+        return AttributeError(
+            f"{space}.{name}: MiniPaddle downloads no data; paddle.vision.datasets.Digits comes "
+            "with scikit-learn, and a paddle.io.Dataset of yours can read files"
+        )
     if "complex" in name:
         return AttributeError(f"{space}.{name}: complex numbers are not supported by MiniPaddle")
     known = {other.lower(): other for other in existing if not other.startswith("_")}

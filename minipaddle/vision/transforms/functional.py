@@ -235,14 +235,14 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
     order, shape = order_of(interpolation), numpy.array(img.shape[:2])
     cos, sin = (f(math.radians(angle)) for f in (math.cos, math.sin))
     back = numpy.array([[cos, sin], [-sin, cos]])  # from a place in the result to where it was
-    after = (abs(back) @ shape + 0.5).astype(int) if expand else shape
+    after = numpy.ceil(abs(back) @ shape - 1e-9).astype(int) if expand else shape
     middle = (shape - 1) / 2
     pivot = middle if center is None or expand else numpy.array(center[::-1]) - 0.5
     fixed = (after - 1) / 2 if expand else pivot
     return resampled(img, back, pivot - back @ fixed, tuple(after), order, fill=fill)
 
 
-def resampled(img, matrix, offset, shape, order, mode="constant", fill=0):
+def resampled(img, matrix, offset, shape, order, mode="grid-constant", fill=0):
     """The picture whose pixel at `p` is the one of `img` at `matrix @ p + offset`."""
     fills = numpy.broadcast_to(fill, img.shape[2:])
     source = img if order == 0 else img.astype(numpy.result_type(img.dtype, "float32"))
