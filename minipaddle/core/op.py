@@ -85,9 +85,7 @@ class Rule:
 
 
 def spec_of(record, k: int) -> Spec:
-    """The spec of input `k` of a record, or of its result."""
-    if k == OUT:
-        return record.spec
+    """The spec of input `k` of a record."""
     edge = record.inputs[k]
     return edge.spec if edge is not None else record.saved["spec", k]
 
