@@ -68,8 +68,8 @@ class Adam(Optimizer):
     >>> adam = paddle.optimizer.Adam(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
     >>> adam.step()
-    >>> w.tolist()
-    [-0.5]
+    >>> round(w.item(), 4)
+    -0.5
     """
 
     states = staticmethod(moments)
@@ -116,8 +116,8 @@ class AdamW(Adam):
     >>> adamw = paddle.optimizer.AdamW(0.5, parameters=[w], weight_decay=0.1)
     >>> (2 * w).sum().backward()
     >>> adamw.step()
-    >>> w.tolist()
-    [-0.5]
+    >>> round(w.item(), 4)
+    -0.5
     """
 
     def __init__(
@@ -189,8 +189,8 @@ class Adamax(Optimizer):
     >>> adamax = paddle.optimizer.Adamax(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
     >>> adamax.step()
-    >>> w.tolist()
-    [-0.5]
+    >>> round(w.item(), 4)
+    -0.5
     """
 
     def __init__(

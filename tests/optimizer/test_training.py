@@ -25,14 +25,16 @@ def mlp_torch():
 
 def convolutions():
     return paddle.nn.Sequential(
-        paddle.nn.Conv2D(1, 4, 3, padding=1, bias_attr=False), paddle.nn.BatchNorm2D(4), paddle.nn.ReLU(),
+        paddle.nn.Conv2D(1, 4, 3, padding=1, bias_attr=False),
+        paddle.nn.BatchNorm2D(4), paddle.nn.ReLU(),
         paddle.nn.MaxPool2D(2), paddle.nn.Flatten(), paddle.nn.Linear(64, 10),
     )  # fmt: skip
 
 
 def convolutions_torch():
     return torch.nn.Sequential(
-        torch.nn.Conv2d(1, 4, 3, padding=1, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU(),
+        torch.nn.Conv2d(1, 4, 3, padding=1, bias=False),
+        torch.nn.BatchNorm2d(4), torch.nn.ReLU(),
         torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(64, 10),
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from .scheduler import LRScheduler, one_of, positive_int
 
 def cosine(start: float, end: float, done: float) -> float:
     """From `start` (done = 0) to `end` (done = 1) along half a cosine."""
-    return end + (start - end) * (1 + math.cos(math.pi * done)) / 2
+    share = (1 + math.cos(math.pi * done)) / 2
+    return start * share + end * (1 - share)
 
 
 def linear(start: float, end: float, done: float) -> float:
