@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from ..core.errors import teach
 from ..core.interpreter import Recording
@@ -130,21 +131,23 @@ def sample(shape, dtype) -> Tensor:
 
 def is_shape(size) -> bool:
     """Is it one shape rather than a list of shapes?"""
-    return isinstance(size, int) or hasattr(size, "shape") or all(is_dim(d) for d in size)
+    if is_dim(size) or hasattr(size, "shape"):
+        return True
+    return all(is_dim(d) or not (isinstance(d, list | tuple) or hasattr(d, "shape")) for d in size)
 
 
 def is_dim(size) -> bool:
-    return size is None or isinstance(size, int)
+    return size is None or isinstance(size, Integral)
 
 
 def dims(size) -> list[int]:
     """A shape (a number, a tuple, anything that has one) with 1 for the batch if it is open."""
     size = getattr(size, "shape", size)
-    size = [size] if isinstance(size, int) else list(size)
+    size = [size] if is_dim(size) else list(size)
     found = [1 if d in (None, -1) else d for d in size]
     if sum(d in (None, -1) for d in size) > 1 or not all(is_dim(d) and d > 0 for d in found):
         raise ValueError(
-            teach(f"input_size {size}", expected="positive numbers, one of them None or -1 at most")
+            teach(f"input_size {size}", expected="positive whole numbers, at most one None or -1")
         )
     return found
 

@@ -122,6 +122,7 @@ def test_lenet_against_torch():
             [1, 1280, 2, 1],
         ),
         (lambda: models.SmallResNet(1, 4, 5, inputs=1), [2, 1, 8, 8], [2, 5]),
+        (lambda: models.resnet_small(num_classes=3), [1, 3, 32, 32], [1, 3]),
     ],
 )
 def test_shapes(net, shape, result):
