@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy
-from scipy import ndimage
 
 from ...core.errors import teach
 from ...eager.tensor import Tensor
@@ -244,6 +243,8 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
 
 def resampled(img, matrix, offset, shape, order, mode="grid-constant", fill=0):
     """The picture whose pixel at `p` is the one of `img` at `matrix @ p + offset`."""
+    from scipy import ndimage  # takes a while to import, and few programs resample
+
     fills = numpy.broadcast_to(fill, img.shape[2:])
     source = img if order == 0 else img.astype(numpy.result_type(img.dtype, "float32"))
     channels = [
