@@ -192,8 +192,10 @@ class Values:
 
         Memory in which one place stands for many elements (an expanded tensor) is left alone.
         """
-        if 0 in self.array.strides or not getattr(self.array.flags, "writeable", True):
+        own = self.array
+        repeated = own.base is not None and 0 in own.strides
+        if repeated or not getattr(own.flags, "writeable", True):
             self.array = array.copy()
         else:
-            self.array[...] = array
-            mark_written(self.array)
+            own[...] = array
+            mark_written(own)

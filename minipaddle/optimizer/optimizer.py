@@ -143,18 +143,20 @@ class Optimizer:
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._kept.get(p) or self._keep(group, p)
-        value = p if kept.master is None else kept.master
+        master = kept.master
+        value = p if master is None else master
         if kept.half:  # stored in half precision, computed in single
             value, g = value.astype(kept.dtype), g.astype(kept.dtype)
         lr = self._rate.tensor(kept.dtype)
         scale = group.learning_rate * rate_factor(p)
         if scale != 1.0:
             lr = lr * scale
-        new, *states = self.rule(kept.options, value, g, lr, *kept.states.values())
-        p.set_value(new)
-        if kept.master is not None:
-            kept.master.set_value(new)
-        for state, new_state in zip(kept.states.values(), states):
+        states = kept.states.values()
+        new = self.rule(kept.options, value, g, lr, *states)
+        p.set_value(new[0])
+        if master is not None:
+            master.set_value(new[0])
+        for state, new_state in zip(states, new[1:]):
             state.set_value(new_state)
 
     def _keep(self, group, p) -> Kept:
