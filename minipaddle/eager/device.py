@@ -8,16 +8,15 @@ from contextlib import contextmanager
 from contextvars import copy_context
 
 import numpy
-import scipy.special
 
 from ..core.errors import teach
 
 
 class ArrayModule:
-    """numpy (or cupy) plus the special functions of scipy (or cupyx), as one namespace."""
+    """numpy (or cupy) plus the special functions of scipy (or cupyx.scipy), as one namespace."""
 
-    def __init__(self, arrays, special, name: str):
-        self.arrays, self.special, self.name = arrays, special, name
+    def __init__(self, arrays, scipy: str):
+        self.arrays, self.scipy, self.name = arrays, scipy, arrays.__name__
 
     def __getattr__(self, name):
         found = getattr(self.arrays, name, None)
@@ -26,9 +25,14 @@ class ArrayModule:
         return found
 
     @functools.cached_property
+    def special(self):
+        """Special functions; importing them takes as long as everything else together."""
+        return importlib.import_module(f"{self.scipy}.special")
+
+    @functools.cached_property
     def sparse(self):
-        """Sparse matrices: scipy.sparse or cupyx.scipy.sparse, loaded when first needed."""
-        return importlib.import_module(self.special.__name__.replace(".special", ".sparse"))
+        """Sparse matrices."""
+        return importlib.import_module(f"{self.scipy}.sparse")
 
     def kept(self, x, condition):
         """x where the condition holds, else 0, also where x is inf or nan.
@@ -45,7 +49,7 @@ class ArrayModule:
         return f"<array module {self.name}>"
 
 
-NUMPY = ArrayModule(numpy, scipy.special, "numpy")
+NUMPY = ArrayModule(numpy, "scipy")
 
 with numpy.errstate(all="ignore"):
     QUIET = copy_context()
@@ -64,7 +68,7 @@ def gpu() -> ArrayModule | str:
             return "CuPy is installed but finds no CUDA device"
         if int(cupy.arange(3).sum()) != 3:
             return "CuPy's first kernel gave a wrong sum"
-        return ArrayModule(cupy, importlib.import_module("cupyx.scipy.special"), "cupy")
+        return ArrayModule(cupy, "cupyx.scipy")
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import time
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
 WIDTH = 30
 
 
@@ -37,18 +34,26 @@ class Line:
     """
 
     def __init__(self, steps: int | None, live: bool):
-        self.steps, self.start, self.bar = steps, time.perf_counter(), None
+        self.steps, self.live = steps, live
+        self.start, self.bar = time.perf_counter(), None
+        if live:
+            self.draw_bar()
+
+    def draw_bar(self) -> None:
+        """Begin the bar, if this is a terminal."""
+        from rich.console import Console  # takes a while to import
+        from rich.progress import BarColumn, Progress, TextColumn
+
         console = Console(highlight=False, soft_wrap=True)
-        if live and console.is_terminal:
+        if console.is_terminal:
             self.bar = Progress(
                 TextColumn("step {task.completed}/{task.total}"),
                 BarColumn(WIDTH),
                 TextColumn("{task.fields[values]}"),
                 console=console,
             )
-            self.task = self.bar.add_task("", total=steps, values="")
+            self.task = self.bar.add_task("", total=self.steps, values="")
             self.bar.start()
-        self.live = live
 
     def text(self, step: int, values: dict) -> str:
         """What is said of `values` after `step` batches."""

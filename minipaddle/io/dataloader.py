@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import deque
-from concurrent.futures import TimeoutError
-from concurrent.futures.process import BrokenProcessPool
-
-import loky
+from concurrent.futures import BrokenExecutor
 
 from ..core.errors import teach
 from ..tensor.generator import GENERATOR
@@ -138,6 +135,8 @@ class Crew:
     """Worker processes, one executor each, so that each has its own queue and its own failures."""
 
     def __init__(self, task: w.Task, timeout: float):
+        import loky  # takes a while to import
+
         self.timeout = timeout or None
         seed = GENERATOR.draw() % 2**31
         self.executors = [
@@ -166,7 +165,7 @@ class Crew:
             raise RuntimeError(
                 f"DataLoader worker {k} took more than {timeout} s for {said(request)}"
             ) from None
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
             raise RuntimeError(
                 teach(
                     f"DataLoader worker {k} died while it worked on {said(request)}: "

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import warnings
 
-from scipy.optimize import line_search
-
 from ..core.errors import teach
 from ..core.interpreter import Recording
 from ..eager.tensor import Tensor
@@ -159,6 +157,8 @@ class LBFGS(Optimizer):
 
     def searched(self, x, d, loss: float, g, closure):
         """How far to go by the strong Wolfe conditions; None if the search finds nothing."""
+        from scipy.optimize import line_search  # takes a while to import
+
         seen: dict[bytes, tuple] = {}
 
         def at(place):

@@ -15,7 +15,8 @@ def gpu(request, monkeypatch):
         if isinstance(found, str):
             pytest.skip(f"no usable GPU: {found}")
     else:
-        module = device.ArrayModule(cupy, special, "cupy")
+        module = device.ArrayModule(cupy, "cupyx.scipy")
+        module.special = special
         monkeypatch.setattr(device, "gpu", lambda: module)
     before = paddle.get_device()
     paddle.set_device("gpu")

@@ -153,7 +153,7 @@ class Module:
     """A namespace of CuPy: the names CuPy has, computed by NumPy or SciPy."""
 
     def __init__(self, path: str, source):
-        self.path, self.source = path, source
+        self.path, self.source, self.__name__ = path, source, path
 
     def __getattr__(self, name):
         if f"{self.path}.{name}" not in NAMES:

@@ -1,10 +1,12 @@
 """Model: a small classifier trained, measured, saved; what it prints is Paddle's, line by line."""
 
+import functools
 import re
 
 import numpy as np
 import pytest
 import rich.console
+import rich.progress
 
 import minipaddle as paddle
 from minipaddle import callbacks, hapi
@@ -84,10 +86,8 @@ def test_what_the_bar_leaves_in_a_file(capsys):
 
 
 def test_the_bar_on_a_terminal(monkeypatch, capsys):
-    def terminal(**options):
-        return rich.console.Console(force_terminal=True, width=100, **options)
-
-    monkeypatch.setattr(progress, "Console", terminal)
+    terminal = functools.partial(rich.console.Console, force_terminal=True, width=100)
+    monkeypatch.setattr(rich.console, "Console", terminal)
     prepared().fit(data(), batch_size=5, epochs=1, verbose=1)
     assert "4/4" in capsys.readouterr().out
 
