@@ -50,7 +50,7 @@ LAYERS = [
 ]
 
 
-@pytest.mark.parametrize(("layer", "theirs"), LAYERS, ids=lambda v: repr(v).split("\n")[0])
+@pytest.mark.parametrize(("layer", "theirs"), LAYERS, ids=[str(layer) for layer, _ in LAYERS])
 def test_layers_against_torch(layer, theirs):
     agree(layer, theirs, X, order=1)
 
