@@ -293,8 +293,8 @@ class Tensor(Indexing, Values, Placed, Methods):
                     hint="wrap it in paddle.no_grad(), or use the out-of-place form",
                 )
             )
-        if anew or (result.record is not None and self.array.base is not None):
-            self.array = result.array  # a view of tracked memory: never write through it
+        if anew or (result.record is not None and self.is_needed_by(result.record)):
+            self.array = result.array
         else:
             self.overwrite(result.array)
         if result.record is not None:
@@ -302,6 +302,11 @@ class Tensor(Indexing, Values, Placed, Methods):
         elif current.top.recording and not self.is_leaf:
             self.record = None  # nothing of what it was computed from is left
         return self
+
+    def is_needed_by(self, record) -> bool:
+        """Would writing over this memory spoil a backward of `record`, or what it views?"""
+        kept = (record.saved or {}).values()
+        return self.array.base is not None or any(value is self.array for value in kept)
 
     def apply(self, func) -> Tensor:
         """`func` of this tensor. Raises RuntimeError if it wants a gradient.
