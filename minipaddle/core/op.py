@@ -124,7 +124,6 @@ class Op:
     """A name, a body and rules. Calling it hands it to the interpreter on top of the stack."""
 
     kind = "opaque"
-    pure = True
     direct = True  # may the body be called on equal float dtypes without `evaluate`?
 
     def __init__(self, body, *, promote=(), result=None):
