@@ -1,11 +1,14 @@
-"""What users may write for axes, shapes and places: numbers, lists of them, 0-D and 1-D tensors."""
+"""What users may write for axes, shapes and places: numbers, lists of them, 0-D and 1-D tensors.
+
+And what they may not: `out`.
+"""
 
 from __future__ import annotations
 
 from functools import wraps
 from operator import index
 
-from ..core.errors import teach
+from ..core.errors import called, teach
 from ..core.spec import normalize_axis
 from ..ops.var import Var
 
@@ -56,3 +59,10 @@ def tensors(xs, what: str) -> list:
         given = xs.spec if isinstance(xs, Var) else xs
         raise TypeError(teach(f"{what} of {given!r:.60}", expected="a list of one or more tensors"))
     return xs
+
+
+def refuse_out(out, name: str = "") -> None:
+    """Raise ValueError when `out` is given. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
+    if out is not None:
+        name = name or called()
+        raise ValueError(teach(f"{name}(out=...) is not supported", hint="assign the result"))

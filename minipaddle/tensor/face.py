@@ -6,6 +6,7 @@ import inspect
 
 from ..core.interpreter import current
 from ..core.op import Op
+from .axes import refuse_out
 
 NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
 
@@ -14,8 +15,8 @@ def face(op: Op, name: str | None = None):
     """`op` as a function of its inputs, its attributes (by keyword or in order), and `name`."""
     ordered = [*op.inputs, *op.attrs]
 
-    def call(*args, **kwargs):
-        kwargs.pop("name", None)
+    def call(*args, name=None, out=None, **kwargs):
+        refuse_out(out, op.name)
         if len(args) > len(ordered):  # the last place is Paddle's unused `name`
             args = args[: len(ordered)]
         given = dict(zip(ordered, args, strict=False)) | kwargs
@@ -28,10 +29,14 @@ def face(op: Op, name: str | None = None):
             raise TypeError(f"{op.name}() takes no argument {unknown.pop()!r}; it has {ordered}")
         return current.top.apply(op, inputs, op.defaults | given)
 
-    def unary(x, name=None):
+    def unary(x, name=None, *, out=None):
+        if out is not None:
+            refuse_out(out, op.name)
         return current.top.apply(op, (x,), {})
 
-    def binary(x, y, name=None):
+    def binary(x, y, name=None, *, out=None):
+        if out is not None:
+            refuse_out(out, op.name)
         return current.top.apply(op, (x, y), {})
 
     quick = {("x",): unary, ("x", "y"): binary}
@@ -44,7 +49,7 @@ def face(op: Op, name: str | None = None):
 
 
 def signature(op: Op) -> inspect.Signature:
-    """Inputs, attributes with their defaults, then Paddle's `name`."""
+    """Inputs, attributes with their defaults, then Paddle's `name`; `out` is only tolerated."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     inputs = [inspect.Parameter(x, kind) for x in op.inputs]
     attrs = [inspect.Parameter(k, kind, default=v) for k, v in op.attrs.items()]

@@ -20,6 +20,7 @@ from ..ops import (
 )
 from ..ops.creation import assign
 from ..ops.var import Var
+from .axes import refuse_out
 from .face import face
 
 SHOWN = {module.__name__ for module in (elementwise, gamma, logic, rounding, special)}
@@ -53,27 +54,29 @@ def cast(x, dtype):
     return x.astype(dtype)
 
 
-def add(x, y, name=None, *, alpha=1):
+def add(x, y, name=None, *, alpha=1, out=None):
     """x + alpha · y. Source: Paddle API `paddle.add`.
 
     >>> import minipaddle as paddle
     >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]), alpha=2).tolist()
     [7.0, 10.0]
     """
+    refuse_out(out)
     return elementwise.add(x, y if alpha == 1 else y * alpha)
 
 
-def subtract(x, y, name=None, *, alpha=1):
+def subtract(x, y, name=None, *, alpha=1, out=None):
     """x - alpha · y. Source: Paddle API `paddle.subtract`.
 
     >>> import minipaddle as paddle
     >>> paddle.subtract(paddle.to_tensor([1.0]), paddle.to_tensor([3.0]), alpha=2).tolist()
     [-5.0]
     """
+    refuse_out(out)
     return elementwise.subtract(x, y if alpha == 1 else y * alpha)
 
 
-def divide(x, y, name=None, *, rounding_mode=None):
+def divide(x, y, name=None, *, rounding_mode=None, out=None):
     """x / y, in floating point for whole numbers too; `rounding_mode` "floor" or "trunc" rounds it.
 
     Source: Paddle API `paddle.divide`.
@@ -83,6 +86,7 @@ def divide(x, y, name=None, *, rounding_mode=None):
     >>> paddle.divide(x, y, rounding_mode="trunc").tolist()
     [3, -3]
     """
+    refuse_out(out)
     if rounding_mode is None:
         return elementwise.divide(x, y)
     if rounding_mode not in ("floor", "trunc"):
@@ -121,7 +125,7 @@ def activated(x, act: str):
     return op(x)
 
 
-def clip(x, min=None, max=None, name=None):
+def clip(x, min=None, max=None, name=None, *, out=None):
     """x moved into [min, max]; a bound is a number, a 0-D tensor, or None.
 
     Whole numbers become floating when a bound is. Source: Paddle API `paddle.clip`.
@@ -130,6 +134,7 @@ def clip(x, min=None, max=None, name=None):
     >>> paddle.clip(paddle.to_tensor([-2.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
+    refuse_out(out)
     if isinstance(min, Var) or isinstance(max, Var):
         x = x if min is None else elementwise.maximum(x, min)
         return x if max is None else elementwise.minimum(x, max)

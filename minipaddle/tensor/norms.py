@@ -12,6 +12,7 @@ from ..ops.elementwise import abs, sign
 from ..ops.indexing import take
 from ..ops.linalg import p_norm
 from ..ops.movement import reshape, transpose
+from .axes import refuse_out
 
 __all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 
@@ -26,8 +27,7 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     >>> paddle.norm(paddle.to_tensor([3.0, 4.0])).item()
     5.0
     """
-    if out is not None:
-        raise ValueError(teach("norm(out=...) is not supported", hint="assign the result"))
+    refuse_out(out)
     x = x if dtype is None else x.astype(dtype)
     pair = isinstance(axis, list | tuple) and len(axis) == 2
     if p == "nuc" and axis is None:

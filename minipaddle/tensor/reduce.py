@@ -7,11 +7,16 @@ from ..core.errors import teach
 from ..core.spec import normalize_axes, normalize_axis
 from ..ops import elementwise, indexing, reduction, scan
 from ..ops.var import Var
-from .axes import whole_numbers
+from .axes import refuse_out, whole_numbers
 
 
-def folded(op, x, axis, keepdim):
-    """`op` over what users write for an axis: a number, a list, a tensor, or None for all."""
+def folded(op, x, axis, keepdim, dtype=None, out=None):
+    """`op` over what users write for an axis: a number, a list, a tensor, or None for all.
+
+    With a `dtype` x is cast to it first. There is no `out`.
+    """
+    refuse_out(out)
+    x = x if dtype is None else x.astype(dtype)
     axis = whole_numbers(axis, "axis") if isinstance(axis, Var) else axis
     return op(x, axis=normalize_axes(axis, x.spec.ndim), keepdim=bool(keepdim))
 
@@ -19,7 +24,7 @@ def folded(op, x, axis, keepdim):
 # ---- over axes -------------------------------------------------------------------------------
 
 
-def sum(x, axis=None, dtype=None, keepdim=False, name=None):
+def sum(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
     """Sum over `axis` (a number, a list, or None for all).
 
     Booleans and int32 are summed in int64, unless `dtype` says otherwise.
@@ -29,8 +34,7 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None):
     >>> paddle.sum(paddle.ones([2, 3]), axis=1).tolist()
     [3.0, 3.0]
     """
-    x = x if dtype is None else x.astype(dtype)
-    return folded(reduction.sum, x, axis, keepdim)
+    return folded(reduction.sum, x, axis, keepdim, dtype, out)
 
 
 def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
@@ -50,11 +54,10 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     >>> paddle.prod(paddle.to_tensor([[1, 2], [3, 4]]), axis=0).tolist()
     [3, 8]
     """
-    x = x if dtype is None else x.astype(dtype)
-    return folded(reduction.prod, x, axis, keepdim)
+    return folded(reduction.prod, x, axis, keepdim, dtype, out)
 
 
-def max(x, axis=None, keepdim=False, name=None):
+def max(x, axis=None, keepdim=False, name=None, *, out=None):
     """Largest value over `axis`; equal values share the gradient evenly.
 
     Raises ValueError when the axis has size 0. Source: Paddle API `paddle.max`.
@@ -63,10 +66,10 @@ def max(x, axis=None, keepdim=False, name=None):
     >>> paddle.max(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [5.0, 7.0]
     """
-    return folded(reduction.max, x, axis, keepdim)
+    return folded(reduction.max, x, axis, keepdim, out=out)
 
 
-def min(x, axis=None, keepdim=False, name=None):
+def min(x, axis=None, keepdim=False, name=None, *, out=None):
     """Smallest value over `axis`; equal values share the gradient evenly.
 
     Raises ValueError when the axis has size 0. Source: Paddle API `paddle.min`.
@@ -75,38 +78,38 @@ def min(x, axis=None, keepdim=False, name=None):
     >>> paddle.min(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
-    return folded(reduction.min, x, axis, keepdim)
+    return folded(reduction.min, x, axis, keepdim, out=out)
 
 
-def amax(x, axis=None, keepdim=False, name=None):
+def amax(x, axis=None, keepdim=False, name=None, *, out=None):
     """The same as `max`. Source: Paddle API `paddle.amax`.
 
     >>> import minipaddle as paddle
     >>> paddle.amax(paddle.to_tensor([3.0, 7.0])).item()
     7.0
     """
-    return folded(reduction.max, x, axis, keepdim)
+    return folded(reduction.max, x, axis, keepdim, out=out)
 
 
-def amin(x, axis=None, keepdim=False, name=None):
+def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     """The same as `min`. Source: Paddle API `paddle.amin`.
 
     >>> import minipaddle as paddle
     >>> paddle.amin(paddle.to_tensor([3.0, 7.0])).item()
     3.0
     """
-    return folded(reduction.min, x, axis, keepdim)
+    return folded(reduction.min, x, axis, keepdim, out=out)
 
 
-def logsumexp(x, axis=None, keepdim=False, name=None):
+def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
     """log Σ eˣ over `axis`, without overflow. Source: Paddle API `paddle.logsumexp`.
 
     >>> import minipaddle as paddle
     >>> paddle.logsumexp(paddle.to_tensor([1000.0, -1000.0])).item()
     1000.0
     """
-    x = x.astype("float32") if x.spec.dtype.kind in "biu" else x
-    return folded(reduction.logsumexp, x, axis, keepdim)
+    dtype = "float32" if x.spec.dtype.kind in "biu" else None
+    return folded(reduction.logsumexp, x, axis, keepdim, dtype, out)
 
 
 def count_nonzero(x, axis=None, keepdim=False, name=None):
@@ -119,24 +122,24 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
     return folded(reduction.sum, x != 0, axis, keepdim)
 
 
-def all(x, axis=None, keepdim=False, name=None):
+def all(x, axis=None, keepdim=False, name=None, *, out=None):
     """Is every element over `axis` true (not 0)? Source: Paddle API `paddle.all`.
 
     >>> import minipaddle as paddle
     >>> paddle.all(paddle.to_tensor([True, False])).item()
     False
     """
-    return folded(reduction.all, x, axis, keepdim)
+    return folded(reduction.all, x, axis, keepdim, out=out)
 
 
-def any(x, axis=None, keepdim=False, name=None):
+def any(x, axis=None, keepdim=False, name=None, *, out=None):
     """Is any element over `axis` true (not 0)? Source: Paddle API `paddle.any`.
 
     >>> import minipaddle as paddle
     >>> paddle.any(paddle.to_tensor([True, False])).item()
     True
     """
-    return folded(reduction.any, x, axis, keepdim)
+    return folded(reduction.any, x, axis, keepdim, out=out)
 
 
 def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
@@ -179,15 +182,16 @@ def place_dtype(place, dtype):
 # ---- along an axis ---------------------------------------------------------------------------
 
 
-def along(x, axis, dtype=None):
-    """(x, axis) as a scan wants them: without an axis x is flattened."""
+def along(x, axis, dtype=None, out=None):
+    """(x, axis) as a scan wants them: without an axis x is flattened. There is no `out`."""
+    refuse_out(out)
     x = x if dtype is None else x.astype(dtype)
     if axis is None or not x.spec.ndim:
         return x.reshape([-1]), 0
     return x, normalize_axis(axis, x.spec.ndim)
 
 
-def cumsum(x, axis=None, dtype=None, name=None):
+def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     """Running sum along `axis` (of the flattened x, if None); of whole numbers in int64.
 
     Source: Paddle API `paddle.cumsum`.
@@ -197,7 +201,7 @@ def cumsum(x, axis=None, dtype=None, name=None):
     [1.0, 3.0, 6.0]
     """
     whole = "int64" if x.spec.dtype.kind in "biu" else None
-    x, axis = along(x, axis, whole if dtype is None else dtype)
+    x, axis = along(x, axis, whole if dtype is None else dtype, out)
     return scan.cumsum(x, axis=axis)
 
 
@@ -211,7 +215,7 @@ def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     [1.0, 2.0, 6.0]
     """
     scalar = not x.spec.ndim
-    x, dim = along(x, dim, dtype)
+    x, dim = along(x, dim, dtype, out)
     return x.reshape([]) if scalar else scan.cumprod(x, axis=dim)
 
 

@@ -23,7 +23,7 @@ from .math import floating, lerp
 from .reduce import folded
 
 
-def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):
+def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """Average over `axis`; whole numbers stay whole unless `dtype` says otherwise.
 
     Source: Paddle API `paddle.mean`.
@@ -32,8 +32,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):
     >>> paddle.mean(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [2.0, 3.0]
     """
-    x = x if dtype is None else x.astype(dtype)
-    return folded(reduction.mean, x, axis, keepdim)
+    return folded(reduction.mean, x, axis, keepdim, dtype, out)
 
 
 def nanmean(x, axis=None, keepdim=False, name=None):

@@ -10,6 +10,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minipaddle as paddle
@@ -115,7 +116,7 @@ def test_private_names_are_plainly_missing():
 
 EXTRAS = {"out", "device", "requires_grad", "pin_memory", "dump_backward_graph_path"}
 """Parameters that Paddle 3 took over from PyTorch, most of them keyword-only. They are refused by
-name: by Python, or where Paddle has `out` in the middle of others, by the function.
+name: by Python, or by the function where `out=None` may be said (see below).
 """
 
 OFF_THE_TAPE = "Paddle's class shows no parameter, but `paddle.no_grad(f)` works there too"
@@ -204,3 +205,29 @@ def test_signature(name):
 
 def test_every_deviation_is_one():
     assert not [name for name in DEVIATIONS if alike(name)]
+
+
+# ---- out -------------------------------------------------------------------------------------
+
+TAKES_OUT = """
+    sum mean prod max min amax amin all any logsumexp cumsum norm add subtract divide clip
+    exp tanh round multiply maximum lerp"""
+
+
+@pytest.mark.parametrize("function", [np.sum, np.mean, np.prod, np.max, np.min, np.all, np.any])
+def test_numpy_reduces_a_tensor(function):
+    """NumPy calls the method of the same name, with `out=None`."""
+    x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert isinstance(function(x), paddle.Tensor)
+    assert function(x).item() == function(x.numpy())
+    assert function(x, axis=1).tolist() == function(x.numpy(), axis=1).tolist()
+
+
+@pytest.mark.parametrize("name", TAKES_OUT.split())
+def test_out_is_none_or_refused_by_name(name):
+    function, x = getattr(paddle, name), paddle.ones([2, 2])
+    needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    given = [x] * len(needed)
+    assert isinstance(function(*given, out=None), paddle.Tensor)
+    with pytest.raises(ValueError, match=rf"^{name}\(out=...\) is not supported"):
+        function(*given, out=x)
