@@ -14,14 +14,9 @@ from ..tensor import creation, random
 from .names import unique
 
 __all__ = [
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "parameters_to_vector",
-    "remove_weight_norm",
-    "spectral_norm",
-    "vector_to_parameters",
-    "weight_norm",
-]
+    "clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "remove_weight_norm",
+    "spectral_norm", "vector_to_parameters", "weight_norm",
+]  # fmt: skip
 
 
 # ---- all parameters as one -------------------------------------------------------------------

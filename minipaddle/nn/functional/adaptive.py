@@ -8,19 +8,13 @@ from ...core.errors import teach
 from ...ops import creation, indexing, movement
 from ...ops import pooling as ops
 from ...ops import resample as resampling
+from .dimensions import like
 from .windows import channels_last, image, numbers, to_first, to_last
 
 __all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-]
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
 
 # ---- adaptive windows ------------------------------------------------------------------------
 
@@ -71,6 +65,18 @@ def adaptive_max_pool(n, x, output_size, return_mask):
     return (y, mask) if return_mask else y
 
 
+def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
+    """x [N, C, H, W] averaged down to `output_size`, one number for all axes or one each.
+
+    None keeps the size of an axis. Source: Paddle API `paddle.nn.functional.adaptive_avg_pool2d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.adaptive_avg_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
+    [1, 2, 3, 3]
+    """
+    return adaptive_avg_pool(2, x, output_size, data_format)
+
+
 def adaptive_avg_pool1d(x, output_size, name=None):
     """x [N, C, L] averaged down to `output_size` values.
 
@@ -84,28 +90,21 @@ def adaptive_avg_pool1d(x, output_size, name=None):
     return adaptive_avg_pool(1, x, output_size, "NCL")
 
 
-def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
-    """x [N, C, H, W] averaged down to `output_size`, a number or two; None keeps an axis.
-
-    Source: Paddle API `paddle.nn.functional.adaptive_avg_pool2d`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.functional.adaptive_avg_pool2d(paddle.ones([1, 2, 7, 7]), [1, None]).shape
-    [1, 2, 1, 7]
-    """
-    return adaptive_avg_pool(2, x, output_size, data_format)
-
-
+@like(adaptive_avg_pool2d)
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
-    """x [N, C, D, H, W] averaged down to `output_size`.
+    return adaptive_avg_pool(3, x, output_size, data_format)
 
-    Source: Paddle API `paddle.nn.functional.adaptive_avg_pool3d`.
+
+def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
+    """The maxima of windows that share x [N, C, H, W] evenly; with a mask, where they stand.
+
+    Source: Paddle API `paddle.nn.functional.adaptive_max_pool2d`.
 
     >>> import minipaddle as paddle
-    >>> paddle.nn.functional.adaptive_avg_pool3d(paddle.ones([1, 2, 5, 5, 5]), 2).shape
-    [1, 2, 2, 2, 2]
+    >>> paddle.nn.functional.adaptive_max_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
+    [1, 2, 3, 3]
     """
-    return adaptive_avg_pool(3, x, output_size, data_format)
+    return adaptive_max_pool(2, x, output_size, return_mask)
 
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
@@ -121,27 +120,8 @@ def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
     return adaptive_max_pool(1, x, output_size, return_mask)
 
 
-def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
-    """The maxima of windows that share x [N, C, H, W] evenly.
-
-    Source: Paddle API `paddle.nn.functional.adaptive_max_pool2d`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.functional.adaptive_max_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
-    [1, 2, 3, 3]
-    """
-    return adaptive_max_pool(2, x, output_size, return_mask)
-
-
+@like(adaptive_max_pool2d)
 def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
-    """The maxima of windows that share x [N, C, D, H, W] evenly.
-
-    Source: Paddle API `paddle.nn.functional.adaptive_max_pool3d`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.functional.adaptive_max_pool3d(paddle.ones([1, 2, 4, 4, 4]), 3).shape
-    [1, 2, 3, 3, 3]
-    """
     return adaptive_max_pool(3, x, output_size, return_mask)
 
 
@@ -169,39 +149,10 @@ def max_unpool(n, x, indices, kernel, stride, padding, data_format, output_size)
     return movement.reshape(y, shape=(*lead, *out))
 
 
-def max_unpool1d(
-    x,
-    indices,
-    kernel_size,
-    stride=None,
-    padding=0,
-    data_format="NCL",
-    output_size=None,
-    name=None,
-):
-    """The values of x [N, C, L] back where `indices` say they stood, zero elsewhere.
-
-    See `max_unpool2d`. Source: Paddle API `paddle.nn.functional.max_unpool1d`.
-
-    >>> import minipaddle as paddle
-    >>> F = paddle.nn.functional
-    >>> y, mask = F.max_pool1d(paddle.to_tensor([[[1.0, 3.0, 5.0, 2.0]]]), 2, return_mask=True)
-    >>> F.max_unpool1d(y, mask, 2).tolist()
-    [[[0.0, 3.0, 5.0, 0.0]]]
-    """
-    return max_unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
-
-
 def max_unpool2d(
-    x,
-    indices,
-    kernel_size,
-    stride=None,
-    padding=0,
-    data_format="NCHW",
-    output_size=None,
+    x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None,
     name=None,
-):
+):  # fmt: skip
     """The values of x [N, C, H, W] back where `indices` say they stood, zero elsewhere.
 
     `indices` come from `max_pool2d(..., return_mask=True)` with the same sizes; `output_size`
@@ -209,32 +160,33 @@ def max_unpool2d(
     `paddle.nn.functional.max_unpool2d`; Zeiler et al., "Adaptive deconvolutional networks", 2011.
 
     >>> import minipaddle as paddle
-    >>> F = paddle.nn.functional
-    >>> x = paddle.arange(4, dtype="float32").reshape([1, 1, 2, 2])
-    >>> F.max_unpool2d(*F.max_pool2d(x, 2, return_mask=True), 2).tolist()
-    [[[[0.0, 0.0], [0.0, 3.0]]]]
+    >>> x = paddle.ones([1, 2, 6, 6])
+    >>> y, mask = paddle.nn.functional.max_pool2d(x, 3, return_mask=True)
+    >>> paddle.nn.functional.max_unpool2d(y, mask, 3).shape
+    [1, 2, 6, 6]
     """
     return max_unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-def max_unpool3d(
-    x,
-    indices,
-    kernel_size,
-    stride=None,
-    padding=0,
-    data_format="NCDHW",
-    output_size=None,
-    name=None,
+def max_unpool1d(
+    x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None
 ):
-    """The values of x [N, C, D, H, W] back where `indices` say they stood, zero elsewhere.
+    """The values of x [N, C, L] back where `indices` say they stood, zero elsewhere.
 
-    See `max_unpool2d`. Source: Paddle API `paddle.nn.functional.max_unpool3d`.
+    See `max_unpool2d`. Source: Paddle API `paddle.nn.functional.max_unpool1d`.
 
     >>> import minipaddle as paddle
-    >>> F = paddle.nn.functional
-    >>> y, mask = F.max_pool3d(paddle.ones([1, 1, 2, 2, 2]), 2, return_mask=True)
-    >>> F.max_unpool3d(y, mask, 2).sum().item()
-    1.0
+    >>> x = paddle.to_tensor([[[1.0, 3.0, 5.0, 2.0]]])
+    >>> y, mask = paddle.nn.functional.max_pool1d(x, 2, return_mask=True)
+    >>> paddle.nn.functional.max_unpool1d(y, mask, 2).tolist()
+    [[[0.0, 3.0, 5.0, 0.0]]]
     """
+    return max_unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+@like(max_unpool2d)
+def max_unpool3d(
+    x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None,
+    name=None,
+):  # fmt: skip
     return max_unpool(3, x, indices, kernel_size, stride, padding, data_format, output_size)

@@ -12,16 +12,9 @@ from ...ops import nn as ops
 from ...tensor import random
 
 __all__ = [
-    "alpha_dropout",
-    "bilinear",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "feature_alpha_dropout",
-    "label_smooth",
-    "linear",
-]
+    "alpha_dropout", "bilinear", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "feature_alpha_dropout", "label_smooth", "linear",
+]  # fmt: skip
 
 
 def linear(x, weight, bias=None, name=None):

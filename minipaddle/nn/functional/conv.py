@@ -5,16 +5,12 @@ from __future__ import annotations
 from ...core.errors import teach
 from ...ops import conv as ops
 from ...ops import movement
+from .dimensions import like
 from .windows import channels_last, image, is_same, numbers, paddings, to_first, to_last
 
 __all__ = [
-    "conv1d",
-    "conv1d_transpose",
-    "conv2d",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_transpose",
-]
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
+]  # fmt: skip
 
 
 def convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format):
@@ -36,21 +32,6 @@ def finished(y, bias, last: bool):
     return to_last(y) if last else y
 
 
-def conv1d(
-    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None
-):
-    """Convolution of a sequence: x [N, C, L], weight [O, C / groups, K], bias [O].
-
-    See `conv2d` for the arguments. Source: Paddle API `paddle.nn.functional.conv1d`.
-
-    >>> import minipaddle as paddle
-    >>> x, difference = paddle.to_tensor([[[1.0, 4.0, 9.0]]]), paddle.to_tensor([[[-1.0, 1.0]]])
-    >>> paddle.nn.functional.conv1d(x, difference).tolist()
-    [[[3.0, 5.0]]]
-    """
-    return convolve(1, x, weight, bias, stride, padding, dilation, groups, data_format)
-
-
 def conv2d(
     x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None
 ):
@@ -69,18 +50,17 @@ def conv2d(
     return convolve(2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
+@like(conv2d)
+def conv1d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None
+):
+    return convolve(1, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+@like(conv2d)
 def conv3d(
     x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None
 ):
-    """Convolution of volumes: x [N, C, D, H, W], weight [O, C / groups, KD, KH, KW], bias [O].
-
-    See `conv2d` for the arguments. Source: Paddle API `paddle.nn.functional.conv3d`.
-
-    >>> import minipaddle as paddle
-    >>> x, weight = paddle.ones([1, 1, 4, 4, 4]), paddle.ones([2, 1, 3, 3, 3])
-    >>> paddle.nn.functional.conv3d(x, weight).shape
-    [1, 2, 2, 2, 2]
-    """
     return convolve(3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -128,87 +108,38 @@ def output_size(name, least, extra, wanted, stride, dilation) -> tuple:
     return out
 
 
-def conv1d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    groups=1,
-    dilation=1,
-    output_size=None,
-    data_format="NCL",
-    name=None,
-):
-    """Transposed convolution of a sequence: x [N, C, L], weight [C, O / groups, K], bias [O].
-
-    See `conv2d_transpose`. Source: Paddle API `paddle.nn.functional.conv1d_transpose`.
-
-    >>> import minipaddle as paddle
-    >>> x, weight = paddle.to_tensor([[[1.0, 2.0]]]), paddle.to_tensor([[[1.0, 10.0]]])
-    >>> paddle.nn.functional.conv1d_transpose(x, weight).tolist()
-    [[[1.0, 12.0, 20.0]]]
-    """
-    return spread(
-        1, x, weight, bias, stride, padding, output_padding, dilation, groups, output_size,
-        data_format,
-    )  # fmt: skip
-
-
 def conv2d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    dilation=1,
-    groups=1,
-    output_size=None,
-    data_format="NCHW",
-    name=None,
-):
-    """Transposed convolution: x [N, C, H, W], weight [C, O / groups, KH, KW], bias [O].
+    x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1,
+    output_size=None, data_format="NCHW", name=None,
+):  # fmt: skip
+    """Transposed convolution of images: x [N, C, H, W], weight [C, O / groups, KH, KW], bias [O].
 
-    The size becomes (H - 1) · stride - padding + dilation · (KH - 1) + 1 + output_padding, or
-    what `output_size` chooses among the sizes a convolution would bring to H.
+    Each size m becomes (m - 1) · stride - padding + dilation · (kernel - 1) + 1 + output_padding,
+    or what `output_size` chooses among the sizes that a convolution would bring to m.
     Source: Paddle API `paddle.nn.functional.conv2d_transpose`.
 
     >>> import minipaddle as paddle
-    >>> x, weight = paddle.ones([1, 3, 4, 4]), paddle.ones([3, 2, 2, 2])
+    >>> x, weight = paddle.ones([1, 3, 4, 4]), paddle.ones([3, 5, 2, 2])
     >>> paddle.nn.functional.conv2d_transpose(x, weight, stride=2).shape
-    [1, 2, 8, 8]
+    [1, 5, 8, 8]
     """
-    return spread(
-        2, x, weight, bias, stride, padding, output_padding, dilation, groups, output_size,
-        data_format,
-    )  # fmt: skip
+    given = stride, padding, output_padding, dilation, groups, output_size, data_format
+    return spread(2, x, weight, bias, *given)
 
 
+@like(conv2d_transpose)
+def conv1d_transpose(
+    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
+    output_size=None, data_format="NCL", name=None,
+):  # fmt: skip
+    given = stride, padding, output_padding, dilation, groups, output_size, data_format
+    return spread(1, x, weight, bias, *given)
+
+
+@like(conv2d_transpose)
 def conv3d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    groups=1,
-    dilation=1,
-    output_size=None,
-    data_format="NCDHW",
-    name=None,
-):
-    """Transposed convolution: x [N, C, D, H, W], weight [C, O / groups, KD, KH, KW], bias [O].
-
-    See `conv2d_transpose`. Source: Paddle API `paddle.nn.functional.conv3d_transpose`.
-
-    >>> import minipaddle as paddle
-    >>> x, weight = paddle.ones([1, 1, 2, 2, 2]), paddle.ones([1, 1, 2, 2, 2])
-    >>> paddle.nn.functional.conv3d_transpose(x, weight, stride=2).shape
-    [1, 1, 4, 4, 4]
-    """
-    return spread(
-        3, x, weight, bias, stride, padding, output_padding, dilation, groups, output_size,
-        data_format,
-    )  # fmt: skip
+    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
+    output_size=None, data_format="NCDHW", name=None,
+):  # fmt: skip
+    given = stride, padding, output_padding, dilation, groups, output_size, data_format
+    return spread(3, x, weight, bias, *given)

@@ -11,18 +11,10 @@ from .classification import check_reduction, class_weight, cross_entropy, reduce
 from .input import one_hot
 
 __all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "dice_loss",
-    "kl_div",
-    "log_loss",
-    "multi_label_margin_loss",
-    "multi_label_soft_margin_loss",
-    "multi_margin_loss",
-    "npair_loss",
-    "sigmoid_focal_loss",
-    "soft_margin_loss",
-]
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "dice_loss", "kl_div", "log_loss",
+    "multi_label_margin_loss", "multi_label_soft_margin_loss", "multi_margin_loss", "npair_loss",
+    "sigmoid_focal_loss", "soft_margin_loss",
+]  # fmt: skip
 
 # ---- two classes -----------------------------------------------------------------------------
 

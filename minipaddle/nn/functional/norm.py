@@ -14,14 +14,9 @@ from ...ops import pooling as pool_ops
 from ...tensor import math as tensor_math
 
 __all__ = [
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize",
     "rms_norm",
-]
+]  # fmt: skip
 
 TINY = 1e-38
 """About the smallest normal float32."""

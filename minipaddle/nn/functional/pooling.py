@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from ...core.errors import teach
 from ...ops import pooling as ops
+from .dimensions import like
 from .windows import channels_last, image, numbers, paddings, to_first, to_last
 
 __all__ = [
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "lp_pool1d",
-    "lp_pool2d",
-    "max_pool1d",
-    "max_pool2d",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d",
     "max_pool3d",
-]
+]  # fmt: skip
 
 
 def windows_of(name, x, n, kernel, stride, padding, ceil_mode, last=False):
@@ -75,6 +70,23 @@ def lp_pool(n, x, p, kernel, stride, padding, ceil_mode, data_format):
     return avg_pool(n, x**p, kernel, stride, padding, True, ceil_mode, data_format, 1) ** (1 / p)
 
 
+def max_pool2d(
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False,
+    data_format="NCHW", name=None,
+):  # fmt: skip
+    """The largest value of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
+
+    With `return_mask` also where it stands in the flat image, in int32; of equal values the first.
+    With `ceil_mode` a last window may reach over the edge. Source: Paddle API
+    `paddle.nn.functional.max_pool2d`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.functional.max_pool2d(paddle.ones([1, 2, 6, 6]), 3, stride=1).shape
+    [1, 2, 4, 4]
+    """
+    return max_pool(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
 def max_pool1d(
     x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None
 ):
@@ -84,56 +96,36 @@ def max_pool1d(
 
     >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[1.0, 3.0, 2.0, 5.0]]])
-    >>> paddle.nn.functional.max_pool1d(x, 2).tolist()
-    [[[3.0, 5.0]]]
+    >>> y, mask = paddle.nn.functional.max_pool1d(x, 2, return_mask=True)
+    >>> y.tolist(), mask.tolist()
+    ([[[3.0, 5.0]]], [[[1, 3]]])
     """
     return max_pool(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
-def max_pool2d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    return_mask=False,
-    ceil_mode=False,
-    data_format="NCHW",
-    name=None,
-):
-    """The largest value of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
-
-    With `return_mask` also where it stands in the flat image, in int32; of equal values the first.
-    With `ceil_mode` a last window may reach over the edge. Source: Paddle API
-    `paddle.nn.functional.max_pool2d`.
-
-    >>> import minipaddle as paddle
-    >>> x = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4])
-    >>> y, mask = paddle.nn.functional.max_pool2d(x, 2, return_mask=True)
-    >>> y.tolist(), mask.tolist()
-    ([[[[5.0, 7.0], [13.0, 15.0]]]], [[[[5, 7], [13, 15]]]])
-    """
-    return max_pool(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
+@like(max_pool2d)
 def max_pool3d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    return_mask=False,
-    ceil_mode=False,
-    data_format="NCDHW",
-    name=None,
-):
-    """The largest value of each window of x [N, C, D, H, W]. See `max_pool2d`.
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False,
+    data_format="NCDHW", name=None,
+):  # fmt: skip
+    return max_pool(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
-    Source: Paddle API `paddle.nn.functional.max_pool3d`.
+
+def avg_pool2d(
+    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True,
+    divisor_override=None, data_format="NCHW", name=None,
+):  # fmt: skip
+    """The mean of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
+
+    `exclusive`: padding does not count as pixels. `divisor_override` divides every window's sum.
+    Source: Paddle API `paddle.nn.functional.avg_pool2d`.
 
     >>> import minipaddle as paddle
-    >>> paddle.nn.functional.max_pool3d(paddle.ones([1, 2, 4, 4, 4]), 2).shape
-    [1, 2, 2, 2, 2]
+    >>> paddle.nn.functional.avg_pool2d(paddle.ones([1, 2, 6, 6]), 3, stride=1).shape
+    [1, 2, 4, 4]
     """
-    return max_pool(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+    given = kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
+    return avg_pool(2, x, *given)
 
 
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
@@ -149,66 +141,34 @@ def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode
     return avg_pool(1, x, kernel_size, stride, padding, exclusive, ceil_mode, "NCL")
 
 
-def avg_pool2d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    exclusive=True,
-    divisor_override=None,
-    data_format="NCHW",
-    name=None,
-):
-    """The mean of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
-
-    `exclusive`: padding does not count as pixels. `divisor_override` divides every window's sum.
-    Source: Paddle API `paddle.nn.functional.avg_pool2d`.
-
-    >>> import minipaddle as paddle
-    >>> x = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4])
-    >>> paddle.nn.functional.avg_pool2d(x, 2).tolist()
-    [[[[2.5, 4.5], [10.5, 12.5]]]]
-    """
-    return avg_pool(
-        2, x, kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
-    )
-
-
+@like(avg_pool2d)
 def avg_pool3d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    exclusive=True,
-    divisor_override=None,
-    data_format="NCDHW",
-    name=None,
-):
-    """The mean of each window of x [N, C, D, H, W]. See `avg_pool2d`.
+    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True,
+    divisor_override=None, data_format="NCDHW", name=None,
+):  # fmt: skip
+    given = kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
+    return avg_pool(3, x, *given)
 
-    Source: Paddle API `paddle.nn.functional.avg_pool3d`.
+
+def lp_pool2d(
+    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW",
+    name=None,
+):  # fmt: skip
+    """(Σ xᵖ)^(1/p) of each window of x [N, C, H, W], p being `norm_type`.
+
+    Source: Paddle API `paddle.nn.functional.lp_pool2d`.
 
     >>> import minipaddle as paddle
-    >>> paddle.nn.functional.avg_pool3d(paddle.ones([1, 2, 4, 4, 4]), 2).shape
-    [1, 2, 2, 2, 2]
+    >>> paddle.nn.functional.lp_pool2d(paddle.ones([1, 2, 4, 4]), 2, 2).shape
+    [1, 2, 2, 2]
     """
-    return avg_pool(
-        3, x, kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
-    )
+    return lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def lp_pool1d(
-    x,
-    norm_type,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    data_format="NCL",
+    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL",
     name=None,
-):
+):  # fmt: skip
     """(Σ xᵖ)^(1/p) of each window of x [N, C, L], p being `norm_type`.
 
     Source: Paddle API `paddle.nn.functional.lp_pool1d`.
@@ -218,24 +178,3 @@ def lp_pool1d(
     [[[5.0]]]
     """
     return lp_pool(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
-
-
-def lp_pool2d(
-    x,
-    norm_type,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    data_format="NCHW",
-    name=None,
-):
-    """(Σ xᵖ)^(1/p) of each window of x [N, C, H, W], p being `norm_type`.
-
-    Source: Paddle API `paddle.nn.functional.lp_pool2d`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.functional.lp_pool2d(paddle.ones([1, 1, 2, 2]), 2, 2).tolist()
-    [[[[2.0]]]]
-    """
-    return lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)

@@ -9,18 +9,10 @@ from .classification import check_reduction, reduced
 from .distance import cosine_similarity, pairwise_distance
 
 __all__ = [
-    "cosine_embedding_loss",
-    "gaussian_nll_loss",
-    "hinge_embedding_loss",
-    "l1_loss",
-    "margin_ranking_loss",
-    "mse_loss",
-    "poisson_nll_loss",
-    "smooth_l1_loss",
-    "square_error_cost",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss", "square_error_cost",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
 
 
 def square_error_cost(input, label):
@@ -199,8 +191,8 @@ def triplet_margin_with_distance_loss(
 
     >>> import minipaddle as paddle
     >>> x, far = paddle.to_tensor([[0.0]]), paddle.to_tensor([[0.25]])
-    >>> loss = paddle.nn.functional.triplet_margin_with_distance_loss
-    >>> loss(x, x, far, lambda a, b: (a - b).abs().sum(axis=-1)).item()
+    >>> city = lambda a, b: (a - b).abs().sum(axis=-1)
+    >>> paddle.nn.functional.triplet_margin_with_distance_loss(x, x, far, city).item()
     0.75
     """
     distance = pairwise_distance if distance_function is None else distance_function

@@ -88,8 +88,8 @@ def ctc_loss(
 
     >>> import minipaddle as paddle
     >>> logits, label = paddle.zeros([2, 1, 2]), paddle.to_tensor([[1]])
-    >>> lengths = paddle.to_tensor([2]), paddle.to_tensor([1])
-    >>> loss = paddle.nn.functional.ctc_loss(logits, label, *lengths)
+    >>> times, letters = paddle.to_tensor([2]), paddle.to_tensor([1])
+    >>> loss = paddle.nn.functional.ctc_loss(logits, label, times, letters)
     >>> round(loss.exp().item(), 4)  # 3 of 4 outputs of length 2 spell it
     1.3333
     """

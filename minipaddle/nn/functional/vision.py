@@ -11,15 +11,9 @@ from .padding import with_border
 from .windows import LAYOUTS, image, numbers, to_first, to_last, whole_numbers
 
 __all__ = [
-    "channel_shuffle",
-    "fold",
-    "interpolate",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "temporal_shift",
-    "unfold",
-    "upsample",
-]
+    "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "temporal_shift",
+    "unfold", "upsample",
+]  # fmt: skip
 
 # ---- resizing --------------------------------------------------------------------------------
 

@@ -12,18 +12,9 @@ from .layers import Layer
 from .tree import path_of
 
 __all__ = [
-    "AlphaDropout",
-    "Bilinear",
-    "Dropout",
-    "Dropout2D",
-    "Dropout3D",
-    "Embedding",
-    "FeatureAlphaDropout",
-    "Flatten",
-    "Identity",
-    "Linear",
-    "Unflatten",
-]
+    "AlphaDropout", "Bilinear", "Dropout", "Dropout2D", "Dropout3D", "Embedding",
+    "FeatureAlphaDropout", "Flatten", "Identity", "Linear", "Unflatten",
+]  # fmt: skip
 
 
 def require_positive(layer, **sizes) -> None:
@@ -230,56 +221,17 @@ class Unflatten(Layer):
         return f"axis={self.axis}, shape={self.shape}"
 
 
-class Dropout(Functional, function=F.dropout):
-    """Sets elements to 0 with probability `p` while training; see `functional.dropout`.
-
-    Source: Paddle API `paddle.nn.Dropout`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Dropout(0.5).eval()(paddle.ones([2])).tolist()
-    [1.0, 1.0]
-    """
-
-    def __init__(self, p=0.5, inplace=False, axis=None, mode="upscale_in_train", name=None):
-        super().__init__(p=p, axis=axis, inplace=inplace, mode=mode, name=name)
-
-    def extra_repr(self) -> str:
-        name = f", name={self.name}" if self.name else ""
-        return f"p={self.p}, axis={self.axis}, mode={self.mode}{name}, inplace={self.inplace}"
+class Dropout(Functional, function=F.dropout, fixed=("p", "inplace", "axis", "mode", "name")):
+    shown = ("p", "axis", "mode", "name", "inplace")
 
 
-class Dropout2D(Functional, function=F.dropout2d):
-    """Sets whole channels of images to 0. Source: Paddle API `paddle.nn.Dropout2D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Dropout2D(1.0)(paddle.ones([1, 2, 2, 2])).sum().item()
-    0.0
-    """
+class Dropout2D(Functional, function=F.dropout2d): ...
 
 
-class Dropout3D(Functional, function=F.dropout3d):
-    """Sets whole channels of volumes to 0. Source: Paddle API `paddle.nn.Dropout3D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Dropout3D(1.0)(paddle.ones([1, 2, 2, 2, 2])).sum().item()
-    0.0
-    """
+class Dropout3D(Functional, function=F.dropout3d): ...
 
 
-class AlphaDropout(Functional, function=F.alpha_dropout):
-    """Dropout that keeps mean and variance behind SELU. Source: Paddle API
-    `paddle.nn.AlphaDropout`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.AlphaDropout(0.5).eval()(paddle.ones([2])).tolist()
-    [1.0, 1.0]
-    """
+class AlphaDropout(Functional, function=F.alpha_dropout): ...
 
 
-class FeatureAlphaDropout(Functional, function=F.feature_alpha_dropout):
-    """`AlphaDropout` of whole channels. Source: Paddle API `paddle.nn.FeatureAlphaDropout`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.FeatureAlphaDropout(0.5).eval()(paddle.ones([1, 2])).tolist()
-    [[1.0, 1.0]]
-    """
+class FeatureAlphaDropout(Functional, function=F.feature_alpha_dropout): ...

@@ -13,13 +13,8 @@ from ..initializer import Normal
 from .layers import Layer
 
 __all__ = [
-    "Conv1D",
-    "Conv1DTranspose",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DTranspose",
-]
+    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose",
+]  # fmt: skip
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 
 from .layers import Layer
 
@@ -11,46 +13,73 @@ OUTSIDE = ("training",)
 
 
 class Functional(Layer):
-    """The base of layers without parameters: `class ReLU(Functional, function=F.relu)`.
+    """The base of layers without parameters: `class ReLU(Functional, function=F.relu): ...`.
 
     The constructor takes what `function` takes after its first `inputs` arguments, with the same
     names, order and defaults; each is an attribute that may be changed later. `fixed` restricts
-    them to the names given.
+    them to the names given, in that order. A layer without a docstring has that of its function,
+    with examples that make the layer and call it.
     """
+
+    shown: tuple = ()
+    """The arguments that `repr` tells; all if empty."""
+    quiet: tuple = ("name",)
+    """Those that it tells only where they are not the default."""
 
     def __init_subclass__(cls, function=None, inputs: int = 1, fixed=None, **kwargs):
         super().__init_subclass__(**kwargs)
         if function is None:
             return
-        parameters = list(inspect.signature(function).parameters.values())[inputs:]
-        names = {p.name for p in parameters} if fixed is None else fixed
-        kept = [p for p in parameters if p.name in names and p.name not in OUTSIDE]
+        parameters = dict(list(inspect.signature(function).parameters.items())[inputs:])
+        names = [p for p in parameters if p not in OUTSIDE] if fixed is None else fixed
         cls.function = staticmethod(function)
-        cls.arguments = tuple(p.name for p in kept if p.name != "name")
-        cls.outside = tuple(p.name for p in parameters if p.name in OUTSIDE)
-        cls.constructor = inspect.Signature(kept)
-        if "__init__" not in cls.__dict__:
-            cls.__signature__ = cls.constructor
+        cls.arguments = tuple(p for p in (*names, *OUTSIDE) if p in parameters and p != "name")
+        cls.shown = cls.shown or tuple(names)
+        cls.__signature__ = inspect.Signature([parameters[p] for p in names])
+        cls.__doc__ = cls.__doc__ or described(cls.__name__, function, inputs)
 
     def __init__(self, *args, **kwargs):
         super().__init__()
         try:
-            bound = self.constructor.bind(*args, **kwargs)
+            bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}{self.constructor}: {error}") from None
+            raise TypeError(f"{type(self).__name__}{self.__signature__}: {error}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             setattr(self, name, value)
 
     def forward(self, *inputs, **named):
-        own = self.__dict__
         for name in self.arguments:
-            named[name] = own[name]
-        for name in self.outside:
             named[name] = getattr(self, name)
         return self.function(*inputs, **named)
 
     def extra_repr(self) -> str:
-        named = [(k, self.__dict__[k]) for k in self.arguments]
-        name = self.__dict__.get("name")
-        return ", ".join(f"{k}={v}" for k, v in [*named, *([("name", name)] if name else [])])
+        defaults = self.__signature__.parameters
+        values = [(k, getattr(self, k)) for k in self.shown]
+        told = [(k, v) for k, v in values if k not in self.quiet or v != defaults[k].default]
+        return ", ".join(f"{k}={v}" for k, v in told)
+
+
+def described(layer: str, function, inputs: int) -> str:
+    """The docstring of `function`, said of the layer that calls it."""
+    called, path = rf"paddle\.(nn\.functional\.)?{function.__name__}\b", f"paddle.nn.{layer}"
+    text, mark, examples = inspect.getdoc(function).partition(">>>")
+    text, sources = re.subn(called, path, text)
+    if not sources:
+        text += f"Source: Paddle API `{path}`.\n\n"
+    lines = (mark + examples).splitlines(keepends=True)
+    return text + "".join(rewritten(line, called, path, inputs) for line in lines)
+
+
+def rewritten(line: str, called: str, path: str, inputs: int) -> str:
+    """A line of an example with `Layer(p)(x)` in place of `function(x, p)`."""
+    if not re.search(rf"{called}\(", line):
+        return line
+    source = line.removeprefix(">>> ")
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    call = next(node for node in calls if re.fullmatch(called, ast.unparse(node.func)))
+    given = [ast.get_source_segment(source, part) for part in (*call.args, *call.keywords)]
+    fixed = ", ".join(part for part in given[inputs:] if part != "training=False")
+    mode = ".eval()" if "training=False" in given else ""
+    made = f"{path}({fixed}){mode}({', '.join(given[:inputs])})"
+    return line.replace(ast.get_source_segment(source, call), made)

@@ -16,15 +16,9 @@ from .functional import Functional
 from .layers import Layer
 
 __all__ = [
-    "GroupNorm",
-    "InstanceNorm1D",
-    "InstanceNorm2D",
-    "InstanceNorm3D",
-    "LayerNorm",
-    "LocalResponseNorm",
-    "RMSNorm",
-    "SpectralNorm",
-]
+    "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LayerNorm",
+    "LocalResponseNorm", "RMSNorm", "SpectralNorm",
+]  # fmt: skip
 
 # ---- over layers, groups, instances ----------------------------------------------------------
 
@@ -257,18 +251,7 @@ class InstanceNorm3D(InstanceNormND):
 
 
 class LocalResponseNorm(Functional, function=F.local_response_norm):
-    """Division by what `size` neighbouring channels hold. See `F.local_response_norm`.
-
-    Source: Paddle API `paddle.nn.LocalResponseNorm`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.LocalResponseNorm(5)
-    LocalResponseNorm(size=5, alpha=0.0001, beta=0.75, k=1.0)
-    """
-
-    def extra_repr(self) -> str:
-        said = f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
-        return said if self.data_format == "NCHW" else f"{said}, data_format={self.data_format}"
+    quiet = ("data_format", "name")
 
 
 class SpectralNorm(Layer):

@@ -12,16 +12,9 @@ from .container import LayerList
 from .layers import Layer
 
 __all__ = [
-    "GRU",
-    "LSTM",
-    "RNN",
-    "BiRNN",
-    "GRUCell",
-    "LSTMCell",
-    "RNNCellBase",
-    "SimpleRNN",
+    "GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNN",
     "SimpleRNNCell",
-]
+]  # fmt: skip
 
 
 def mapped(function, *states):

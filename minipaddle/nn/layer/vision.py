@@ -8,21 +8,10 @@ from .functional import Functional
 from .layers import Layer
 
 __all__ = [
-    "ChannelShuffle",
-    "Fold",
-    "Pad1D",
-    "Pad2D",
-    "Pad3D",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "Unfold",
-    "Upsample",
-    "UpsamplingBilinear2D",
-    "UpsamplingNearest2D",
-    "ZeroPad1D",
-    "ZeroPad2D",
+    "ChannelShuffle", "Fold", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Unfold",
+    "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D", "ZeroPad1D", "ZeroPad2D",
     "ZeroPad3D",
-]
+]  # fmt: skip
 
 # ---- padding ---------------------------------------------------------------------------------
 
@@ -146,65 +135,36 @@ class ZeroPad3D(PadND):
 # ---- resizing --------------------------------------------------------------------------------
 
 
-class Upsample(Functional, function=F.interpolate):
-    """`F.interpolate` with its arguments fixed. Source: Paddle API `paddle.nn.Upsample`.
+class Resized(Functional):
+    """The text begins with what decides the size: the factor, or the size."""
 
-    >>> import minipaddle as paddle
-    >>> layer = paddle.nn.Upsample(scale_factor=2, mode="bilinear")
-    >>> layer(paddle.ones([1, 3, 4, 4])).shape
-    [1, 3, 8, 8]
-    """
-
-    def __init__(
-        self,
-        size=None,
-        scale_factor=None,
-        mode="nearest",
-        align_corners=False,
-        align_mode=0,
-        data_format=None,
-        recompute_scale_factor=None,
-        name=None,
-    ):
-        super().__init__(
-            size, scale_factor, mode, align_corners, align_mode, data_format,
-            recompute_scale_factor, name=name,
-        )  # fmt: skip
+    shown = ("data_format", "name")
 
     def extra_repr(self) -> str:
-        return ", ".join([sized(self), *(f"{k}={getattr(self, k)}" for k in SAID)])
+        size = "size" if self.scale_factor is None else "scale_factor"
+        return f"{size}={getattr(self, size)}, {super().extra_repr()}"
 
 
-SAID = ("mode", "align_corners", "align_mode", "data_format")
+class Upsample(
+    Resized,
+    function=F.interpolate,
+    fixed=(
+        "size", "scale_factor", "mode", "align_corners", "align_mode", "data_format",
+        "recompute_scale_factor", "name",
+    ),
+):  # fmt: skip
+    shown = ("mode", "align_corners", "align_mode", "data_format", "name")
 
 
-def sized(layer) -> str:
-    """What decides the size: the factor, or the size."""
-    if layer.scale_factor is not None:
-        return f"scale_factor={layer.scale_factor}"
-    return f"size={layer.size}"
+def nearest(x, size=None, scale_factor=None, data_format="NCHW", name=None):
+    return F.interpolate(x, size, scale_factor, "nearest", data_format=data_format)
 
 
-class Upsampling2D(Layer):
-    """What UpsamplingNearest2D and UpsamplingBilinear2D share."""
-
-    how: dict = {}  # noqa: RUF012 - nobody writes it
-
-    def __init__(self, size=None, scale_factor=None, data_format="NCHW", name=None):
-        super().__init__()
-        self.size, self.scale_factor = size, scale_factor
-        self.data_format, self.name = data_format, name
-
-    def forward(self, x):
-        return F.interpolate(
-            x, self.size, self.scale_factor, data_format=self.data_format, **self.how
-        )
-
-    def extra_repr(self) -> str:
-        return f"{sized(self)}, data_format={self.data_format}"
+def bilinear(x, size=None, scale_factor=None, data_format="NCHW", name=None):
+    return F.interpolate(x, size, scale_factor, "bilinear", True, data_format=data_format)
 
 
-class UpsamplingNearest2D(Upsampling2D):
+class UpsamplingNearest2D(Resized, function=nearest):
     """Images resized by the nearest pixel. Source: Paddle API `paddle.nn.UpsamplingNearest2D`.
 
     >>> import minipaddle as paddle
@@ -212,10 +172,8 @@ class UpsamplingNearest2D(Upsampling2D):
     [1, 1, 4, 4]
     """
 
-    how = {"mode": "nearest"}  # noqa: RUF012
 
-
-class UpsamplingBilinear2D(Upsampling2D):
+class UpsamplingBilinear2D(Resized, function=bilinear):
     """Images resized linearly, corners kept. Source: Paddle API `paddle.nn.UpsamplingBilinear2D`.
 
     >>> import minipaddle as paddle
@@ -223,55 +181,24 @@ class UpsamplingBilinear2D(Upsampling2D):
     [1, 1, 3, 3]
     """
 
-    how = {"mode": "bilinear", "align_corners": True}  # noqa: RUF012
-
 
 # ---- rearranging -----------------------------------------------------------------------------
 
 
 class PixelShuffle(Functional, function=F.pixel_shuffle):
-    """Channels spread over the image. Source: Paddle API `paddle.nn.PixelShuffle`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.PixelShuffle(2)(paddle.ones([1, 4, 2, 2])).shape
-    [1, 1, 4, 4]
-    """
-
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}" + formatted(self)
+    quiet = ("data_format", "name")
 
 
 class PixelUnshuffle(Functional, function=F.pixel_unshuffle):
-    """Blocks of the image into channels. Source: Paddle API `paddle.nn.PixelUnshuffle`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.PixelUnshuffle(2)(paddle.ones([1, 1, 4, 4])).shape
-    [1, 4, 2, 2]
-    """
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}" + formatted(self)
+    quiet = ("data_format", "name")
 
 
 class ChannelShuffle(Functional, function=F.channel_shuffle):
-    """Channels dealt out across groups. Source: Paddle API `paddle.nn.ChannelShuffle`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.ChannelShuffle(2)(paddle.arange(4.0).reshape([1, 4, 1, 1])).flatten().tolist()
-    [0.0, 2.0, 1.0, 3.0]
-    """
-
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}" + formatted(self)
+    quiet = ("data_format", "name")
 
 
-def formatted(layer) -> str:
-    """The data format, where it is not the usual one."""
-    return "" if layer.data_format == "NCHW" else f", data_format={layer.data_format}"
-
-
-class Windows(Layer):
-    """What Unfold and Fold share; the order of their arguments is not that of the functions."""
+class Windows(Functional):
+    """Unfold and Fold; the order of their arguments is not that of the functions."""
 
     def extra_repr(self) -> str:
         return (
@@ -280,36 +207,10 @@ class Windows(Layer):
         )
 
 
-class Unfold(Windows):
-    """The windows of images as columns, as `F.unfold`. Source: Paddle API `paddle.nn.Unfold`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Unfold(2)(paddle.ones([1, 3, 4, 4])).shape
-    [1, 12, 9]
-    """
-
-    def __init__(self, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
-        super().__init__()
-        self.kernel_sizes, self.dilations = kernel_sizes, dilations
-        self.paddings, self.strides, self.name = paddings, strides, name
-
-    def forward(self, input):
-        return F.unfold(input, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+GIVEN = ("kernel_sizes", "dilations", "paddings", "strides", "name")
 
 
-class Fold(Windows):
-    """Columns added up into images, as `F.fold`. Source: Paddle API `paddle.nn.Fold`.
+class Unfold(Windows, function=F.unfold, fixed=GIVEN): ...
 
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Fold([3, 3], 2)(paddle.ones([1, 4, 4])).shape
-    [1, 1, 3, 3]
-    """
 
-    def __init__(self, output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1, name=None):
-        super().__init__()
-        self.output_sizes, self.kernel_sizes, self.dilations = output_sizes, kernel_sizes, dilations
-        self.paddings, self.strides, self.name = paddings, strides, name
-
-    def forward(self, input):
-        given = self.strides, self.paddings, self.dilations
-        return F.fold(input, self.output_sizes, self.kernel_sizes, *given)
+class Fold(Windows, function=F.fold, fixed=("output_sizes", *GIVEN)): ...
