@@ -23,7 +23,8 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_importing_minipaddle_imports_nothing_slow():
-    assert not imported_by("import minipaddle") & SLOW
+    anyway = imported_by("pass")  # a coverage measurement brings packages of its own
+    assert not (imported_by("import minipaddle") - anyway) & SLOW
 
 
 def test_a_special_function_imports_scipy():
