@@ -1,1 +1,29 @@
-"""Paddle's public functions on tensors, over the operators in `minipaddle.ops`."""
+"""Paddle's public functions on tensors, over the operators in `minipaddle.ops`.
+
+To find a function, open the file that Paddle has it in; the larger ones of Paddle are several here:
+
+    attribute     shape, dtype, rank, is_tensor, tolist
+    creation      to_tensor, full, zeros, eye, arange, linspace
+    math          all elementwise functions, scale, clip, kron, trace, diff
+      reduce      sum, prod, max, all, argmax; cumsum, cummax
+      inplace     add_, clip_, fill_, zero_
+    stat          mean, var, median, quantile, histogram
+    logic         allclose, equal_all (== and its like are elementwise: math)
+    search        sort, topk, where, nonzero, unique
+    random        rand, randn, randint, multinomial, uniform_
+      generator   seed, get_rng_state
+    manipulation  gives all of
+      shaping     reshape, flatten, squeeze, transpose, moveaxis
+      joining     concat, stack, split, chunk, slice, unbind
+      arranging   flip, roll, tile, expand, broadcast_to; diag, tril
+      gathering   gather, scatter, index_add, masked_fill
+      along       take_along_axis, put_along_axis, take
+    linalg        matmul, dot, outer, tensordot, cross
+      norms       norm, dist, cdist
+      matrices    inverse, det, solve, pinv, lstsq, cov
+      decompositions  cholesky, lu, qr, svd, eigh
+    einsum        einsum
+
+Beside them: `indexing` reads `x[key]`, `axes` what users may write for an axis or a shape, `face`
+makes an operator a public function, and `methods` makes functions methods of tensors.
+"""

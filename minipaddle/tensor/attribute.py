@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..core import dtype as dt
 from ..core.errors import teach
 from ..core.interpreter import current
-from ..core.spec import normalize_axis
 from ..ops.movement import transpose
 from ..ops.nn import softmax
 from ..ops.var import Var
+from .axes import axis_of
 
 __all__ = [
     "conj",
@@ -208,7 +208,7 @@ class Attributes(Var):
         Source: Paddle API `Tensor.softmax`.
         """
         x = self if dtype is None else self.astype(dtype)
-        return softmax(x, axis=normalize_axis(axis if dim is None else dim, x.spec.ndim))
+        return softmax(x, axis=axis_of(axis if dim is None else dim, x.spec.ndim))
 
     def type_as(self, other):
         """In the dtype of `other`. Source: Paddle API `Tensor.type_as`."""

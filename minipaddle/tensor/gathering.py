@@ -9,11 +9,12 @@ import math
 
 from ..core.dtype import int64
 from ..core.errors import teach
-from ..core.spec import broadcast_shapes
 from ..ops import creation, elementwise, indexing, movement
 from ..ops.var import Var
+from .arranging import broadcast_tensors
 from .axes import axis_of, whole_numbers
 from .indexing import getitem, setitem
+from .math import scaled
 from .shaping import flatten
 
 __all__ = [
@@ -82,8 +83,7 @@ def index_add(x, index, axis, value, alpha=1, name=None):
     [3.0, 0.0, 0.0]
     """
     axis = axis_of(axis, x.spec.ndim)
-    value = value if alpha == 1 else value * alpha
-    return x + indexing.scatter_sum(value, row(index), shape=x.spec.shape, axis=axis)
+    return x + indexing.scatter_sum(scaled(value, alpha), row(index), shape=x.spec.shape, axis=axis)
 
 
 def index_fill(x, index, axis, value, name=None):
@@ -220,8 +220,7 @@ def together(x, mask):
     """x and a mask, expanded to the shape they have together."""
     if mask.spec.dtype.kind != "b":
         raise TypeError(teach(f"a mask {mask.spec}", expected="a boolean tensor", hint="mask != 0"))
-    shape = broadcast_shapes(x.spec.shape, mask.spec.shape)
-    return movement.broadcast_to(x, shape=shape), movement.broadcast_to(mask, shape=shape)
+    return broadcast_tensors([x, mask])
 
 
 def masked_fill(x, mask, value, name=None):

@@ -10,6 +10,9 @@ from ..ops import linalg as ops
 from ..ops.arrangement import roll
 from ..ops.movement import reshape, transpose
 from ..ops.reduction import sum
+from .axes import axis_of
+from .math import scaled
+from .reduce import folded
 
 __all__ = [
     "addmm",
@@ -113,8 +116,7 @@ def vecdot(x, y, axis=-1, name=None):
     >>> paddle.vecdot(paddle.ones([2, 3]), paddle.ones([2, 3])).tolist()
     [3.0, 3.0]
     """
-    product = x * y
-    return sum(product, axis=(axis % product.spec.ndim,), keepdim=False)
+    return folded(sum, x * y, axis, False)
 
 
 def inner(x, y, name=None):
@@ -166,7 +168,7 @@ def paired(xdim: int, ydim: int, axes) -> tuple[list, list]:
     ours, theirs = axes if len(axes) == 2 else (axes[0], axes[0])
     if len(ours) != len(theirs):
         raise ValueError(teach(f"tensordot over {len(ours)} axes of x and {len(theirs)} of y"))
-    return [a % xdim for a in ours], [a % ydim for a in theirs]
+    return [axis_of(a, xdim) for a in ours], [axis_of(a, ydim) for a in theirs]
 
 
 def front_last(x, axes, *, last: bool):
@@ -188,7 +190,7 @@ def cross(x, y, axis=9, name=None):
     [0, 0, 1]
     """
     threes = [d for d, n in enumerate(x.spec.shape) if n == 3]
-    axis = (threes[0] if threes else None) if axis == 9 else axis % x.spec.ndim
+    axis = (threes[0] if threes else None) if axis == 9 else axis_of(axis, x.spec.ndim)
     if axis not in threes:
         raise ValueError(teach(f"cross of {x.spec}", expected="an axis of size 3"))
 
@@ -216,11 +218,6 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     [[[2.0]], [[2.0]]]
     """
     return scaled(input, beta) + scaled(bmm(x, y), alpha)
-
-
-def scaled(x, factor):
-    """factor · x, without a multiplication by 1."""
-    return x if factor == 1 else x * factor
 
 
 def matrix_transpose(x, name=None):

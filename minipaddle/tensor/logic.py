@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from ..core import dtype as dt
 from ..core.spec import broadcast_shapes
-from ..ops import creation, logic, reduction
-
-
-def one(op, x):
-    """`op` over all axes."""
-    return op(x, axis=tuple(range(x.spec.ndim)), keepdim=False)
+from ..ops import creation, logic
+from . import reduce
 
 
 def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
@@ -20,7 +16,7 @@ def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     True
     """
     close = logic.isclose(x, y, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
-    return one(reduction.all, close)
+    return reduce.all(close)
 
 
 def equal_all(x, y, name=None):
@@ -36,7 +32,7 @@ def equal_all(x, y, name=None):
         broadcast_shapes(x.spec.shape, y.spec.shape)
     except ValueError:
         return creation.full(shape=(), value=False, dtype=dt.bool_.numpy)
-    return one(reduction.all, x == y)
+    return reduce.all(x == y)
 
 
 def isreal(x, name=None):

@@ -7,9 +7,7 @@ import math
 
 from ..core.errors import describe, teach
 from ..core.op import OPS, Elementwise
-from ..core.spec import normalize_axis
 from ..ops import (
-    arrangement,
     elementwise,
     gamma,
     logic,
@@ -20,7 +18,8 @@ from ..ops import (
 )
 from ..ops.creation import assign
 from ..ops.var import Var
-from .axes import refuse_out
+from .arranging import diagonal
+from .axes import axis_of, refuse_out
 from .face import face
 
 SHOWN = {module.__name__ for module in (elementwise, gamma, logic, rounding, special)}
@@ -62,7 +61,7 @@ def add(x, y, name=None, *, alpha=1, out=None):
     [7.0, 10.0]
     """
     refuse_out(out)
-    return elementwise.add(x, y if alpha == 1 else y * alpha)
+    return elementwise.add(x, scaled(y, alpha))
 
 
 def subtract(x, y, name=None, *, alpha=1, out=None):
@@ -73,7 +72,12 @@ def subtract(x, y, name=None, *, alpha=1, out=None):
     [-5.0]
     """
     refuse_out(out)
-    return elementwise.subtract(x, y if alpha == 1 else y * alpha)
+    return elementwise.subtract(x, scaled(y, alpha))
+
+
+def scaled(x, factor):
+    """factor · x, without a multiplication by 1."""
+    return x if factor == 1 else x * factor
 
 
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
@@ -244,8 +248,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
     """
     if x.spec.ndim < 2:
         raise ValueError(teach(f"trace of {x.spec}", expected="two or more dimensions"))
-    axis1, axis2 = (normalize_axis(a, x.spec.ndim) for a in (axis1, axis2))
-    lined = arrangement.diagonal(x, offset=offset, axis1=axis1, axis2=axis2)
+    lined = diagonal(x, offset, axis1, axis2)
     return reduction.sum(lined, axis=(lined.spec.ndim - 1,), keepdim=False)
 
 
@@ -260,7 +263,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     """
     if n < 1:
         raise ValueError(teach(f"diff with n={n}", expected="n >= 1"))
-    axis = normalize_axis(axis, x.spec.ndim)
+    axis = axis_of(axis, x.spec.ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
     x = movement.concat(*parts, axis=axis) if len(parts) > 1 else x
     minus = logic.not_equal if x.spec.dtype.kind == "b" else elementwise.subtract
@@ -284,7 +287,7 @@ def renorm(x, p, axis, max_norm):
     >>> paddle.renorm(paddle.to_tensor([[3.0, 4.0], [0.0, 1.0]]), 2.0, 0, 1.0)[1].tolist()
     [0.0, 1.0]
     """
-    axis = normalize_axis(axis, x.spec.ndim)
+    axis = axis_of(axis, x.spec.ndim)
     rest = tuple(d for d in range(x.spec.ndim) if d != axis)
     total = reduction.sum(abs(x) ** p, axis=rest, keepdim=True)
     long = total > max_norm**p
@@ -303,7 +306,7 @@ def trapezoid(y, x=None, dx=None, axis=-1, name=None):
     """
     if x is not None and dx is not None:
         raise ValueError(teach(f"x={describe(x)} and dx={dx}", expected="one of the two, or none"))
-    axis = normalize_axis(axis, y.spec.ndim)
+    axis = axis_of(axis, y.spec.ndim)
     step = 1.0 if dx is None else dx
     if x is not None:
         shape = (-1,) + (1,) * (y.spec.ndim - 1 - axis) if x.spec.ndim == 1 else None

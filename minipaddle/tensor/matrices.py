@@ -14,6 +14,7 @@ from ..ops.elementwise import cast, maximum, minimum, sqrt
 from ..ops.linalg import matmul
 from ..ops.linalg import matrix_transpose as mT
 from ..ops.movement import reshape, stack
+from . import reduce
 from .decompositions import lu_unpack, svdvals
 from .norms import require_floats, singular_values
 
@@ -320,19 +321,14 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     n = rows.spec.shape[-1]
     given = [w.astype(x.spec.dtype) for w in (fweights, aweights) if w is not None]
     w = given[0] * given[-1] if len(given) == 2 else given[0] if given else None
-    count = n if w is None else total(w)
+    count = n if w is None else reduce.sum(w)
     weighted = rows if w is None else rows * w
     centered = rows - reduction.sum(weighted, axis=(1,), keepdim=True) / count
     if ddof:
-        lost = 1 if aweights is None else total(w * given[-1]) / count
+        lost = 1 if aweights is None else reduce.sum(w * given[-1]) / count
         count = count - lost
     c = matmul(centered if w is None else centered * w, mT(centered)) / count
     return reshape(c, shape=()) if c.spec.size == 1 else c
-
-
-def total(x):
-    """The sum of all elements."""
-    return reduction.sum(x, axis=tuple(range(x.spec.ndim)), keepdim=False)
 
 
 def corrcoef(x, rowvar=True, name=None):

@@ -23,22 +23,9 @@ from . import (
 )
 
 MODULES = (
-    attribute,
-    creation,
-    decompositions,
-    einsum,
-    inplace,
-    linalg,
-    logic,
-    manipulation,
-    math,
-    matrices,
-    norms,
-    random,
-    reduce,
-    search,
-    stat,
-)
+    attribute, creation, decompositions, einsum, inplace, linalg, logic, manipulation, math,
+    matrices, norms, random, reduce, search, stat,
+)  # fmt: skip
 FIRST = ("x", "input", "arr", "condition", "sorted_sequence")
 
 

@@ -6,13 +6,13 @@ from math import inf
 
 from ..core.errors import teach
 from ..core.interpreter import current
-from ..core.spec import normalize_axes, normalize_axis
+from ..core.spec import normalize_axes
 from ..ops import decompositions, reduction
 from ..ops.elementwise import abs, sign
 from ..ops.indexing import take
 from ..ops.linalg import p_norm
 from ..ops.movement import reshape, transpose
-from .axes import refuse_out
+from .axes import axis_of, refuse_out
 
 __all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 
@@ -80,7 +80,7 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
     6.0
     """
     require_floats("norm", x)
-    rows, columns = (normalize_axis(a, x.spec.ndim) for a in axis)
+    rows, columns = (axis_of(a, x.spec.ndim) for a in axis)
     if p == "fro":
         return p_norm(x, p=2.0, axis=normalize_axes(list(axis), x.spec.ndim), keepdim=keepdim)
     extreme = reduction.max if p in (1, 2, inf) else reduction.min

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import pi, prod
 from operator import index as whole
 
 from ..core import dtype as dt
@@ -12,6 +12,7 @@ from ..core.spec import broadcast_shapes
 from ..ops import creation, elementwise, movement, rounding, special
 from ..ops import random as ops
 from ..ops.var import Var
+from .arranging import broadcast_tensors
 from .creation import dims, floating
 from .generator import GENERATOR
 
@@ -48,10 +49,7 @@ def stream(seed: int = 0):
 
 def sample(op, shape, seed=0, **attrs):
     """`op` applied to 0, 1, 2, … in `shape` and the base of the next stream."""
-    size = 1
-    for n in shape:
-        size *= n
-    i = creation.arange(size=size, dtype=dt.int64.numpy, start=0, step=1)
+    i = creation.arange(size=prod(shape), dtype=dt.int64.numpy, start=0, step=1)
     out = op(i, stream(seed), **attrs)
     return out if len(shape) == 1 else movement.reshape(out, shape=shape)
 
@@ -213,9 +211,8 @@ def binomial(count, prob, name=None):
     >>> paddle.binomial(paddle.to_tensor([5, 9]), paddle.to_tensor([0.0, 1.0])).tolist()
     [0, 9]
     """
-    shape = broadcast_shapes(count.spec.shape, prob.spec.shape)
-    count, prob = (movement.broadcast_to(v, shape=shape) for v in (count, prob))
-    return ops.binomial_quantile(rand(shape, "float64"), count, prob)
+    count, prob = broadcast_tensors([count, prob])
+    return ops.binomial_quantile(rand(count.spec.shape, "float64"), count, prob)
 
 
 def poisson(x, name=None):

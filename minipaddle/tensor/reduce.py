@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..core.dtype import resolve
 from ..core.errors import teach
-from ..core.spec import normalize_axes, normalize_axis
+from ..core.spec import normalize_axes
 from ..ops import elementwise, indexing, reduction, scan
 from ..ops.var import Var
-from .axes import refuse_out, whole_numbers
+from .axes import axis_of, refuse_out, whole_numbers
 
 
 def folded(op, x, axis, keepdim, dtype=None, out=None):
@@ -168,7 +168,7 @@ def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
 
 def placed(op, x, axis, keepdim, dtype):
     """`op` gives places in int64; Paddle's users may want int32."""
-    axis = None if axis is None or not x.spec.ndim else normalize_axis(axis, x.spec.ndim)
+    axis = None if axis is None or not x.spec.ndim else axis_of(axis, x.spec.ndim)
     return place_dtype(op(x, axis=axis, keepdim=bool(keepdim)), dtype)
 
 
@@ -188,7 +188,7 @@ def along(x, axis, dtype=None, out=None):
     x = x if dtype is None else x.astype(dtype)
     if axis is None or not x.spec.ndim:
         return x.reshape([-1]), 0
-    return x, normalize_axis(axis, x.spec.ndim)
+    return x, axis_of(axis, x.spec.ndim)
 
 
 def cumsum(x, axis=None, dtype=None, name=None, *, out=None):

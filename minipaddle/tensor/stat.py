@@ -143,7 +143,7 @@ def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
     >>> paddle.quantile(paddle.to_tensor([3.0, 1.0, 2.0]), [0.5, 0.75]).tolist()
     [2.0, 2.5]
     """
-    return asked(x, q, axis, keepdim, interpolation, False)
+    return one_or_several(x, q, axis, keepdim, interpolation, False)
 
 
 def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
@@ -153,11 +153,11 @@ def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
     >>> paddle.nanquantile(paddle.to_tensor([3.0, float("nan"), 2.0]), 0.5).item()
     2.5
     """
-    return asked(x, q, axis, keepdim, interpolation, True)
+    return one_or_several(x, q, axis, keepdim, interpolation, True)
 
 
-def asked(x, q, axis, keepdim, interpolation, skip_nan):
-    """Quantiles for a number `q`, or a list or tensor of them, after checks."""
+def one_or_several(x, q, axis, keepdim, interpolation, skip_nan):
+    """The quantile at a number `q`, or those at a list or tensor of them, stacked."""
     if interpolation not in BETWEEN:
         raise ValueError(teach(f"interpolation={interpolation!r}", expected=", ".join(BETWEEN)))
     q = q.tolist() if isinstance(q, Var) else q
