@@ -112,7 +112,7 @@ def browser():
 @pytest.mark.parametrize("name", [path.name for path in CHAPTERS])
 def test_reader_runs_the_chapter(lab, browser, name):
     address, _work = lab
-    page = browser.new_page(viewport={"width": 1400, "height": 1600})
+    page = browser.new_page(viewport={"width": 1400, "height": int(os.environ.get("TALL", 1600))})
     troubles = []
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.goto(f"{address}/lab/tree/book/{name}?reset")
@@ -122,8 +122,9 @@ def test_reader_runs_the_chapter(lab, browser, name):
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
     page.wait_for_function(DONE, timeout=200_000)
-    red = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']"
-    assert page.locator(red).all_inner_texts() == []
+    for kind in ("stderr", "error"):
+        red = f".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{kind}']"
+        assert page.locator(red).all_inner_texts() == []
     graphs = page.locator(".jp-RenderedSVG")
     assert graphs.count() >= 1
     for k in range(graphs.count()):
