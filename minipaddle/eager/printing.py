@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..tensor.creation import leaves
+
 
 @dataclass(frozen=True)
 class Options:
@@ -54,7 +56,7 @@ def format_values(array, indent: int = 7) -> str:
     nested = shorten(array.tolist()) if array.size > options.threshold else array.tolist()
     if not array.ndim:
         return format_value(nested)
-    values = [v for v in flatten(nested) if v is not ...]
+    values = [v for v in leaves(nested) if v is not ...]
     width = max((len(format_value(v)) for v in values), default=0)
     signed = any(v < 0 for v in values)
 
@@ -95,15 +97,6 @@ def map_nested(f, nested):
     if isinstance(nested, list):
         return [map_nested(f, part) for part in nested]
     return "..." if nested is ... else f(nested)
-
-
-def flatten(nested):
-    """The elements of nested lists."""
-    for part in nested:
-        if isinstance(part, list):
-            yield from flatten(part)
-        else:
-            yield part
 
 
 def layout(cells, ndim: int, indent: int, width: int) -> str:

@@ -11,6 +11,7 @@ from ..core.dtype import FLOATS
 from ..core.errors import teach
 from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
+from ..tensor.creation import leaves
 from .tape import item_of, leaf_of
 from .tensor import Tensor, wrap
 
@@ -107,7 +108,7 @@ class PyLayer:
     def apply(cls, *args, **kwargs):
         """The results of `forward`, on the tape with `backward` as their derivative."""
         ctx = PyLayerContext()
-        inputs = [x for x in spread([*args, *kwargs.values()]) if isinstance(x, Tensor)]
+        inputs = [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
         with Recording(False):
             results = cls.forward(ctx, *args, **kwargs)
         if not current.top.recording or all(x.stop_gradient for x in inputs):
@@ -116,15 +117,6 @@ class PyLayer:
         ys = list(results) if whole else [results]
         outs = tie(UserOp(cls), ctx, inputs, ys)
         return type(results)(outs) if whole else outs[0]
-
-
-def spread(values):
-    """The values, and those in lists and tuples among them."""
-    for x in values:
-        if isinstance(x, list | tuple):
-            yield from spread(x)
-        else:
-            yield x
 
 
 def tie(op: UserOp, ctx, inputs, ys) -> list:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..core.errors import teach
 from ..nn.layer import activation, batch_norm, common, conv, norm, pooling
 from ..nn.layer.layers import Layer
-from .summary import count, dims, sample, trial_run
+from .summary import count, dims, line, sample, trial_run
 
 __all__ = ["flops"]
 
@@ -152,7 +152,5 @@ def table(rows: list[tuple[str, ...]]) -> str:
     widths = [2 + max(map(len, cells)) for cells in zip(HEAD, *rows, strict=True)]
     rule = "+" + "+".join("-" * width for width in widths) + "+"
 
-    def line(cells):
-        return "|" + "|".join(f"{c:^{w}}" for c, w in zip(cells, widths, strict=True)) + "|"
-
-    return "\n".join([rule, line(HEAD), rule, *map(line, rows), rule])
+    head, *body = (f"|{line(cells, widths, '|')}|" for cells in (HEAD, *rows))
+    return "\n".join([rule, head, rule, *body, rule])

@@ -218,5 +218,6 @@ def report(net, rows: list[Row], input_bytes: int) -> str:
     return "\n".join(parts)
 
 
-def line(cells, widths) -> str:
-    return " ".join(f"{cell:^{width}}" for cell, width in zip(cells, widths, strict=True))
+def line(cells, widths, between: str = " ") -> str:
+    """Cells in the middle of their columns."""
+    return between.join(f"{cell:^{width}}" for cell, width in zip(cells, widths, strict=True))

@@ -152,20 +152,18 @@ class BatchSampler(Sampler):
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self):
-        for batch in grouped(self.sampler, self.batch_size):
+        return self.batches(self.sampler)
+
+    def batches(self, numbers):
+        """The numbers in lists; the last one may be shorter, or is dropped then."""
+        numbers = iter(numbers)
+        while batch := list(islice(numbers, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
     def __len__(self):
         n = len(self.sampler)
         return n // self.batch_size if self.drop_last else math.ceil(n / self.batch_size)
-
-
-def grouped(numbers, size: int):
-    """Lists of `size` items, the last one perhaps shorter."""
-    numbers = iter(numbers)
-    while batch := list(islice(numbers, size)):
-        yield batch
 
 
 class DistributedBatchSampler(BatchSampler):
@@ -194,10 +192,11 @@ class DistributedBatchSampler(BatchSampler):
                     expected=f"0 to {self.nranks - 1}",
                 )
             )
-        super().__init__(dataset, batch_size=batch_size, drop_last=drop_last)
         self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks
+        own = range(self.num_samples)  # as many as this process takes, wherever they are
+        super().__init__(sampler=own, batch_size=batch_size, drop_last=drop_last)
 
     def __iter__(self):
         n = len(self.dataset)
@@ -205,10 +204,7 @@ class DistributedBatchSampler(BatchSampler):
         if self.shuffle:
             numpy.random.RandomState(self.epoch).shuffle(order)
             self.epoch += 1
-        own = self.dealt(order)
-        for batch in grouped(own, self.batch_size):
-            if len(batch) == self.batch_size or not self.drop_last:
-                yield batch
+        yield from self.batches(self.dealt(order))
 
     def dealt(self, order: list) -> list:
         """The part of `order` that belongs to this process: whole batches in turn, then shares of
@@ -221,10 +217,6 @@ class DistributedBatchSampler(BatchSampler):
         share = (len(order) - whole) // self.nranks
         start = whole + self.local_rank * share
         return own + order[start : start + share]
-
-    def __len__(self):
-        n = self.num_samples
-        return n // self.batch_size if self.drop_last else math.ceil(n / self.batch_size)
 
     def set_epoch(self, epoch: int) -> None:
         """Shuffle by `epoch` from now on."""

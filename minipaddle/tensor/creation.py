@@ -265,7 +265,7 @@ def assign(x, output=None):
 
 
 def leaves(data):
-    """The numbers in nested lists."""
+    """What is in nested lists and tuples."""
     if isinstance(data, list | tuple):
         for part in data:
             yield from leaves(part)

@@ -8,8 +8,8 @@ import time
 from collections import defaultdict
 from itertools import pairwise
 
+from ..hapi.callbacks import Callback
 from .picture import Picture, figure
-from .training import fit_callback
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, the dark ones first: lines are thin."""
@@ -130,12 +130,47 @@ class Curves:
             out.append(mean / weight)
         return out
 
-    def callback(self, run: str = "", prefix: str = ""):
+    def callback(self, run: str = "", prefix: str = "") -> Callback:
         """A callback for `paddle.Model.fit` that logs what each batch and evaluation reports.
 
         Source: Paddle API `paddle.callbacks.Callback`.
         """
-        return fit_callback(self, run, prefix)
+        return FitCurves(self, run, prefix)
+
+
+class FitCurves(Callback):
+    """Logs what `paddle.Model.fit` reports to curves."""
+
+    def __init__(self, curves: Curves, run: str, prefix: str):
+        super().__init__()
+        self.curves, self.run, self.prefix = curves, run, prefix
+        self.step = 0
+
+    def on_train_batch_end(self, step, logs=None):
+        self.step += 1
+        self.log(self.prefix, logs)
+
+    def on_eval_end(self, logs=None):
+        self.log(f"{self.prefix}eval ", logs)
+
+    def on_train_end(self, logs=None):
+        if self.curves.live:
+            self.curves.show()
+
+    def log(self, prefix: str, logs) -> None:
+        values = {prefix + name: value for name, value in numbers(logs or {}).items()}
+        self.curves.log(self.step, run=self.run, **values)
+
+
+def numbers(logs: dict) -> dict[str, float]:
+    """The numbers among reports; `fit` gives losses as lists, of which a single one counts."""
+    found = {}
+    for name, value in logs.items():
+        if isinstance(value, list | tuple) and len(value) == 1:
+            (value,) = value
+        if name not in ("step", "batch_size") and isinstance(value, int | float):
+            found[name] = value
+    return found
 
 
 def sparkline(values, width: int = 24) -> str:

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ..nn.layer.tree import child_name, path_of
+from ..nn.layer.tree import path_of
 from .picture import Picture, figure
+from .records import layer_name, layers_of
 from .style import LOOKS
 
 COLOURS = {
@@ -29,15 +30,6 @@ class Span(NamedTuple):
     end: int
 
 
-def layers_of(scope) -> list:
-    """The layer calls of a scope, outermost first."""
-    out = []
-    while scope is not None:
-        out.append(scope)
-        scope = scope[0]
-    return out[::-1]
-
-
 def spans(events) -> list[Span]:
     """Every operator, and above it the layers: neighbours in one call of a layer are one span."""
     out, open_ = [], []  # the layers at work now, as (scope, phase, start)
@@ -50,7 +42,7 @@ def spans(events) -> list[Span]:
             same += 1
         close(out, open_, same, last)
         for scope in chain[same:]:
-            open_.append((id(scope), e.phase, e.start, name_of(scope)))
+            open_.append((id(scope), e.phase, e.start, layer_name(scope)))
         out.append(Span(e.name, e.phase, len(chain), e.start, e.end))
         last = max(last, e.end)
     close(out, open_, 0, last)
@@ -61,11 +53,6 @@ def close(out, open_, keep: int, end: int) -> None:
     while len(open_) > keep:
         _, _, start, name = open_.pop()
         out.append(Span(name, "layer", len(open_), start, end))
-
-
-def name_of(scope) -> str:
-    outer, layer = scope
-    return type(layer).__name__ if outer is None else child_name(outer[1], layer)
 
 
 def flame(profile) -> Picture:

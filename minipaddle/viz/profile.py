@@ -12,6 +12,7 @@ from ..core.record import Spec, owner
 from ..eager.device import current_place, synchronize
 from ..eager.tensor import Tensor
 from ..nn.layer.tree import path_of
+from .flame import chrome_trace, flame
 from .style import bytes_text
 from .tape import tensors_in
 
@@ -190,8 +191,6 @@ class profile:
 
     def flame(self):
         """A flame chart: time to the right, layers in layers, operators at the tips."""
-        from .flame import flame
-
         return flame(self)
 
     def chrome_trace(self, path):
@@ -199,8 +198,6 @@ class profile:
 
         Source: "Trace Event Format", the Chromium project.
         """
-        from .flame import chrome_trace
-
         return chrome_trace(self, path)
 
     def __str__(self) -> str:

@@ -113,9 +113,25 @@ def short(value) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def layer_label(scope) -> str:
-    """`conv1 (Conv2D)`: the name a layer has in its parent, and its class."""
+# ---- layer calls -----------------------------------------------------------------------------
+
+
+def layers_of(scope) -> tuple:
+    """The layer calls that a scope (the call around it, the layer) stands for, outermost first."""
+    calls = []
+    while scope is not None:
+        calls.append(scope)
+        scope = scope[0]
+    return tuple(reversed(calls))
+
+
+def layer_name(scope) -> str:
+    """The name a layer has in its parent; the outermost is called by its class."""
     outer, layer = scope
-    kind = type(layer).__name__
-    name = kind if outer is None else child_name(outer[1], layer)
+    return type(layer).__name__ if outer is None else child_name(outer[1], layer)
+
+
+def layer_label(scope) -> str:
+    """`conv1 (Conv2D)`: a layer's name and class."""
+    name, kind = layer_name(scope), type(scope[1]).__name__
     return kind if name == kind else f"{name} ({kind})"

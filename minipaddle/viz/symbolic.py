@@ -10,6 +10,7 @@ from __future__ import annotations
 import numbers
 
 from ..core.interpreter import OUT, Interpreter, interpreter
+from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..ops.var import Var
 
@@ -105,12 +106,11 @@ def call(name: str, args, kwargs) -> Symbol:
 
 
 def kind_of(name: str) -> str:
-    """The kind a function of the array module would have as an operator."""
+    """The kind of the operator of that name; of other functions of the array module, a guess."""
     name = name.lstrip(".")
-    if name in ("sum", "max", "min", "prod", "mean", "all", "any"):
-        return "reduction"
-    movements = ("index", "reshape", "transpose", "concatenate", "broadcast_to")
-    return "movement" if name in movements else "elementwise"
+    if name in OPS:
+        return OPS[name].kind
+    return "movement" if name in ("index", "concatenate") else "elementwise"
 
 
 def edge(value):

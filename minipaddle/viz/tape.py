@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ContextDecorator
-from functools import cache
 from itertools import accumulate
 
 from ..core import slots
@@ -19,6 +18,7 @@ from .records import (
     kept_bytes,
     label_of,
     layer_label,
+    layers_of,
     own_name,
     role_of,
     spec_text,
@@ -284,11 +284,7 @@ def paths_of(records) -> dict:
     A parameter belongs where it is used, in what is common to all uses.
     """
 
-    @cache
-    def path(_, scope):
-        return (*path(id(scope[0]), scope[0]), scope) if scope is not None else ()
-
-    paths = {r: path(id(r.scope), r.scope) for r in records}
+    paths = {r: layers_of(r.scope) for r in records}
     homes = {}
     for r in records:
         for edge in r.inputs:
