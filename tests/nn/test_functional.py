@@ -75,3 +75,27 @@ def test_a_docstring_for_other_numbers_of_axes():
     assert for_axes(text, 3) == (
         "volumes [N, C, D, H, W], f3d([1, 2, 8, 8, 8]), weight [O, C, KD, KH, KW], NDHWC, [3, 4]"
     )
+
+
+class Narrow(paddle.nn.Conv2D):
+    def __init__(self, channels):
+        super().__init__(channels, 1, 1)
+
+
+class Long(paddle.nn.LSTM):
+    pass
+
+
+def test_layers_that_are_written_once_can_be_derived_from():
+    assert Narrow(3)(paddle.ones([2, 3, 4, 4])).shape == [2, 1, 4, 4]
+    assert repr(Narrow(3)) == "Narrow(3, 1, kernel_size=[1, 1], data_format=NCHW)"
+    assert Long(2, 3)(paddle.ones([1, 4, 2]))[0].shape == [1, 4, 3]
+    assert inspect.signature(Long).parameters.keys() >= {"num_layers", "proj_size"}
+
+
+def test_layers_of_a_family_tell_of_their_own_axes():
+    for n, layout in ((1, "NCL"), (2, "NCHW"), (3, "NCDHW")):
+        for family in ("Conv{}D", "Conv{}DTranspose", "BatchNorm{}D", "InstanceNorm{}D", "Pad{}D"):
+            layer = getattr(paddle.nn, family.format(n))
+            assert inspect.signature(layer).parameters["data_format"].default == layout
+            assert f"`paddle.nn.{layer.__name__}`" in layer.__doc__

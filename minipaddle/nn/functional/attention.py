@@ -16,18 +16,9 @@ __all__ = ["scaled_dot_product_attention"]
 
 
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    training=True,
-    backend=None,
-    scale=None,
-    enable_gqa=True,
-    name=None,
-):
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, training=True, backend=None,
+    scale=None, enable_gqa=True, name=None,
+):  # fmt: skip
     """softmax(query · keyᵀ · scale + mask) · value, head by head: [batch, length, heads, size].
 
     `attn_mask` is boolean (True may be attended to) or is added, and broadcasts to

@@ -43,17 +43,9 @@ def weighted_mean(loss, weight):
 
 
 def cross_entropy(
-    input,
-    label,
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-    soft_label=False,
-    axis=-1,
-    use_softmax=True,
-    label_smoothing=0.0,
-    name=None,
-):
+    input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
+    use_softmax=True, label_smoothing=0.0, name=None,
+):  # fmt: skip
     """-log softmax(input) at the label, along `axis`.
 
     `label` holds class numbers, of input's shape without `axis` (or with 1 there); or, with
@@ -155,14 +147,9 @@ def class_weight(weight, label, ignore_index):
 
 
 def softmax_with_cross_entropy(
-    logits,
-    label,
-    soft_label=False,
-    ignore_index=-100,
-    numeric_stable_mode=True,
-    return_softmax=False,
-    axis=-1,
-):
+    logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
+    return_softmax=False, axis=-1,
+):  # fmt: skip
     """Unreduced cross-entropy with 1 left at `axis`; with `return_softmax` also the softmax.
 
     Source: Paddle API `paddle.nn.functional.softmax_with_cross_entropy`.

@@ -40,15 +40,9 @@ def one_hot(x, num_classes=-1, name=None):
 
 
 def embedding(
-    x,
-    weight,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    sparse=False,
-    scale_grad_by_freq=False,
-    name=None,
-):
+    x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=False,
+    scale_grad_by_freq=False, name=None,
+):  # fmt: skip
     """Row x of `weight`: ids of shape [...] and a table [rows, size] give [..., size].
 
     Ids equal to `padding_idx` give zeros and no gradient. `sparse` says how Paddle keeps the

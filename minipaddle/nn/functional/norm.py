@@ -74,18 +74,9 @@ def update_running(running, batch, momentum: float) -> None:
 
 
 def batch_norm(
-    x,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
-    training=False,
-    momentum=0.9,
-    epsilon=1e-05,
-    data_format="NCHW",
-    use_global_stats=None,
-    name=None,
-):
+    x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9,
+    epsilon=1e-05, data_format="NCHW", use_global_stats=None, name=None,
+):  # fmt: skip
     """Each channel less its mean, over its deviation, times `weight` plus `bias` (all [C]).
 
     Training takes the moments of this batch and moves the running ones: running = momentum ·
@@ -220,17 +211,9 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
 
 
 def instance_norm(
-    x,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.9,
-    eps=1e-05,
-    data_format="NCHW",
-    name=None,
-):
+    x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
+    momentum=0.9, eps=1e-05, data_format="NCHW", name=None,
+):  # fmt: skip
     """Each channel of each sample less its mean, over its deviation; `weight` and `bias` are [C].
 
     As in Paddle the moments are always the input's: `running_mean`, `running_var`,

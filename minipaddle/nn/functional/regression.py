@@ -146,16 +146,9 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
 
 
 def triplet_margin_loss(
-    input,
-    positive,
-    negative,
-    margin=1.0,
-    p=2.0,
-    epsilon=1e-6,
-    swap=False,
-    reduction="mean",
+    input, positive, negative, margin=1.0, p=2.0, epsilon=1e-6, swap=False, reduction="mean",
     name=None,
-):
+):  # fmt: skip
     """max(0, d(input, positive) - d(input, negative) + margin), d being the p-norm distance.
 
     With `swap` the nearer of input and positive stands for the input in the second distance.
@@ -176,15 +169,9 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    input,
-    positive,
-    negative,
-    distance_function=None,
-    margin=1.0,
-    swap=False,
-    reduction="mean",
+    input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean",
     name=None,
-):
+):  # fmt: skip
     """`triplet_margin_loss` for a distance of your own, a function of two tensors.
 
     Source: Paddle API `paddle.nn.functional.triplet_margin_with_distance_loss`.

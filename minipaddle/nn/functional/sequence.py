@@ -70,15 +70,9 @@ IMPOSSIBLE = -1e30
 
 
 def ctc_loss(
-    log_probs,
-    labels,
-    input_lengths,
-    label_lengths,
-    blank=0,
-    reduction="mean",
-    norm_by_times=False,
+    log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False,
     zero_infinity=False,
-):
+):  # fmt: skip
     """-log of the probability, summed over all alignments, that the outputs spell the labels.
 
     `log_probs` [time, batch, classes] is not normalised: softmax is taken here. `labels`

@@ -54,17 +54,9 @@ def resized_to(x, n, size, scale_factor, *, recompute) -> list:
 
 
 def interpolate(
-    x,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=False,
-    align_mode=0,
-    data_format=None,
-    recompute_scale_factor=None,
-    antialias=False,
-    name=None,
-):
+    x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0,
+    data_format=None, recompute_scale_factor=None, antialias=False, name=None,
+):  # fmt: skip
     """The image of x resampled to `size`, or to `scale_factor` times its size.
 
     `mode` is nearest, linear (3-D x), bilinear (4-D), trilinear (5-D), bicubic (4-D) or area (a
@@ -122,15 +114,9 @@ def resized(x, targets, method, corners, centers):
 
 
 def upsample(
-    x,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=False,
-    align_mode=0,
-    data_format=None,
-    name=None,
-):
+    x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0,
+    data_format=None, name=None,
+):  # fmt: skip
     """`interpolate` under its older name. Source: Paddle API `paddle.nn.functional.upsample`.
 
     >>> import minipaddle as paddle

@@ -57,16 +57,9 @@ class MultiHeadAttention(Layer):
     Cache, StaticCache = Cache, StaticCache
 
     def __init__(
-        self,
-        embed_dim,
-        num_heads,
-        dropout=0.0,
-        kdim=None,
-        vdim=None,
-        need_weights=False,
-        weight_attr=None,
-        bias_attr=None,
-    ):
+        self, embed_dim, num_heads, dropout=0.0, kdim=None, vdim=None, need_weights=False,
+        weight_attr=None, bias_attr=None,
+    ):  # fmt: skip
         super().__init__()
         require_positive(self, embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:

@@ -6,7 +6,7 @@ from ...core.errors import teach
 from .. import functional as F
 from ..initializer import Constant
 from ..param_attr import ParamAttr
-from .layers import Layer
+from .dimensional import Dimensional
 
 __all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"]
 
@@ -29,51 +29,49 @@ def scale_of(layer, shape, attr, dtype=None):
     return layer.create_parameter(shape, attr, dtype, default_initializer=Constant(1.0))
 
 
-def statistic(layer, shape, value: float, dtype=None, name=None):
+def statistic(layer, shape, value: float):
     """A running statistic: as in Paddle a parameter that is not trained."""
-    attr = ParamAttr(name=name, initializer=Constant(value), trainable=False)
-    return layer.create_parameter(shape, attr, dtype)
+    return layer.create_parameter(shape, ParamAttr(initializer=Constant(value), trainable=False))
 
 
-class BatchNormND(Layer):
-    """What the batch-norm layers share: scale, shift and the running statistics."""
+class BatchNormND(Dimensional):
+    """Batch norm of images [N, C, H, W] (or [N, H, W, C] with "NHWC").
+
+    `weight` [C] starts at 1, `bias` [C] at 0; `_mean` and `_variance` are the running statistics,
+    moved in training by running = momentum · running + (1 - momentum) · batch and used in
+    evaluation. `use_global_stats` decides that by itself when it is not None.
+    Source: Paddle API `paddle.nn.BatchNorm2D`; Ioffe and Szegedy, 2015.
+
+    >>> import minipaddle as paddle
+    >>> layer = paddle.nn.BatchNorm2D(3, momentum=0.5)
+    >>> layer(paddle.ones([2, 3, 4, 4])).shape, layer._mean.tolist()
+    ([2, 3, 4, 4], [0.5, 0.5, 0.5])
+    """
 
     ranks = (2, 3, 4, 5)
+    """The numbers of dimensions that x may have."""
+    _trainable_statistics = False
 
     def __init__(
-        self,
-        num_features,
-        momentum=0.9,
-        epsilon=1e-05,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCHW",
-        use_global_stats=None,
-        name=None,
-    ):
+        self, num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None,
+        data_format=None, use_global_stats=None, name=None,
+    ):  # fmt: skip
         super().__init__(dtype=None)
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
-        self._data_format, self._use_global_stats = data_format, use_global_stats
+        self._data_format, self._use_global_stats = self.layout(data_format), use_global_stats
         self._name = name
-        F.norm.channels_at_end(type(self).__name__, data_format)
+        F.norm.channels_at_end(type(self).__name__, self._data_format)
         self.weight = scale_of(self, [num_features], weight_attr)
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
         self._mean = statistic(self, [num_features], 0.0)
         self._variance = statistic(self, [num_features], 1.0)
 
     def forward(self, x):
+        training = self.training or self._trainable_statistics
         return F.batch_norm(
-            x,
-            self._mean,
-            self._variance,
-            self.weight,
-            self.bias,
-            self.training,
-            self._momentum,
-            self._epsilon,
-            formatted(self, x),
-            self._use_global_stats,
-        )
+            x, self._mean, self._variance, self.weight, self.bias, training, self._momentum,
+            self._epsilon, formatted(self, x), self._use_global_stats,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         said = (
@@ -84,7 +82,7 @@ class BatchNormND(Layer):
         return said + (f", name={self._name}" if self._name else "")
 
 
-class BatchNorm1D(BatchNormND):
+class BatchNorm1D(BatchNormND, n=1):
     """Batch norm of x [N, C] or [N, C, L]. See `BatchNorm2D`.
 
     Source: Paddle API `paddle.nn.BatchNorm1D`.
@@ -96,69 +94,13 @@ class BatchNorm1D(BatchNormND):
 
     ranks = (2, 3)
 
-    def __init__(
-        self,
-        num_features,
-        momentum=0.9,
-        epsilon=1e-05,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCL",
-        use_global_stats=None,
-        name=None,
-    ):
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format,
-            use_global_stats, name,
-        )  # fmt: skip
 
-
-class BatchNorm2D(BatchNormND):
-    """Batch norm of images [N, C, H, W] (or [N, H, W, C] with "NHWC").
-
-    `weight` [C] starts at 1, `bias` [C] at 0; `_mean` and `_variance` are the running statistics,
-    moved in training by running = momentum · running + (1 - momentum) · batch and used in
-    evaluation. `use_global_stats` decides that by itself when it is not None.
-    Source: Paddle API `paddle.nn.BatchNorm2D`; Ioffe and Szegedy, 2015.
-
-    >>> import minipaddle as paddle
-    >>> layer = paddle.nn.BatchNorm2D(3)
-    >>> layer
-    BatchNorm2D(num_features=3, momentum=0.9, epsilon=1e-05)
-    >>> layer(paddle.ones([2, 3, 4, 4])).shape, layer._mean.tolist()[0]
-    ([2, 3, 4, 4], 0.1...)
-    """
-
+class BatchNorm2D(BatchNormND, n=2):
     ranks = (4,)
 
 
-class BatchNorm3D(BatchNormND):
-    """Batch norm of volumes [N, C, D, H, W]. See `BatchNorm2D`.
-
-    Source: Paddle API `paddle.nn.BatchNorm3D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.BatchNorm3D(3)(paddle.ones([2, 3, 2, 2, 2])).shape
-    [2, 3, 2, 2, 2]
-    """
-
+class BatchNorm3D(BatchNormND, n=3):
     ranks = (5,)
-
-    def __init__(
-        self,
-        num_features,
-        momentum=0.9,
-        epsilon=1e-05,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCDHW",
-        use_global_stats=None,
-        name=None,
-    ):
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format,
-            use_global_stats, name,
-        )  # fmt: skip
 
 
 class BatchNorm(BatchNormND):
@@ -173,51 +115,25 @@ class BatchNorm(BatchNormND):
     """
 
     def __init__(
-        self,
-        num_channels,
-        act=None,
-        is_test=False,
-        momentum=0.9,
-        epsilon=1e-05,
-        param_attr=None,
-        bias_attr=None,
-        dtype="float32",
-        data_layout="NCHW",
-        in_place=False,
-        moving_mean_name=None,
-        moving_variance_name=None,
-        do_model_average_for_mean_and_var=True,
-        use_global_stats=False,
-        trainable_statistics=False,
-    ):
-        Layer.__init__(self, dtype=dtype)
-        F.norm.channels_at_end("BatchNorm", data_layout)
+        self, num_channels, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None,
+        bias_attr=None, dtype="float32", data_layout="NCHW", in_place=False,
+        moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True,
+        use_global_stats=False, trainable_statistics=False,
+    ):  # fmt: skip
+        given = momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
+        super().__init__(num_channels, *given)
         if act is not None and not hasattr(F, act):
             raise ValueError(
                 teach(f"BatchNorm was given act={act!r}", expected="a function of nn.functional")
             )
-        self._act, self._momentum, self._epsilon = act, momentum, epsilon
-        self._data_format, self._use_global_stats = data_layout, use_global_stats or None
-        self._trainable_statistics = trainable_statistics
+        self._act, self._trainable_statistics = act, trainable_statistics
         self.training = not is_test
-        self.weight = scale_of(self, [num_channels], param_attr, dtype)
-        self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
-        self._mean = statistic(self, [num_channels], 0.0, dtype, moving_mean_name)
-        self._variance = statistic(self, [num_channels], 1.0, dtype, moving_variance_name)
+        self._mean.name = moving_mean_name or self._mean.name
+        self._variance.name = moving_variance_name or self._variance.name
+        self.to(dtype=dtype)
 
     def forward(self, input):
-        y = F.batch_norm(
-            input,
-            self._mean,
-            self._variance,
-            self.weight,
-            self.bias,
-            self.training or self._trainable_statistics,
-            self._momentum,
-            self._epsilon,
-            formatted(self, input),
-            self._use_global_stats,
-        )
+        y = super().forward(input)
         return y if self._act is None else getattr(F, self._act)(y)
 
     def extra_repr(self) -> str:
@@ -235,18 +151,11 @@ class SyncBatchNorm(BatchNormND):
     """
 
     def __init__(
-        self,
-        num_features,
-        momentum=0.9,
-        epsilon=1e-05,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCHW",
-        name=None,
-    ):
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name
-        )
+        self, num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None,
+        data_format="NCHW", name=None,
+    ):  # fmt: skip
+        given = momentum, epsilon, weight_attr, bias_attr, data_format, None, name
+        super().__init__(num_features, *given)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ...core.errors import teach
 from ...ops import movement
@@ -73,15 +74,9 @@ class GatedCell(RNNCellBase):
     gates = 1
 
     def __init__(
-        self,
-        input_size,
-        hidden_size,
-        weight_ih_attr=None,
-        weight_hh_attr=None,
-        bias_ih_attr=None,
-        bias_hh_attr=None,
-        name=None,
-    ):
+        self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
+        bias_hh_attr=None, name=None,
+    ):  # fmt: skip
         super().__init__(dtype=None)
         require_positive(self, input_size=input_size, hidden_size=hidden_size)
         if weight_ih_attr is False or weight_hh_attr is False:
@@ -94,18 +89,11 @@ class GatedCell(RNNCellBase):
         self.input_size, self.hidden_size = input_size, hidden_size
         bound = 1 / math.sqrt(hidden_size)
         rows, draw = self.gates * hidden_size, Uniform(-bound, bound)
-        self.weight_ih = self.create_parameter(
-            [rows, input_size], weight_ih_attr, default_initializer=draw
-        )
-        self.weight_hh = self.create_parameter(
-            [rows, hidden_size], weight_hh_attr, default_initializer=draw
-        )
-        self.bias_ih = self.create_parameter(
-            [rows], bias_ih_attr, is_bias=True, default_initializer=draw
-        )
-        self.bias_hh = self.create_parameter(
-            [rows], bias_hh_attr, is_bias=True, default_initializer=draw
-        )
+        make = partial(self.create_parameter, default_initializer=draw)
+        self.weight_ih = make([rows, input_size], weight_ih_attr)
+        self.weight_hh = make([rows, hidden_size], weight_hh_attr)
+        self.bias_ih = make([rows], bias_ih_attr, is_bias=True)
+        self.bias_hh = make([rows], bias_hh_attr, is_bias=True)
 
     def project(self, inputs):
         """What the inputs [..., input_size] contribute to the gates: [..., gates · hidden]."""
@@ -145,19 +133,11 @@ class SimpleRNNCell(GatedCell):
     """
 
     def __init__(
-        self,
-        input_size,
-        hidden_size,
-        activation="tanh",
-        weight_ih_attr=None,
-        weight_hh_attr=None,
-        bias_ih_attr=None,
-        bias_hh_attr=None,
-        name=None,
-    ):
-        super().__init__(
-            input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-        )
+        self, input_size, hidden_size, activation="tanh", weight_ih_attr=None, weight_hh_attr=None,
+        bias_ih_attr=None, bias_hh_attr=None, name=None,
+    ):  # fmt: skip
+        attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        super().__init__(input_size, hidden_size, *attrs)
         if activation not in ACTIVATIONS:
             raise ValueError(
                 teach(
@@ -197,20 +177,12 @@ class LSTMCell(GatedCell):
     gates = 4
 
     def __init__(
-        self,
-        input_size,
-        hidden_size,
-        weight_ih_attr=None,
-        weight_hh_attr=None,
-        bias_ih_attr=None,
-        bias_hh_attr=None,
-        proj_size=0,
-        name=None,
-    ):
+        self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
+        bias_hh_attr=None, proj_size=0, name=None,
+    ):  # fmt: skip
         refuse_unsupported("LSTMCell", proj_size=proj_size)
-        super().__init__(
-            input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-        )
+        attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
+        super().__init__(input_size, hidden_size, *attrs)
 
     def stepper(self):
         weight, sizes = self.weight_hh.transpose([1, 0]), (self.hidden_size,) * 4

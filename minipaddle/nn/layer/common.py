@@ -97,14 +97,8 @@ class Bilinear(Layer):
     """
 
     def __init__(
-        self,
-        in1_features,
-        in2_features,
-        out_features,
-        weight_attr=None,
-        bias_attr=None,
-        name=None,
-    ):
+        self, in1_features, in2_features, out_features, weight_attr=None, bias_attr=None, name=None,
+    ):  # fmt: skip
         super().__init__(dtype=None)
         require_positive(
             self, in1_features=in1_features, in2_features=in2_features, out_features=out_features
@@ -139,22 +133,10 @@ class Embedding(Layer):
     """
 
     def __init__(
-        self,
-        num_embeddings,
-        embedding_dim,
-        padding_idx=None,
-        max_norm=None,
-        norm_type=2.0,
-        *,
-        scale_grad_by_freq=False,
-        sparse=False,
-        _weight=None,
-        _freeze=False,
-        device=None,
-        dtype=None,
-        weight_attr=None,
-        name=None,
-    ):
+        self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, *,
+        scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None,
+        dtype=None, weight_attr=None, name=None,
+    ):  # fmt: skip
         super().__init__(dtype=dtype)
         require_positive(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         refuse_unsupported("Embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)

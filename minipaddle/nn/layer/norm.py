@@ -12,6 +12,7 @@ from ..functional.input import refuse_unsupported
 from ..initializer import Normal
 from ..param_attr import ParamAttr
 from .batch_norm import formatted, scale_of
+from .dimensional import Dimensional
 from .functional import Functional
 from .layers import Layer
 
@@ -23,7 +24,21 @@ __all__ = [
 # ---- over layers, groups, instances ----------------------------------------------------------
 
 
-class LayerNorm(Layer):
+class TrailingNorm(Layer):
+    """What norms over the last axes, of the sizes `normalized_shape`, share."""
+
+    def __init__(self, normalized_shape, epsilon, weight_attr, dtype=None):
+        super().__init__(dtype=dtype)
+        many = isinstance(normalized_shape, list | tuple)
+        self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
+        self._epsilon = epsilon
+        self.weight = scale_of(self, self._normalized_shape, weight_attr, dtype)
+
+    def extra_repr(self) -> str:
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class LayerNorm(TrailingNorm):
     """Layer norm over the last axes, of the sizes `normalized_shape`.
 
     `weight` (ones) and `bias` (zeros) have that shape. Source: Paddle API `paddle.nn.LayerNorm`.
@@ -37,36 +52,20 @@ class LayerNorm(Layer):
     """
 
     def __init__(
-        self,
-        normalized_shape,
-        epsilon=1e-05,
-        *,
-        elementwise_affine=True,
-        bias=True,
-        device=None,
-        dtype=None,
-        weight_attr=None,
-        bias_attr=None,
-        name=None,
-    ):
-        super().__init__(dtype=dtype)
+        self, normalized_shape, epsilon=1e-05, *, elementwise_affine=True, bias=True, device=None,
+        dtype=None, weight_attr=None, bias_attr=None, name=None,
+    ):  # fmt: skip
         refuse_unsupported("LayerNorm", device=device)
-        many = isinstance(normalized_shape, list | tuple)
-        self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
-        self._epsilon = epsilon
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
-        self.weight = scale_of(self, self._normalized_shape, weight_attr, dtype)
+        super().__init__(normalized_shape, epsilon, weight_attr, dtype)
         self.bias = self.create_parameter(self._normalized_shape, bias_attr, dtype, is_bias=True)
 
     def forward(self, input):
         return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
 
-    def extra_repr(self) -> str:
-        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
 
-
-class RMSNorm(Layer):
+class RMSNorm(TrailingNorm):
     """x / √(mean of x² + ε) · weight over the last axes, `normalized_shape`; weight starts at 1.
 
     Real Paddle has only the function, `F.rms_norm`. Source: Zhang and Sennrich, "Root Mean Square
@@ -78,17 +77,10 @@ class RMSNorm(Layer):
     """
 
     def __init__(self, normalized_shape, epsilon=1e-05, weight_attr=None, name=None):
-        super().__init__(dtype=None)
-        many = isinstance(normalized_shape, list | tuple)
-        self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
-        self._epsilon = epsilon
-        self.weight = scale_of(self, self._normalized_shape, weight_attr)
+        super().__init__(normalized_shape, epsilon, weight_attr)
 
     def forward(self, input):
         return F.rms_norm(input, self._normalized_shape, self.weight, self._epsilon)[0]
-
-    def extra_repr(self) -> str:
-        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
 
 
 class GroupNorm(Layer):
@@ -105,19 +97,9 @@ class GroupNorm(Layer):
     """
 
     def __init__(
-        self,
-        num_groups,
-        num_channels,
-        epsilon=1e-05,
-        *,
-        affine=True,
-        device=None,
-        dtype=None,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCHW",
-        name=None,
-    ):
+        self, num_groups, num_channels, epsilon=1e-05, *, affine=True, device=None, dtype=None,
+        weight_attr=None, bias_attr=None, data_format="NCHW", name=None,
+    ):  # fmt: skip
         super().__init__(dtype=dtype)
         refuse_unsupported("GroupNorm", device=device)
         F.norm.channels_at_end("GroupNorm", data_format)
@@ -138,76 +120,8 @@ class GroupNorm(Layer):
         )
 
 
-class InstanceNormND(Layer):
-    """What the instance-norm layers share. The scale is called `scale`, as in Paddle."""
-
-    ranks = (2, 3, 4, 5)
-
-    def __init__(
-        self,
-        num_features,
-        epsilon=1e-05,
-        momentum=0.9,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCHW",
-        name=None,
-    ):
-        super().__init__(dtype=None)
-        if (weight_attr is False) != (bias_attr is False):
-            raise ValueError(
-                teach(
-                    f"{type(self).__name__} was given weight_attr={weight_attr!r} and "
-                    f"bias_attr={bias_attr!r}",
-                    expected="both False, or neither",
-                )
-            )
-        self._num_features, self._epsilon = num_features, epsilon
-        self._data_format = data_format
-        self.scale = scale_of(self, [num_features], weight_attr)
-        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
-
-    def forward(self, input):
-        formatted(self, input)
-        return F.instance_norm(
-            input,
-            weight=self.scale,
-            bias=self.bias,
-            eps=self._epsilon,
-            data_format=self._data_format,
-        )
-
-    def extra_repr(self) -> str:
-        return f"num_features={self._num_features}, epsilon={self._epsilon}"
-
-
-class InstanceNorm1D(InstanceNormND):
-    """Instance norm of x [N, C, L] (or [N, C]). See `InstanceNorm2D`.
-
-    Source: Paddle API `paddle.nn.InstanceNorm1D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.InstanceNorm1D(3)(paddle.ones([2, 3, 4])).shape
-    [2, 3, 4]
-    """
-
-    ranks = (2, 3)
-
-    def __init__(
-        self,
-        num_features,
-        epsilon=1e-05,
-        momentum=0.9,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCL",
-        name=None,
-    ):
-        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
-
-
-class InstanceNorm2D(InstanceNormND):
-    """Instance norm of images: each channel of each sample by its own moments.
+class InstanceNormND(Dimensional):
+    """Instance norm of images [N, C, H, W]: each channel of each sample by its own moments.
 
     `scale` (ones) and `bias` (zeros) are [C]. Source: Paddle API `paddle.nn.InstanceNorm2D`.
 
@@ -219,32 +133,52 @@ class InstanceNorm2D(InstanceNormND):
     [2, 3, 4, 4]
     """
 
+    def __init__(
+        self, num_features, epsilon=1e-05, momentum=0.9, weight_attr=None, bias_attr=None,
+        data_format=None, name=None,
+    ):  # fmt: skip
+        super().__init__(dtype=None)
+        if (weight_attr is False) != (bias_attr is False):
+            raise ValueError(
+                teach(
+                    f"{type(self).__name__} was given weight_attr={weight_attr!r} and "
+                    f"bias_attr={bias_attr!r}",
+                    expected="both False, or neither",
+                )
+            )
+        self._num_features, self._epsilon = num_features, epsilon
+        self._data_format = self.layout(data_format)
+        self.scale = scale_of(self, [num_features], weight_attr)
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+
+    def forward(self, input):
+        formatted(self, input)
+        given = {"eps": self._epsilon, "data_format": self._data_format}
+        return F.instance_norm(input, weight=self.scale, bias=self.bias, **given)
+
+    def extra_repr(self) -> str:
+        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+
+
+class InstanceNorm1D(InstanceNormND, n=1):
+    """Instance norm of x [N, C, L] (or [N, C]). See `InstanceNorm2D`.
+
+    Source: Paddle API `paddle.nn.InstanceNorm1D`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.InstanceNorm1D(3)(paddle.ones([2, 3, 4])).shape
+    [2, 3, 4]
+    """
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2D(InstanceNormND, n=2):
     ranks = (4,)
 
 
-class InstanceNorm3D(InstanceNormND):
-    """Instance norm of volumes [N, C, D, H, W]. See `InstanceNorm2D`.
-
-    Source: Paddle API `paddle.nn.InstanceNorm3D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.InstanceNorm3D(3)(paddle.ones([2, 3, 2, 2, 2])).shape
-    [2, 3, 2, 2, 2]
-    """
-
+class InstanceNorm3D(InstanceNormND, n=3):
     ranks = (5,)
-
-    def __init__(
-        self,
-        num_features,
-        epsilon=1e-05,
-        momentum=0.9,
-        weight_attr=None,
-        bias_attr=None,
-        data_format="NCDHW",
-        name=None,
-    ):
-        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
 
 
 # ---- others ----------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
 from ...core.errors import teach
 from ...ops import elementwise as e
 from ...ops import movement
 from .. import functional as F
-from ..functional.input import refuse_unsupported
 from .cells import GatedCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
 from .container import LayerList
 from .layers import Layer
@@ -70,15 +71,8 @@ class RNN(Layer):
         self.cell, self.is_reverse, self.time_major = cell, is_reverse, time_major
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
-        return unroll(
-            self.cell,
-            inputs,
-            initial_states,
-            sequence_length,
-            reverse=self.is_reverse,
-            time_major=self.time_major,
-            **kwargs,
-        )
+        kwargs |= {"reverse": self.is_reverse, "time_major": self.time_major}
+        return unroll(self.cell, inputs, initial_states, sequence_length, **kwargs)
 
 
 class BiRNN(Layer):
@@ -100,14 +94,9 @@ class BiRNN(Layer):
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
         first, second = (None, None) if initial_states is None else initial_states
-        given = inputs, first, sequence_length
-        ahead, left = unroll(
-            self.cell_fw, *given, reverse=False, time_major=self.time_major, **kwargs
-        )
-        given = inputs, second, sequence_length
-        back, right = unroll(
-            self.cell_bw, *given, reverse=True, time_major=self.time_major, **kwargs
-        )
+        kwargs["time_major"] = self.time_major
+        ahead, left = unroll(self.cell_fw, inputs, first, sequence_length, reverse=False, **kwargs)
+        back, right = unroll(self.cell_bw, inputs, second, sequence_length, reverse=True, **kwargs)
         both = mapped(lambda a, b: movement.concat(a, b, axis=a.spec.ndim - 1), ahead, back)
         return both, (left, right)
 
@@ -116,15 +105,24 @@ DIRECTIONS = {"forward": 1, "bidirect": 2, "bidirectional": 2}
 
 
 class Stacked(LayerList):
-    """What SimpleRNN, LSTM and GRU share: layers of RNN or BiRNN, one on the other.
+    """Layers of RNN or BiRNN, one on the other: `class GRU(Stacked, cell=GRUCell)`.
 
-    The parameters of layer k are known as `weight_ih_lk`, …, `bias_hh_lk`, and with `_reverse`
-    for the backward direction.
+    The constructor takes what the cell takes, with the arguments of the stack before those that
+    follow the sizes. The parameters of layer k are known as `weight_ih_lk`, …, `bias_hh_lk`, and
+    with `_reverse` for the backward direction.
     """
 
-    cell_class: type[GatedCell]
+    def __init_subclass__(cls, cell: type[GatedCell] | None = None, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cell is not None:
+            *own, _, _ = inspect.signature(Stacked).parameters.values()
+            _, _, *rest = inspect.signature(cell).parameters.values()
+            cls.cell_class, cls.__signature__ = cell, inspect.Signature([*own, *rest])
 
-    def __init__(self, input_size, hidden_size, num_layers, direction, time_major, dropout, **cell):
+    def __init__(
+        self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False,
+        dropout=0.0, *given, **named,
+    ):  # fmt: skip
         super().__init__()
         if direction not in DIRECTIONS:
             raise ValueError(
@@ -135,12 +133,11 @@ class Stacked(LayerList):
             )
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout = time_major, dropout
-        self.num_directions = DIRECTIONS[direction]
+        self.num_directions = directions = DIRECTIONS[direction]
         for k in range(num_layers):
-            size = input_size if k == 0 else hidden_size * self.num_directions
-            cells = [self.cell_class(size, hidden_size, **cell) for _ in range(self.num_directions)]
-            kind = RNN if self.num_directions == 1 else BiRNN
-            self.append(kind(*cells, time_major=time_major))
+            size = input_size if k == 0 else hidden_size * directions
+            cells = [self.cell_class(size, hidden_size, *given, **named) for _ in range(directions)]
+            self.append((RNN if directions == 1 else BiRNN)(*cells, time_major=time_major))
             for one, suffix in zip(cells, ("", "_reverse"), strict=False):
                 for name, parameter in one._parameters.items():
                     self.add_parameter(f"{name}_l{k}{suffix}", parameter)
@@ -160,8 +157,9 @@ class Stacked(LayerList):
         """The initial states that each layer expects."""
         if states is None:
             return [None] * self.num_layers
-        slices = [movement.unstack(x, axis=0) for x in as_tuple(states)]
-        each = [xs if isinstance(states, list | tuple) else xs[0] for xs in zip(*slices)]
+        many = isinstance(states, list | tuple)
+        slices = [movement.unstack(x, axis=0) for x in (states if many else [states])]
+        each = [xs if many else xs[0] for xs in zip(*slices)]
         wanted = self.num_layers * self.num_directions
         if len(each) != wanted:
             raise ValueError(
@@ -181,11 +179,7 @@ class Stacked(LayerList):
         return text + (f", dropout={self.dropout}" if self.dropout else "")
 
 
-def as_tuple(states) -> tuple:
-    return tuple(states) if isinstance(states, list | tuple) else (states,)
-
-
-class SimpleRNN(Stacked):
+class SimpleRNN(Stacked, cell=SimpleRNNCell):
     """Layers of `SimpleRNNCell` along a sequence: [batch, time, input_size] to
     ([batch, time, directions · hidden_size], final states).
 
@@ -197,39 +191,8 @@ class SimpleRNN(Stacked):
     ([2, 5, 4], [2, 2, 4])
     """
 
-    cell_class = SimpleRNNCell
 
-    def __init__(
-        self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        direction="forward",
-        time_major=False,
-        dropout=0.0,
-        activation="tanh",
-        weight_ih_attr=None,
-        weight_hh_attr=None,
-        bias_ih_attr=None,
-        bias_hh_attr=None,
-        name=None,
-    ):
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            direction,
-            time_major,
-            dropout,
-            activation=activation,
-            weight_ih_attr=weight_ih_attr,
-            weight_hh_attr=weight_hh_attr,
-            bias_ih_attr=bias_ih_attr,
-            bias_hh_attr=bias_hh_attr,
-        )
-
-
-class LSTM(Stacked):
+class LSTM(Stacked, cell=LSTMCell):
     """Layers of `LSTMCell` along a sequence; states are pairs (h, c).
 
     `proj_size` is refused. Source: Paddle API `paddle.nn.LSTM`.
@@ -241,39 +204,8 @@ class LSTM(Stacked):
     ([2, 5, 8], [2, 2, 4])
     """
 
-    cell_class = LSTMCell
 
-    def __init__(
-        self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        direction="forward",
-        time_major=False,
-        dropout=0.0,
-        weight_ih_attr=None,
-        weight_hh_attr=None,
-        bias_ih_attr=None,
-        bias_hh_attr=None,
-        proj_size=0,
-        name=None,
-    ):
-        refuse_unsupported("LSTM", proj_size=proj_size)
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            direction,
-            time_major,
-            dropout,
-            weight_ih_attr=weight_ih_attr,
-            weight_hh_attr=weight_hh_attr,
-            bias_ih_attr=bias_ih_attr,
-            bias_hh_attr=bias_hh_attr,
-        )
-
-
-class GRU(Stacked):
+class GRU(Stacked, cell=GRUCell):
     """Layers of `GRUCell` along a sequence. Source: Paddle API `paddle.nn.GRU`.
 
     >>> import minipaddle as paddle
@@ -281,32 +213,3 @@ class GRU(Stacked):
     >>> outputs.shape, h.shape
     ([5, 2, 4], [1, 2, 4])
     """
-
-    cell_class = GRUCell
-
-    def __init__(
-        self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        direction="forward",
-        time_major=False,
-        dropout=0.0,
-        weight_ih_attr=None,
-        weight_hh_attr=None,
-        bias_ih_attr=None,
-        bias_hh_attr=None,
-        name=None,
-    ):
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            direction,
-            time_major,
-            dropout,
-            weight_ih_attr=weight_ih_attr,
-            weight_hh_attr=weight_hh_attr,
-            bias_ih_attr=bias_ih_attr,
-            bias_hh_attr=bias_hh_attr,
-        )

@@ -16,13 +16,9 @@ class State:
     # ---- saving and loading ------------------------------------------------------------------
 
     def state_dict(
-        self,
-        destination=None,
-        include_sublayers: bool = True,
-        structured_name_prefix: str = "",
-        use_hook: bool = True,
-        keep_vars: bool = True,
-    ) -> OrderedDict:
+        self, destination=None, include_sublayers: bool = True, structured_name_prefix: str = "",
+        use_hook: bool = True, keep_vars: bool = True,
+    ) -> OrderedDict:  # fmt: skip
         """Parameters and persistable buffers by path; they are the live tensors, not copies.
 
         With `keep_vars=False` they are detached. Source: Paddle API `Layer.state_dict`.

@@ -43,19 +43,10 @@ class Block(Layer):
     attentions: tuple[str, ...] = ()
 
     def __init__(
-        self,
-        d_model,
-        nhead,
-        dim_feedforward,
-        dropout=0.1,
-        activation="relu",
-        attn_dropout=None,
-        act_dropout=None,
-        normalize_before=False,
-        weight_attr=None,
-        bias_attr=None,
+        self, d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None,
+        act_dropout=None, normalize_before=False, weight_attr=None, bias_attr=None,
         layer_norm_eps=1e-5,
-    ):
+    ):  # fmt: skip
         given = locals()
         super().__init__()
         self._config = {k: v for k, v in given.items() if k not in ("self", "__class__")}
@@ -159,12 +150,28 @@ class TransformerDecoderLayer(Block):
         )
 
 
-def copies(layer: Block, count: int) -> LayerList:
-    """The layer and others like it, each with parameters of its own."""
-    return LayerList([layer, *(type(layer)(**layer._config) for _ in range(count - 1))])
+class Stack(Layer):
+    """What encoder and decoder share: layers like a given one, and a norm behind the last."""
+
+    def setup(self, layer: Block, num_layers: int, norm) -> None:
+        more = [type(layer)(**layer._config) for _ in range(num_layers - 1)]
+        self.layers = LayerList([layer, *more])
+        self.num_layers, self.norm = num_layers, norm
+
+    def carry(self, x, *others, cache):
+        """x through all layers; with a list of caches also the list of the new ones."""
+        new = []
+        for k, layer in enumerate(self.layers):
+            if cache is None:
+                x = layer(x, *others)
+            else:
+                x, grown = layer(x, *others, cache[k])
+                new.append(grown)
+        x = x if self.norm is None else self.norm(x)
+        return x if cache is None else (x, new)
 
 
-class TransformerEncoder(Layer):
+class TransformerEncoder(Stack):
     """`num_layers` layers like `encoder_layer`, one on the other, then `norm` if given.
 
     Source: Paddle API `paddle.nn.TransformerEncoder`.
@@ -177,26 +184,17 @@ class TransformerEncoder(Layer):
 
     def __init__(self, encoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers = copies(encoder_layer, num_layers)
-        self.num_layers, self.norm = num_layers, norm
+        self.setup(encoder_layer, num_layers, norm)
 
     def forward(self, src, src_mask=None, cache=None):
-        new = []
-        for k, layer in enumerate(self.layers):
-            if cache is None:
-                src = layer(src, src_mask)
-            else:
-                src, grown = layer(src, src_mask, cache[k])
-                new.append(grown)
-        src = src if self.norm is None else self.norm(src)
-        return src if cache is None else (src, new)
+        return self.carry(src, src_mask, cache=cache)
 
     def gen_cache(self, src):
         """A list of empty caches, one for each layer."""
         return [layer.gen_cache(src) for layer in self.layers]
 
 
-class TransformerDecoder(Layer):
+class TransformerDecoder(Stack):
     """`num_layers` layers like `decoder_layer`, one on the other, then `norm` if given.
 
     Source: Paddle API `paddle.nn.TransformerDecoder`.
@@ -210,19 +208,10 @@ class TransformerDecoder(Layer):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers = copies(decoder_layer, num_layers)
-        self.num_layers, self.norm = num_layers, norm
+        self.setup(decoder_layer, num_layers, norm)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
-        new = []
-        for k, layer in enumerate(self.layers):
-            if cache is None:
-                tgt = layer(tgt, memory, tgt_mask, memory_mask)
-            else:
-                tgt, grown = layer(tgt, memory, tgt_mask, memory_mask, cache[k])
-                new.append(grown)
-        tgt = tgt if self.norm is None else self.norm(tgt)
-        return tgt if cache is None else (tgt, new)
+        return self.carry(tgt, memory, tgt_mask, memory_mask, cache=cache)
 
     def gen_cache(self, memory, do_zip=False):
         """Caches for each layer; with `do_zip` grouped by kind instead of by layer."""
@@ -242,22 +231,11 @@ class Transformer(Layer):
     """
 
     def __init__(
-        self,
-        d_model=512,
-        nhead=8,
-        num_encoder_layers=6,
-        num_decoder_layers=6,
-        dim_feedforward=2048,
-        dropout=0.1,
-        activation="relu",
-        attn_dropout=None,
-        act_dropout=None,
-        normalize_before=False,
-        weight_attr=None,
-        bias_attr=None,
-        custom_encoder=None,
+        self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6,
+        dim_feedforward=2048, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
+        normalize_before=False, weight_attr=None, bias_attr=None, custom_encoder=None,
         custom_decoder=None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         sizes = d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout
         if custom_encoder is None:

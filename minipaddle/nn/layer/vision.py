@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import functional as F
 from ..functional.windows import whole_numbers
+from .dimensional import Dimensional
 from .functional import Functional
-from .layers import Layer
 
 __all__ = [
     "ChannelShuffle", "Fold", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Unfold",
@@ -16,17 +16,23 @@ __all__ = [
 # ---- padding ---------------------------------------------------------------------------------
 
 
-class PadND(Layer):
-    """What the padding layers share: a list of numbers, a mode, a value."""
+class Pad(Dimensional):
+    """x [N, C, H, W] padded by one number, or by [left, right, ...], last axis first.
 
-    n = 0  # image axes
+    `mode` is constant (of `value`), reflect, replicate or circular.
+    Source: Paddle API `paddle.nn.Pad2D`.
 
-    def setup(self, padding, mode, value, data_format, name):
+    >>> import minipaddle as paddle
+    >>> paddle.nn.Pad2D(1)(paddle.ones([1, 3, 4, 4])).shape
+    [1, 3, 6, 6]
+    """
+
+    def __init__(self, padding, mode="constant", value=0.0, data_format=None, name=None):
         super().__init__()
         pads = whole_numbers(padding)
         self._pad = pads * (2 * self.n) if len(pads) == 1 else pads
         self._mode, self._value = mode, value
-        self._data_format, self._name = data_format, name
+        self._data_format, self._name = self.layout(data_format), name
 
     def forward(self, x):
         return F.pad(x, self._pad, self._mode, self._value, self._data_format)
@@ -39,97 +45,34 @@ class PadND(Layer):
         )
 
 
-class Pad1D(PadND):
-    """x [N, C, L] padded by one number, or by [left, right, ...], last axis first.
-
-    `mode` is constant (of `value`), reflect, replicate or circular.
-    Source: Paddle API `paddle.nn.Pad1D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Pad1D(1)(paddle.ones([1, 1, 4])).shape
-    [1, 1, 6]
-    """
-
-    n = 1
-
-    def __init__(self, padding, mode="constant", value=0.0, data_format="NCL", name=None):
-        self.setup(padding, mode, value, data_format, name)
+class Pad1D(Pad, n=1): ...
 
 
-class Pad2D(PadND):
-    """x [N, C, H, W] padded by one number, or by [left, right, ...], last axis first.
-
-    `mode` is constant (of `value`), reflect, replicate or circular.
-    Source: Paddle API `paddle.nn.Pad2D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Pad2D(1)(paddle.ones([1, 1, 4, 4])).shape
-    [1, 1, 6, 6]
-    """
-
-    n = 2
-
-    def __init__(self, padding, mode="constant", value=0.0, data_format="NCHW", name=None):
-        self.setup(padding, mode, value, data_format, name)
+class Pad2D(Pad, n=2): ...
 
 
-class Pad3D(PadND):
-    """x [N, C, D, H, W] padded by one number, or by [left, right, ...], last axis first.
-
-    `mode` is constant (of `value`), reflect, replicate or circular.
-    Source: Paddle API `paddle.nn.Pad3D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.Pad3D(1)(paddle.ones([1, 1, 4, 4, 4])).shape
-    [1, 1, 6, 6, 6]
-    """
-
-    n = 3
-
-    def __init__(self, padding, mode="constant", value=0.0, data_format="NCDHW", name=None):
-        self.setup(padding, mode, value, data_format, name)
+class Pad3D(Pad, n=3): ...
 
 
-class ZeroPad1D(PadND):
-    """x [N, C, L] with zeros around it. Source: Paddle API `paddle.nn.ZeroPad1D`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.ZeroPad1D(1)(paddle.ones([1, 1, 4])).shape
-    [1, 1, 6]
-    """
-
-    n = 1
-
-    def __init__(self, padding, data_format="NCL", name=None):
-        self.setup(padding, "constant", 0.0, data_format, name)
-
-
-class ZeroPad2D(PadND):
+class ZeroPad(Pad):
     """x [N, C, H, W] with zeros around it. Source: Paddle API `paddle.nn.ZeroPad2D`.
 
     >>> import minipaddle as paddle
-    >>> paddle.nn.ZeroPad2D(1)(paddle.ones([1, 1, 4, 4])).shape
-    [1, 1, 6, 6]
+    >>> paddle.nn.ZeroPad2D(1)(paddle.ones([1, 3, 4, 4])).shape
+    [1, 3, 6, 6]
     """
 
-    n = 2
-
-    def __init__(self, padding, data_format="NCHW", name=None):
-        self.setup(padding, "constant", 0.0, data_format, name)
+    def __init__(self, padding, data_format=None, name=None):
+        super().__init__(padding, data_format=data_format, name=name)
 
 
-class ZeroPad3D(PadND):
-    """x [N, C, D, H, W] with zeros around it. Source: Paddle API `paddle.nn.ZeroPad3D`.
+class ZeroPad1D(ZeroPad, n=1): ...
 
-    >>> import minipaddle as paddle
-    >>> paddle.nn.ZeroPad3D(1)(paddle.ones([1, 1, 4, 4, 4])).shape
-    [1, 1, 6, 6, 6]
-    """
 
-    n = 3
+class ZeroPad2D(ZeroPad, n=2): ...
 
-    def __init__(self, padding, data_format="NCDHW", name=None):
-        self.setup(padding, "constant", 0.0, data_format, name)
+
+class ZeroPad3D(ZeroPad, n=3): ...
 
 
 # ---- resizing --------------------------------------------------------------------------------
