@@ -11,6 +11,8 @@ def line_of(where) -> str:
     """`file.py:12, in train` for a (code object, instruction offset) pair as records keep it."""
     code, offset = where
     line = next((n for start, end, n in code.co_lines() if start <= offset < end and n), 0)
+    if "ipykernel_" in code.co_filename:  # a file of that name exists for the kernel alone
+        return f"line {line} of a notebook cell"
     return f"{code.co_filename}:{line}, in {code.co_name}"
 
 
@@ -44,12 +46,15 @@ def describe(x) -> str:
 
 
 def teach(what: str, *, expected: str = "", hint: str = "", where=None) -> str:
-    """Lay out one error message: the fact, then what was expected, the line, and what to try."""
+    """Lay out one error message: the fact, then what was expected, the line, and what to try.
+
+    The line is the user's: where the wrong call stands, or `where` a record says it was made.
+    """
+    frame = user_frame(2)
     lines = [what]
     if expected:
         lines.append(f"  expected: {expected}")
-    if where:
-        lines.append(f"  at: {line_of(where)}")
+    lines.append(f"  at: {line_of(where or (frame.f_code, frame.f_lasti))}")
     if hint:
         lines.append(f"  try: {hint}")
     return "\n".join(lines)

@@ -16,7 +16,7 @@ import inspect
 from functools import partial
 
 from . import dtype as dt
-from .errors import describe
+from .errors import describe, teach
 from .interpreter import OUT, current
 from .record import Spec
 from .spec import broadcast_shapes, promote
@@ -228,7 +228,7 @@ class Op:
         except Exception as taught:
             error, reason = taught, str(taught)
         kind = next((k for k in (TypeError, IndexError) if isinstance(error, k)), ValueError)
-        return kind(f"{self.name}({given}): {reason}")
+        return kind(teach(f"{self.name}({given}): {reason}"))
 
 
 def widen(a):

@@ -93,15 +93,16 @@ def enable_static() -> None:
     """Refused, with what to use instead. Source: Paddle API `paddle.enable_static`.
 
     >>> import minipaddle as paddle
-    >>> paddle.enable_static()
+    >>> paddle.enable_static()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
       ...
-    RuntimeError: enable_static: Paddle's old static mode is not part of MiniPaddle
-      try: write eager code; programs come with to_static, in the part on programs
+    RuntimeError: enable_static comes with a later part of MiniPaddle: programs and to_static
+      at: ...
+      try: write eager code
     """
     raise RuntimeError(
         teach(
-            "enable_static: Paddle's old static mode is not part of MiniPaddle",
-            hint="write eager code; programs come with to_static, in the part on programs",
+            "enable_static comes with a later part of MiniPaddle: programs and to_static",
+            hint="write eager code",
         )
     )

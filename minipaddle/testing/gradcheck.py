@@ -56,7 +56,8 @@ def check_grad(
       ...
     AssertionError: the derivative of tanh by input 0 at [0, 0] is 0.53...; 0.78... is right
       expected: what central differences give
-      at the inputs: [[0.5]]
+      at: ...
+      for the inputs: [[0.5]]
     """
     tensors = [leaf(x) for x in inputs]
     floating = [k for k, x in enumerate(tensors) if not x.stop_gradient]
@@ -174,5 +175,5 @@ def describe(function, tensors, found: Mismatch) -> str:
             f"{found.derivative:.6g}; {found.quotient:.6g} is right",
             expected="what central differences give",
         )
-        + f"\n  at the inputs: {given}"
+        + f"\n  for the inputs: {given}"
     )

@@ -94,12 +94,21 @@ def test_gradients_pass_through():
     np.testing.assert_allclose(x.grad.numpy(), 2 * (1 - t * t) + 1, rtol=1e-6)
 
 
-def test_what_a_derivative_needs_is_not_overwritten_unnoticed():
+def test_what_the_methods_own_derivative_needs_is_spared():
     x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
     y = x * 2
     y.multiply_(x)  # the derivative by x asks for the old y
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 4 * x.numpy())
+
+
+def test_what_a_derivative_needs_is_not_overwritten_unnoticed():
+    x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
+    y = x * 2
+    z = y * x  # the derivative by x asks for y
+    y.add_(x)
     with pytest.raises(RuntimeError, match="backward through multiply: its input 'x' was overwr"):
-        y.sum().backward()
+        z.sum().backward()
 
 
 def test_a_leaf_that_wants_a_gradient_is_refused():
