@@ -53,24 +53,10 @@ class DataLoader:
     ):
         if feed_list is not None or not return_list:
             raise NotImplementedError("feed_list and return_list=False belong to static graphs")
-        for name, value, least in (
-            ("num_workers", num_workers, 0),
-            ("prefetch_factor", prefetch_factor, 1),
-            ("timeout", timeout, 0),
-        ):
-            if value < least:
-                raise ValueError(f"{name} must be at least {least}, not {value}")
+        at_least(0, num_workers=num_workers, timeout=timeout)
+        at_least(1, prefetch_factor=prefetch_factor)
         stream = isinstance(dataset, IterableDataset)
-        if stream and (shuffle or batch_sampler is not None):
-            raise ValueError(
-                "an IterableDataset has its own order: no shuffle and no batch_sampler"
-            )
-        if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
-            raise ValueError(
-                "with a batch_sampler, batch_size, shuffle and drop_last are the sampler's to say"
-            )
-        if batch_size is not None and batch_size <= 0:
-            raise ValueError(f"batch_size must be None or positive, not {batch_size}")
+        one_order(stream, batch_sampler, batch_size, shuffle, drop_last)
         self.dataset, self.batch_sampler = dataset, batch_sampler
         if not stream and batch_sampler is None and batch_size is not None:
             self.batch_sampler = BatchSampler(
@@ -129,6 +115,25 @@ class DataLoader:
                 self._crew = crew
             else:
                 crew.dismiss()
+
+
+def at_least(least: int, **values) -> None:
+    """Raise ValueError for a value below `least`."""
+    for name, value in values.items():
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def one_order(stream: bool, batch_sampler, batch_size, shuffle: bool, drop_last: bool) -> None:
+    """Raise ValueError when two of them say which samples make a batch, or none can."""
+    if stream and (shuffle or batch_sampler is not None):
+        raise ValueError("an IterableDataset has its own order: no shuffle and no batch_sampler")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
+        raise ValueError(
+            "with a batch_sampler, batch_size, shuffle and drop_last are the sampler's to say"
+        )
+    if batch_size is not None and batch_size <= 0:
+        raise ValueError(f"batch_size must be None or positive, not {batch_size}")
 
 
 class Crew:

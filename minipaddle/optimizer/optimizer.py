@@ -253,25 +253,11 @@ class Optimizer:
         schedule = state_dict.get("LR_Scheduler")
         if schedule is not None and isinstance(self._learning_rate, LRScheduler):
             self._learning_rate.set_state_dict(schedule)
-        masters = state_dict.get("master_weights", {})
         given = state_dict.keys() - {"LR_Scheduler", "master_weights"}
         taken = set()
         for group in self._param_groups:
             for p in group.params:
-                names = self.states(self.options_for(p, group), p.spec.shape)
-                keys = {name: self._key(p, name) for name in names}
-                present = given & set(keys.values())
-                if not present and self._keys[p] not in masters:
-                    continue
-                if len(present) < len(keys):
-                    missing = sorted(set(keys.values()) - present)
-                    raise ValueError(f"the state dict lacks {', '.join(missing)}")
-                kept = self._kept.get(p) or self._keep(group, p)
-                for name, key in keys.items():
-                    load(kept.states[name], state_dict[key], key)
-                if kept.master is not None and self._keys[p] in masters:
-                    load(kept.master, masters[self._keys[p]], f"{self._keys[p]} (master weight)")
-                taken |= present
+                taken |= self._take_over(group, p, state_dict)
         if given and not taken:
             raise ValueError(
                 teach(
@@ -283,6 +269,24 @@ class Optimizer:
             )
 
     set_dict = load_state_dict = set_state_dict
+
+    def _take_over(self, group, p, state_dict: dict) -> set:
+        """Load the states of one parameter; their names, none if there are none."""
+        names = self.states(self.options_for(p, group), p.spec.shape)
+        keys = {name: self._key(p, name) for name in names}
+        found = state_dict.keys() & set(keys.values())
+        master = state_dict.get("master_weights", {}).get(self._keys[p])
+        if not found and master is None:
+            return found
+        if len(found) < len(keys):
+            missing = sorted(set(keys.values()) - found)
+            raise ValueError(f"the state dict lacks {', '.join(missing)}")
+        kept = self._kept.get(p) or self._keep(group, p)
+        for name, key in keys.items():
+            load(kept.states[name], state_dict[key], key)
+        if kept.master is not None and master is not None:
+            load(kept.master, master, f"{self._keys[p]} (master weight)")
+        return found
 
 
 def load(state: Tensor, value, key: str) -> None:
