@@ -6,14 +6,9 @@ from ..core.errors import teach
 from ..core.interpreter import Recording, current
 
 __all__ = [
-    "disable_static",
-    "enable_grad",
-    "enable_static",
-    "in_dynamic_mode",
-    "is_grad_enabled",
-    "no_grad",
-    "set_grad_enabled",
-]
+    "disable_static", "enable_grad", "enable_static", "in_dynamic_mode", "is_grad_enabled",
+    "no_grad", "set_grad_enabled",
+]  # fmt: skip
 
 
 def no_grad(func=None):

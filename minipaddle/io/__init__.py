@@ -26,23 +26,10 @@ from .serialization import load, save
 from .worker import get_worker_info
 
 __all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ComposeDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "DistributedBatchSampler",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequenceSampler",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "get_worker_info",
+    "BatchSampler", "ChainDataset", "ComposeDataset", "ConcatDataset", "DataLoader", "Dataset",
+    "DistributedBatchSampler", "IterableDataset", "RandomSampler", "Sampler", "SequenceSampler",
+    "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "get_worker_info",
     "random_split",
-]
+]  # fmt: skip
 
 __getattr__ = namespace("paddle.io", globals())

@@ -10,23 +10,8 @@ from .rarer import ASGD, NAdam, RAdam, Rprop
 from .sgd import SGD, Momentum
 
 __all__ = [
-    "ASGD",
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Lamb",
-    "Momentum",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSProp",
-    "Rprop",
-    "lr",
-    "rate",
-]
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum",
+    "NAdam", "Optimizer", "RAdam", "RMSProp", "Rprop", "lr", "rate",
+]  # fmt: skip
 
 __getattr__ = namespace("paddle.optimizer", globals())

@@ -9,23 +9,10 @@ from .axes import axes_of, axis_of, listed, tensors, whole_numbers
 from .shaping import exchanged, flatten
 
 __all__ = [
-    "broadcast_shape",
-    "broadcast_tensors",
-    "broadcast_to",
-    "diag",
-    "diag_embed",
-    "diagflat",
-    "diagonal",
-    "expand",
-    "expand_as",
-    "flip",
-    "repeat_interleave",
-    "roll",
-    "rot90",
-    "tile",
-    "tril",
+    "broadcast_shape", "broadcast_tensors", "broadcast_to", "diag", "diag_embed", "diagflat",
+    "diagonal", "expand", "expand_as", "flip", "repeat_interleave", "roll", "rot90", "tile", "tril",
     "triu",
-]
+]  # fmt: skip
 
 # ---- turning round ---------------------------------------------------------------------------
 

@@ -11,19 +11,9 @@ from ..ops.var import Var
 from .axes import axis_of
 
 __all__ = [
-    "conj",
-    "imag",
-    "is_complex",
-    "is_empty",
-    "is_floating_point",
-    "is_integer",
-    "is_tensor",
-    "numel",
-    "rank",
-    "real",
-    "shape",
-    "tolist",
-]
+    "conj", "imag", "is_complex", "is_empty", "is_floating_point", "is_integer", "is_tensor",
+    "numel", "rank", "real", "shape", "tolist",
+]  # fmt: skip
 
 
 def constant(value, dtype):

@@ -18,24 +18,9 @@ from ..ops.var import Var
 from .axes import whole_numbers
 
 __all__ = [
-    "arange",
-    "assign",
-    "clone",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "logspace",
-    "ones",
-    "ones_like",
-    "range",
-    "to_tensor",
-    "vander",
-    "zeros",
-    "zeros_like",
-]
+    "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace",
+    "logspace", "ones", "ones_like", "range", "to_tensor", "vander", "zeros", "zeros_like",
+]  # fmt: skip
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient=True):

@@ -12,19 +12,9 @@ from ..ops.linalg import matrix_transpose as mT
 from .norms import require_floats, singular_values
 
 __all__ = [
-    "cholesky",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "householder_product",
-    "lu",
-    "lu_unpack",
-    "ormqr",
-    "qr",
-    "svd",
-    "svdvals",
-]
+    "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "lu", "lu_unpack",
+    "ormqr", "qr", "svd", "svdvals",
+]  # fmt: skip
 
 
 def cholesky(x, upper=False, name=None):

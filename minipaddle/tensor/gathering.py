@@ -18,20 +18,9 @@ from .math import scaled
 from .shaping import flatten
 
 __all__ = [
-    "gather",
-    "gather_nd",
-    "index_add",
-    "index_fill",
-    "index_put",
-    "index_select",
-    "masked_fill",
-    "masked_scatter",
-    "masked_select",
-    "scatter",
-    "scatter_nd",
-    "scatter_nd_add",
-    "shard_index",
-]
+    "gather", "gather_nd", "index_add", "index_fill", "index_put", "index_select", "masked_fill",
+    "masked_scatter", "masked_select", "scatter", "scatter_nd", "scatter_nd_add", "shard_index",
+]  # fmt: skip
 
 # ---- slices along one axis -------------------------------------------------------------------
 

@@ -14,26 +14,10 @@ from . import shaping
 from .axes import axis_of, tensors, whole_numbers
 
 __all__ = [
-    "as_strided",
-    "chunk",
-    "concat",
-    "crop",
-    "dsplit",
-    "dstack",
-    "hsplit",
-    "hstack",
-    "meshgrid",
-    "slice",
-    "split",
-    "stack",
-    "strided_slice",
-    "tensor_split",
-    "unbind",
-    "unfold",
-    "unstack",
-    "vsplit",
-    "vstack",
-]
+    "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
+    "slice", "split", "stack", "strided_slice", "tensor_split", "unbind", "unfold", "unstack",
+    "vsplit", "vstack",
+]  # fmt: skip
 
 # ---- joining ---------------------------------------------------------------------------------
 

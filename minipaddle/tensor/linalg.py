@@ -15,20 +15,9 @@ from .math import scaled
 from .reduce import folded
 
 __all__ = [
-    "addmm",
-    "baddbmm",
-    "bmm",
-    "cross",
-    "dot",
-    "inner",
-    "matmul",
-    "matrix_transpose",
-    "mm",
-    "mv",
-    "outer",
-    "tensordot",
-    "vecdot",
-]
+    "addmm", "baddbmm", "bmm", "cross", "dot", "inner", "matmul", "matrix_transpose", "mm", "mv",
+    "outer", "tensordot", "vecdot",
+]  # fmt: skip
 
 mT = ops.matrix_transpose
 

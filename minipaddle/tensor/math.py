@@ -316,23 +316,7 @@ def trapezoid(y, x=None, dx=None, axis=-1, name=None):
 
 
 __all__ = [
-    *FACES,
-    "add_n",
-    "bitwise_invert",
-    "cast",
-    "clip",
-    "diff",
-    "floor_mod",
-    "gammaln",
-    "kron",
-    "ldexp",
-    "less",
-    "mod",
-    "multigammaln",
-    "multiplex",
-    "renorm",
-    "scale",
-    "sgn",
-    "trace",
+    *FACES, "add_n", "bitwise_invert", "cast", "clip", "diff", "floor_mod", "gammaln", "kron",
+    "ldexp", "less", "mod", "multigammaln", "multiplex", "renorm", "scale", "sgn", "trace",
     "trapezoid",
-]
+]  # fmt: skip

@@ -19,23 +19,10 @@ from .decompositions import lu_unpack, svdvals
 from .norms import require_floats, singular_values
 
 __all__ = [
-    "cholesky_inverse",
-    "cholesky_solve",
-    "corrcoef",
-    "cov",
-    "det",
-    "inverse",
-    "lstsq",
-    "lu_solve",
-    "matrix_exp",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "pinv",
-    "slogdet",
-    "solve",
+    "cholesky_inverse", "cholesky_solve", "corrcoef", "cov", "det", "inverse", "lstsq", "lu_solve",
+    "matrix_exp", "matrix_power", "matrix_rank", "multi_dot", "pinv", "slogdet", "solve",
     "triangular_solve",
-]
+]  # fmt: skip
 
 # ---- linear equations ------------------------------------------------------------------------
 

@@ -17,29 +17,10 @@ from .creation import dims, floating
 from .generator import GENERATOR
 
 __all__ = [
-    "bernoulli",
-    "bernoulli_",
-    "binomial",
-    "cauchy_",
-    "exponential_",
-    "gaussian",
-    "geometric_",
-    "log_normal",
-    "log_normal_",
-    "multinomial",
-    "normal",
-    "normal_",
-    "poisson",
-    "rand",
-    "randint",
-    "randint_like",
-    "randn",
-    "randperm",
-    "standard_gamma",
-    "standard_normal",
-    "uniform",
-    "uniform_",
-]
+    "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "gaussian", "geometric_",
+    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "randint",
+    "randint_like", "randn", "randperm", "standard_gamma", "standard_normal", "uniform", "uniform_",
+]  # fmt: skip
 
 
 def stream(seed: int = 0):

@@ -267,22 +267,6 @@ def running(op, x, axis, dtype):
 
 
 __all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "logcumsumexp",
-    "logsumexp",
-    "max",
-    "min",
-    "nansum",
-    "prod",
-    "sum",
-]
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cummax", "cummin",
+    "cumprod", "cumsum", "logcumsumexp", "logsumexp", "max", "min", "nansum", "prod", "sum",
+]  # fmt: skip

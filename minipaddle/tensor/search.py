@@ -14,18 +14,9 @@ from .axes import axis_of
 from .shaping import squeeze
 
 __all__ = [
-    "argsort",
-    "bucketize",
-    "kthvalue",
-    "mode",
-    "nonzero",
-    "searchsorted",
-    "sort",
-    "topk",
-    "unique",
-    "unique_consecutive",
-    "where",
-]
+    "argsort", "bucketize", "kthvalue", "mode", "nonzero", "searchsorted", "sort", "topk", "unique",
+    "unique_consecutive", "where",
+]  # fmt: skip
 
 
 def where(condition, x=None, y=None, name=None):

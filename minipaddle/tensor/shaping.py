@@ -13,22 +13,9 @@ from ..ops import arrangement, movement
 from .axes import axes_of, axis_of, listed, whole_numbers
 
 __all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "flatten",
-    "moveaxis",
-    "permute",
-    "reshape",
-    "squeeze",
-    "swapaxes",
-    "t",
-    "transpose",
-    "unflatten",
-    "unsqueeze",
-    "view",
-    "view_as",
-]
+    "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "moveaxis", "permute", "reshape",
+    "squeeze", "swapaxes", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as",
+]  # fmt: skip
 
 # ---- one shape to another --------------------------------------------------------------------
 

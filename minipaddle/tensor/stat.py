@@ -304,16 +304,6 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
 
 
 __all__ = [
-    "bincount",
-    "histogram",
-    "histogram_bin_edges",
-    "histogramdd",
-    "mean",
-    "median",
-    "nanmean",
-    "nanmedian",
-    "nanquantile",
-    "quantile",
-    "std",
-    "var",
-]
+    "bincount", "histogram", "histogram_bin_edges", "histogramdd", "mean", "median", "nanmean",
+    "nanmedian", "nanquantile", "quantile", "std", "var",
+]  # fmt: skip

@@ -11,15 +11,6 @@ from .profile import profile
 from .tape import source_lines, tape
 
 __all__ = [
-    "Curves",
-    "Graph",
-    "LogWriter",
-    "NoEngineError",
-    "code",
-    "gradient_flow",
-    "module",
-    "operator",
-    "profile",
-    "source_lines",
-    "tape",
-]
+    "Curves", "Graph", "LogWriter", "NoEngineError", "code", "gradient_flow", "module", "operator",
+    "profile", "source_lines", "tape",
+]  # fmt: skip

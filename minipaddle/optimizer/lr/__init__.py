@@ -25,24 +25,10 @@ from .plateau import ReduceOnPlateau
 from .scheduler import LRScheduler
 
 __all__ = [
-    "CosineAnnealingDecay",
-    "CosineAnnealingWarmRestarts",
-    "CyclicLR",
-    "ExponentialDecay",
-    "InverseTimeDecay",
-    "LRScheduler",
-    "LambdaDecay",
-    "LinearLR",
-    "LinearWarmup",
-    "MultiStepDecay",
-    "MultiplicativeDecay",
-    "NaturalExpDecay",
-    "NoamDecay",
-    "OneCycleLR",
-    "PiecewiseDecay",
-    "PolynomialDecay",
-    "ReduceOnPlateau",
-    "StepDecay",
-]
+    "CosineAnnealingDecay", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialDecay",
+    "InverseTimeDecay", "LRScheduler", "LambdaDecay", "LinearLR", "LinearWarmup", "MultiStepDecay",
+    "MultiplicativeDecay", "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay",
+    "PolynomialDecay", "ReduceOnPlateau", "StepDecay",
+]  # fmt: skip
 
 __getattr__ = namespace("paddle.optimizer.lr", globals())
