@@ -11,6 +11,7 @@ from ..eager.tensor import Parameter
 from ..ops import elementwise as e
 from ..ops import movement
 from ..tensor import creation, random
+from .functional.norm import as_matrix, normalize, power_iteration
 from .names import unique
 
 __all__ = [
@@ -230,29 +231,19 @@ class SpectralNorm(Computed):
         self.steps, self.eps, self.dim = steps, eps, dim
         layer.add_parameter(f"{name}_orig", self.weight)
         with Recording(False):
-            rows, columns = self.matrix(self.weight).spec.shape
-            for suffix, n in (("u", rows), ("v", columns)):
-                start = self.unit(random.randn([n], self.weight.dtype))
+            for suffix, n in zip("uv", as_matrix(self.weight, dim).spec.shape):
+                start = normalize(random.randn([n], self.weight.dtype), axis=0, epsilon=eps)
                 layer.register_buffer(f"{name}_{suffix}", start)
-
-    def matrix(self, weight):
-        """The weight with axis `dim` as rows and all others as columns."""
-        order = [self.dim, *(d for d in range(weight.spec.ndim) if d != self.dim)]
-        return weight.transpose(order).reshape([weight.spec.shape[self.dim], -1])
-
-    def unit(self, x):
-        return x / e.maximum(e.sqrt((x * x).sum()), self.eps)
 
     def compute(self, layer):
         weight = getattr(layer, f"{self.name}_orig")
         u, v = (getattr(layer, f"{self.name}_{k}") for k in "uv")
-        matrix = self.matrix(weight)
+        matrix = as_matrix(weight, self.dim)
         if layer.training:
-            with Recording(False):
-                for _ in range(self.steps):
-                    v.set_value(self.unit(matrix.transpose([1, 0]) @ u))
-                    u.set_value(self.unit(matrix @ v))
-                u, v = u.clone(), v.clone()
+            kept = u, v
+            u, v = power_iteration(matrix, u, v, self.steps, self.eps)
+            for buffer, value in zip(kept, (u, v)):
+                buffer.set_value(value)
         return weight / (u @ (matrix @ v))
 
 

@@ -74,19 +74,17 @@ def cross_entropy(
     if axis != last:
         input = input.moveaxis(axis, last)
         label = label.moveaxis(axis, last) if len(shape) == last + 1 else label
-    if soft_label or label_smoothing:
-        if not soft_label:
-            label = one_hot(class_numbers(label, last), input.spec.shape[-1])
-            label = label.astype(input.spec.dtype)
-        if label_smoothing:
-            label = label_smooth(label, epsilon=label_smoothing)
-        loss, weight = soft_cross_entropy(input, label, weight, use_softmax)
-        loss = loss.moveaxis(last, axis) if axis != last else loss
-        if reduction == "mean" and weight is not None:
-            return weighted_mean(loss, weight)
-        return reduced("cross_entropy", loss, reduction)
-    label = class_numbers(label, last)
-    return hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softmax, shape)
+    if not (soft_label or label_smoothing):
+        label = class_numbers(label, last)
+        return hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softmax, shape)
+    if not soft_label:
+        label = one_hot(class_numbers(label, last), input.spec.shape[-1]).astype(input.spec.dtype)
+    label = label_smooth(label, epsilon=label_smoothing) if label_smoothing else label
+    loss, weight = soft_cross_entropy(input, label, weight, use_softmax)
+    loss = loss.moveaxis(last, axis) if axis != last else loss
+    if reduction == "mean" and weight is not None:
+        return weighted_mean(loss, weight)
+    return reduced("cross_entropy", loss, reduction)
 
 
 def class_numbers(label, ndim: int):

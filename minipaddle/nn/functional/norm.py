@@ -22,13 +22,17 @@ TINY = 1e-38
 """About the smallest normal float32."""
 
 
-def standardized(x, weight, bias, axes, epsilon, *, centered=True):
+def standardized(x, weight, bias, axes, epsilon, *, per, view=None, centered=True):
     """(weight · (x - mean) / √(var + ε) + bias, mean, var) with the moments of x over `axes`.
 
-    The moments keep their axes, as 1, and have no gradient of their own.
+    Weight and bias are seen in the shape `per`, x in the shape `view`, where one size may be -1;
+    the result has the shape of x. The moments keep their axes, as 1, and have no gradient of their
+    own.
     """
     if x.spec.dtype not in FLOATS:
         raise TypeError(teach(f"a norm was given {x.spec}", expected="a floating dtype"))
+    shape, weight, bias = x.spec.shape, shaped(weight, per), shaped(bias, per)
+    x = x if view is None else movement.reshape(x, shape=flattened(shape, view))
     with Recording(False):
         wide = x.astype(float32.numpy) if x.spec.dtype in HALVES else x
         mean, var = ops.moments(wide, axes=axes, centered=centered)
@@ -36,7 +40,7 @@ def standardized(x, weight, bias, axes, epsilon, *, centered=True):
     y = ops.standardize(
         x, weight, bias, mean, var, axes=axes, epsilon=float(epsilon), centered=centered
     )
-    return y, mean, var
+    return y if view is None else movement.reshape(y, shape=shape), mean, var
 
 
 def shaped(vector, shape):
@@ -102,14 +106,14 @@ def batch_norm(
         )
     if not training if use_global_stats is None else use_global_stats:
         return frozen(x, running_mean, running_var, weight, bias, epsilon, place)
-    flat = (-1, shape[place]) if last else (*shape[:2], -1)
-    axes = (0,) if last else (0, 2)
-    per = (1, shape[place]) if last else (1, shape[1], 1)
-    flat_x = movement.reshape(x, shape=flattened(shape, flat))
-    y, mean, var = standardized(flat_x, shaped(weight, per), shaped(bias, per), axes, epsilon)
+    if last:
+        axes, how = (0,), {"view": (-1, shape[place]), "per": (1, shape[place])}
+    else:
+        axes, how = (0, 2), {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}
+    y, mean, var = standardized(x, weight, bias, axes, epsilon, **how)
     update_running(running_mean, mean, momentum)
     update_running(running_var, var, momentum)
-    return movement.reshape(y, shape=shape)
+    return y
 
 
 def flattened(shape, flat) -> tuple:
@@ -162,7 +166,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     """
     axes = trailing("layer_norm", x, normalized_shape)
     own = tuple(x.spec.shape[d] for d in axes)
-    return standardized(x, shaped(weight, own), shaped(bias, own), axes, epsilon)[0]
+    return standardized(x, weight, bias, axes, epsilon, per=own)[0]
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
@@ -177,7 +181,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
     """
     axes = trailing("rms_norm", input, normalized_shape)
     own = tuple(input.spec.shape[d] for d in axes)
-    y, _, square = standardized(input, shaped(weight, own), None, axes, eps, centered=False)
+    y, _, square = standardized(input, weight, None, axes, eps, per=own, centered=False)
     rate = movement.reshape(square + eps, shape=square.spec.shape[: -len(axes)])
     return y, elementwise.rsqrt(rate)
 
@@ -202,12 +206,10 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         )
     split = (num_groups, channels // num_groups)
     if last:
-        flat, axes, per = (shape[0], -1, *split), (1, 3), (1, 1, *split)
+        axes, how = (1, 3), {"view": (shape[0], -1, *split), "per": (1, 1, *split)}
     else:
-        flat, axes, per = (shape[0], *split, -1), (2, 3), (1, *split, 1)
-    flat_x = movement.reshape(x, shape=flattened(shape, flat))
-    y = standardized(flat_x, shaped(weight, per), shaped(bias, per), axes, epsilon)[0]
-    return movement.reshape(y, shape=shape)
+        axes, how = (2, 3), {"view": (shape[0], *split, -1), "per": (1, *split, 1)}
+    return standardized(x, weight, bias, axes, epsilon, **how)[0]
 
 
 def instance_norm(
@@ -231,10 +233,8 @@ def instance_norm(
             teach(f"instance_norm was given data_format={data_format!r}", expected="channels first")
         )
     shape = x.spec.shape
-    per = (1, shape[1], 1)
-    flat_x = movement.reshape(x, shape=flattened(shape, (*shape[:2], -1)))
-    y = standardized(flat_x, shaped(weight, per), shaped(bias, per), (2,), eps)[0]
-    return movement.reshape(y, shape=shape)
+    how = {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}
+    return standardized(x, weight, bias, (2,), eps, **how)[0]
 
 
 # ---- over neighbours, and to length one ------------------------------------------------------
@@ -283,3 +283,23 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):
         length = total.sqrt() if p == 2 else total ** (1 / p)
     y = x / length
     return y if out is None else out.become(y)
+
+
+# ---- of weights ------------------------------------------------------------------------------
+
+
+def as_matrix(weight, dim: int):
+    """The weight with axis `dim` as rows and all others as columns."""
+    order = (dim, *(d for d in range(weight.spec.ndim) if d != dim))
+    rows = weight.spec.shape[dim]
+    turned = movement.transpose(weight, perm=order)
+    return movement.reshape(turned, shape=(rows, weight.spec.size // rows))
+
+
+def power_iteration(matrix, u, v, steps: int, epsilon: float):
+    """(u, v), nearer to the singular vectors of the largest singular value; without gradient."""
+    with Recording(False):
+        for _ in range(steps):
+            v = normalize(u @ matrix, axis=0, epsilon=epsilon)
+            u = normalize(matrix @ v, axis=0, epsilon=epsilon)
+    return u, v

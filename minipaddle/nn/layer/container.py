@@ -21,7 +21,63 @@ def position(index: int, length: int, kind: str) -> int:
     return index % length if length else 0
 
 
-class Sequential(Layer):
+class Numbered(Layer):
+    """What the lists of layers and of parameters share: parts named 0, 1, … in `self._parts`."""
+
+    _add = Layer.add_sublayer
+
+    @property
+    def _parts(self) -> OrderedDict:
+        return self._sub_layers
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self._parts.values())[index])
+        return self._parts[str(position(index, len(self), type(self).__name__))]
+
+    def __setitem__(self, index: int, part) -> None:
+        self._add(str(position(index, len(self), type(self).__name__)), part)
+
+    def __delitem__(self, index) -> None:
+        parts = list(self._parts.values())
+        del parts[index]
+        self._renumber(parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator:
+        return iter(list(self._parts.values()))
+
+    def _renumber(self, parts: Iterable) -> None:
+        self._parts.clear()
+        for part in parts:
+            self._add(str(len(self)), part)
+
+    def append(self, part):
+        """Add one at the end."""
+        self._add(str(len(self)), part)
+        return self
+
+    def extend(self, parts: Iterable):
+        """Add several at the end."""
+        for part in parts:
+            self.append(part)
+        return self
+
+    def insert(self, index: int, part):
+        """Put one before position `index`."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"index {index} is out of range for a list of {len(self)}")
+        parts = list(self._parts.values())
+        parts.insert(index, part)
+        self._renumber(parts)
+
+    def __dir__(self):
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+
+class Sequential(Numbered):
     """Layers applied one after the other, given in order or as (name, layer) pairs.
 
     Source: Paddle API `paddle.nn.Sequential`.
@@ -63,87 +119,20 @@ class Sequential(Layer):
             return index
         return list(self._sub_layers)[position(index, len(self), "Sequential")]
 
-    def __len__(self) -> int:
-        return len(self._sub_layers)
-
-    def __iter__(self) -> Iterator[Layer]:
-        return iter(list(self._sub_layers.values()))
-
     def append(self, module: Layer) -> Sequential:
         """Add a layer at the end."""
         self.add_sublayer(self._free_name(), module)
         return self
 
-    def extend(self, sequential: Iterable[Layer]) -> Sequential:
-        """Add layers at the end."""
-        for layer in sequential:
-            self.append(layer)
-        return self
-
     def insert(self, index: int, module: Layer) -> Sequential:
         """Put a layer before position `index`; the layers are numbered anew."""
-        layers = list(self)
-        layers.insert(index, module)
-        self._sub_layers.clear()
-        return self.extend(layers)
+        super().insert(index, module)
+        return self
 
     def _free_name(self) -> str:
         """The number after the last; after a deletion it can be higher than the length."""
         numbers = [int(name) + 1 for name in self._sub_layers if name.isdigit()]
         return str(max([len(self), *numbers]))
-
-
-class Numbered(Layer):
-    """What the lists of layers and of parameters share: parts named 0, 1, … in `self._parts`."""
-
-    _parts: OrderedDict
-    _add = Layer.add_sublayer
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self._parts.values())[index])
-        return self._parts[str(position(index, len(self), type(self).__name__))]
-
-    def __setitem__(self, index: int, part) -> None:
-        self._add(str(position(index, len(self), type(self).__name__)), part)
-
-    def __delitem__(self, index) -> None:
-        parts = list(self._parts.values())
-        del parts[index]
-        self._renumber(parts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __iter__(self) -> Iterator:
-        return iter(list(self._parts.values()))
-
-    def _renumber(self, parts: Iterable) -> None:
-        self._parts.clear()
-        for part in parts:
-            self._add(str(len(self)), part)
-
-    def append(self, part):
-        """Add one at the end."""
-        self._add(str(len(self)), part)
-        return self
-
-    def extend(self, parts: Iterable):
-        """Add several at the end."""
-        for part in parts:
-            self.append(part)
-        return self
-
-    def insert(self, index: int, part) -> None:
-        """Put one before position `index`."""
-        if not -len(self) <= index <= len(self):
-            raise IndexError(f"index {index} is out of range for a list of {len(self)}")
-        parts = list(self._parts.values())
-        parts.insert(index, part)
-        self._renumber(parts)
-
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
 
 
 class LayerList(Numbered):
@@ -160,10 +149,6 @@ class LayerList(Numbered):
     def __init__(self, sublayers: Iterable[Layer] | None = None):
         super().__init__()
         self.extend(sublayers or ())
-
-    @property
-    def _parts(self) -> OrderedDict:
-        return self._sub_layers
 
     def pop(self, key: int = -1) -> Layer:
         """Take one out and return it."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from ...core.errors import teach
-from ...core.interpreter import Recording
-from ...tensor import manipulation
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Normal
@@ -223,14 +221,8 @@ class SpectralNorm(Layer):
             raise ValueError(
                 teach(f"SpectralNorm was given {x.spec}", expected=f"shape {self._weight_shape}")
             )
-        order = [self._dim, *(d for d in range(x.spec.ndim) if d != self._dim)]
-        matrix = manipulation.transpose(x, order)
-        matrix = manipulation.reshape(matrix, [x.spec.shape[self._dim], -1])
-        with Recording(False):
-            u, v = self.weight_u, self.weight_v
-            for _ in range(self._power_iters):
-                v = F.normalize(u @ matrix, axis=0, epsilon=self._eps)
-                u = F.normalize(matrix @ v, axis=0, epsilon=self._eps)
+        matrix, start = F.norm.as_matrix(x, self._dim), (self.weight_u, self.weight_v)
+        u, v = F.norm.power_iteration(matrix, *start, self._power_iters, self._eps)
         return x / (u @ (matrix @ v))
 
     def extra_repr(self) -> str:

@@ -97,13 +97,16 @@ class State:
         """
         wanted = None if dtype is None else dt.resolve(dtype)
         for layer in self.sublayers(include_self=True):
-            parts = [*layer._parameters.values(), *layer._buffers.values()]
-            for part in parts:
-                if part is not None:
-                    convert(part, device, wanted)
-            if wanted is not None:
-                layer._dtype = dt.public(wanted).name
+            layer._convert(device, wanted)
         return self
+
+    def _convert(self, device, dtype) -> None:
+        """What this layer itself holds, moved and cast."""
+        for part in [*self._parameters.values(), *self._buffers.values()]:
+            if part is not None:
+                convert(part, device, dtype)
+        if dtype is not None:
+            self._dtype = dt.public(dtype).name
 
     def astype(self, dtype=None):
         """Cast floating parameters and buffers, in place. Source: Paddle API `Layer.astype`."""
@@ -127,12 +130,8 @@ class State:
         classes = tuple(kind for kind in given if isinstance(kind, type))
         wanted = dt.resolve(dtype)
         for layer in self.sublayers(include_self=True):
-            if isinstance(layer, classes) or any(layer is one for one in given):
-                continue
-            for part in [*layer._parameters.values(), *layer._buffers.values()]:
-                if part is not None:
-                    convert(part, None, wanted)
-            layer._dtype = dtype
+            if not isinstance(layer, classes) and not any(layer is one for one in given):
+                layer._convert(None, wanted)
         return self
 
     def cpu(self):
