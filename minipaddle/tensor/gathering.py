@@ -10,10 +10,9 @@ import math
 from ..core.dtype import int64
 from ..core.errors import teach
 from ..ops import creation, elementwise, indexing, movement
-from ..ops.var import Var
 from .arranging import broadcast_tensors
 from .axes import axis_of, whole_numbers
-from .indexing import getitem, setitem
+from .indexing import getitem, replaced, setitem
 from .math import scaled
 from .shaping import flatten
 
@@ -221,8 +220,7 @@ def masked_fill(x, mask, value, name=None):
     >>> paddle.masked_fill(x, x > 1, 0.0).tolist()
     [1.0, 0.0, 0.0]
     """
-    value = value.astype(x.spec.dtype) if isinstance(value, Var) else value
-    return elementwise.where(mask, value, x).astype(x.spec.dtype)
+    return replaced(x, mask, value)
 
 
 def masked_scatter(x, mask, value, name=None):

@@ -224,6 +224,10 @@ def masked(x, axis: int, mask, value):
         locate(x.spec, [(axis, mask)])
     after = x.spec.ndim - axis - span
     mask = movement.reshape(mask, shape=(*shape, *(1,) * after)) if after else mask
-    if isinstance(value, Var):
-        value = value.astype(x.spec.dtype)
+    return replaced(x, mask, value)
+
+
+def replaced(x, mask, value):
+    """x with `value` where the mask holds, in the dtype of x; all three broadcast."""
+    value = value.astype(x.spec.dtype) if isinstance(value, Var) else value
     return elementwise.where(mask, value, x).astype(x.spec.dtype)

@@ -134,8 +134,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ValueError(teach(f"driver={driver!r}", expected="gels, gelsy, gelsd or gelss"))
     rows, columns = x.spec.shape[-2:]
-    eps = 1.2e-7 if x.spec.dtype.itemsize <= 4 else 2.3e-16
-    z = matmul(pinv(x, eps * max(rows, columns) if rcond is None else rcond), y)
+    z = matmul(pinv(x, negligible(x) if rcond is None else rcond), y)
     empty = creation.full(shape=(0,), value=0, dtype=x.spec.dtype)
     residuals = spread = empty
     if rows > columns and driver in ("gels", "gelsd", "gelss"):
@@ -144,6 +143,12 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     if driver in ("gelsd", "gelss"):
         spread = svdvals(x)
     return z, residuals, cast(matrix_rank(x), dtype=int32.numpy), spread
+
+
+def negligible(x) -> float:
+    """The share of the largest singular value below which one is rounding error."""
+    eps = 2.0**-23 if x.spec.dtype.itemsize <= 4 else 2.0**-52
+    return eps * max(x.spec.shape[-2:])
 
 
 def cholesky_solve(x, y, upper=False, name=None):
@@ -237,8 +242,7 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
     last = (s.spec.ndim - 1,)
     atol = tol if atol is None else atol
     if atol is None and rtol is None:
-        eps = 2.0**-23 if x.spec.dtype.itemsize <= 4 else 2.0**-52
-        rtol = eps * max(x.spec.shape[-2:])
+        rtol = negligible(x)
     bound = reduction.max(s, axis=last, keepdim=True) * (0.0 if rtol is None else rtol)
     above = (s > bound) & (s > (0.0 if atol is None else atol))
     return reduction.sum(cast(above, dtype=int64.numpy), axis=last, keepdim=False)

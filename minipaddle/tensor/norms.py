@@ -96,10 +96,8 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
         raise ValueError(
             teach(f"the matrix norm p={p!r}", expected="'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
         )
-    shape = x.spec.shape
-    ones = tuple(1 if d in (rows, columns) else n for d, n in enumerate(shape))
-    kept = tuple(n for d, n in enumerate(shape) if d not in (rows, columns))
-    return reshape(found, shape=ones if keepdim else kept)
+    kept = reduction.folded(x.spec, axis=(rows, columns), keepdim=keepdim)
+    return reshape(found, shape=kept.shape)
 
 
 def singular_values(x, rows: int = -2, columns: int = -1):

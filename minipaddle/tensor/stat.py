@@ -82,15 +82,15 @@ def std(x, axis=None, unbiased=True, keepdim=False, name=None):
 
 def rows_of(x, axis):
     """x with `axis` (all, if None) as its one last axis, and its shape with `axis` kept as 1."""
-    shape, ndim = x.spec.shape, x.spec.ndim
-    axes = normalize_axes(axis, ndim)
-    rest = tuple(d for d in range(ndim) if d not in axes)
-    size = math.prod(shape[d] for d in axes)
+    spec = x.spec
+    axes = normalize_axes(axis, spec.ndim)
+    rest = tuple(d for d in range(spec.ndim) if d not in axes)
+    size = math.prod(spec.shape[d] for d in axes)
     if size == 0:
-        raise ValueError(teach(f"{x.spec} has nothing along axis {axis} to put in order"))
+        raise ValueError(teach(f"{spec} has nothing along axis {axis} to put in order"))
     x = movement.transpose(x, perm=(*rest, *axes))
-    x = movement.reshape(x, shape=(*(shape[d] for d in rest), size))
-    return x, tuple(1 if d in axes else n for d, n in enumerate(shape))
+    x = movement.reshape(x, shape=(*(spec.shape[d] for d in rest), size))
+    return x, reduction.kept_shape(spec, axes)
 
 
 BETWEEN = {  # where to read, given the places below and above the wanted one
