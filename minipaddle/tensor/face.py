@@ -13,20 +13,21 @@ NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, defaul
 
 def face(op: Op, name: str | None = None):
     """`op` as a function of its inputs, its attributes (by keyword or in order), and `name`."""
-    ordered = [*op.inputs, *op.attrs]
+    places = [*op.inputs, *op.attrs, "name"]
 
-    def call(*args, name=None, out=None, **kwargs):
+    def call(*args, out=None, **kwargs):
         refuse_out(out, op.name)
-        if len(args) > len(ordered):  # the last place is Paddle's unused `name`
-            args = args[: len(ordered)]
-        given = dict(zip(ordered, args, strict=False)) | kwargs
+        given = dict(zip(places, args, strict=False)) | kwargs
+        if len(given) < len(args) + len(kwargs):
+            raise TypeError(f"{op.name}() has too many arguments, or one twice; it takes {places}")
+        given.pop("name", None)
         try:
             inputs = tuple([given.pop(x) for x in op.inputs])
         except KeyError as missing:
             raise TypeError(f"{op.name}() needs the argument {missing}") from None
         unknown = given.keys() - op.attrs.keys()
         if unknown:
-            raise TypeError(f"{op.name}() takes no argument {unknown.pop()!r}; it has {ordered}")
+            raise TypeError(f"{op.name}() takes no argument {unknown.pop()!r}; it takes {places}")
         return current.top.apply(op, inputs, op.defaults | given)
 
     def unary(x, name=None, *, out=None):

@@ -231,3 +231,9 @@ def test_out_is_none_or_refused_by_name(name):
     assert isinstance(function(*given, out=None), paddle.Tensor)
     with pytest.raises(ValueError, match=rf"^{name}\(out=...\) is not supported"):
         function(*given, out=x)
+
+
+@pytest.mark.parametrize("call", [lambda f, x: f(x, 1, None, 2), lambda f, x: f(x, 1, decimals=1)])
+def test_an_argument_too_many_is_refused(call):
+    with pytest.raises(TypeError, match="too many arguments, or one twice; it takes"):
+        call(paddle.round, paddle.ones([2]))
