@@ -338,7 +338,7 @@ X = paddle.ones([1, 4, 4, 4])
         (lambda: F.interpolate(X, [2, 2], mode="lanczos"), "bicubic"),
         (lambda: F.interpolate(X, [2, 2], mode="trilinear"), "5-D"),
         (lambda: F.interpolate(X, [2, 2], align_corners=True), "linear or cubic"),
-        (lambda: F.interpolate(X, [2, 2], data_format="NCL"), "NCHW or NHWC"),
+        (lambda: F.interpolate(X, [2, 2], data_format="NCL"), "'NCHW' or 'NHWC'"),
         (lambda: F.grid_sample(X, paddle.ones([1, 2, 2, 3])), "a grid"),
         (lambda: F.grid_sample(X, paddle.ones([1, 2, 2, 2]), mode="cubic"), "nearest"),
         (lambda: F.grid_sample(X, paddle.ones([1, 2, 2, 2]), padding_mode="wrap"), "border"),

@@ -10,7 +10,7 @@ from ...ops import indexing
 from ...ops import nn as ops
 from .activation import log_softmax, softmax
 from .common import label_smooth
-from .input import one_hot
+from .input import one_hot, require_one_of
 
 __all__ = ["cross_entropy", "nll_loss", "softmax_with_cross_entropy"]
 
@@ -18,9 +18,7 @@ __all__ = ["cross_entropy", "nll_loss", "softmax_with_cross_entropy"]
 
 
 def check_reduction(name: str, reduction: str, *more: str) -> None:
-    if reduction not in ("mean", "sum", "none", *more):
-        expected = ", ".join(map(repr, ("mean", "sum", "none", *more)))
-        raise ValueError(teach(f"{name} was given reduction={reduction!r}", expected=expected))
+    require_one_of(name, ("mean", "sum", "none", *more), reduction=reduction)
 
 
 def reduced(name: str, loss, reduction: str):

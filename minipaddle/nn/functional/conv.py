@@ -50,10 +50,18 @@ def conv2d(
     return convolve(2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-@like(conv2d)
 def conv1d(
     x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None
 ):
+    """Convolution of sequences: x [N, C, L], weight [O, C / groups, K], bias [O].
+
+    See `conv2d` for the arguments. Source: Paddle API `paddle.nn.functional.conv1d`.
+
+    >>> import minipaddle as paddle
+    >>> x, difference = paddle.to_tensor([[[1.0, 4.0, 9.0]]]), paddle.to_tensor([[[-1.0, 1.0]]])
+    >>> paddle.nn.functional.conv1d(x, difference).tolist()
+    [[[3.0, 5.0]]]
+    """
     return convolve(1, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -127,11 +135,19 @@ def conv2d_transpose(
     return spread(2, x, weight, bias, *given)
 
 
-@like(conv2d_transpose)
 def conv1d_transpose(
     x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
     output_size=None, data_format="NCL", name=None,
 ):  # fmt: skip
+    """Transposed convolution of sequences: x [N, C, L], weight [C, O / groups, K], bias [O].
+
+    See `conv2d_transpose`. Source: Paddle API `paddle.nn.functional.conv1d_transpose`.
+
+    >>> import minipaddle as paddle
+    >>> x, weight = paddle.to_tensor([[[1.0, 2.0]]]), paddle.to_tensor([[[1.0, 10.0]]])
+    >>> paddle.nn.functional.conv1d_transpose(x, weight).tolist()
+    [[[1.0, 12.0, 20.0]]]
+    """
     given = stride, padding, output_padding, dilation, groups, output_size, data_format
     return spread(1, x, weight, bias, *given)
 

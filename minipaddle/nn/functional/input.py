@@ -22,6 +22,19 @@ def refuse_unsupported(name: str, **options) -> None:
             )
 
 
+def require_one_of(name: str, allowed, **options) -> None:
+    """Each of the options must have one of the allowed values."""
+    *others, last = map(repr, allowed)
+    for option, value in options.items():
+        if value not in allowed:
+            raise ValueError(
+                teach(
+                    f"{name} was given {option}={value!r}",
+                    expected=f"{', '.join(others)} or {last}",
+                )
+            )
+
+
 def one_hot(x, num_classes=-1, name=None):
     """1 at the class number, 0 elsewhere, along a new last axis of size `num_classes`.
 

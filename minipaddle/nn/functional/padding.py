@@ -6,6 +6,7 @@ from ...core.dtype import FLOATS
 from ...core.errors import teach
 from ...ops import movement
 from ...ops import resample as ops
+from .input import require_one_of
 from .windows import LAYOUTS, whole_numbers
 
 __all__ = ["pad", "zeropad2d"]
@@ -53,10 +54,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     >>> paddle.nn.functional.pad(x, [1, 1], mode="reflect").tolist()
     [[[2.0, 1.0, 2.0, 3.0, 2.0]]]
     """
-    if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ValueError(
-            teach(f"pad was given mode={mode!r}", expected="constant, reflect, replicate, circular")
-        )
+    require_one_of("pad", ("constant", "reflect", "replicate", "circular"), mode=mode)
     pairs = pad_pairs(x, pad, mode, data_format, pad_from_left_axis)
     if mode == "constant":
         return with_border(x, [pairs.get(d, (0, 0)) for d in range(x.spec.ndim)], value)

@@ -8,6 +8,7 @@ from ...core.dtype import int64
 from ...core.errors import teach
 from ...ops import elementwise, indexing, movement, rounding
 from ...tensor import creation, manipulation
+from .input import require_one_of
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -92,12 +93,8 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
                 expected="x [N, C, H, W] and a grid [N, h, w, 2], or one dimension more of each",
             )
         )
-    if mode not in ("bilinear", "nearest"):
-        raise ValueError(teach(f"grid_sample: mode={mode!r}", expected="bilinear or nearest"))
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(
-            teach(f"padding_mode={padding_mode!r}", expected="zeros, border or reflection")
-        )
+    require_one_of("grid_sample", ("bilinear", "nearest"), mode=mode)
+    require_one_of("grid_sample", ("zeros", "border", "reflection"), padding_mode=padding_mode)
     size, places = x.spec.shape[2:], []
     for coordinate, m in zip(manipulation.unbind(grid, axis=-1)[::-1], size):
         place = pixel_places(coordinate, m, align_corners)

@@ -7,8 +7,9 @@ from ...ops import movement
 from ...ops import resample as ops
 from ...tensor import manipulation
 from .adaptive import area
+from .input import require_one_of
 from .padding import with_border
-from .windows import LAYOUTS, image, numbers, to_first, to_last, whole_numbers
+from .windows import LAYOUTS, channels_last, image, numbers, to_first, to_last, whole_numbers
 
 __all__ = [
     "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "temporal_shift",
@@ -71,10 +72,9 @@ def interpolate(
     >>> paddle.nn.functional.interpolate(x, size=[1, 4], mode="bilinear").tolist()
     [[[[1.0, 1.5, 2.5, 3.0]]]]
     """
-    key = str(mode).lower()
-    if key not in MODES:
-        raise ValueError(teach(f"interpolate was given mode={mode!r}", expected=", ".join(MODES)))
-    n, (ranks, method) = x.spec.ndim - 2, MODES[key]
+    mode = str(mode).lower()
+    require_one_of("interpolate", MODES, mode=mode)
+    n, (ranks, method) = x.spec.ndim - 2, MODES[mode]
     if n not in ranks:
         wanted = " or ".join(f"{k + 2}-D" for k in ranks)
         raise ValueError(teach(f"interpolate with mode={mode!r} was given {x.spec}",
@@ -86,8 +86,8 @@ def interpolate(
     if antialias:
         raise NotImplementedError(teach("interpolate has no antialias", hint='mode="area"'))
     layouts = RESIZED_LAYOUTS[n]
-    if data_format is not None and data_format not in layouts:
-        raise ValueError(teach(f"data_format={data_format!r}", expected=" or ".join(layouts)))
+    if data_format is not None:
+        require_one_of("interpolate", layouts, data_format=data_format)
     last = data_format == layouts[1]
     x = to_first(x) if last else x
     targets = resized_to(x, n, size, scale_factor, recompute=recompute_scale_factor)
@@ -138,10 +138,9 @@ def divided(what: str, size: int, factor: int) -> int:
 
 def with_channels_first(x, data_format, rearrange):
     """`rearrange` applied to x in NCHW."""
-    if data_format not in LAYOUTS[2]:
-        raise ValueError(teach(f"data_format={data_format!r}", expected=" or ".join(LAYOUTS[2])))
+    last = channels_last(data_format, 2)
     image("this function", x, 2)
-    return rearrange(x) if data_format == "NCHW" else to_last(rearrange(to_first(x)))
+    return to_last(rearrange(to_first(x))) if last else rearrange(x)
 
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):

@@ -10,7 +10,7 @@ from ...ops import movement
 from ...ops.special import sigmoid, tanh
 from ...tensor import creation
 from .. import functional as F
-from ..functional.input import refuse_unsupported
+from ..functional.input import refuse_unsupported, require_one_of
 from ..initializer import Uniform
 from .common import require_positive
 from .layers import Layer
@@ -138,13 +138,7 @@ class SimpleRNNCell(GatedCell):
     ):  # fmt: skip
         attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
         super().__init__(input_size, hidden_size, *attrs)
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                teach(
-                    f"SimpleRNNCell was given activation={activation!r}",
-                    expected="'tanh' or 'relu'",
-                )
-            )
+        require_one_of("SimpleRNNCell", ACTIVATIONS, activation=activation)
         self.activation = activation
 
     def stepper(self):

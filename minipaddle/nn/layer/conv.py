@@ -6,7 +6,7 @@ from math import prod, sqrt
 
 from ...core.errors import teach
 from .. import functional as F
-from ..functional.input import refuse_unsupported
+from ..functional.input import refuse_unsupported, require_one_of
 from ..functional.windows import channels_last, numbers
 from ..initializer import Normal
 from .dimensional import Dimensional
@@ -97,13 +97,7 @@ class Convolution(ConvND):
     ):  # fmt: skip
         name = type(self).__name__
         refuse_unsupported(name, device=device)
-        if padding_mode not in PADDING_MODES:
-            raise ValueError(
-                teach(
-                    f"{name} was given padding_mode={padding_mode!r}",
-                    expected=", ".join(PADDING_MODES),
-                )
-            )
+        require_one_of(name, PADDING_MODES, padding_mode=padding_mode)
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise TypeError(
                 teach(

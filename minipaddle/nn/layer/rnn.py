@@ -8,6 +8,7 @@ from ...core.errors import teach
 from ...ops import elementwise as e
 from ...ops import movement
 from .. import functional as F
+from ..functional.input import require_one_of
 from .cells import GatedCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
 from .container import LayerList
 from .layers import Layer
@@ -124,13 +125,7 @@ class Stacked(LayerList):
         dropout=0.0, *given, **named,
     ):  # fmt: skip
         super().__init__()
-        if direction not in DIRECTIONS:
-            raise ValueError(
-                teach(
-                    f"{type(self).__name__} was given direction={direction!r}",
-                    expected=", ".join(map(repr, DIRECTIONS)),
-                )
-            )
+        require_one_of(type(self).__name__, DIRECTIONS, direction=direction)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout = time_major, dropout
         self.num_directions = directions = DIRECTIONS[direction]
