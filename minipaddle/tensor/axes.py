@@ -61,8 +61,7 @@ def tensors(xs, what: str) -> list:
     return xs
 
 
-def refuse_out(out, name: str = "") -> None:
-    """Raise ValueError when `out` is given. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
-    if out is not None:
-        name = name or called()
-        raise ValueError(teach(f"{name}(out=...) is not supported", hint="assign the result"))
+def no_out(name: str = "") -> ValueError:
+    """The error for whoever gives `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
+    name = name or called()
+    return ValueError(teach(f"{name}(out=...) is not supported", hint="assign the result"))

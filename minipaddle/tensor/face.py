@@ -6,7 +6,7 @@ import inspect
 
 from ..core.interpreter import current
 from ..core.op import Op
-from .axes import refuse_out
+from .axes import no_out
 
 NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
 
@@ -16,7 +16,8 @@ def face(op: Op, name: str | None = None):
     places = [*op.inputs, *op.attrs, "name"]
 
     def call(*args, out=None, **kwargs):
-        refuse_out(out, op.name)
+        if out is not None:
+            raise no_out(op.name)
         given = dict(zip(places, args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
             raise TypeError(f"{op.name}() has too many arguments, or one twice; it takes {places}")
@@ -32,12 +33,12 @@ def face(op: Op, name: str | None = None):
 
     def unary(x, name=None, *, out=None):
         if out is not None:
-            refuse_out(out, op.name)
+            raise no_out(op.name)
         return current.top.apply(op, (x,), {})
 
     def binary(x, y, name=None, *, out=None):
         if out is not None:
-            refuse_out(out, op.name)
+            raise no_out(op.name)
         return current.top.apply(op, (x, y), {})
 
     quick = {("x",): unary, ("x", "y"): binary}

@@ -13,7 +13,6 @@ from ..ops import creation, elementwise, indexing, movement
 from .arranging import broadcast_tensors
 from .axes import axis_of, whole_numbers
 from .indexing import getitem, replaced, setitem
-from .math import scaled
 from .shaping import flatten
 
 __all__ = [
@@ -71,7 +70,8 @@ def index_add(x, index, axis, value, alpha=1, name=None):
     [3.0, 0.0, 0.0]
     """
     axis = axis_of(axis, x.spec.ndim)
-    return x + indexing.scatter_sum(scaled(value, alpha), row(index), shape=x.spec.shape, axis=axis)
+    value = value if alpha == 1 else value * alpha
+    return x + indexing.scatter_sum(value, row(index), shape=x.spec.shape, axis=axis)
 
 
 def index_fill(x, index, axis, value, name=None):

@@ -11,7 +11,6 @@ from ..ops.arrangement import roll
 from ..ops.movement import reshape, transpose
 from ..ops.reduction import sum
 from .axes import axis_of
-from .math import scaled
 from .reduce import folded
 
 __all__ = [
@@ -207,6 +206,11 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     [[[2.0]], [[2.0]]]
     """
     return scaled(input, beta) + scaled(bmm(x, y), alpha)
+
+
+def scaled(x, factor):
+    """factor · x, without a multiplication by 1."""
+    return x if factor == 1 else x * factor
 
 
 def matrix_transpose(x, name=None):

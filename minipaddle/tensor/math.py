@@ -19,7 +19,7 @@ from ..ops import (
 from ..ops.creation import assign
 from ..ops.var import Var
 from .arranging import diagonal
-from .axes import axis_of, refuse_out
+from .axes import axis_of, no_out
 from .face import face
 
 SHOWN = {module.__name__ for module in (elementwise, gamma, logic, rounding, special)}
@@ -60,8 +60,9 @@ def add(x, y, name=None, *, alpha=1, out=None):
     >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]), alpha=2).tolist()
     [7.0, 10.0]
     """
-    refuse_out(out)
-    return elementwise.add(x, scaled(y, alpha))
+    if out is not None:
+        raise no_out()
+    return elementwise.add(x, y if alpha == 1 else y * alpha)
 
 
 def subtract(x, y, name=None, *, alpha=1, out=None):
@@ -71,13 +72,9 @@ def subtract(x, y, name=None, *, alpha=1, out=None):
     >>> paddle.subtract(paddle.to_tensor([1.0]), paddle.to_tensor([3.0]), alpha=2).tolist()
     [-5.0]
     """
-    refuse_out(out)
-    return elementwise.subtract(x, scaled(y, alpha))
-
-
-def scaled(x, factor):
-    """factor · x, without a multiplication by 1."""
-    return x if factor == 1 else x * factor
+    if out is not None:
+        raise no_out()
+    return elementwise.subtract(x, y if alpha == 1 else y * alpha)
 
 
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
@@ -90,7 +87,8 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
     >>> paddle.divide(x, y, rounding_mode="trunc").tolist()
     [3, -3]
     """
-    refuse_out(out)
+    if out is not None:
+        raise no_out()
     if rounding_mode is None:
         return elementwise.divide(x, y)
     if rounding_mode not in ("floor", "trunc"):
@@ -138,7 +136,8 @@ def clip(x, min=None, max=None, name=None, *, out=None):
     >>> paddle.clip(paddle.to_tensor([-2.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
-    refuse_out(out)
+    if out is not None:
+        raise no_out()
     if isinstance(min, Var) or isinstance(max, Var):
         x = x if min is None else elementwise.maximum(x, min)
         return x if max is None else elementwise.minimum(x, max)

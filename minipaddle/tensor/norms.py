@@ -12,7 +12,7 @@ from ..ops.elementwise import abs, sign
 from ..ops.indexing import take
 from ..ops.linalg import p_norm
 from ..ops.movement import reshape, transpose
-from .axes import axis_of, refuse_out
+from .axes import axis_of, no_out
 
 __all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 
@@ -27,7 +27,8 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     >>> paddle.norm(paddle.to_tensor([3.0, 4.0])).item()
     5.0
     """
-    refuse_out(out)
+    if out is not None:
+        raise no_out()
     x = x if dtype is None else x.astype(dtype)
     pair = isinstance(axis, list | tuple) and len(axis) == 2
     if p == "nuc" and axis is None:

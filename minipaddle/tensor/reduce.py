@@ -7,7 +7,7 @@ from ..core.errors import teach
 from ..core.spec import normalize_axes
 from ..ops import elementwise, indexing, reduction, scan
 from ..ops.var import Var
-from .axes import axis_of, refuse_out, whole_numbers
+from .axes import axis_of, no_out, whole_numbers
 
 
 def folded(op, x, axis, keepdim, dtype=None, out=None):
@@ -15,7 +15,8 @@ def folded(op, x, axis, keepdim, dtype=None, out=None):
 
     With a `dtype` x is cast to it first. There is no `out`.
     """
-    refuse_out(out)
+    if out is not None:
+        raise no_out()
     x = x if dtype is None else x.astype(dtype)
     axis = whole_numbers(axis, "axis") if isinstance(axis, Var) else axis
     return op(x, axis=normalize_axes(axis, x.spec.ndim), keepdim=bool(keepdim))
@@ -184,7 +185,8 @@ def place_dtype(place, dtype):
 
 def along(x, axis, dtype=None, out=None):
     """(x, axis) as a scan wants them: without an axis x is flattened. There is no `out`."""
-    refuse_out(out)
+    if out is not None:
+        raise no_out()
     x = x if dtype is None else x.astype(dtype)
     if axis is None or not x.spec.ndim:
         return x.reshape([-1]), 0
