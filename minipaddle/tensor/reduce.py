@@ -19,7 +19,7 @@ def folded(op, x, axis, keepdim, dtype=None, out=None):
         raise no_out()
     x = x if dtype is None else x.astype(dtype)
     axis = whole_numbers(axis, "axis") if isinstance(axis, Var) else axis
-    return op(x, axis=normalize_axes(axis, x.spec.ndim), keepdim=bool(keepdim))
+    return op(x, axis=normalize_axes(axis, len(x.spec.shape)), keepdim=bool(keepdim))
 
 
 # ---- over axes -------------------------------------------------------------------------------
