@@ -51,20 +51,18 @@ class Record:
     """`op` applied to `inputs`; `None` among the inputs is a value that needs no gradient."""
 
     __slots__ = (
-        "__dict__",
         "__weakref__",
         "attrs",
         "dtype",
+        "hooks",
         "inputs",
         "op",
         "saved",
         "scope",
         "shape",
         "time",
+        "where",
     )
-    # Set on few records, so they wait in the class: making a record must cost little.
-    hooks = None  # functions gradient -> gradient or None
-    where = None  # the user's line, as (code object, instruction offset)
 
     def __init__(self, op, inputs, attrs, shape, dtype, saved=None, scope=None):
         self.op = op
@@ -74,6 +72,8 @@ class Record:
         self.dtype = dtype
         self.saved = saved  # what the derivative rules asked for; FREED after a backward
         self.scope = scope  # the layer being called, as a chain (parent scope, layer)
+        self.hooks = None  # functions gradient -> gradient or None
+        self.where = None  # the user's line, as (code object, instruction offset)
         self.time = tick()
 
     @property

@@ -31,8 +31,9 @@ class Eager(Interpreter):
         for x in inputs:
             if type(x) is Tensor or isinstance(x, Tensor):
                 a = x.array
-                if a.dtype is not dtype:
-                    dtype = a.dtype if dtype is None else MIXED
+                own = a.dtype
+                if own is not dtype:
+                    dtype = own if dtype is None else MIXED
                 arrays.append(a)
                 if x.stop_gradient:
                     edges.append(None)
@@ -48,8 +49,12 @@ class Eager(Interpreter):
         m = NUMPY if type(a) is ndarray else common_module(op, arrays)
         try:
             if op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
-                run = self.quietly
-                y = run(op.body, m, *arrays, **attrs) if attrs else run(op.body, m, *arrays)
+                if attrs or bit > 4:
+                    y = self.quietly(op.body, m, *arrays, **attrs)
+                elif bit == 4:  # two inputs: a list in a call costs a twentieth of it all
+                    y = self.quietly(op.body, m, arrays[0], arrays[1])
+                else:
+                    y = self.quietly(op.body, m, arrays[0])
             else:
                 y = self.quietly(op.evaluate, m, arrays, attrs)
         except Exception as error:
@@ -67,9 +72,8 @@ class Eager(Interpreter):
             out.record = record = new(Record)  # by hand: calling the class costs twice as much
             record.op, record.inputs, record.attrs, record.saved = op, edges, attrs, saved
             record.shape, record.dtype, record.scope = y.shape, y.dtype, self.scope
-            record.time = tick()
-            if self.lines:
-                record.where = caller()
+            record.time, record.hooks = tick(), None
+            record.where = caller() if self.lines else None
         return out
 
     def several(self, op, edges, arrays, attrs, kept, y):
