@@ -15,12 +15,14 @@ from ...ops.special import sigmoid
 from ...tensor import random
 from ...tensor.face import face
 
-ELEMENTWISE = (
-    "celu", "elu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
-    "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "softplus", "softshrink",
-    "softsign", "tanh", "tanhshrink", "thresholded_relu",
-)  # fmt: skip
-"""Those whose operator is the whole function."""
+WRAPPED, FROM_ELSEWHERE = {"silu"}, {"sigmoid", "tanh"}
+
+
+def is_whole(op) -> bool:
+    """Is the operator all there is to the function? Then its face is the function."""
+    own = op.body.__module__ == activation.__name__ and op.name not in WRAPPED
+    return own or op.name in FROM_ELSEWHERE
+
 
 IN_PLACE = ("elu", "hardtanh", "leaky_relu", "relu", "softmax", "tanh", "thresholded_relu")
 
@@ -236,7 +238,7 @@ def in_place(function):
     return call
 
 
-FACES = {name: face(OPS[name]) for name in ELEMENTWISE}
+FACES = {op.name: face(op) for op in OPS.values() if is_whole(op)}
 globals().update(FACES)
 WRITTEN = {f"{name}_": in_place(globals()[name]) for name in IN_PLACE}
 globals().update(WRITTEN)
