@@ -98,10 +98,14 @@ def test_read_trusts_the_chapters_and_passes_arguments_on(run, started, tmp_path
     chapter = tmp_path / "book" / "00.ipynb"
     chapter.parent.mkdir()
     chapter.touch()
+    copy = chapter.parent / ".ipynb_checkpoints" / "00-checkpoint.ipynb"  # JupyterLab makes those
+    copy.parent.mkdir()
+    copy.touch()
     run.main(["read", "--no-browser"])
     assert started[0] == ["setup"]
     assert started[1] == ["-m", "jupyter", "trust", str(chapter)]
     assert started[2][:2] == ["-m", "jupyterlab"]
+    assert "--LabApp.default_url=/lab/tree/book/00.ipynb" in started[2]
     assert started[2][-1] == "--no-browser"
 
 
