@@ -58,7 +58,9 @@ class Eager(Interpreter):
             else:
                 y = self.quietly(op.evaluate, m, arrays, attrs)
         except Exception as error:
-            raise op.explain(error, inputs, attrs) from error
+            if not is_nested(error):
+                raise op.explain(error, inputs, attrs) from error
+            y = op.evaluate(m, arrays, attrs)
         kept = op.kept[mask] if mask and self.recording else None
         if type(y) is not ndarray:
             if type(y) is tuple:
@@ -131,6 +133,11 @@ def operand(op, x):
         return as_array(x)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{op.name}: {error}") from None
+
+
+def is_nested(error: Exception) -> bool:
+    """Was an operator applied inside another's body? Then NumPy is quiet already."""
+    return type(error) is RuntimeError and "cannot enter context" in str(error)
 
 
 def keep(kept, arrays, y) -> dict:

@@ -33,6 +33,28 @@ def test_a_plugged_body_is_what_forward_uses():
         assert paddle.nn.functional.relu(paddle.to_tensor([-2.0])).item() == -6
 
 
+def test_a_plugged_body_may_use_the_engine():
+    """A reader's body may be written in tensors, though it is given arrays."""
+
+    def body(m, x):
+        t = paddle.to_tensor(x)
+        return (paddle.exp(t) / (1 + paddle.exp(t))).array
+
+    with plugged("ops.sigmoid.body", body):
+        assert paddle.nn.functional.sigmoid(paddle.to_tensor([0.0])).item() == 0.5
+        x = paddle.to_tensor([0.0], stop_gradient=False)
+        paddle.nn.functional.sigmoid(x).backward()
+        assert x.grad.item() == 0.25
+
+
+def test_a_mistake_in_a_plugged_body_is_shown():
+    with (
+        plugged("ops.sigmoid.body", lambda m, x: m.no_such_function(x)),
+        pytest.raises(ValueError, match=r"sigmoid\(float32\[1\]\).*no_such_function"),
+    ):
+        paddle.nn.functional.sigmoid(paddle.to_tensor([0.0]))
+
+
 def test_rules_of_operators_with_several_inputs_are_named_by_input():
     x = paddle.to_tensor(2.0, stop_gradient=False)
     y = paddle.to_tensor(5.0, stop_gradient=False)
