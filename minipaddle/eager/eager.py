@@ -9,6 +9,7 @@ from ..core.errors import teach, user_frame
 from ..core.interpreter import OUT, Interpreter, current
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, tick, written_at
+from ..core.spec import scalar_dtype
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
 from .packing import PACKING, Packed, packed
@@ -147,7 +148,9 @@ def keep(kept, arrays, y) -> dict:
     for k in values:
         saved[k] = arrays[k]
     for k in specs:
-        saved["spec", k] = Spec(arrays[k].shape, arrays[k].dtype)
+        a = arrays[k]
+        scalar = type(a) in SCALARS
+        saved["spec", k] = Spec((), scalar_dtype(a)) if scalar else Spec(a.shape, a.dtype)
     return packed(saved) if PACKING else saved
 
 

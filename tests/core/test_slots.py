@@ -109,7 +109,20 @@ def test_a_rule_of_the_wrong_shape_is_the_readers_error_with_both_shapes():
         plugged("ops.sum.vjp", lambda g: g),
         pytest.raises(ValueError, match=r"(?s)derivative of sum .* \[3\].*\[2, 3\]"),
     ):
-        y.sum(axis=0).backward() if y.ndim == 0 else paddle.autograd.backward([y])
+        y.backward()
+
+
+def test_a_rule_may_ask_for_the_spec_of_a_number():
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    seen = []
+
+    def rule(g, y_spec):
+        seen.append(y_spec)
+        return g
+
+    with plugged("ops.multiply.vjp.x", rule):
+        (x * 2.0).sum().backward()
+    assert [str(spec) for spec in seen] == ["float32[]"]
 
 
 def test_an_unknown_slot_points_to_the_nearest():
