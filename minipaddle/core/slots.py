@@ -7,7 +7,9 @@ identity, only its rule changes. Every change moves `epoch`, which belongs in ev
 from __future__ import annotations
 
 import difflib
+import sys
 from contextlib import ExitStack, contextmanager
+from functools import reduce
 
 from .op import OPS
 
@@ -19,22 +21,33 @@ epoch = 0
 
 
 class Slot:
-    """A function that can be replaced. Calling the slot calls what is plugged in."""
+    """A function, or a method, that can be replaced where it stands; calling it costs no more."""
 
-    def __init__(self, name: str, reference):
-        self.name, self.reference, self.now = name, reference, reference
-        self.__doc__, self.__name__ = reference.__doc__, reference.__name__
-        self.__wrapped__ = reference
+    def __init__(self, name: str, function):
+        self.name, self.now = name, function
+        *owner, self.attribute = function.__qualname__.split(".")
+        self.module, self.owner = sys.modules.get(function.__module__), owner
         SLOTS[name] = self
-
-    def __call__(self, *args, **kwargs):
-        return self.now(*args, **kwargs)
 
     def get(self):
         return self.now
 
     def set(self, value) -> None:
+        """Put `value` in every place of the package where the function is known by its name."""
+        for place in self.places():
+            held = vars(place).get(self.attribute)
+            if getattr(held, "__func__", held) is self.now:
+                static = isinstance(held, staticmethod)
+                setattr(place, self.attribute, staticmethod(value) if static else value)
         self.now = value
+
+    def places(self) -> list:
+        """The class of a method; for a function its module and those that imported it."""
+        if self.owner:
+            return [reduce(getattr, self.owner, self.module)]
+        package = __name__.split(".")[0] + "."
+        ours = [m for name, m in list(sys.modules.items()) if name.startswith(package)]
+        return [*ours, *([] if self.module in ours else [self.module])]
 
 
 class RuleSlot:
@@ -54,8 +67,13 @@ class RuleSlot:
 
 
 def slot(name: str):
-    """Decorator: make a function a slot called `name`."""
-    return lambda function: Slot(name, function)
+    """Decorator: make a function, or a method of a class, a slot called `name`."""
+
+    def register(function):
+        Slot(name, function)
+        return function
+
+    return register
 
 
 def find(name: str) -> Slot | RuleSlot:

@@ -8,7 +8,7 @@ import inspect
 from pathlib import Path
 
 from ..core.op import OPS, Op
-from ..core.slots import Slot
+from ..core.slots import find
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,9 +39,9 @@ def as_html(part: tuple[str, int, str]) -> str:
 
 
 def code(*things) -> Code:
-    """The source of functions, classes, or operators (by name or as objects).
+    """The source of functions, classes, or operators and slots (by name or as objects).
 
-    An operator shows its formula and its derivative rules.
+    An operator shows its formula and its derivative rules, a slot what is plugged in.
 
     >>> from minipaddle import viz
     >>> "m.tanh(x)" in repr(viz.code("tanh"))
@@ -49,12 +49,13 @@ def code(*things) -> Code:
     """
     parts = []
     for thing in things:
-        thing = OPS.get(thing, thing) if isinstance(thing, str) else thing
+        if isinstance(thing, str):
+            thing = OPS[thing] if thing in OPS else find(thing).get()
         thing = getattr(thing, "op", thing)
         if isinstance(thing, Op):
             parts += [source_of(thing.body), *map(source_of, rules_of(thing))]
         else:
-            parts.append(source_of(thing.reference if isinstance(thing, Slot) else thing))
+            parts.append(source_of(getattr(thing, "fn", thing)))
     return Code(list(dict.fromkeys(parts)))
 
 

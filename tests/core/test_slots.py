@@ -1,5 +1,6 @@
 """Slots: a reader's rule runs in the real engine, and leaves no trace when the block ends."""
 
+import sys
 import threading
 
 import pytest
@@ -132,20 +133,53 @@ def test_an_unknown_slot_points_to_the_nearest():
         slots.find("zzz")
 
 
-def test_a_function_can_be_a_slot():
-    @slot("tests.double")
-    def double(x):
-        """Twice."""
-        return 2 * x
+@slot("tests.double")
+def double(x):
+    """Twice."""
+    return 2 * x
 
-    try:
-        assert double(4) == 8
-        assert double.__doc__ == "Twice."
-        with plugged("tests.double", lambda x: 3 * x):
-            assert double(4) == 12
-        assert double(4) == 8
-    finally:
-        del slots.SLOTS["tests.double"]
+
+class Shop:
+    @slot("tests.price")
+    def price(self):
+        return 1
+
+
+@pytest.fixture
+def own_slots():
+    """The two slots above; other tests see the engine's only."""
+    for name in ("tests.double", "tests.price"):
+        slots.SLOTS[name] = OWN[name]
+    yield
+    for name in OWN:
+        del slots.SLOTS[name]
+
+
+OWN = {name: slots.SLOTS.pop(name) for name in ("tests.double", "tests.price")}
+
+
+@pytest.mark.usefixtures("own_slots")
+def test_a_function_can_be_a_slot():
+    assert double(4) == 8
+    with plugged("tests.double", lambda x: 3 * x):
+        assert double(4) == 12
+    assert double(4) == 8
+    assert double.__doc__ == "Twice."
+
+
+@pytest.mark.usefixtures("own_slots")
+def test_a_method_can_be_a_slot():
+    with plugged("tests.price", lambda self: 2):
+        assert Shop().price() == 2
+    assert Shop().price() == 1
+
+
+@pytest.mark.usefixtures("own_slots")
+def test_who_imported_a_slot_sees_the_plug(monkeypatch):
+    monkeypatch.setattr("minipaddle.core.spec.double", double, raising=False)
+    with plugged("tests.double", lambda x: 3 * x):
+        assert sys.modules["minipaddle.core.spec"].double(1) == 3
+    assert sys.modules["minipaddle.core.spec"].double is double
 
 
 def test_every_name_can_be_found():

@@ -7,7 +7,6 @@ import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.core.grad import pull_back
 from minipaddle.core.op import OPS
-from minipaddle.core.slots import SLOTS, slot
 
 BODY = OPS["tanh"].body
 HOME = f"minipaddle/ops/{Path(inspect.getsourcefile(BODY)).name}"
@@ -32,15 +31,11 @@ class Shown:
     """Is shown."""
 
 
-def test_a_slot_shows_the_reference():
-    @slot("tests.viz.shown")
-    def reference():
-        """The reference."""
-
-    try:
-        assert "def reference():" in repr(viz.code(reference))
-    finally:
-        SLOTS.pop("tests.viz.shown")
+def test_a_slot_shows_what_is_plugged_in():
+    shown = repr(viz.code("ops.tanh.vjp"))
+    assert "tanh.vjp(lambda g, out: g * (1 - out * out))" in shown
+    with paddle.plugged("ops.tanh.body", Shown):
+        assert "class Shown" in repr(viz.code("ops.tanh.body"))
 
 
 def test_a_notebook_gets_inline_colours():
