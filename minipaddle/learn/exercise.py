@@ -1,0 +1,207 @@
+"""An exercise: what the reader's functions replace in the engine, and how they are judged.
+
+An exercise `02_autograd/accumulate` is three files under `exercises/`: the reader's
+`02_autograd/accumulate.py`, cut from `solutions/02_autograd/accumulate.py`, and
+`checks/02_autograd/accumulate.py`, which makes one `Exercise`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from ..core.slots import plugged
+from ..eager.tensor import Tensor
+from ..testing.gradcheck import check_grad
+
+HOME = Path(__file__).parents[2] / "exercises"
+"""Where checks and solutions are."""
+
+
+def workspace() -> Path:
+    """The folder of the reader's files; MINIPADDLE_EXERCISES names another."""
+    return Path(os.environ.get("MINIPADDLE_EXERCISES") or HOME)
+
+
+@dataclass
+class Test:
+    """One check: `run(yours, **inputs)`; a property draws its inputs from `strategies`."""
+
+    run: Callable
+    strategies: dict = field(default_factory=dict)
+    examples: int = 25
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__.replace("_", " ").strip()
+
+
+@dataclass
+class Exercise:
+    """What is asked of the reader.
+
+    `slots` maps a slot of the engine to the name of the reader's function for it; `wrong` maps
+    what a wrong solution looks like ("forgetting to accumulate") to the pairs (text of the
+    solution, replacement) that make it; `unkillable` lists by hand the mutations of the solution
+    that change nothing, with the reason.
+    """
+
+    title: str
+    slots: dict[str, str]
+    hints: tuple[str, str, str]
+    wrong: dict[str, list[tuple[str, str]]]
+    unkillable: dict[str, str] = field(default_factory=dict)
+    name: str = ""
+    tests: list[Test] = field(default_factory=list)
+
+    def example(self, run):
+        """Decorator: a check with inputs of its own; its docstring explains."""
+        self.tests.append(Test(run))
+        return run
+
+    def plugged(self, yours: ModuleType):
+        """The engine runs on the reader's functions while the block runs."""
+        return plugged({slot: getattr(yours, name) for slot, name in self.slots.items()})
+
+    @property
+    def path(self) -> Path:
+        """The reader's file."""
+        return workspace() / f"{self.name}.py"
+
+    @property
+    def solution(self) -> str:
+        """The text of the annotated solution."""
+        return (HOME / "solutions" / f"{self.name}.py").read_text(encoding="utf-8")
+
+    def wrong_solutions(self) -> dict[str, str]:
+        """The text of each known wrong solution, by what it looks like."""
+        texts = {}
+        for looks_like, edits in self.wrong.items():
+            text = self.solution
+            for old, new in edits:
+                if text.count(old) != 1:
+                    raise ValueError(f"{self.name}: {old!r} stands {text.count(old)} times, not 1")
+                text = text.replace(old, new)
+            texts[looks_like] = text
+        return texts
+
+    # last in the class: from here on `property` is this one
+    def property(self, *, examples: int = 25, **strategies):
+        """Decorator: a check with inputs that hypothesis draws, and shrinks when it fails."""
+
+        def register(run):
+            self.tests.append(Test(run, strategies, examples))
+            return run
+
+        return register
+
+
+@cache
+def load(name: str) -> Exercise:
+    """The exercise called `name`, as its check file describes it."""
+    path = HOME / "checks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"checks.{name.replace('/', '.')}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.exercise.name = name
+    return module.exercise
+
+
+def names() -> list[str]:
+    """Every exercise's name, in the book's order: as chapters are numbered, then as they say."""
+    checks = HOME / "checks"
+    return sorted(p.relative_to(checks).with_suffix("").as_posix() for p in checks.glob("*/*.py"))
+
+
+# ---- what a check says ---------------------------------------------------------------------------
+
+
+class Disagreement(AssertionError):
+    """The reader's code gave `got` for the inputs `given`; `expected` is right."""
+
+    def __init__(self, why: str, given=None, expected=None, got=None, picture=None):
+        super().__init__(why)
+        self.given, self.expected, self.got, self.picture = given, expected, got, picture
+
+
+def expect(got, expected, *, given=None, why="", picture=None, rtol=1e-6, atol=1e-9) -> None:
+    """Raise Disagreement unless `got` is `expected`: tensors, arrays, numbers, tuples, dicts, text.
+
+    Shapes must be equal, values within `atol + rtol * |expected|`, dtypes only if both are arrays
+    of another kind (an integer is no float). `picture` is a graph, or a function that draws one.
+
+    >>> from minipaddle.learn import expect
+    >>> expect([1.0, 2.0], (1.0, 2.0 + 1e-9))
+    """
+    difference = differs(got, expected, rtol, atol)
+    if difference:
+        raise Disagreement(why or difference, given, expected, got, picture)
+
+
+def expect_that(condition, what: str, *, given=None, got=None, picture=None) -> None:
+    """Raise Disagreement with the text `what` unless the condition holds."""
+    if not condition:
+        raise Disagreement(what, given, None, got, picture)
+
+
+def expect_gradients(program, inputs, *, order: int = 1, given=None, why: str = "") -> None:
+    """Raise Disagreement unless backward through `program` gives what central differences give.
+
+    `program` takes a tensor for each of the arrays `inputs`. The Disagreement holds the smallest
+    cut of the inputs that shows the fault, and draws its tape with the bad nodes red.
+    """
+    try:
+        check_grad(program, *inputs, order=order)
+    except AssertionError as error:
+        raise Disagreement(why or str(error), given or {"inputs": inputs}) from None
+
+
+def differs(got, expected, rtol: float, atol: float) -> str:
+    """In what the two differ; empty if they do not."""
+    if isinstance(expected, dict):
+        if not isinstance(got, dict) or set(got) != set(expected):
+            return "other keys"
+        parts = (differs(got[k], expected[k], rtol, atol) for k in expected)
+        return next(filter(None, parts), "")
+    if isinstance(expected, str | bytes | bool | None):
+        return "" if type(got) is type(expected) and got == expected else "not the same"
+    if isinstance(expected, list | tuple) and not numeric(expected):
+        if not isinstance(got, list | tuple) or len(got) != len(expected):
+            return "not as many"
+        parts = (differs(g, e, rtol, atol) for g, e in zip(got, expected, strict=True))
+        return next(filter(None, parts), "")
+    return arrays_differ(got, expected, rtol, atol)
+
+
+def arrays_differ(got, expected, rtol: float, atol: float) -> str:
+    a, b = as_numpy(got), as_numpy(expected)
+    if a is None or b is None:
+        return "" if a is b and got == expected else "not the same"
+    if a.shape != b.shape:
+        return f"shape {list(a.shape)} instead of {list(b.shape)}"
+    if (a.dtype.kind in "biu") != (b.dtype.kind in "biu"):
+        return f"dtype {a.dtype} instead of {b.dtype}"
+    return "" if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) else "other values"
+
+
+def numeric(x) -> bool:
+    a = as_numpy(x)
+    return a is not None and a.size > 0
+
+
+def as_numpy(x):
+    """`x` as an array of numbers, or None if it is none."""
+    if isinstance(x, Tensor):
+        x = x.numpy()
+    try:
+        a = np.asarray(x)
+    except (TypeError, ValueError):
+        return None
+    return a.astype(np.float64) if a.dtype.kind == "V" else a if a.dtype.kind in "biufc" else None

@@ -1,0 +1,68 @@
+"""What the reader opens is cut from the solution: signatures and docstrings stay, bodies go."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def stub_of(solution: str) -> str:
+    """The solution's text without what the reader is to write.
+
+    Every body becomes `raise NotImplementedError`; what begins with `_` vanishes.
+
+    >>> print(stub_of('def double(x):\\n    "Twice x."\\n    return 2 * x\\n'))
+    def double(x):
+        "Twice x."
+        raise NotImplementedError
+    <BLANKLINE>
+    """
+    lines = solution.splitlines()
+    for first, last, replacement in reversed(list(cuts(ast.parse(solution).body))):
+        lines[first - 1 : last] = replacement
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def cuts(body):
+    """(first line, last line, lines to put instead), from the top."""
+    for node in body:
+        if private(node):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            yield first, node.end_lineno, []
+        elif isinstance(node, FUNCTIONS):
+            doc = ast.get_docstring(node) is not None
+            first = node.body[0].end_lineno + 1 if doc else node.body[0].lineno
+            indent = " " * (node.col_offset + 4)
+            yield first, node.end_lineno, [f"{indent}raise NotImplementedError"]
+        elif isinstance(node, ast.ClassDef):
+            yield from cuts(node.body)
+
+
+def private(node) -> bool:
+    """Is this a helper of the solution that the reader should not be shown?"""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(t, ast.Name) and t.id.startswith("_") for t in node.targets)
+    name = getattr(node, "name", "")
+    return name.startswith("_") and not name.endswith("__")
+
+
+def unwritten(source: str, solution: str) -> list[str]:
+    """The functions of the stub that the reader has not begun, in order.
+
+    A file without any code has begun none of them.
+    """
+    wanted = bodies(ast.parse(stub_of(solution)))
+    given = bodies(ast.parse(source))
+    return [name for name, body in wanted.items() if given.get(name, body) == body]
+
+
+def bodies(tree) -> dict[str, str]:
+    """Each function's name and its body, docstring apart."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            found[node.name] = ast.dump(ast.Module(body, []))
+    return found
