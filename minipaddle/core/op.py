@@ -19,10 +19,8 @@ from . import dtype as dt
 from .errors import describe, teach
 from .interpreter import OUT, current
 from .record import Spec
+from .slots import OPS
 from .spec import broadcast_shapes, promote
-
-OPS: dict[str, Op] = {}
-"""Every operator by name."""
 
 SCALARS = (bool, int, float)
 

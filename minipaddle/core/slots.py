@@ -11,7 +11,8 @@ import sys
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 
-from .op import OPS
+OPS: dict[str, object] = {}
+"""Every operator by name. `Op` puts them in; it stands on `spec`, which has slots too."""
 
 SLOTS: dict[str, Slot] = {}
 """Functions that can be replaced, by name; operators' rules are slots too (see `find`)."""

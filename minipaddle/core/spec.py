@@ -7,8 +7,10 @@ from operator import index
 
 from . import dtype as dt
 from .errors import called
+from .slots import slot
 
 
+@slot("spec.broadcast_shapes")
 def broadcast_shapes(*shapes) -> tuple:
     """NumPy's broadcasting of shapes; raises ValueError that names the dimension that differs.
 
@@ -35,6 +37,7 @@ def scalar_dtype(value):
     return dt.default() if type(value) is float else dt.resolve(type(value))
 
 
+@slot("spec.promote")
 def promote(name: str, inputs):
     """The dtype in which `name` computes on arrays, specs and Python scalars.
 
