@@ -1,5 +1,13 @@
 """The reverse walk: one function differentiates the eager tape and a program.
 
+A *cotangent* of a value v is ∂L/∂v, how much the result L changes with v: an array of v's shape.
+The walk begins with those of the results and passes the records newest first. At each it asks the
+operator's rules for the cotangents of the inputs. Three things make that right:
+
+- A record is passed when all that used it has been passed: `history` gives the order.
+- A value used twice receives the sum of what its uses send: `accumulate`.
+- A value that was broadcast receives the sum over its copies: `fit`.
+
 Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3.
 """
 
@@ -8,8 +16,18 @@ from __future__ import annotations
 from .errors import teach
 from .interpreter import current
 from .record import FREED, Record
+from .slots import slot
 
 
+class Pieces(dict):
+    """The cotangent of a tuple: {place: cotangent} of those results that something was made of."""
+
+    def __add__(self, other):
+        met = {k: self[k] + g if k in self else g for k, g in other.items()}
+        return Pieces(self | met)
+
+
+@slot("autograd.history")
 def history(roots) -> list[Record]:
     """Every record the roots were computed from, oldest first: inputs before uses."""
     seen, stack = set(roots), list(roots)
@@ -37,11 +55,15 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
     record lets go of what it kept as soon as it has been passed, so memory falls while the walk
     goes.
     """
-    cotangents: dict[Record, object] = {}
+    cotangents: dict[Record, object] = {}  # what has arrived so far at records not yet passed
     for record, g in seeds:
         accumulate(cotangents, record, g)
     order = history(cotangents)
-    useful = (set(order) if wanted is None else leading_to(order, wanted)) - blocked
+    if wanted is None:
+        wanted, useful = {record for record in order if not record.inputs}, set(order)
+    else:
+        useful = leading_to(order, wanted)
+    useful -= blocked
     found, top = {}, current.top
     outer = top.passing
     try:
@@ -51,10 +73,9 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
             if g is None or record not in useful:
                 continue
             top.passing = record
-            for hook in record.hooks or ():
-                changed = hook(g)
-                g = g if changed is None else changed
-            if not record.inputs if wanted is None else record in wanted:
+            if record.hooks:
+                g = through_hooks(record.hooks, g)
+            if record in wanted:
                 found[record] = g
             if record.inputs:
                 for edge, gx in input_cotangents(record, g, useful):
@@ -66,15 +87,20 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
     return found
 
 
+@slot("autograd.accumulate")
 def accumulate(cotangents: dict, record: Record, g) -> None:
     """Add one more path's contribution: a value used twice receives the sum of both."""
     before = cotangents.get(record)
-    if before is None:
-        cotangents[record] = g
-    elif isinstance(g, dict):  # pieces of a tuple, one for each `item` taken out of it
-        cotangents[record] = before | {k: before[k] + v if k in before else v for k, v in g.items()}
-    else:
-        cotangents[record] = before + g
+    cotangents[record] = g if before is None else before + g  # never in place: g may be shared
+
+
+@slot("autograd.through_hooks")
+def through_hooks(hooks, g):
+    """The cotangent after its hooks, in the order they were registered; None changes nothing."""
+    for hook in hooks:
+        changed = hook(g)
+        g = g if changed is None else changed
+    return g
 
 
 def input_cotangents(record: Record, g, useful):
@@ -89,7 +115,7 @@ def input_cotangents(record: Record, g, useful):
                 where=record.where,
             )
         )
-    if isinstance(g, dict):
+    if type(g) is Pieces:  # the results nothing was made of: zeros
         like = next(iter(g.values()))
         g = [g[k] if k in g else current.top.full(s, 0, like) for k, s in enumerate(record.shape)]
     for k, edge in enumerate(record.inputs):
@@ -98,7 +124,7 @@ def input_cotangents(record: Record, g, useful):
         rule = record.op.rule(k)
         gx = rule(record, g, k) if rule is not None else None
         if gx is not None:
-            yield edge, gx if isinstance(gx, dict) else fit(gx, edge, record, k)
+            yield edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)
 
 
 def fit(gx, edge: Record, record: Record, k: int):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from ..core.grad import Pieces
 from ..core.op import Op
 from ..core.record import Record
 
@@ -28,7 +29,7 @@ def item(m, x, *, k):
 
 
 LEAF, ITEM = Op(leaf), Op(item)
-ITEM.vjp(lambda g, k: {k: g})
+ITEM.vjp(lambda g, k: Pieces({k: g}))
 
 
 def leaf_of(tensor) -> Leaf:

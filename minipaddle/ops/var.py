@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..core.dtype import resolve
 from ..core.interpreter import current
+from ..core.slots import slot
 from . import elementwise as e
 from . import linalg, logic, movement, reduction
 
@@ -56,14 +57,17 @@ class Var:
         """The same values in another data type. Source: Paddle API `Tensor.astype`."""
         return e.cast(self, dtype=resolve(dtype))
 
+    @slot("autograd.sum_to")
     def sum_to(self, shape):
-        """Summed over the axes that broadcasting `shape` to this shape repeats."""
+        """Summed over the axes that broadcasting `shape` to this shape repeats: its adjoint.
+
+        Broadcasting puts one value in many places, and each sends back a cotangent of its own.
+        """
         own = self.spec.shape
         extra = len(own) - len(shape)
-        axis = tuple(range(extra)) + tuple(
-            d + extra for d, n in enumerate(shape) if n == 1 and own[d + extra] != 1
-        )
-        if len(axis) == extra:  # nothing but leading axes, or nothing at all
+        stretched = [d + extra for d, n in enumerate(shape) if n == 1 and own[d + extra] != 1]
+        axis = (*range(extra), *stretched)
+        if not stretched:  # nothing but leading axes, or nothing at all
             return reduction.sum(self, axis=axis, keepdim=False) if axis else self
         summed = reduction.sum(self, axis=axis, keepdim=True)
         return movement.reshape(summed, shape=tuple(shape)) if extra else summed

@@ -641,3 +641,21 @@ def test_backward_frees_what_was_kept():
     assert kept() is not None
     total.backward()
     assert kept() is None
+
+
+# ---- the walk itself -------------------------------------------------------------------------
+
+
+def test_pieces_of_a_tuple_meet_place_by_place():
+    from minipaddle.core.grad import Pieces
+
+    met = Pieces({0: 1.0, 1: 2.0}) + Pieces({1: 10.0, 2: 5.0})
+    assert type(met) is Pieces
+    assert met == {0: 1.0, 1: 12.0, 2: 5.0}
+
+
+def test_what_is_added_up_is_not_written_over():
+    a, b = leaf([1.0]), leaf([2.0])
+    total = a + b  # one cotangent, handed to both
+    (total + a * 10).backward()
+    assert (a.grad.item(), b.grad.item()) == (11.0, 1.0)
