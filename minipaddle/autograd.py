@@ -2,6 +2,7 @@
 
 from .core.missing import namespace
 from .eager.backward import backward, grad
+from .eager.curvature import hessian, hessian_vector, jacobian
 from .eager.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .eager.packing import saved_tensors_hooks
 from .eager.pylayer import PyLayer, PyLayerContext
@@ -12,7 +13,10 @@ __all__ = [
     "backward",
     "enable_grad",
     "grad",
+    "hessian",
+    "hessian_vector",
     "is_grad_enabled",
+    "jacobian",
     "no_grad",
     "saved_tensors_hooks",
     "set_grad_enabled",

@@ -11,6 +11,7 @@ from ..core.dtype import FLOATS
 from ..core.errors import teach
 from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
+from ..core.slots import slot
 from ..tensor.creation import leaves
 from .tape import item_of, leaf_of
 from .tensor import Tensor, wrap
@@ -107,24 +108,59 @@ class PyLayer:
     @classmethod
     def apply(cls, *args, **kwargs):
         """The results of `forward`, on the tape with `backward` as their derivative."""
-        ctx = PyLayerContext()
-        inputs = [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
-        with Recording(False):
-            results = cls.forward(ctx, *args, **kwargs)
-        if not current.top.recording or all(x.stop_gradient for x in inputs):
-            return results
-        whole = type(results) in (tuple, list)
-        ys = list(results) if whole else [results]
-        outs = tie(UserOp(cls), ctx, inputs, ys)
-        return type(results)(outs) if whole else outs[0]
+        return apply(cls, args, kwargs)
 
 
-def tie(op: UserOp, ctx, inputs, ys) -> list:
+@slot("pylayer.apply")
+def apply(layer, args, kwargs):
+    """What `layer.forward` computes, off the tape, put on the tape as one record.
+
+    Every application has a context of its own. If nobody will ask for a gradient, the results are
+    returned as they are.
+    """
+    ctx = PyLayerContext()
+    inputs = tensors_in(args, kwargs)
+    with Recording(False):
+        results = layer.forward(ctx, *args, **kwargs)
+    if not current.top.recording or all(x.stop_gradient for x in inputs):
+        return results
+    return on_tape(layer, ctx, inputs, results)
+
+
+@slot("pylayer.gradients")
+def gradients(layer, ctx, grads, count: int) -> tuple:
+    """What `layer.backward` makes of the gradients of the results: `count` of them, as a tuple.
+
+    That many tensors went into `forward`; None is the gradient of one that gets none. Raises
+    ValueError if `backward` returns another number, or something that is no tensor.
+    """
+    found = layer.backward(ctx, *grads)
+    found = tuple(found) if isinstance(found, list | tuple) else (found,)
+    wrong = [g for g in found if g is not None and not isinstance(g, Tensor)]
+    if len(found) != count or wrong:
+        what = f"{wrong[0]!r:.40}" if wrong else f"{len(found)} gradients"
+        raise ValueError(
+            teach(
+                f"{layer.__name__}.backward returned {what}",
+                expected=f"a tensor or None for each of the {count} tensors that forward was given",
+            )
+        )
+    return found
+
+
+def tensors_in(args, kwargs) -> list:
+    """The tensors among arguments, those in lists too, in order."""
+    return [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
+
+
+def on_tape(layer, ctx, inputs, results):
     """The results with their past: one record for all, and an `item` of it for each."""
+    whole = type(results) in (tuple, list)
+    ys = list(results) if whole else [results]
     edges = [None if x.stop_gradient else x.record or leaf_of(x) for x in inputs]
     places = [k for k, y in enumerate(ys) if isinstance(y, Tensor)]
     specs = tuple(ys[k].spec for k in places)
-    record = Record(op, edges, {}, specs, None, ctx, current.top.scope)
+    record = Record(UserOp(layer), edges, {}, specs, None, ctx, current.top.scope)
     outs, saved = list(ys), {}
     for i, k in enumerate(places):
         saved[id(ys[k])] = Result(i, ys[k].array)
@@ -132,7 +168,7 @@ def tie(op: UserOp, ctx, inputs, ys) -> list:
         if specs[i].dtype in FLOATS and not any(ys[k] is y for y in ctx.constants):
             attach(outs[k], record, i)
     ctx.entries = [saved.get(id(x), x) for x in ctx.entries]
-    return outs
+    return type(results)(outs) if whole else outs[0]
 
 
 def attach(out: Tensor, record, k: int) -> Tensor:
@@ -157,21 +193,6 @@ class UserOp:
         ctx = record.saved
         if ctx.known is not g:
             ctx.record = record
-            grads = self.layer.backward(ctx, *g)
-            ctx.known, ctx.grads, ctx.record = g, self.check(grads, record), None
+            ctx.grads = gradients(self.layer, ctx, g, len(record.inputs))
+            ctx.known, ctx.record = g, None
         return ctx.grads[k]
-
-    def check(self, grads, record) -> tuple:
-        """What `backward` returned as a tuple with one gradient or None per tensor argument."""
-        grads = tuple(grads) if isinstance(grads, list | tuple) else (grads,)
-        wrong = [g for g in grads if g is not None and not isinstance(g, Tensor)]
-        if len(grads) != len(record.inputs) or wrong:
-            what = f"{wrong[0]!r:.40}" if wrong else f"{len(grads)} gradients"
-            raise ValueError(
-                teach(
-                    f"{self.name}.backward returned {what}",
-                    expected=f"a tensor or None for each of the {len(record.inputs)} tensors "
-                    "that forward was given",
-                )
-            )
-        return grads
