@@ -51,7 +51,8 @@ def code(*things) -> Code:
     for thing in things:
         if isinstance(thing, str):
             thing = OPS[thing] if thing in OPS else find(thing).get()
-        thing = getattr(thing, "op", thing)
+        held = getattr(thing, "op", None)  # a public function knows its operator
+        thing = held if isinstance(held, Op) else thing
         if isinstance(thing, Op):
             parts += [source_of(thing.body), *map(source_of, rules_of(thing))]
         else:

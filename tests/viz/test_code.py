@@ -7,6 +7,7 @@ import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.core.grad import pull_back
 from minipaddle.core.op import OPS
+from minipaddle.core.record import Record
 
 BODY = OPS["tanh"].body
 HOME = f"minipaddle/ops/{Path(inspect.getsourcefile(BODY)).name}"
@@ -25,6 +26,10 @@ def test_functions_and_classes_show_their_lines():
     text = repr(viz.code(pull_back, Shown))
     assert text.startswith("# minipaddle/core/grad.py:")
     assert 'class Shown:\n    """Is shown."""' in text
+
+
+def test_a_class_with_a_field_called_op():
+    assert repr(viz.code(Record)).startswith("# minipaddle/core/record.py:")
 
 
 class Shown:
