@@ -1,8 +1,27 @@
 """The practice loop: exercises, their judge, and the engine that runs on the reader's code."""
 
+from importlib import import_module as _import
+
 from .exercise import Disagreement, Exercise, expect, expect_gradients, expect_that
 from .stub import stub_of
 
+_LATER = {"mine": "report", "engine": "report", "judged": "process", "write_stubs": "sync"}
+"""What a check has no need of is imported when first asked for: a check should start quickly."""
+
 __all__ = [
-    "Disagreement", "Exercise", "expect", "expect_gradients", "expect_that", "stub_of",
+    "Disagreement", "Exercise", "engine", "expect", "expect_gradients", "expect_that", "judged",
+    "load_ipython_extension", "mine", "stub_of", "write_stubs",
 ]  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_import(f"{__name__}.{_LATER[name]}"), name)
+
+
+def load_ipython_extension(shell) -> None:
+    """`%load_ext minipaddle.learn` in a notebook: the magics of `minipaddle.learn.magic`."""
+    from .magic import Practice
+
+    shell.register_magics(Practice)

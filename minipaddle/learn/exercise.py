@@ -20,14 +20,19 @@ import numpy as np
 from ..core.slots import plugged
 from ..eager.tensor import Tensor
 from ..testing.gradcheck import check_grad
+from .stub import stub_of
 
-HOME = Path(__file__).parents[2] / "exercises"
-"""Where checks and solutions are."""
+BOOKS = Path(__file__).parents[2] / "exercises"
 
 
 def workspace() -> Path:
-    """The folder of the reader's files; MINIPADDLE_EXERCISES names another."""
-    return Path(os.environ.get("MINIPADDLE_EXERCISES") or HOME)
+    """The folder of the reader's files; MINIPADDLE_EXERCISES names another than the book's."""
+    return Path(os.environ.get("MINIPADDLE_EXERCISES") or BOOKS).absolute()
+
+
+def home() -> Path:
+    """Where checks and solutions are: the book's, unless the workspace has some of its own."""
+    return workspace() if (workspace() / "checks").is_dir() else BOOKS
 
 
 @dataclass
@@ -76,9 +81,19 @@ class Exercise:
         return workspace() / f"{self.name}.py"
 
     @property
+    def place(self) -> str:
+        """The reader's file as it is called in messages: the same on every machine."""
+        return f"{workspace().name}/{self.name}.py"
+
+    @property
     def solution(self) -> str:
         """The text of the annotated solution."""
-        return (HOME / "solutions" / f"{self.name}.py").read_text(encoding="utf-8")
+        return (home() / "solutions" / f"{self.name}.py").read_text(encoding="utf-8")
+
+    @property
+    def stub(self) -> str:
+        """The text the reader begins with."""
+        return stub_of(self.solution)
 
     def wrong_solutions(self) -> dict[str, str]:
         """The text of each known wrong solution, by what it looks like."""
@@ -103,10 +118,15 @@ class Exercise:
         return register
 
 
-@cache
 def load(name: str) -> Exercise:
     """The exercise called `name`, as its check file describes it."""
-    path = HOME / "checks" / f"{name}.py"
+    path = home() / "checks" / f"{name}.py"
+    return loaded(name, path, path.stat().st_mtime_ns)
+
+
+@cache
+def loaded(name: str, path: Path, _written: int) -> Exercise:
+    """The exercise a check file makes; made again when the file has changed."""
     spec = importlib.util.spec_from_file_location(f"checks.{name.replace('/', '.')}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -116,7 +136,7 @@ def load(name: str) -> Exercise:
 
 def names() -> list[str]:
     """Every exercise's name, in the book's order: as chapters are numbered, then as they say."""
-    checks = HOME / "checks"
+    checks = home() / "checks"
     return sorted(p.relative_to(checks).with_suffix("").as_posix() for p in checks.glob("*/*.py"))
 
 

@@ -1,79 +1,99 @@
-"""The judge: runs an exercise's checks on a text and says how it stands.
+"""The judge: runs an exercise's checks on a text, in this process, and says how it stands.
 
-`python -m minipaddle.learn.judge NAME [FILE]` judges in this process; `judged` does so in a fresh
-one with a time limit.
+`python -m minipaddle.learn.judge NAME [FILE]` prints the verdict. What readers see comes from
+`minipaddle.learn.process`, which judges in a fresh process, with limits.
 """
 
 from __future__ import annotations
 
+import linecache
 import sys
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import hypothesis
+from hypothesis.errors import Flaky
 
+from ..tensor.generator import seed as seed_engine
 from .exercise import Disagreement, Exercise, Test, differs, load
 from .stub import unwritten
+from .verdict import Verdict, shown
 
 SEED = 2026
+"""Of the random inputs, unless another is asked for."""
 
 
-@dataclass
-class Verdict:
-    """How a solution stands: `state` is "not started", "error", "wrong" or "passed"."""
+def judge(
+    exercise: Exercise,
+    source: str,
+    file: str = "<yours>",
+    *,
+    seed: int = SEED,
+    thorough: bool = True,
+    first=lambda verdict: None,
+) -> Verdict:
+    """Judge a text in this process.
 
-    name: str
-    state: str
-    why: str = ""
-    check: str = ""
-    explains: str = ""
-    line: str = ""  # the reader's line, `file:12: text`
-    given: object = None
-    expected: object = None
-    got: object = None
-    looks_like: str = ""
-    picture: object = None
-
-
-def judge(exercise: Exercise, source: str, file: str = "<yours>", suspects: bool = True) -> Verdict:
-    """Judge a text in this process; with `suspects`, compare a wrong one with known wrong ones."""
+    A `thorough` judge looks for the smallest failing input, and compares a wrong solution with the
+    known wrong ones; before it does the latter it tells `first` what it has.
+    """
+    verdict = begun(exercise, source, file)
+    if verdict is not None:
+        return verdict
     try:
-        missing = unwritten(source, exercise.solution)
-        if missing:
-            return Verdict(exercise.name, "not started", f"yours to write: {', '.join(missing)}")
         yours = module_of(source, file)
-    except Exception as error:
+    except BaseException as error:  # sys.exit() is a mistake like another
         return failed(exercise, error, file)
     for test in exercise.tests:
         inputs: dict = {}
         try:
-            run(test, yours, inputs)
-        except Exception as error:
+            run(test, yours, inputs, seed, thorough)
+        except BaseException as error:
             verdict = failed(exercise, error, file)
-            verdict.check, verdict.explains = test.name, (test.run.__doc__ or "").strip()
-            if verdict.state == "wrong" and suspects:
+            told(verdict, test, inputs, seed)
+            if thorough and isinstance(error, Disagreement):
+                first(verdict)
                 verdict.looks_like = suspect(exercise, test, inputs, error)
             return verdict
     return Verdict(exercise.name, "passed")
 
 
-def module_of(source: str, file: str) -> ModuleType:
-    """The text, run as a module."""
-    module = ModuleType("yours")
+def begun(exercise: Exercise, source: str, file: str) -> Verdict | None:
+    """The verdict on a text that can not be run, or need not be: nothing is written yet."""
+    try:
+        missing = unwritten(source, exercise.solution)
+    except (SyntaxError, ValueError) as error:  # ValueError: a null character
+        return failed(exercise, error, file)
+    if not missing:
+        return None
+    return Verdict(exercise.name, "not started", f"{listed(missing)} in {exercise.place}")
+
+
+def listed(names: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def module_of(source: str, file: str, name: str = "yours") -> ModuleType:
+    """The text, run as a module; its lines can be shown though no such file may exist."""
+    module = ModuleType(name)
     module.__file__ = file
+    sys.modules[name] = module  # dataclasses look there
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     exec(compile(source, file, "exec"), module.__dict__)
     return module
 
 
-def run(test: Test, yours: ModuleType, inputs: dict) -> None:
+def run(test: Test, yours: ModuleType, inputs: dict, seed: int = SEED, shrink: bool = True) -> None:
     """Run one check; `inputs` holds afterwards what it was given last: when it fails, the least."""
     if not test.strategies:
+        seed_engine(seed)
         test.run(yours)
         return
+    phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
 
-    @hypothesis.seed(SEED)
+    @hypothesis.seed(seed)
     @hypothesis.settings(
         max_examples=test.examples,
         database=None,
@@ -81,36 +101,106 @@ def run(test: Test, yours: ModuleType, inputs: dict) -> None:
         print_blob=False,
         report_multiple_bugs=False,
         suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[*phases, hypothesis.Phase.shrink] if shrink else phases,
     )
     @hypothesis.given(hypothesis.strategies.fixed_dictionaries(test.strategies))
     def drawn(values):
         inputs.clear()
         inputs.update(values)
+        seed_engine(seed)
         test.run(yours, **values)
 
     drawn()
 
 
-def failed(exercise: Exercise, error: Exception, file: str) -> Verdict:
+# ---- what is said of a failure -------------------------------------------------------------------
+
+
+def failed(exercise: Exercise, error: BaseException, file: str) -> Verdict:
     """The verdict on code that raised: a Disagreement is wrong, what it raised itself an error."""
     if isinstance(error, Disagreement):
-        parts = {k: getattr(error, k) for k in ("given", "expected", "got", "picture")}
-        return Verdict(exercise.name, "wrong", str(error), **parts)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    where = f"{Path(file).name}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+        verdict = Verdict(exercise.name, "wrong", str(error))
+        verdict.given = as_dict(error.given)
+        verdict.expected, verdict.got = (
+            "" if value is None else shown(value) for value in (error.expected, error.got)
+        )
+        if error.expected is not None and error.got is None:
+            verdict.got = "None"
+        draw(verdict, error.picture)
+        return verdict
+    line = line_in(error, file)
+    if isinstance(error, NotImplementedError) and last_file(error) == file:
+        return Verdict(exercise.name, "not started", f"the rest of {exercise.place}", line=line)
+    if isinstance(error, Flaky):
+        return Verdict(exercise.name, "wrong", "the same inputs gave different results")
+    if isinstance(error, SystemExit):
+        return Verdict(exercise.name, "error", "your code ended the program: sys.exit", line=line)
+    if type(error) is AssertionError and not line:
+        return Verdict(exercise.name, "wrong", str(error))
+    return Verdict(exercise.name, "error", said(error, line), line=line)
+
+
+def as_dict(given) -> dict[str, str]:
+    if given is None:
+        return {}
+    return (
+        {k: shown(v) for k, v in given.items()} if isinstance(given, dict) else {"": shown(given)}
+    )
+
+
+def said(error: BaseException, line: str) -> str:
+    """The error's name and words; if no line of the reader's led to it, where it came up."""
+    text = "".join(traceback.format_exception_only(error)).strip()
     if isinstance(error, SyntaxError):
-        where = f"{Path(file).name}:{error.lineno}: {(error.text or '').strip()}"
-    return Verdict(exercise.name, "error", f"{type(error).__name__}: {error}", line=where)
+        return f"{type(error).__name__}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if line or not frames:
+        return text
+    at = frames[-1]
+    return f"{text}\n(after your code had run, in {Path(at.filename).name}:{at.lineno}: {at.line})"
+
+
+def last_file(error: BaseException) -> str:
+    """The file whose line raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ""
+
+
+def line_in(error: BaseException, file: str) -> str:
+    """The reader's line that an error came from: `accumulate.py:12: return g`; or nothing."""
+    name = Path(file).name
+    if isinstance(error, SyntaxError) and error.filename in (file, "<unknown>", None):
+        return f"{name}:{error.lineno or 1}: {(error.text or '').strip()}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    return f"{name}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+
+
+def draw(verdict: Verdict, picture) -> None:
+    """Keep a picture (a graph, or a function that draws one) as DOT and as text."""
+    try:
+        graph = picture() if callable(picture) else picture
+        if graph is not None:
+            verdict.picture, verdict.sketch = graph.source, getattr(graph, "text", "")
+    except Exception as error:  # a picture of broken code may break, and must not hide the verdict
+        verdict.sketch = f"(no picture: {type(error).__name__}: {error})"
+
+
+def told(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:
+    """Add to a verdict which check it comes from, and the inputs that were drawn."""
+    verdict.check, verdict.explains = test.name, " ".join((test.run.__doc__ or "").split())
+    if test.strategies:
+        verdict.seed = seed
+        verdict.given = verdict.given or as_dict(inputs)
 
 
 def suspect(exercise: Exercise, test: Test, inputs: dict, error: Disagreement) -> str:
     """Which known wrong solution says the same for the same inputs; empty if none does."""
     for looks_like, source in exercise.wrong_solutions().items():
         try:
-            test.run(module_of(source, "<wrong>"), **inputs)
+            seed_engine(SEED)
+            test.run(module_of(source, "<wrong>", "wrong"), **inputs)
         except Disagreement as theirs:
-            same = not differs(theirs.got, error.got, 1e-6, 1e-9) and str(theirs) == str(error)
-            if same:
+            if str(theirs) == str(error) and not differs(theirs.got, error.got, 1e-6, 1e-9):
                 return looks_like
         except Exception:
             continue
@@ -121,8 +211,8 @@ def main(args: list[str]) -> int:
     exercise = load(args[0])
     path = Path(args[1]) if len(args) > 1 else exercise.path
     verdict = judge(exercise, path.read_text(encoding="utf-8"), str(path))
-    print("\n".join(f"{k:10} {v}" for k, v in vars(verdict).items() if v not in ("", None)))
-    return 0 if verdict.state == "passed" else 1
+    print(verdict)
+    return 0 if verdict.passed else 1
 
 
 if __name__ == "__main__":

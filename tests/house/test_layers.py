@@ -23,6 +23,7 @@ jit | nn | regularizer
 optimizer | io | metric
 amp | quantization | distributed | inference | static | vision | text | hapi
 viz | testing
+learn
 autograd | callbacks | device | framework | linalg | utils | version
 """
 RANK = {
@@ -42,6 +43,8 @@ NUMPY_ALLOWED = {
     "io/serialization.py": "what a file holds is NumPy arrays on the CPU",
     "metric/__init__.py": "what is gathered over batches is NumPy arrays on the CPU",
     "hapi/model.py": "predictions are handed out as NumPy arrays",
+    "learn/exercise.py": "what readers return is compared on the CPU",
+    "learn/verdict.py": "likewise",
     "io/worker.py": "a worker seeds NumPy's global generator",
     "eager/eager.py": "the hot path knows NumPy's arrays by their class",
     "eager/tensor.py": "likewise",

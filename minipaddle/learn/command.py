@@ -1,0 +1,229 @@
+"""`./run learn`, `python -m minipaddle learn`, and in a notebook `%learn`: the practice loop."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import groupby
+
+from . import progress, sync
+from .exercise import Exercise, load, names, workspace
+from .lookup import UnknownError, find
+from .process import LIMIT, SEED, all_judged, judged
+from .show import MARKS, show, solution_for_rich
+
+EXAMPLES = """examples (NAME may be abbreviated):
+  ./run learn                       what there is, and how far you are
+  ./run learn check accumulate      judge exercises/02_autograd/accumulate.py
+  ./run learn watch                 judge whenever you save
+  ./run learn hint accumulate       a hint; asked again, the next"""
+
+
+def main(arguments=None, console=None) -> int:
+    """Run the command. Status 0: all that was checked passed; 1: it did not; 2: a mistaken call."""
+    options = parser().parse_args(arguments)
+    console = console or terminal()
+    try:
+        return options.run(console, options)
+    except UnknownError as error:
+        console.print(f"error: {error}", style="bold", highlight=False, markup=False)
+        return 2
+    except KeyboardInterrupt:
+        console.print("\nstopped")
+        return 130
+
+
+def terminal():
+    """Where to print: colours where they are wanted, a page's width where there is no terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="./run learn",
+        description="Exercises whose solutions are the engine.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.set_defaults(run=list_all)
+    commands = top.add_subparsers(metavar="COMMAND")
+    for name, run, about, named in COMMANDS:
+        one = commands.add_parser(name, help=about, description=about)
+        one.set_defaults(run=run)
+        if named:
+            one.add_argument("name", nargs="?", metavar="NAME", help="without it: the next to do")
+        if name in ("check", "watch"):
+            one.add_argument("--limit", type=float, default=LIMIT, help="seconds a check may take")
+            one.add_argument("--seed", type=int, default=SEED, help="of the random inputs")
+        if name == "check":
+            one.add_argument("--all", action="store_true", help="every exercise, and the progress")
+        if name in ("reset", "solution"):
+            one.add_argument("--yes", action="store_true", help="do not ask")
+    return top
+
+
+def meant(options) -> Exercise:
+    """The exercise the command line names, or else the next to do."""
+    if options.name:
+        return load(find(options.name))
+    name = progress.following()
+    if not name:
+        raise UnknownError(f"everything in {workspace()} is solved; name an exercise")
+    return load(name)
+
+
+# ---- list ----------------------------------------------------------------------------------------
+
+
+def list_all(console, options) -> int:
+    """Every exercise by chapter, with its state."""
+    from rich.table import Table
+    from rich.text import Text
+
+    states = {name: progress.state(name) for name in names()}
+    known = progress.read()
+    for chapter, members in groupby(states, lambda name: name.split("/")[0]):
+        console.print(Text(chapter, style="bold"))
+        table = Table.grid(padding=(0, 2))
+        for name in members:
+            mark, entry = MARKS[states[name]], known.get(name, progress.NEW)
+            sign = Text(f"  {mark.sign}", style=mark.colour)
+            short, title = Text(name.split("/")[1]), Text(load(name).title)
+            table.add_row(sign, short, title, Text(remarks(states[name], entry), style=mark.colour))
+        console.print(table)
+    solved = sum(state == "passed" for state in states.values())
+    console.print(Text(f"{bar(solved, len(states))} {solved} of {len(states)} passed"))
+    nothing = progress.following()
+    if nothing:
+        console.print(Text(f"Next: {load(nothing).place}, then ./run learn check {nothing}"))
+    return 0
+
+
+def remarks(state: str, entry: dict) -> str:
+    """The state, and what help was taken."""
+    words = [state] if state != "changed" else ["edited since the last check"]
+    if entry["hints"]:
+        words.append(f"{entry['hints']} of 3 hints")
+    if entry["looked"]:
+        words.append("solution seen")
+    return ", ".join(words)
+
+
+def bar(done: int, of: int, width: int = 30) -> str:
+    full = round(width * done / of) if of else 0
+    return "█" * full + "░" * (width - full)
+
+
+# ---- check ---------------------------------------------------------------------------------------
+
+
+def check(console, options) -> int:
+    """Judge one exercise, or all."""
+    if options.all:
+        return check_all(console, options)
+    exercise = meant(options)
+    verdict = judged(exercise.name, seconds=options.limit, seed=options.seed)
+    progress.remember(verdict)
+    show(console, verdict)
+    if verdict.passed:
+        console.print(solution_for_rich(exercise.name))
+    elif verdict.state == "not started":
+        console.print(f"  Help: ./run learn hint {exercise.name}", markup=False)
+    return 0 if verdict.passed else 1
+
+
+def check_all(console, options) -> int:
+    """Judge everything anew and remember it; one line for each."""
+    from rich.text import Text
+
+    def told(verdict) -> None:
+        mark = MARKS[verdict.state]
+        line = f"{mark.sign} {verdict.name:<32} {verdict.state:<12} {verdict.seconds:5.1f} s"
+        console.print(Text(line, style=mark.colour))
+
+    verdicts = all_judged(names(), told, seconds=options.limit, seed=options.seed)
+    for verdict in verdicts:
+        progress.remember(verdict)
+    passed = sum(verdict.passed for verdict in verdicts)
+    console.print(Text(f"{bar(passed, len(verdicts))} {passed} of {len(verdicts)} passed"))
+    return 0 if verdicts and passed == len(verdicts) else 1
+
+
+# ---- help ----------------------------------------------------------------------------------------
+
+
+def hint(console, options) -> int:
+    """Show the hints so far and one more; the last is followed by none."""
+    from rich.text import Text
+
+    exercise = meant(options)
+    given = min(progress.of(exercise.name)["hints"] + 1, len(exercise.hints))
+    progress.note(exercise.name, hints=given)
+    for k, text in enumerate(exercise.hints[:given], 1):
+        console.print(Text(f"Hint {k} of {len(exercise.hints)} for {exercise.name}", style="bold"))
+        console.print(Text("\n".join(f"  {line}" for line in text.strip().splitlines())))
+    if given == len(exercise.hints):
+        console.print(Text(f"That was the last one. ./run learn solution {exercise.name}"))
+    return 0
+
+
+def solution(console, options) -> int:
+    """Show the annotated solution; of an exercise that is not passed only when asked twice."""
+    exercise = meant(options)
+    seen = progress.of(exercise.name)["looked"] or progress.state(exercise.name) == "passed"
+    question = f"{exercise.name} is not passed yet. Show its solution (your progress will say so)?"
+    if not (seen or options.yes or agreed(console, question)):
+        return 1
+    if progress.state(exercise.name) != "passed":
+        progress.note(exercise.name, looked=True)
+    console.print(solution_for_rich(exercise.name))
+    return 0
+
+
+def reset(console, options) -> int:
+    """Put the stub back; a copy of the reader's text is kept."""
+    exercise = load(find(options.name)) if options.name else None
+    if exercise is None:
+        raise UnknownError("which exercise should be reset? Please name it")
+    if not (options.yes or agreed(console, f"Put the empty {exercise.place} back (a copy stays)?")):
+        return 1
+    kept = sync.reset(exercise)
+    where = f"; what was there is in {workspace().name}/{kept.relative_to(workspace())}"
+    console.print(f"{exercise.place} is as it was{where if kept else ''}", markup=False)
+    return 0
+
+
+def agreed(console, question: str) -> bool:
+    """Does the reader say yes? Where nobody can be asked, nobody does."""
+    try:
+        console.print(f"{question} [y/N] ", end="", markup=False)
+        return input().strip().lower() in ("y", "yes")
+    except (EOFError, RuntimeError, NotImplementedError):  # no terminal, or a kernel without one
+        console.print("\nnobody answers: add --yes", markup=False)
+        return False
+
+
+def stubs(console, options) -> int:
+    """Cut the readers' files from the solutions anew; a file that was begun stays."""
+    for name in sync.write_stubs():
+        console.print(load(name).place, markup=False)
+    return 0
+
+
+def watch(console, options) -> int:
+    from .watch import watch as run
+
+    return run(console, meant(options).name, options)
+
+
+COMMANDS = [
+    ("list", list_all, "what there is, and how far you are", False),
+    ("check", check, "judge an exercise", True),
+    ("watch", watch, "judge an exercise whenever its file is saved", True),
+    ("hint", hint, "a hint; asked again, the next", True),
+    ("solution", solution, "the annotated solution", True),
+    ("reset", reset, "put the empty exercise back, and keep a copy", True),
+    ("stubs", stubs, "for authors: cut readers' files from the solutions", False),
+]

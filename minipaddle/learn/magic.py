@@ -1,0 +1,114 @@
+"""In a notebook: `%%exercise NAME` writes the cell to the reader's file and shows the verdict.
+
+`%load_ext minipaddle.learn` brings it, with `%exercise NAME` (the file's text, into the next cell;
+with --hint, --solution, --reset or --check what `./run learn` does) and `%learn …`.
+"""
+
+from __future__ import annotations
+
+import html
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.display import display
+
+from . import command, progress, sync
+from .exercise import Exercise, load
+from .lookup import UnknownError, find
+from .process import judged
+from .show import MARKS, box
+
+OVERWRITE = "--overwrite"
+
+
+class Notice:
+    """A remark about cell and file, beside the verdict."""
+
+    def __init__(self, text: str, code: str = ""):
+        self.text, self.code = text, code
+
+    def __repr__(self) -> str:
+        return "\n".join(filter(None, [f"? {self.text}", self.code]))
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        words = f'<div style="white-space:pre-wrap">{html.escape(self.text)}</div>'
+        code = f'<pre style="background:none">{html.escape(self.code)}</pre>' if self.code else ""
+        inside = box(MARKS["changed"].colour, words + code)
+        return {"text/html": inside, "text/plain": repr(self)}
+
+
+@magics_class
+class Practice(Magics):
+    """The practice loop in a notebook."""
+
+    @cell_magic("exercise")
+    def cell(self, line: str, cell: str) -> None:
+        """Write the cell to the reader's file, if that loses nothing, and show the verdict."""
+        words = line.split()
+        exercise = named([word for word in words if word != OVERWRITE])
+        if OVERWRITE in words:
+            kept = sync.back_up(exercise)
+            sync.put(exercise, cell)
+            if kept is not None:
+                display(Notice(f"A copy of what the file said is in {kept}"))
+        else:
+            taken = sync.bring(exercise, cell)
+            if taken.said:
+                display(notice(exercise, cell, taken))
+            if taken.action == sync.CONFLICT:
+                return
+        verdict = judged(exercise.name)
+        progress.remember(verdict)
+        display(verdict)
+
+    @line_magic("exercise")
+    def fetch(self, line: str) -> None:
+        """Put the text of the reader's file into the next cell, or do what an option says."""
+        flags = [word.removeprefix("--") for word in line.split() if word.startswith("--")]
+        exercise = named([word for word in line.split() if not word.startswith("--")])
+        asked = [flag for flag in flags if flag != "yes"]
+        if asked:
+            yes = ["--yes"] if "yes" in flags else []
+            return self.learn(" ".join([asked[0], exercise.name, *yes]))
+        text = sync.clean(progress.text_of(exercise) or exercise.stub)
+        progress.note(exercise.name, synced=progress.digest(text))
+        self.shell.set_next_input(f"%%exercise {exercise.name}\n{text}".rstrip())
+        return None
+
+    @line_magic("learn")
+    def learn(self, line: str) -> None:
+        """What `./run learn` does in a terminal."""
+        if line.split()[:1] == ["watch"]:
+            raise UsageError("a cell can not watch: run the %%exercise cell, or use a terminal")
+        try:
+            command.main(line.split(), console=console())
+        except SystemExit:  # argparse has said what is wrong
+            return
+
+
+def console():
+    """Rich's console: it knows a notebook by itself."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def named(words: list[str]) -> Exercise:
+    """The exercise a magic names."""
+    if len(words) != 1:
+        raise UsageError("name one exercise: %%exercise 02_autograd/accumulate")
+    try:
+        return load(find(words[0]))
+    except UnknownError as error:
+        raise UsageError(str(error)) from None
+
+
+def notice(exercise: Exercise, cell: str, taken: sync.Step) -> Notice:
+    """What happened between cell and file, and the ways out."""
+    ways = [
+        taken.said,
+        f"%exercise {exercise.name}  puts the file's text into a new cell;",
+        f"%%exercise {exercise.name} {OVERWRITE}  writes this cell over the file (a copy stays).",
+    ]
+    conflict = taken.action == sync.CONFLICT
+    return Notice("\n".join(ways), sync.difference(exercise, cell) if conflict else "")

@@ -1,0 +1,92 @@
+"""What the reader has done, kept beside the reader's files. A cache: losing it loses no work."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from .exercise import Exercise, home, load, names, workspace
+from .stub import unwritten
+from .verdict import Verdict
+
+NEW = {"state": "", "of": "", "hints": 0, "looked": False, "synced": ""}
+"""Of an exercise: its last state and of which texts that was; the hints shown; whether the solution
+was looked at; and the text that cell and file last had in common (as a hash)."""
+
+
+def path() -> Path:
+    return workspace() / ".progress.json"
+
+
+def read() -> dict[str, dict]:
+    """All that is known, by exercise; nothing if there is no file, or no sense in it."""
+    try:
+        found = json.loads(path().read_text(encoding="utf-8"))
+        return {name: NEW | dict(entry) for name, entry in found.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def of(name: str) -> dict:
+    """What is known of one exercise."""
+    return read().get(name, dict(NEW))
+
+
+def note(name: str, **known) -> None:
+    """Remember something of an exercise."""
+    everything = read()
+    everything[name] = NEW | everything.get(name, {}) | known
+    draft = path().with_name(f".progress.{os.getpid()}")
+    with contextlib.suppress(OSError):  # a folder that can not be written keeps no progress
+        path().parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(everything, indent=1, sort_keys=True), encoding="utf-8")
+        draft.replace(path())
+
+
+def remember(verdict: Verdict) -> None:
+    """Note a verdict on the reader's file as it is now."""
+    note(verdict.name, state=verdict.state, of=texts(load(verdict.name)))
+
+
+def state(name: str) -> str:
+    """One of verdict.STATES, or "changed" if the file was not judged since it was edited."""
+    exercise = load(name)
+    source = text_of(exercise)
+    try:
+        if source is None or not source.strip():
+            return "not started"
+        if unwritten(source, exercise.solution) == unwritten("", exercise.solution):
+            return "not started"
+    except (SyntaxError, ValueError):
+        pass
+    known = of(name)
+    return known["state"] if known["of"] == texts(exercise) else "changed"
+
+
+def text_of(exercise: Exercise) -> str | None:
+    """The reader's text; None if there is no file, or no text in it."""
+    try:
+        return exercise.path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def texts(exercise: Exercise) -> str:
+    """A hash of what a verdict depends on: the reader's text, the check, the solution."""
+    check = (home() / "checks" / f"{exercise.name}.py").read_text(encoding="utf-8")
+    return digest("\0".join([text_of(exercise) or "", check, exercise.solution]))
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def following(name: str = "") -> str:
+    """The first exercise after `name` that is not passed; else the first of all; else ""."""
+    everything = names()
+    start = everything.index(name) + 1 if name in everything else 0
+    waiting = [n for n in everything[start:] + everything[:start] if state(n) != "passed"]
+    return next((n for n in waiting if n != name), "")

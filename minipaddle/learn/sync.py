@@ -1,0 +1,103 @@
+"""One text in two places: a notebook's cell and the reader's file. Neither overwrites the other
+unless nothing is lost by it: the text they last had in common says which of them was edited.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from . import progress
+from .exercise import Exercise, load, names, workspace
+
+WRITE, JUDGE_FILE, CONFLICT = "write", "judge file", "conflict"
+
+
+class Step(NamedTuple):
+    """What to do with a cell, and what the reader should be told about it."""
+
+    action: str
+    said: str = ""
+
+
+def clean(text: str) -> str:
+    """The text as it is compared and written: no blank lines around, no spaces at line ends."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
+
+
+def step(cell: str, file: str | None, stub: str, synced: str) -> Step:
+    """What to do with a cell, given the file's text and the hash of what both last were."""
+    cell, file, stub = clean(cell), None if file is None else clean(file), clean(stub)
+    if file in (None, "\n", cell):
+        return Step(WRITE)
+    if cell == stub:
+        return Step(JUDGE_FILE, "The file has been worked on, this cell has not: the file counts.")
+    if progress.digest(cell) == synced:
+        return Step(JUDGE_FILE, "The file was edited since this cell last ran: the file counts.")
+    if file == stub or progress.digest(file) == synced:
+        return Step(WRITE)
+    return Step(CONFLICT, "Cell and file were both edited: nothing was written.")
+
+
+def bring(exercise: Exercise, cell: str) -> Step:
+    """Write the cell into the file if that loses nothing; the step that was taken."""
+    known = progress.of(exercise.name)["synced"]
+    file = progress.text_of(exercise)
+    taken = step(cell, file, exercise.stub, known)
+    if taken.action == WRITE:
+        put(exercise, cell)
+    return taken
+
+
+def put(exercise: Exercise, text: str) -> None:
+    """Make `text` the reader's file; from now on cell and file have it in common."""
+    write(exercise.path, clean(text))
+    progress.note(exercise.name, synced=progress.digest(clean(text)))
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file at once; a file that says this already keeps its date."""
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def difference(exercise: Exercise, cell: str) -> str:
+    """What the file has and the cell has not, as a diff."""
+    pair = (clean(progress.text_of(exercise) or "").splitlines(), clean(cell).splitlines())
+    return "\n".join(difflib.unified_diff(*pair, exercise.place, "this cell", lineterm="", n=2))
+
+
+def back_up(exercise: Exercise) -> Path | None:
+    """Keep a copy of the reader's file, if it holds anything but the stub; where it is."""
+    text = progress.text_of(exercise)
+    if text is None or clean(text) == clean(exercise.stub):
+        return None
+    stamp = time.strftime("%Y-%m-%d_%H%M%S")
+    for k in range(100):
+        name = f"{exercise.name}.{stamp}{f'.{k}' if k else ''}.py"
+        path = workspace() / ".backups" / name
+        if not path.exists():
+            write(path, text)
+            return path
+    return None
+
+
+def reset(exercise: Exercise) -> Path | None:
+    """Put the stub back; where the copy of what was there is kept."""
+    kept = back_up(exercise)
+    write(exercise.path, exercise.stub)
+    return kept
+
+
+def write_stubs() -> list[str]:
+    """Cut the readers' files from the solutions anew, but for those that were begun."""
+    fresh = [name for name in names() if progress.state(name) == "not started"]
+    for exercise in map(load, fresh):
+        write(exercise.path, exercise.stub)
+    return fresh
