@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.errors import teach
 from ..core.interpreter import Recording
+from ..core.slots import slot
 from ..ops import elementwise as e
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
@@ -69,6 +70,13 @@ def total_square(grads):
     return total
 
 
+@slot("nn.clip_by_global_norm")
+def clipped_by_global_norm(grads, limit: float):
+    """All gradients by one factor, so that the length of all together is at most the limit."""
+    norm = e.sqrt(total_square(grads))
+    return [shrunk(g, norm, limit) for g in grads]
+
+
 class ClipGradByNorm(ClipGrad):
     """Each gradient scaled down so that its 2-norm is at most `clip_norm`.
 
@@ -103,5 +111,4 @@ class ClipGradByGlobalNorm(ClipGrad):
         self.clip_norm = float(clip_norm)
 
     def clip(self, grads):
-        norm = e.sqrt(total_square(grads))
-        return [shrunk(g, norm, self.clip_norm) for g in grads]
+        return clipped_by_global_norm(grads, self.clip_norm)

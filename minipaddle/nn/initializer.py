@@ -10,6 +10,7 @@ import math
 
 from ..core.errors import teach
 from ..core.missing import namespace
+from ..core.slots import slot
 from ..eager.tensor import Parameter, Tensor
 from ..ops.elementwise import abs, sign
 from ..ops.gamma import erfinv
@@ -125,6 +126,7 @@ class TruncatedNormal(Initializer):
         return (z * self.std + self.mean).clip(self.a, self.b)
 
 
+@slot("nn.initializer.fans")
 def fans(shape: tuple) -> tuple[int, int]:
     """(fan in, fan out) of a weight: [in, out] for a matrix, [out, in, *window] for a kernel."""
     if not shape:
@@ -137,6 +139,18 @@ def fans(shape: tuple) -> tuple[int, int]:
     return shape[1] * window, shape[0] * window
 
 
+@slot("nn.initializer.xavier_std")
+def xavier_std(fan_in: float, fan_out: float, gain: float) -> float:
+    """gain · √(2 / (fan in + fan out)), 0 where there are no fans."""
+    return gain * math.sqrt(2 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+
+
+@slot("nn.initializer.kaiming_std")
+def kaiming_std(fan: float, gain: float) -> float:
+    """gain / √fan, 0 where there is no fan."""
+    return gain / math.sqrt(fan) if fan else 0.0
+
+
 class Xavier(Initializer):
     """Variance gain² · 2 / (fan in + fan out): signals keep their size both ways."""
 
@@ -147,7 +161,7 @@ class Xavier(Initializer):
         fan_in, fan_out = fans(shape)
         fan_in = fan_in if self.fan_in is None else self.fan_in
         fan_out = fan_out if self.fan_out is None else self.fan_out
-        return self.gain * math.sqrt(2 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+        return xavier_std(fan_in, fan_out, self.gain)
 
 
 class XavierUniform(Xavier):
@@ -187,8 +201,7 @@ class Kaiming(Initializer):
 
     def std(self, shape) -> float:
         fan = fans(shape)[self.mode == "fan_out"] if self.fan_in is None else self.fan_in
-        gain = calculate_gain(self.nonlinearity, self.negative_slope)
-        return gain / math.sqrt(fan) if fan else 0.0
+        return kaiming_std(fan, calculate_gain(self.nonlinearity, self.negative_slope))
 
 
 class KaimingUniform(Kaiming):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from ..core.errors import teach
 from ..core.op import elementwise
+from ..core.slots import slot
 from ..ops.elementwise import abs, maximum, sqrt, where
 from ..regularizer import WeightDecayRegularizer
 from .optimizer import Optimizer
@@ -29,6 +30,27 @@ def adam_step(m, p, lr, first, second, power1, power2, *, epsilon):
     """p - lr · m̂ / (√v̂ + ε), where m̂ and v̂ are the averages without their bias to zero."""
     unbiased = m.sqrt(1 - power2)
     return p - (lr * unbiased / (1 - power1)) * first / (m.sqrt(second) + epsilon * unbiased)
+
+
+@slot("optimizer.adam")
+def adam(p, g, lr, moment1, moment2, power1, power2, *, beta1, beta2, epsilon):
+    """One step of Adam: the new parameter, both averages, and the powers for the next step.
+
+    `power1` is beta1^t and `power2` beta2^t in step t, which is 1 at first.
+    """
+    first = averaged(moment1, g, rate=beta1)
+    second = averaged_square(moment2, g, rate=beta2)
+    new = adam_step(p, lr, first, second, power1, power2, epsilon=epsilon)
+    return new, first, second, power1 * beta1, power2 * beta2
+
+
+def amsgrad(p, g, lr, moment1, moment2, largest, power1, power2, *, beta1, beta2, epsilon):
+    """Adam's step measured by the largest v so far (Reddi et al., 2018)."""
+    first = averaged(moment1, g, rate=beta1)
+    second = averaged_square(moment2, g, rate=beta2)
+    largest = maximum(largest, second)
+    new = adam_step(p, lr, first, largest, power1, power2, epsilon=epsilon)
+    return new, first, second, largest, power1 * beta1, power2 * beta2
 
 
 def betas(beta1, beta2, epsilon) -> dict:
@@ -94,14 +116,9 @@ class Adam(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     @staticmethod
-    def rule(o, p, g, lr, moment1, moment2, *rest):
-        *largest, power1, power2 = rest
-        first = averaged(moment1, g, rate=o.beta1)
-        second = averaged_square(moment2, g, rate=o.beta2)
-        largest = [maximum(x, second) for x in largest]
-        scale = largest[0] if largest else second
-        new = adam_step(p, lr, first, scale, power1, power2, epsilon=o.epsilon)
-        return new, first, second, *largest, power1 * o.beta1, power2 * o.beta2
+    def rule(o, p, g, lr, *states):
+        step = amsgrad if o.amsgrad else adam
+        return step(p, g, lr, *states, beta1=o.beta1, beta2=o.beta2, epsilon=o.epsilon)
 
 
 class AdamW(Adam):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.op import elementwise
+from ..core.slots import slot
 from .optimizer import Optimizer
 
 
@@ -16,6 +17,26 @@ def descend(m, p, d, lr):
 def pushed(m, velocity, g, *, momentum):
     """momentum · velocity + g."""
     return momentum * velocity + g
+
+
+@slot("optimizer.sgd")
+def sgd(p, g, lr):
+    """One step of plain gradient descent: the new parameter."""
+    return descend(p, g, lr)
+
+
+@slot("optimizer.momentum")
+def momentum(p, g, lr, velocity, *, mu):
+    """v ← μ·v + g, p ← p - lr·v: (the new parameter, the new velocity)."""
+    v = pushed(velocity, g, momentum=mu)
+    return descend(p, v, lr), v
+
+
+@slot("optimizer.nesterov")
+def nesterov(p, g, lr, velocity, *, mu):
+    """v ← μ·v + g, p ← p - lr·(g + μ·v): where momentum would be one step later."""
+    v = pushed(velocity, g, momentum=mu)
+    return descend(p, pushed(v, g, momentum=mu), lr), v
 
 
 class SGD(Optimizer):
@@ -46,7 +67,7 @@ class SGD(Optimizer):
 
     @staticmethod
     def rule(o, p, g, lr):
-        return (descend(p, g, lr),)
+        return (sgd(p, g, lr),)
 
 
 class Momentum(Optimizer):
@@ -94,9 +115,8 @@ class Momentum(Optimizer):
 
     @staticmethod
     def rule(o, p, g, lr, velocity):
-        v = pushed(velocity, g, momentum=o.momentum)
-        step = pushed(v, g, momentum=o.momentum) if o.use_nesterov else v
-        return descend(p, step, lr), v
+        step = nesterov if o.use_nesterov else momentum
+        return step(p, g, lr, velocity, mu=o.momentum)
 
     def _clipped(self, group):
         pairs = super()._clipped(group)

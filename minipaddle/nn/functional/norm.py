@@ -7,6 +7,7 @@ from math import inf, prod
 from ...core.dtype import FLOATS, HALVES, float32
 from ...core.errors import teach
 from ...core.interpreter import Recording
+from ...core.slots import slot
 from ...core.spec import normalize_axes
 from ...ops import elementwise, movement, reduction
 from ...ops import norm as ops
@@ -104,10 +105,19 @@ def batch_norm(
                 expected=f"one for each of the {shape[place]} channels of {data_format}",
             )
         )
-    if not training if use_global_stats is None else use_global_stats:
-        return frozen(x, running_mean, running_var, weight, bias, epsilon, place)
-    if last:
-        axes, how = (0,), {"view": (-1, shape[place]), "per": (1, shape[place])}
+    training = training if use_global_stats is None else not use_global_stats
+    state = running_mean, running_var, weight, bias
+    return over_batch(x, *state, training, momentum, epsilon, place)
+
+
+@slot("nn.batch_norm")
+def over_batch(x, running_mean, running_var, weight, bias, training, momentum, epsilon, axis):
+    """`batch_norm` of x whose channels stand on `axis`; weight and bias may be None."""
+    if not training:
+        return frozen(x, running_mean, running_var, weight, bias, epsilon, axis)
+    shape = x.spec.shape
+    if axis == x.spec.ndim - 1:
+        axes, how = (0,), {"view": (-1, shape[axis]), "per": (1, shape[axis])}
     else:
         axes, how = (0, 2), {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}
     y, mean, var = standardized(x, weight, bias, axes, epsilon, **how)
