@@ -61,6 +61,11 @@ class PyLayerContext:
             )
         return attach(wrap(entry.array), self.record, entry.k) if type(entry) is Result else entry
 
+    def kept(self) -> dict:
+        """The arrays that are kept alive, by name."""
+        arrays = [x.array for x in self.entries if isinstance(x, Tensor | Result)]
+        return {f"saved tensor {k}": a for k, a in enumerate(arrays)}
+
     def mark_non_differentiable(self, *tensors) -> None:
         """No gradient flows through these results."""
         self.constants = tensors
@@ -180,7 +185,7 @@ def attach(out: Tensor, record, k: int) -> Tensor:
 class UserOp:
     """A PyLayer as the operator of a record: its `backward` is the rule for every input."""
 
-    kind, variadic, attrs = "opaque", False, {}
+    kind, inputs, variadic, attrs = "opaque", ["tensors"], True, {}
 
     def __init__(self, layer):
         self.layer, self.name, self.doc = layer, layer.__name__, layer.__doc__ or ""

@@ -6,6 +6,7 @@ from ..core.errors import line_of
 from ..core.interpreter import OUT
 from ..core.record import FREED, Spec, owner
 from ..eager.packing import Packed
+from ..eager.pylayer import PyLayerContext
 from ..nn.layer.tree import child_name
 from .style import LOOKS, bytes_text
 
@@ -57,6 +58,8 @@ def tooltip_of(record) -> str:
 
 def kept(record) -> dict:
     """What a record holds for its derivative: arrays, specs, scalars."""
+    if isinstance(record.saved, PyLayerContext):
+        return record.saved.kept()
     return {} if record.saved is None or record.saved is FREED else record.saved
 
 
@@ -72,8 +75,13 @@ def kept_text(record) -> str:
     for k, v in kept(record).items():
         if is_array(v) or isinstance(v, Packed):
             size = "packed by a hook" if isinstance(v, Packed) else bytes_text(v.nbytes)
-            parts.append(f"{'its result' if k == OUT else input_name(record.op, k)} {size}")
+            parts.append(f"{kept_name(record.op, k)} {size}")
     return f"keeps {', '.join(parts)}" if parts else "keeps nothing"
+
+
+def kept_name(op, k) -> str:
+    """What a kept value is called; a PyLayer has names for its own."""
+    return k if isinstance(k, str) else "its result" if k == OUT else input_name(op, k)
 
 
 def kept_bytes(records) -> int:

@@ -193,6 +193,25 @@ def test_what_a_hook_has_packed_is_named():
     assert "y: a value (needs no gradient)" in [n.tip for n in drawn.nodes]
 
 
+def test_a_pylayer_is_one_record_and_tells_what_it_saved():
+    class Scale(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(w, None)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensor()[0], None
+
+    y = Scale.apply(leaf(2), paddle.ones([2]))
+    drawn = Drawing(viz.tape(y))
+    assert drawn.node("Scale").tip.endswith("keeps saved tensor 0 8 B")
+    assert "tensors[1]: a value (needs no gradient)" in [n.tip for n in drawn.nodes]
+    y.sum().backward()
+    assert "freed" in Drawing(viz.tape(y)).node("Scale").tip
+
+
 def test_long_attributes_are_cut_short():
     x = leaf(1)
     shape = [1] * 60
