@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from ..core.op import opaque
 from ..core.record import Spec
+from ..core.slots import slot
 
 SHALLOW, DEEP = 16, 64
 """A matrix product that sums over few terms is slow. Taps are taken together, their slices copied
@@ -236,6 +237,7 @@ def _(u, x, stride, padding, dilation, groups):
 # ---- shapes ----------------------------------------------------------------------------------
 
 
+@slot("conv.out_size")
 def out_size(size, kernel, stride, padding, dilation) -> tuple:
     """How many positions the kernel has along each axis of the padded image; at least one."""
     out = tuple(

@@ -10,6 +10,7 @@ from math import prod
 
 from ..core.op import opaque
 from ..core.record import Spec
+from .conv import out_size
 from .movement import pad
 
 # ---- elements of one axis, at fixed places ---------------------------------------------------
@@ -147,22 +148,11 @@ def window_slices(kernel, stride, dilation, out):
         yield (..., *(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, s, o in steps))
 
 
-def column_counts(size, kernel, stride, padding, dilation) -> tuple:
-    """Positions of the windows along each axis; raises ValueError when there are none."""
-    out = tuple(
-        (n + low + high - d * (k - 1) - 1) // s + 1
-        for n, k, s, (low, high), d in zip(size, kernel, stride, padding, dilation)
-    )
-    if min(out) < 1:
-        raise ValueError(f"windows {list(kernel)} do not fit into the image {list(size)}")
-    return out
-
-
 @opaque
 def unfold(m, x, *, kernel, stride, padding, dilation):
     """The windows of x [N, C, *size] as columns [N, C · kernel pixels, positions]."""
     batch, channels, *size = x.shape
-    out = column_counts(size, kernel, stride, padding, dilation)
+    out = out_size(size, kernel, stride, padding, dilation)
     wide = pad.body(m, x, widths=((0, 0), (0, 0), *padding), value=0)
     taps = [wide[at] for at in window_slices(kernel, stride, dilation, out)]
     return m.stack(taps, axis=2).reshape(batch, channels * len(taps), -1)
@@ -171,7 +161,7 @@ def unfold(m, x, *, kernel, stride, padding, dilation):
 @opaque
 def fold(m, g, *, size, kernel, stride, padding, dilation):
     """The adjoint of `unfold`: columns, added up where windows overlap, as an image of `size`."""
-    out = column_counts(size, kernel, stride, padding, dilation)
+    out = out_size(size, kernel, stride, padding, dilation)
     slices = list(window_slices(kernel, stride, dilation, out))
     taps = g.reshape(g.shape[0], g.shape[1] // len(slices), len(slices), *out)
     shape = [n + low + high for n, (low, high) in zip(size, padding)]
@@ -186,13 +176,13 @@ def fold(m, g, *, size, kernel, stride, padding, dilation):
 def _(x, *, kernel, stride, padding, dilation):
     if x.ndim != len(kernel) + 2:
         raise ValueError(f"x must have {len(kernel) + 2} dimensions [N, C, *size], not be {x}")
-    out = column_counts(x.shape[2:], kernel, stride, padding, dilation)
+    out = out_size(x.shape[2:], kernel, stride, padding, dilation)
     return Spec((x.shape[0], x.shape[1] * prod(kernel), prod(out)), x.dtype)
 
 
 @fold.shape
 def _(g, *, size, kernel, stride, padding, dilation):
-    out = column_counts(size, kernel, stride, padding, dilation)
+    out = out_size(size, kernel, stride, padding, dilation)
     if g.ndim != 3 or g.shape[1] % prod(kernel) or g.shape[2] != prod(out):
         raise ValueError(
             f"x must be [N, C · {prod(kernel)}, {prod(out)}] to fold into {list(size)}, not {g}"

@@ -59,7 +59,7 @@ def flame(profile) -> Picture:
     """The flame chart of a profile."""
     found = spans(profile.events)
     levels = 1 + max((s.level for s in found), default=0)
-    fig, axes = figure(10, 0.9 + 0.35 * levels)
+    fig, axes = figure(10, 0.9 + 0.45 * levels)
     scale = 1 / 1e6
     for kind, colour in COLOURS.items():
         for level in range(levels):
@@ -71,9 +71,10 @@ def flame(profile) -> Picture:
                 )
     for s in found:
         wide = (s.end - s.start) * scale
-        if wide > profile.wall * 0.009 * len(s.name):
+        text = fitting(s.name, wide / profile.wall)
+        if text:
             middle = (s.start - profile.start) * scale + wide / 2
-            axes.text(middle, s.level + 0.47, s.name, ha="center", va="center", fontsize=7)
+            axes.text(middle, s.level + 0.47, text, ha="center", va="center", fontsize=6.5)
     axes.set(xlim=(0, profile.wall), ylim=(levels, 0), yticks=[], xlabel="milliseconds")
     kinds = {s.kind for s in found}
     for kind, colour in COLOURS.items():
@@ -82,6 +83,19 @@ def flame(profile) -> Picture:
     if kinds:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize=7)
     return Picture(fig, f"flame chart: {len(profile.events):,} operators in {profile.wall:.2f} ms")
+
+
+def fitting(name: str, share: float) -> str:
+    """The name in one line, or with its words below each other, as a bar of that share has room.
+
+    Empty if it has not.
+    """
+    stacked = name.replace("_", "\n")
+    for text in (name, stacked):
+        longest = max(map(len, text.split("\n")))
+        if longest * 0.0083 < share and text.count("\n") < 4:
+            return text
+    return ""
 
 
 def chrome_trace(profile, path) -> Path:

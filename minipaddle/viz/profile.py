@@ -204,7 +204,7 @@ class profile:
         from rich.console import Console
 
         out = io.StringIO()
-        Console(file=out, width=160).print(self.table())
+        Console(file=out, width=160, force_jupyter=False, color_system=None).print(self.table())
         return out.getvalue()
 
     def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):

@@ -349,7 +349,7 @@ X = paddle.ones([1, 4, 4, 4])
         (lambda: F.pixel_shuffle(X, 2, data_format="NCL"), "NCHW or NHWC"),
         (lambda: F.pixel_shuffle(X[0], 2), "4 dimensions"),
         (lambda: F.temporal_shift(X, 2), "does not divide by 2"),
-        (lambda: F.unfold(X, 6), "do not fit"),
+        (lambda: F.unfold(X, 6), "does not fit"),
         (lambda: F.unfold(X, 2, paddings=[1, 1, 1]), "1, 2 or 4 numbers"),
         (lambda: F.unfold(X[0], 2), "4 dimensions"),
         (lambda: F.fold(X[0, :, :3], [3, 3], 2), "to fold into"),
