@@ -1,0 +1,51 @@
+"""Figures of the exercises: `python -m tests.exercises [WORD]`, those whose name has the word.
+
+For each: the known wrong solutions, and how many of them the judge recognises when it meets them;
+the share of small mutations that are rejected; the seconds a check takes in a fresh process.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from minipaddle.learn.exercise import load, names
+from minipaddle.learn.process import judged
+from tests.exercises.batch import outcomes
+from tests.exercises.mutations import mutants, sample
+from tests.exercises.test_exercises import MUTANTS
+
+HEAD = f"{'exercise':<32} {'wrong':>5} {'named':>5} {'mutants':>10} {'rejected':>8} {'seconds':>7}"
+
+
+def main(word: str = "") -> None:
+    print(HEAD)
+    for name in names():
+        if word in name:
+            print(figures(name), flush=True)
+
+
+def figures(name: str) -> str:
+    """A line of the table, and below it the mutations that pass."""
+    exercise = load(name)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "solution.py")
+        file.write_text(exercise.solution, encoding="utf-8")
+        seconds = judged(name, file).seconds
+        recognised = 0
+        for looks_like, text in exercise.wrong_solutions().items():
+            file.write_text(text, encoding="utf-8")
+            recognised += judged(name, file).looks_like == looks_like
+    everything = mutants(exercise.solution)
+    drawn = [
+        m for m in sample(exercise.solution, MUTANTS, name) if m.change not in exercise.unkillable
+    ]
+    found = outcomes(name, [exercise.solution, *(m.text for m in drawn)])[1:]
+    alive = [m.change for m, outcome in zip(drawn, found) if outcome.state == "passed"]
+    share = 1 - len(alive) / max(1, len(drawn))
+    count = f"{len(drawn)}/{len(everything)}"
+    line = f"{name:<32} {len(exercise.wrong):>5} {recognised:>5} {count:>10} {share:>8.0%} {seconds:>7.1f}"
+    return "\n".join([line, *(f"    passes: {change}" for change in alive)])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,197 @@
+"""Every exercise: its stub, solution and wrong solutions are told apart, and nothing else passes.
+
+`./run test tests/exercises -k accumulate` proves one; `python -m tests.exercises` prints figures.
+"""
+
+import ast
+import copy
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from minipaddle.core import slots
+from minipaddle.learn.exercise import BOOKS, load, names
+from minipaddle.learn.process import judged
+from minipaddle.learn.stub import FUNCTIONS, stub_of
+from minipaddle.learn.sync import clean
+from tests.book.chapters import BOOK, CHAPTERS, read
+from tests.exercises.batch import outcomes
+from tests.exercises.mutations import sample
+
+MUTANTS = 40
+"""As many are tried of each solution, drawn with the exercise's name as the seed."""
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
+every_exercise = pytest.mark.parametrize("name", names())
+
+
+@every_exercise
+def test_the_committed_stub_is_cut_from_the_solution(name):
+    stub = load(name).stub
+    file = BOOKS / f"{name}.py"
+    if file.is_file() and file.read_text(encoding="utf-8") == stub:
+        return
+    where = f"HEAD:{file.relative_to(BOOKS.parent).as_posix()}"
+    git = ["git", "-C", str(BOOKS.parent), "show", where]
+    committed = subprocess.run(git, capture_output=True, text=True)
+    assert committed.stdout == stub, "write it again: python -m minipaddle learn stubs"
+
+
+@every_exercise
+@pytest.mark.slow
+def test_only_a_solution_passes(name):
+    exercise = load(name)
+    wrong = exercise.wrong_solutions()
+    assert len(wrong) >= 5
+    empty = empties(exercise.stub)
+    texts = [exercise.solution, exercise.stub, *wrong.values(), *empty.values()]
+    solution, stub, *others = outcomes(name, texts)
+    assert solution.state == "passed", solution.why
+    assert stub.state == "not started", stub.why
+    for what, outcome in zip([*wrong, *empty], others, strict=True):
+        assert outcome.state != "passed", f"{what}: this passes"
+
+
+@every_exercise
+def test_no_file_is_not_started(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_EXERCISES", str(tmp_path / "nowhere"))
+    assert judged(name).state == "not started"
+    assert not (tmp_path / "nowhere").exists()
+
+
+@every_exercise
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_small_mutations_are_rejected(name):
+    exercise = load(name)
+    drawn = sample(exercise.solution, MUTANTS, seed=name)
+    solution, *found = outcomes(name, [exercise.solution, *(mutant.text for mutant in drawn)])
+    assert solution.state == "passed", solution.why
+    alive = {m.change for m, outcome in zip(drawn, found) if outcome.state == "passed"}
+    judged_ones = [m for m in drawn if m.change not in exercise.unkillable]
+    survivors = sorted(alive - set(exercise.unkillable))
+    score = 1 - len(survivors) / max(1, len(judged_ones))
+    print(f"{name}: {score:.0%} of {len(judged_ones)} mutations rejected")
+    assert score >= 0.9, "\n".join([f"only {score:.0%} rejected; these pass:", *survivors])
+
+
+@every_exercise
+def test_what_is_listed_as_unkillable_is_a_mutation_that_passes(name):
+    from tests.exercises.mutations import mutants
+
+    exercise = load(name)
+    texts = {m.change: m.text for m in mutants(exercise.solution)}
+    unknown = set(exercise.unkillable) - set(texts)
+    assert not unknown, f"no such mutations: {unknown}"
+    listed = [texts[change] for change in exercise.unkillable]
+    if listed:
+        for change, outcome in zip(
+            exercise.unkillable, outcomes(name, [exercise.solution, *listed])[1:]
+        ):
+            assert outcome.state == "passed", f"{change}: this is rejected, take it off the list"
+
+
+@every_exercise
+def test_hints_slots_and_titles(name):
+    exercise = load(name)
+    assert exercise.title
+    assert len(exercise.hints) == 3
+    assert exercise.hints[0].rstrip().endswith("?"), "the first hint is a question"
+    assert all(hint.strip() for hint in exercise.hints)
+    public = {node.name for node in ast.parse(exercise.stub).body if hasattr(node, "name")}
+    for slot, function in exercise.slots.items():
+        assert slots.find(slot).get() is not None
+        assert function in public
+    for test in exercise.tests:
+        assert test.run.__doc__, f"{test.name} does not say what it is about"
+
+
+@every_exercise
+def test_what_the_reader_opens_shows_no_solution(name):
+    exercise = load(name)
+    opened = {"the stub": exercise.stub}
+    for chapter in CHAPTERS:
+        for cell in your_turn(read(chapter)):
+            opened[f"{chapter.name}, {cell.id}"] = cell.source
+    for where, text in opened.items():
+        for line in telling(exercise.solution):
+            assert bare(line) not in bare(text), f"{where} shows: {line}"
+
+
+@every_exercise
+def test_the_chapter_has_a_cell_with_the_stub(name):
+    cells = [cell.source for chapter in CHAPTERS for cell in read(chapter).cells]
+    (cell,) = [text for text in cells if text.startswith(f"%%exercise {name}\n")]
+    assert clean(cell.split("\n", 1)[1]) == clean(load(name).stub)
+    assert (BOOK / f"{name.split('/')[0]}.ipynb").is_file()
+
+
+def test_every_cell_names_an_exercise():
+    cells = [cell.source for chapter in CHAPTERS for cell in read(chapter).cells]
+    named = {m[1] for text in cells if (m := re.match(r"%%exercise (\S+)", text))}
+    assert named <= set(names())
+
+
+# ---- what these tests are made of ----------------------------------------------------------------
+
+
+def empties(stub: str) -> dict[str, str]:
+    """Texts that do nothing: no code, and functions that return or raise without thought."""
+    filled = {
+        "functions that return None": lambda names: "return None",
+        "functions that return their first argument": lambda names: (
+            f"return {(names or ['None'])[0]}"
+        ),
+        "functions that raise": lambda names: "raise ValueError('no')",
+    }
+    return {"an empty file": ""} | {what: with_bodies(stub, body) for what, body in filled.items()}
+
+
+def with_bodies(stub: str, body) -> str:
+    """The stub with other bodies; `body` is given the names of the parameters, self apart."""
+    tree = copy.deepcopy(ast.parse(stub))
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS):
+            arguments = [
+                a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg != "self"
+            ]
+            node.body = ast.parse(f"def f():\n    {body(arguments)}").body[0].body
+    return ast.unparse(tree)
+
+
+def your_turn(notebook):
+    """The cells below the heading "Your turn"."""
+    below = False
+    for cell in notebook.cells:
+        below = below or cell.source.startswith("## Your turn")
+        if below:
+            yield cell
+
+
+def telling(solution: str):
+    """The statements of a solution that give something away, as they stand in its bodies."""
+    stub = {bare(line) for line in stub_of(solution).splitlines()}
+    for node in ast.walk(ast.parse(solution)):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr | ast.For | ast.If):
+            line = ast.unparse(node).splitlines()[0]
+            if len(bare(line)) >= 20 and not is_text(node) and bare(line) not in stub:
+                yield line
+
+
+def is_text(node) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def bare(text: str) -> str:
+    """A text without white space, and with one kind of quote."""
+    return re.sub(r"\s+", "", text).replace('"', "'")
+
+
+def test_these_tests_see_a_shown_solution():
+    assert list(telling("def f(x):\n    return x.reshape([-1]).sum()\n")) == [
+        "return x.reshape([-1]).sum()"
+    ]
+    assert Path(BOOKS).name == "exercises"
