@@ -656,6 +656,6 @@ def test_pieces_of_a_tuple_meet_place_by_place():
 
 def test_what_is_added_up_is_not_written_over():
     a, b = leaf([1.0]), leaf([2.0])
-    total = a + b  # one cotangent, handed to both
-    (total + a * 10).backward()
+    ten = a * 10
+    (a + b + ten).backward()  # a and b are handed one cotangent; the one of ten comes after it
     assert (a.grad.item(), b.grad.item()) == (11.0, 1.0)
