@@ -1,6 +1,8 @@
 """Running chapters: what the tests of the book share."""
 
+import os
 import re
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -23,12 +25,14 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 
 def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
-    """A chapter run from top to bottom in a fresh kernel."""
+    """A chapter run from top to bottom in a fresh kernel, for a reader who has solved nothing."""
     notebook = read(path)
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(
+    client = NotebookClient(
         notebook, timeout=timeout, kernel_name="python3", record_timing=False, resources=where
-    ).execute()
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        client.execute(env=os.environ | {"MINIPADDLE_EXERCISES": f"{folder}/exercises"})
     return notebook
 
 

@@ -21,7 +21,10 @@ def main(word: str = "") -> None:
     print(HEAD)
     for name in names():
         if word in name:
-            print(figures(name), flush=True)
+            try:
+                print(figures(name), flush=True)
+            except Exception as error:
+                print(f"{name:<32} {error}")
 
 
 def figures(name: str) -> str:
@@ -42,8 +45,9 @@ def figures(name: str) -> str:
     found = outcomes(name, [exercise.solution, *(m.text for m in drawn)])[1:]
     alive = [m.change for m, outcome in zip(drawn, found) if outcome.state == "passed"]
     share = 1 - len(alive) / max(1, len(drawn))
-    count = f"{len(drawn)}/{len(everything)}"
-    line = f"{name:<32} {len(exercise.wrong):>5} {recognised:>5} {count:>10} {share:>8.0%} {seconds:>7.1f}"
+    tried = f"{len(drawn)}/{len(everything)}"
+    counts = f"{len(exercise.wrong):>5} {recognised:>5} {tried:>10}"
+    line = f"{name:<32} {counts} {share:>8.0%} {seconds:>7.1f}"
     return "\n".join([line, *(f"    passes: {change}" for change in alive)])
 
 

@@ -44,6 +44,8 @@ COMPARISON = {
     ast.In: [ast.NotIn],
     ast.NotIn: [ast.In],
 }
+SYMMETRIC = {"max", "min", "maximum", "minimum", "add", "multiply", "swapaxes", "equal", "gcd"}
+"""Functions that do not mind an exchange of their arguments."""
 IDLE = (
     ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.Pass
 )
@@ -126,7 +128,7 @@ def in_expression(node):
                 yield node, "ops", [*node.ops[:k], other(), *node.ops[k + 1 :]]
     elif isinstance(node, ast.Constant):
         yield from ((node, "value", value) for value in near(node.value))
-    elif isinstance(node, ast.Call):
+    elif isinstance(node, ast.Call) and called(node) not in SYMMETRIC:
         for k in range(len(node.args) - 1):
             swapped = [*node.args[:k], node.args[k + 1], node.args[k], *node.args[k + 2 :]]
             yield node, "args", swapped
@@ -136,6 +138,11 @@ def in_expression(node):
         for k, test in enumerate(node.ifs):
             negated = ast.UnaryOp(ast.Not(), test)
             yield node, "ifs", [*node.ifs[:k], negated, *node.ifs[k + 1 :]]
+
+
+def called(node) -> str:
+    """The last name of what is called: `swapaxes` of `paddle.swapaxes(x, 0, 1)`."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def near(value):

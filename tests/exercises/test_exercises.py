@@ -21,7 +21,7 @@ from tests.book.chapters import BOOK, CHAPTERS, read
 from tests.exercises.batch import outcomes
 from tests.exercises.mutations import sample
 
-MUTANTS = 40
+MUTANTS = 100
 """As many are tried of each solution, drawn with the exercise's name as the seed."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")

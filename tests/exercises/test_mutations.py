@@ -43,7 +43,7 @@ def test_a_mutation_is_made(body, change):
 
 
 @pytest.mark.parametrize(
-    "body", ['"""Text + text."""\nreturn a', "return f(a, a)", "raise E(a + 1)"]
+    "body", ['"""Text + text."""\nreturn a', "return f(a, a)", "return max(a, b)", "raise E(a + 1)"]
 )
 def test_what_means_nothing_is_left_alone(body):
     dropped = {change for change in changed(body) if change.endswith("→ pass")}
