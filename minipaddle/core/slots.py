@@ -131,6 +131,25 @@ def _swap(name: str, new, undo: ExitStack) -> None:
     _set(name, place, new, new)
 
 
+_reserved: frozenset[str] = frozenset()
+
+
+def reference() -> frozenset[str]:
+    """Slots that are the reader's to fill and run on the reference, within `reserved`."""
+    return _reserved
+
+
+@contextmanager
+def reserved(names):
+    """Within the block, the named slots are known as exercises that are not solved yet."""
+    global _reserved
+    before, _reserved = _reserved, frozenset(names)
+    try:
+        yield
+    finally:
+        _reserved = before
+
+
 NOBODYS = object()
 
 

@@ -42,6 +42,9 @@ LOOKS = {
     "given": Look("input without gradient", GREY, "#000000", "point", "•"),
     "code": Look("as it is written", "#ffffff", "#000000", "note", "❏"),
     "yours": Look("[yours]: plugged in by you", "#ffffff", "#00614a", "box", "✎"),
+    "mine": Look("yours", "#009e73", "#000000", "box", "✓"),
+    "broken": Look("does not pass its check", "#e00000", "#ffffff", "box", "✗"),
+    "reference": Look("reference: an exercise not solved yet", "#9d9d9d", "#000000", "box", "○"),
 }
 YOURS = "#009e73"
 """The border of the reader's own code."""
@@ -101,6 +104,11 @@ def marked(attrs: dict, label: str) -> tuple[str, dict]:
     """Label and attributes of a node that runs the reader's own code."""
     first, *rest = label.split("\n")
     return "\n".join([f"{first} [yours]", *rest]), attrs | {"color": YOURS, "penwidth": "3"}
+
+
+def faded(attrs: dict) -> dict:
+    """Attributes of a node that is an exercise, and runs on the reference."""
+    return attrs | {"fillcolor": LOOKS["reference"].fill, "fontcolor": LOOKS["reference"].ink}
 
 
 def cluster(g, name: str, label: str, tooltip: str):

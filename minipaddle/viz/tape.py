@@ -24,7 +24,7 @@ from .records import (
     spec_text,
     tooltip_of,
 )
-from .style import bytes_text, cluster, count, dot, graph, legend, marked, node
+from .style import bytes_text, cluster, count, dot, faded, graph, legend, marked, node
 
 LIMIT = 150
 """Beyond this many nodes, layers are drawn closed, and of what is left the newest part."""
@@ -110,7 +110,8 @@ class TapeDrawing:
         self.records = history(roots)
         self.results = set(roots)
         self.paths = paths_of(self.records)
-        self.yours = {name.split(".")[1] for name in slots.yours() if name.startswith("ops.")}
+        self.yours = operators(slots.yours())
+        self.reference = operators(slots.reference()) - self.yours
         self.depth = self.fitting_depth() if depth is None else depth
         self.units = {r: unit(r, self.paths[r], self.depth) for r in self.records}
         self.hidden = self.too_old() if depth is None else 0
@@ -212,6 +213,9 @@ class TapeDrawing:
         if record.op.name in self.yours:
             self.roles.add("yours")
             label, attrs = marked(attrs, label)
+        elif record.op.name in self.reference:
+            self.roles.add("reference")
+            attrs = faded(attrs)
         node(g, self.name(record), label + extra, role, tooltip_of(record), **attrs)
         for k, edge in enumerate(record.inputs):
             if edge is None:
@@ -263,6 +267,11 @@ class TapeDrawing:
     def more_legend(self) -> list:
         """More cells of the legend, as pairs (text, colour)."""
         return []
+
+
+def operators(names) -> set[str]:
+    """The operators whose rules are among the slots named."""
+    return {name.split(".")[1] for name in names if name.startswith("ops.")}
 
 
 OLDER = "older"

@@ -1,0 +1,120 @@
+"""The engine on the reader's own code, and a picture of which parts that is."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from itertools import groupby, pairwise
+
+from ..core.slots import reserved
+from ..viz.engine import Graph
+from ..viz.style import cluster, count, graph, legend, node
+from . import progress
+from .exercise import Exercise, load, names
+from .judge import module_of
+from .process import all_judged
+
+COLUMNS = 3
+"""Chapters side by side."""
+
+ROLES = {"passed": "mine", "wrong": "broken", "error": "broken"}
+"""How an exercise of a state is drawn; all others as the reference, which then runs."""
+
+SIGNS = {"mine": "✓", "broken": "✗", "reference": "○"}
+
+
+@contextmanager
+def mine():
+    """Run the block on every exercise the reader has solved; the reference does the rest.
+
+    What it gives is the picture of `engine()`. Only what passes its check is plugged in, so files
+    that were edited since are judged first. Within the block a tape draws the reader's operators
+    green, and grey those that are an exercise still to solve.
+
+    >>> from minipaddle import learn
+    >>> with learn.mine() as report:
+    ...     pass  # train a model
+    >>> len(report.states) == len(report.yours) + len(report.rest)
+    True
+    """
+    report = engine()
+    with ExitStack() as plugs:
+        for exercise in map(load, report.yours):
+            plugs.enter_context(exercise.plugged(reader_module(exercise)))
+        plugs.enter_context(reserved(slot for name in report.rest for slot in load(name).slots))
+        yield report
+
+
+def reader_module(exercise: Exercise):
+    """The reader's file as a module."""
+    source = exercise.path.read_text(encoding="utf-8")
+    return module_of(source, str(exercise.path), f"exercises.{exercise.name.replace('/', '.')}")
+
+
+def engine() -> Report:
+    """The parts of the engine that are exercises, by chapter: green where they are the reader's.
+
+    Grey is not solved yet, red does not pass its check; there the reference runs.
+    """
+    return Report(settled())
+
+
+def settled() -> dict[str, str]:
+    """The state of every exercise; those that were edited are judged now."""
+    states = {name: progress.state(name) for name in names()}
+    edited = [name for name, state in states.items() if state == "changed"]
+    for verdict in all_judged(edited):
+        progress.remember(verdict)
+        states[verdict.name] = verdict.state
+    return states
+
+
+class Report(Graph):
+    """A picture of the engine's exercises; `states` says how each stands."""
+
+    def __init__(self, states: dict[str, str]):
+        super().__init__()
+        self.states = states
+        self.yours = [name for name, state in states.items() if state == "passed"]
+        self.rest = [name for name, state in states.items() if state != "passed"]
+        self.text = "\n".join([*map(self.line, states), self.caption()])
+        self.write()
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+    def role(self, name: str) -> str:
+        return ROLES.get(self.states[name], "reference")
+
+    def line(self, name: str) -> str:
+        who = {"mine": "yours", "broken": self.states[name]}.get(self.role(name), "reference")
+        parts = ", ".join(load(name).slots) or "(no part of the engine)"
+        return f"{SIGNS[self.role(name)]} {name:<32} {who:<10} {parts}"
+
+    def caption(self) -> str:
+        return f"{len(self.yours)} of {count(len(self.states), 'exercise')} run on your code"
+
+    def write(self) -> None:
+        """Chapters as frames, COLUMNS of them side by side, the exercises of each in a column."""
+        page = graph("The engine: what is yours", ranksep="0.12")
+        heads, feet = [], []
+        for chapter, members in groupby(self.states, lambda name: name.split("/")[0]):
+            members = list(members)
+            with cluster(page, chapter, chapter.replace("_", " "), chapter) as frame:
+                for name in members:
+                    self.write_exercise(frame, load(name))
+            for above, below in pairwise(members):
+                page.edge(above, below, style="invis")
+            heads.append(members[0])
+            feet.append(members[-1])
+        for above, below in zip(feet, heads[COLUMNS:]):
+            page.edge(above, below, style="invis")
+        legend(page, set(map(self.role, self.states)), self.caption())
+        self.body, self.graph_attr = page.body, page.graph_attr
+
+    def write_exercise(self, frame, exercise: Exercise) -> None:
+        role = self.role(exercise.name)
+        label = "\n".join([f"{SIGNS[role]} {exercise.name.split('/')[1]}", *exercise.slots])
+        tip = f"{exercise.title}\n{exercise.place}: {self.states[exercise.name]}"
+        node(frame, exercise.name, label, role, tip)
