@@ -1,0 +1,115 @@
+"""Checks of 04_training/clip_by_global_norm."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import minipaddle as paddle
+from minipaddle import nn
+from minipaddle.learn import Exercise, expect, expect_that
+
+exercise = Exercise(
+    title="One factor for all gradients",
+    slots={"nn.clip_by_global_norm": "clip_by_global_norm"},
+    hints=(
+        "Which factor makes a vector of length 5 one of length 2.5? And which leaves alone one "
+        "that is short enough?",
+        "The norm is one number for the whole list: sum the squares of every gradient, then all "
+        "the sums, then take the root once. norm.clip(min=...) keeps the factor from exceeding 1.",
+        "norm = root of the sum over all g of (g * g).sum()\n"
+        "factor = limit / (norm, but at least limit)\nreturn every g times the factor, as a list",
+    ),
+    wrong={
+        "clipping each gradient by itself": [
+            ("return [g * factor for g in grads]",
+             "return [g * (limit / (g * g).sum().sqrt().clip(min=limit)) for g in grads]"),
+        ],
+        "cutting every element": [
+            ("return [g * factor for g in grads]", "return [g.clip(-limit, limit) for g in grads]")
+        ],
+        "lengthening short gradients too": [
+            ("norm.clip(min=limit)", "norm")
+        ],
+        "forgetting the root": [
+            ("paddle.sqrt(sum((g * g).sum() for g in grads))", "sum((g * g).sum() for g in grads)")
+        ],
+        "a sum of norms": [
+            ("paddle.sqrt(sum((g * g).sum() for g in grads))",
+             "sum(paddle.sqrt((g * g).sum()) for g in grads)")
+        ],
+        "scaling to length 1": [("factor = limit /", "factor = 1 /")],
+        "leaving the last gradient out of the norm": [
+            ("for g in grads))", "for g in grads[: max(1, len(grads) - 1)]))")
+        ],
+        "writing into the gradients": [
+            ("return [g * factor for g in grads]", "return [g.multiply_(factor) for g in grads]")
+        ],
+        "absolute values instead of squares": [("(g * g).sum()", "g.abs().sum()")],
+    },
+)  # fmt: skip
+
+
+def tensors(arrays):
+    return [paddle.to_tensor(a, dtype="float64") for a in arrays]
+
+
+@exercise.example
+def the_example(yours):
+    """Length 5 and limit 2.5: everything is halved. Limit 10: nothing happens."""
+    grads = tensors([[3.0], [4.0]])
+    expect(yours.clip_by_global_norm(grads, 2.5), [[1.5], [2.0]], given={"limit": 2.5})
+    expect(yours.clip_by_global_norm(grads, 10.0), [[3.0], [4.0]], given={"limit": 10.0})
+    expect(grads, [[3.0], [4.0]], given={"limit": 2.5}, why="a gradient given was written into")
+
+
+@exercise.example
+def zeros_stay(yours):
+    """No direction, no length, no division by zero."""
+    expect(yours.clip_by_global_norm(tensors([[0.0, 0.0]]), 1.0), [[0.0, 0.0]], given={"grads": 0})
+
+
+@exercise.property(
+    shapes=st.lists(st.sampled_from([(1,), (2,), (2, 2), ()]), min_size=1, max_size=3),
+    seed=st.integers(0, 99),
+    limit=st.sampled_from([0.5, 1.0, 2.0, 50.0]),
+)
+def in_the_engine(yours, shapes, seed, limit):
+    """paddle.nn.ClipGradByGlobalNorm, against NumPy's norm of all elements in one vector."""
+    rng = np.random.default_rng(seed)
+    arrays = [np.round(rng.normal(size=shape) * 2, 1) for shape in shapes]
+    length = np.linalg.norm(np.concatenate([a.ravel() for a in arrays]))
+    expected = [a * min(1.0, limit / length) if length else a for a in arrays]
+    pairs = [(paddle.zeros(a.shape), g) for a, g in zip(arrays, tensors(arrays))]
+    with exercise.plugged(yours):
+        clipped = nn.ClipGradByGlobalNorm(limit)(pairs)
+    expect([g for _, g in clipped], expected, given={"grads": arrays, "limit": limit})
+
+
+@exercise.example
+def no_tensor_is_read(yours):
+    """No `if` on a tensor: the decision is left to the numbers."""
+    read, tensor = [], type(paddle.ones([1]))
+    asked = {name: getattr(tensor, name) for name in ("__bool__", "__float__", "item", "numpy")}
+    try:
+        for name in asked:
+            setattr(tensor, name, lambda self, *_, name=name: read.append(name) or 1.0)
+        yours.clip_by_global_norm(tensors([[3.0], [4.0]]), 2.5)
+    except TypeError:
+        pass  # __bool__ must give a bool: it was asked
+    finally:
+        for name, method in asked.items():
+            setattr(tensor, name, method)
+    expect_that(not read, "no tensor turned into a Python number or bool", got=read)
+
+
+@exercise.example
+def a_cliff(yours):
+    """w⁴ from w = 3 with rate 0.1 flies off without clipping; with it the walk ends near 0."""
+    w = paddle.create_parameter([1], "float64", default_initializer=nn.initializer.Constant(3.0))
+    clip = nn.ClipGradByGlobalNorm(5.0)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=[w], grad_clip=clip)
+    with exercise.plugged(yours):
+        for _ in range(30):
+            (w**4).sum().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+    expect_that(abs(w.item()) < 0.5, "|w| below 0.5 after 30 steps", got=w.item())

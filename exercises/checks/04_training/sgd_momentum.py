@@ -1,0 +1,119 @@
+"""Checks of 04_training/sgd_momentum."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import minipaddle as paddle
+from minipaddle import nn
+from minipaddle.learn import Exercise, expect, expect_that
+
+exercise = Exercise(
+    title="Momentum, and Nesterov's look ahead",
+    slots={"optimizer.momentum": "momentum", "optimizer.nesterov": "nesterov"},
+    hints=(
+        "A ball rolls: what of its speed is left, and what does the slope add?",
+        "Chapter 4, 'Three ways down a valley', has the rule with a state of its own. Here the "
+        "velocity comes in and goes out.",
+        "v = mu * velocity + g\nmomentum: return p - lr * v, v\n"
+        "nesterov: return p - lr * (g + mu * v), v",
+    ),
+    wrong={
+        "plain gradient descent": [("return p - lr * velocity, velocity", "return p - lr * g, g")],
+        "damping the gradient by 1 - mu": [
+            ("velocity = mu * velocity + g  # a", "velocity = mu * velocity + (1 - mu) * g  # a")
+        ],
+        "the learning rate inside the velocity": [
+            ("velocity = mu * velocity + g  # a", "velocity = mu * velocity + lr * g  # a"),
+            ("return p - lr * velocity, velocity", "return p - velocity, velocity"),
+        ],
+        "handing back the old velocity": [
+            ("velocity = mu * velocity + g  # a", "v = mu * velocity + g  # a"),
+            ("return p - lr * velocity, velocity", "return p - lr * v, velocity"),
+        ],
+        "climbing": [("return p - lr * velocity, velocity", "return p + lr * velocity, velocity")],
+        "no look ahead": [("(g + mu * velocity)", "velocity")],
+        "looking ahead with the whole velocity": [("(g + mu * velocity)", "(g + velocity)")],
+        "looking ahead with the old velocity": [
+            ("    velocity = mu * velocity + g\n    # The", "    old = velocity\n"
+             "    velocity = mu * old + g\n    # The"),
+            ("(g + mu * velocity)", "(g + mu * old)"),
+        ],
+        "writing into the velocity": [
+            ("velocity = mu * velocity + g  # a", "velocity.scale_(mu).add_(g)  # a")
+        ],
+    },
+)  # fmt: skip
+
+
+def tensor(x):
+    return paddle.to_tensor(x, dtype="float64")
+
+
+@exercise.example
+def the_example(yours):
+    """The numbers of the task, and those for g = 0, where only the old velocity moves p."""
+    for g, of_momentum, of_nesterov in (
+        (2.0, (-1.0, 4.0), (-1.0, 4.0)),
+        (0.0, (0.0, 2.0), (0.5, 2.0)),
+    ):
+        given = {"p": 1.0, "g": g, "lr": 0.5, "velocity": 4.0, "mu": 0.5}
+        four = tensor([1.0]), tensor([g]), tensor(0.5), tensor([4.0])
+        for rule, expected in (("momentum", of_momentum), ("nesterov", of_nesterov)):
+            found = getattr(yours, rule)(*four, mu=0.5)
+            expect(found, [[v] for v in expected], given={"rule": rule, **given})
+        expect(four[3], [4.0], given=given, why="the velocity given was written into")
+        expect(four[0], [1.0], given=given, why="the parameter given was written into")
+
+
+def by_hand(p, grads, lr, mu, ahead):
+    """p after every gradient, in NumPy."""
+    velocity, seen = np.zeros_like(p), []
+    for g in grads:
+        velocity = mu * velocity + g
+        p = p - lr * (g + mu * velocity if ahead else velocity)
+        seen.append(p)
+    return seen
+
+
+@exercise.property(
+    seed=st.integers(0, 99),
+    steps=st.integers(1, 6),
+    mu=st.sampled_from([0.0, 0.5, 0.9]),
+    lr=st.sampled_from([1.0, 0.25]),
+    ahead=st.booleans(),
+)
+def in_the_optimizer(yours, seed, steps, mu, lr, ahead):
+    """paddle.optimizer.Momentum on two parameters, each with a velocity of its own."""
+    rng = np.random.default_rng(seed)
+    starts = [rng.normal(size=2).round(1), rng.normal(size=(1, 3)).round(1)]
+    grads = [[rng.normal(size=p.shape).round(1) for _ in range(steps)] for p in starts]
+    given = {"starts": starts, "gradients": grads, "lr": lr, "mu": mu, "use_nesterov": ahead}
+    params = [
+        paddle.create_parameter(p.shape, "float64", default_initializer=nn.initializer.Assign(p))
+        for p in starts
+    ]
+    optimizer = paddle.optimizer.Momentum(lr, mu, parameters=params, use_nesterov=ahead)
+    with exercise.plugged(yours):
+        for k in range(steps):
+            sum((p * tensor(g[k])).sum() for p, g in zip(params, grads)).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            for p, start, g in zip(params, starts, grads):
+                expect(p, by_hand(start, g[: k + 1], lr, mu, ahead)[-1], given=given)
+
+
+@exercise.example
+def a_narrow_valley(yours):
+    """u² + 50 v² from (5, 1): with momentum 80 steps are enough, without they are not."""
+    for ahead in (False, True):
+        w = paddle.create_parameter(
+            [2], "float64", default_initializer=nn.initializer.Assign([5.0, 1.0])
+        )
+        optimizer = paddle.optimizer.Momentum(0.01, 0.8, parameters=[w], use_nesterov=ahead)
+        with exercise.plugged(yours):
+            for _ in range(80):
+                (w * w * tensor([1.0, 50.0])).sum().backward()
+                optimizer.step()
+                optimizer.clear_grad()
+        left = float(np.linalg.norm(w.numpy()))
+        expect_that(left < 0.05, "within 0.05 of the lowest point after 80 steps", got=left)
