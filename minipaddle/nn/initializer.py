@@ -141,14 +141,14 @@ def fans(shape: tuple) -> tuple[int, int]:
 
 @slot("nn.initializer.xavier_std")
 def xavier_std(fan_in: float, fan_out: float, gain: float) -> float:
-    """gain · √(2 / (fan in + fan out)), 0 where there are no fans."""
-    return gain * math.sqrt(2 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+    """gain · √(2 / (fan in + fan out)): between what keeps signals and what keeps gradients."""
+    return gain * math.sqrt(2 / (fan_in + fan_out))
 
 
 @slot("nn.initializer.kaiming_std")
 def kaiming_std(fan: float, gain: float) -> float:
-    """gain / √fan, 0 where there is no fan."""
-    return gain / math.sqrt(fan) if fan else 0.0
+    """gain / √fan: a sum of `fan` terms keeps their size, times the gain."""
+    return gain / math.sqrt(fan)
 
 
 class Xavier(Initializer):
@@ -161,7 +161,7 @@ class Xavier(Initializer):
         fan_in, fan_out = fans(shape)
         fan_in = fan_in if self.fan_in is None else self.fan_in
         fan_out = fan_out if self.fan_out is None else self.fan_out
-        return xavier_std(fan_in, fan_out, self.gain)
+        return xavier_std(fan_in, fan_out, self.gain) if fan_in + fan_out else 0.0
 
 
 class XavierUniform(Xavier):
@@ -201,7 +201,8 @@ class Kaiming(Initializer):
 
     def std(self, shape) -> float:
         fan = fans(shape)[self.mode == "fan_out"] if self.fan_in is None else self.fan_in
-        return kaiming_std(fan, calculate_gain(self.nonlinearity, self.negative_slope))
+        gain = calculate_gain(self.nonlinearity, self.negative_slope)
+        return kaiming_std(fan, gain) if fan else 0.0
 
 
 class KaimingUniform(Kaiming):
