@@ -1,0 +1,53 @@
+"""The book as static pages: formulas, graphs and search work without a network.
+
+    python book/site/build.py [--no-open] [--to FOLDER] [--strict]
+
+The chapters are taken with the outputs they are committed with; nothing is run again. What the
+other pages say is collected from where it is defined: operators, exercises, first cells.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+
+from pages import ROOT, write_pages
+from sphinx.cmd.build import main as sphinx
+
+HERE = Path(__file__).resolve().parent
+SITE = ROOT / "book/_site"
+
+
+def main(args) -> int:
+    """Build, say where it lies, open it."""
+    with tempfile.TemporaryDirectory() as work:
+        source, built = Path(work, "source"), Path(work, "built")
+        write_pages(source)
+        strict = ["--fail-on-warning", "--keep-going"] * args.strict
+        folders = ["--conf-dir", str(HERE), "--doctree-dir", f"{work}/doctrees"]
+        if sphinx(["--quiet", *strict, *folders, str(source), str(built)]):
+            return 1
+        replace(args.to, built)
+    start = args.to.resolve() / "index.html"
+    print(f"The book as pages: {start}")
+    if args.open and not webbrowser.open(start.as_uri()):
+        print("No browser was found here; open that file in one.")
+    return 0
+
+
+def replace(site: Path, built: Path) -> None:
+    """Put the new pages where the old ones are; a folder that is something else stays."""
+    if site.is_dir() and any(site.iterdir()) and not (site / ".buildinfo").exists():
+        sys.exit(f"{site} holds something else than a site; name another folder by --to.")
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(built, site)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="./run site", description=__doc__.split("\n")[0])
+    parser.add_argument("--no-open", dest="open", action="store_false", help="only build")
+    parser.add_argument("--to", type=Path, default=SITE, metavar="FOLDER", help="where to put it")
+    parser.add_argument("--strict", action="store_true", help="a warning is an error")
+    sys.exit(main(parser.parse_args()))

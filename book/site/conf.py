@@ -1,0 +1,72 @@
+"""Sphinx's configuration. Nothing here names a host: what a page needs lies beside it."""
+
+import re
+from importlib.metadata import distribution
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+HERE = Path(__file__).parent
+# One file holds MathJax with its fonts, which it draws as SVG.
+MATHJAX = distribution("sphinx-mathjax-offline").locate_file(
+    "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+)
+
+project = html_title = "MiniPaddle"
+extensions = ["myst_nb", "sphinx.ext.mathjax"]
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}  # the default names other hosts
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+mathjax_path = Path(MATHJAX).name
+mathjax3_config = {"options": {"enableMenu": False}}  # its menu would load more files
+
+html_theme = "sphinx_book_theme"
+html_theme_options = {
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+    "home_page_in_toc": True,
+    "show_toc_level": 2,
+    "navbar_persistent": [],  # one field to search in is enough
+    "footer_content_items": ["extra-footer.html"],
+    "logo": {"text": "MiniPaddle"},
+    "search_bar_text": "Search the book …",
+    "extra_footer": "MiniPaddle, Apache 2.0. The formulas are drawn by MathJax, Apache 2.0.",
+}
+html_context = {"default_mode": "auto"}
+html_static_path = ["look.css", "offline.js", str(MATHJAX)]
+html_css_files = ["look.css"]
+html_js_files = ["offline.js"]
+html_favicon = html_logo = "icon.svg"
+html_copy_source = html_show_sourcelink = html_show_copyright = False
+html_domain_indices = False
+
+TERM = re.compile(r"[^\W\d_][\w'’–-]*( [\w'’–-]+){0,3}")
+
+
+class Terms(SphinxTransform):
+    """Enters the **terms** of the chapters in the index, where they come first."""
+
+    default_priority = 500  # before Sphinx collects the entries
+
+    def apply(self):
+        seen = self.env.__dict__.setdefault("terms_seen", set())
+        if not self.env.current_document.docname[0].isdigit():
+            return
+        for strong in list(self.document.findall(nodes.strong)):
+            term = strong.astext()
+            singular = term.lower().removesuffix("s")
+            if TERM.fullmatch(term) and singular not in seen:
+                seen.add(singular)
+                place = f"term-{nodes.make_id(term)}"
+                strong["ids"].append(place)
+                entry = addnodes.index(entries=[("single", term, place, "", None)])
+                strong.parent.insert(strong.parent.index(strong), entry)
+
+
+def setup(app):
+    app.add_transform(Terms)
+    return {"parallel_read_safe": False}  # the first use of a term is found in reading order

@@ -1,0 +1,167 @@
+"""The pages' sources: the chapters, and what is said of them, of operators and of exercises."""
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+from operators import write_operators
+from text import docstring, fold, literal, prose
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
+
+INDEX = """# MiniPaddle, the book
+
+A deep-learning framework small enough to read, and the book that builds it. You need Python and a
+little calculus. Each chapter makes an idea from nothing in a few short cells, then opens the real
+code, which runs ordinary Paddle programs, and lets you put your own in its place.
+
+These pages are for reading. To run the cells, change them and solve the exercises, type in the
+folder that holds MiniPaddle:
+
+```sh
+./run read       # opens the chapters in JupyterLab; the first time, it sets itself up
+./run doctor     # says what your machine lacks, should something not work
+```
+
+| | Chapter | |
+|--:|---|---|
+{chapters}
+
+{lookup}
+
+```{{toctree}}
+:hidden:
+:caption: Chapters
+
+{documents}
+```
+
+```{{toctree}}
+:hidden:
+:caption: To look things up
+
+{references}
+```
+"""
+
+
+def write_pages(source: Path) -> None:
+    """Fill the folder `source` with everything Sphinx is to read."""
+    source.mkdir(parents=True)
+    shutil.copytree(BOOK / "pictures", source / "pictures")
+    notebooks = {path.stem: nbformat.read(path, as_version=4) for path in chapters()}
+    for name, notebook in notebooks.items():
+        nbformat.write(staged(notebook), source / f"{name}.ipynb")
+    write_operators(source / "operators", "Operators")
+    lookup = {"operators/index": "every operator: its formula, its derivative, an example"}
+    exercises = exercises_page()
+    if exercises:
+        (source / "exercises.md").write_text(exercises, encoding="utf-8")
+        lookup = {"exercises": "what to build yourself, with hints", **lookup}
+    page = INDEX.format(
+        chapters="\n".join(row(name, notebook) for name, notebook in notebooks.items()),
+        documents="\n".join(notebooks),
+        lookup="\n".join(f"- [](/{page}.md): {what}" for page, what in lookup.items())
+        + "\n- {ref}`genindex`: where each term is explained",
+        references="\n".join([*lookup, "genindex"]),
+    )
+    (source / "index.md").write_text(page, encoding="utf-8")
+
+
+def chapters() -> list[Path]:
+    """The book's notebooks, in order."""
+    return sorted(BOOK.glob("*.ipynb"))
+
+
+# ---- chapters ------------------------------------------------------------------------------------
+
+
+def opening(notebook) -> tuple[str, str]:
+    """The title and the first sentence of a chapter, as its first cell has them."""
+    title, text = notebook.cells[0].source.split("\n", 1)
+    first = " ".join(text.strip().split("\n\n")[0].split())
+    return title.lstrip("# "), re.match(r".*?[.!?:](?=\s|$)|.*", first).group()
+
+
+def row(name: str, notebook) -> str:
+    """The chapter's line in the table of the first page."""
+    title, sentence = opening(notebook)
+    number, _, words = title.rpartition(" · ")
+    return f"| {number} | [{words}](/{name}.ipynb) | {sentence} |"
+
+
+def staged(notebook):
+    """The chapter as a page shows it: graphs stand in it, so that their tooltips work."""
+    for k, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown":
+            # a file of the repository is not part of the site: its name stays, as plain text
+            cell.source = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", cell.source)
+        for j, output in enumerate(cell.get("outputs", [])):
+            svg = output.get("data", {}).get("image/svg+xml")
+            if svg:
+                output.data = {"text/html": inline(svg, f"c{k}o{j}-")}
+    return notebook
+
+
+def inline(svg: str, prefix: str) -> str:
+    """An SVG as part of a page; its ids get a prefix that no other has."""
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg[svg.index("<svg") :])
+    return f'<div class="graph" tabindex="0">{svg}</div>'
+
+
+# ---- exercises -----------------------------------------------------------------------------------
+
+
+def exercises_page() -> str:
+    """What each exercise asks, from its check and its stub; "" while there are none."""
+    if not (ROOT / "exercises/checks").is_dir():
+        return ""
+    from minipaddle.learn.exercise import load, names
+
+    titles = {path.stem: opening(nbformat.read(path, as_version=4))[0] for path in chapters()}
+    lines = [EXERCISES]
+    chapter = None
+    for name in names():
+        if name.split("/")[0] != chapter:
+            chapter = name.split("/")[0]
+            title = titles.get(chapter)
+            lines.append(f"## {prose(title or chapter)}\n")
+            lines.append(f"[Read the chapter first](/{chapter}.ipynb).\n" if title else "")
+        lines.append(exercise_section(name, load(name)))
+    return "\n".join(lines)
+
+
+EXERCISES = """# Exercises
+
+Each exercise is a slot of the engine. You write one file under `exercises/`; as soon as it passes
+its check, the engine runs on it, and whole models train on what you wrote. `./run learn` lists the
+exercises with your progress, `./run learn check NAME` judges yours, `./run learn hint NAME` gives
+one hint at a time.
+"""
+
+
+def exercise_section(name: str, exercise) -> str:
+    from minipaddle.learn import stub_of
+
+    plugs = ", ".join(f"`{function}` into `{slot}`" for slot, function in exercise.slots.items())
+    hints = [fold(f"Hint {k}", as_hint(hint)) for k, hint in enumerate(exercise.hints, 1)]
+    facts = " · ".join(filter(None, [f"`{name}`", plugs and f"plugs {plugs}"]))
+    task, code = parted(stub_of(exercise.solution))
+    stub = literal(code, f"exercises/{name}.py")
+    return "\n".join([f"### {prose(exercise.title)}\n", facts + "\n", task, stub, *hints])
+
+
+def parted(stub: str) -> tuple[str, str]:
+    """What a stub asks, without its first line, which is the title; and the code under it."""
+    tree = ast.parse(stub)
+    asks = (ast.get_docstring(tree) or "").partition("\n\n")[2]
+    lines = stub.splitlines(keepends=True)
+    return docstring(asks), "".join(lines[tree.body[0].end_lineno if asks else 0 :]).strip()
+
+
+def as_hint(hint: str) -> str:
+    """A hint that is laid out in lines is pseudo-code."""
+    return literal(hint, lexer="text") if "\n" in hint.strip() else prose(hint)
