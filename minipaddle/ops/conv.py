@@ -117,6 +117,7 @@ def beside(m, slices):
     return slices[0] if len(slices) == 1 else m.concatenate(slices, axis=2)
 
 
+@slot("conv.correlate")
 def correlate(m, slices, w):
     """Σ over taps of w[tap, group, out, in] · slice[batch, group, in, pixel]."""
     taps, groups, outs, channels = w.shape

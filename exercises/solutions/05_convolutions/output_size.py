@@ -1,0 +1,40 @@
+"""How large is the result of a convolution?
+
+Write `output_size(size, kernel, stride, padding, dilation)`. Every argument holds one entry for
+each axis of the image (one, two or three axes):
+
+- `size`: the pixels of the image;
+- `kernel`: the taps of the kernel;
+- `stride`: how many pixels the kernel moves from one place to the next;
+- `padding`: a pair (zeros before the image, zeros behind it), not always equal;
+- `dilation`: how many pixels lie from one tap to the next.
+
+Return a tuple: on how many places the kernel lies along each axis. All its taps must be
+inside the padded image.
+
+If it fits nowhere along some axis, raise a ValueError that teaches. Its text names the kernel's
+taps, the dilation and the image's pixels of that axis, as numbers.
+
+    output_size((8, 8), (3, 3), (1, 1), ((0, 0), (1, 1)), (1, 1))  ->  (6, 8)
+    output_size((8,), (3,), (2,), ((0, 0),), (1,))                 ->  (3,)
+    output_size((2,), (3,), (1,), ((0, 0),), (1,))                 ->  ValueError
+
+Every convolution of the engine asks this function, and so does `unfold`.
+Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning" (2016).
+"""
+
+
+def output_size(size, kernel, stride, padding, dilation):
+    """On how many places the kernel lies along each axis of the padded image."""
+    out = []
+    for n, k, s, (before, behind), d in zip(size, kernel, stride, padding, dilation, strict=True):
+        reach = d * (k - 1) + 1  # k - 1 gaps of d pixels, and the last tap
+        room = before + n + behind - reach  # so far can the kernel move from its first place
+        if room < 0:
+            raise ValueError(
+                f"a kernel of {k} taps with dilation {d} reaches over {reach} pixels and does not "
+                f"fit into {n} pixels with padding {before} and {behind}: pad more, or take a "
+                "smaller kernel"
+            )
+        out.append(room // s + 1)
+    return tuple(out)
