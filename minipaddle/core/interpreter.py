@@ -19,6 +19,7 @@ class Interpreter:
     recording = True  # does what is computed now get a derivative?
     scope = None  # the layer being called, as a chain (parent scope, layer)
     passing = None  # the record a reverse walk is passing
+    tracing = False  # is a program written? Then writes to tensors are its business
 
     def apply(self, op, inputs, attrs):
         """The result of `op` on `inputs`, which are Vars or Python scalars."""

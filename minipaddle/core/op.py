@@ -123,6 +123,10 @@ class Op:
 
     kind = "opaque"
     direct = True  # may the body be called on equal float dtypes without `evaluate`?
+    pull = None
+    """`pull(record, g, useful)` yields pairs (input record, cotangent), where the derivatives of
+    all inputs come at once; it stands instead of the rules."""
+    view = False  # does the result share the memory of the first input?
 
     def __init__(self, body, *, promote=(), result=None):
         self.name = body.__name__.rstrip("_")
@@ -136,10 +140,14 @@ class Op:
         self.promoted = self.inputs if promote is True else promote
         self.result = result
         self.rules: dict[int, Rule] = {}
-        self.kept = Kept(self)
+        self.kept = self.keeping()
         self.__doc__ = self.doc
         self.__name__ = self.name
         OPS[self.name] = self
+
+    def keeping(self):
+        """What of the inputs and the result a backward will ask for."""
+        return Kept(self)
 
     def __call__(self, *inputs, **attrs):
         return current.top.apply(self, inputs, self.defaults | attrs if self.defaults else attrs)
@@ -282,7 +290,7 @@ class Movement(Op):
 
     def index(self, rule):
         """Decorator: the map `(i, x, **attrs) -> index into x` for an output index `i`."""
-        self.source = rule
+        self.source, self.view = rule, True
         return rule
 
 

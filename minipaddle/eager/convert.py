@@ -16,6 +16,8 @@ def as_array(data, dtype=None, place=None):
         data = data.array
     elif not hasattr(data, "dtype"):
         data = from_python(data, round_floats=dtype is None)
+    elif isinstance(data, numpy.generic):
+        data = numpy.asarray(data)
     place = current_place() if place is None else as_place(place)
     want = dt.resolve(data.dtype.newbyteorder("=") if dtype is None else dtype)
     data = place.move(data)

@@ -10,6 +10,7 @@ from contextvars import copy_context
 import numpy
 
 from ..core.errors import teach
+from ..ir.builder import Promise
 
 
 class ArrayModule:
@@ -73,9 +74,18 @@ def gpu() -> ArrayModule | str:
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
+class Promised:
+    """The array module of promises: what needs no value."""
+
+    name = "a program that is traced"
+    asarray = staticmethod(lambda x: x)
+
+
 def module_of(array) -> ArrayModule:
     """The array module an array belongs to."""
-    return NUMPY if isinstance(array, numpy.ndarray | numpy.generic) else gpu()
+    if isinstance(array, numpy.ndarray | numpy.generic):
+        return NUMPY
+    return Promised if type(array) is Promise else gpu()
 
 
 class Place:
@@ -168,6 +178,8 @@ def as_place(device) -> Place:
 
 def place_of(array) -> Place:
     """The place an array lives on."""
+    if type(array) is Promise:
+        return array.place
     return CPU if module_of(array) is NUMPY else Place("gpu", array.device.id)
 
 

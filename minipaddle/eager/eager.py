@@ -10,6 +10,7 @@ from ..core.interpreter import OUT, Interpreter, current
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, tick, written_at
 from ..core.spec import scalar_dtype
+from ..ir.control import EVERYTHING
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
 from .packing import PACKING, Packed, packed
@@ -117,6 +118,10 @@ class Eager(Interpreter):
     def full(self, spec, value, like):
         return wrap(module_of(like.array).full(spec.shape, value, dtype=spec.dtype))
 
+    def waiting(self, x):
+        """What `.grad` of a cleared tensor is."""
+        return self.full(x._grad.spec, 0, x)
+
     def constant(self, data, dtype=None, place=None):
         return wrap(self.quietly(own_array, data, dtype, place))
 
@@ -143,6 +148,8 @@ def is_nested(error: Exception) -> bool:
 
 def keep(kept, arrays, y) -> dict:
     """What the derivative rules will ask for; `kept` is what `Op.kept` says of them."""
+    if kept is EVERYTHING:
+        return {**dict(enumerate(arrays)), OUT: y}
     values, keep_out, specs = kept
     saved = {OUT: y} if keep_out else {}
     for k in values:
@@ -177,7 +184,11 @@ def common_module(op, arrays):
 
 
 def overwritten(record, k) -> Exception:
-    which = "its result" if k == OUT else f"its input {record.op.inputs[k]!r}"
+    which = (
+        "its result"
+        if k == OUT
+        else f"its input {record.op.inputs[min(k, len(record.op.inputs) - 1)]!r}"
+    )
     return RuntimeError(
         teach(
             f"backward through {record.op.name}: {which} was overwritten in place afterwards",

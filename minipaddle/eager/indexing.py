@@ -23,7 +23,7 @@ class Indexing:
         """Write into x; on the tape it is x with other values, and gradients flow to both."""
         top = current.top
         wanted = not self.stop_gradient or (isinstance(value, Var) and not value.stop_gradient)
-        if top.recording and wanted:
+        if top.tracing or (top.recording and wanted):
             if not isinstance(value, Var | bool | int | float):
                 value = top.constant(value, self.dtype)
             self.become(setitem(self, key, value))

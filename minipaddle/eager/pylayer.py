@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..core.dtype import FLOATS
 from ..core.errors import teach
+from ..core.grad import fit
 from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
 from ..core.slots import slot
@@ -38,7 +39,7 @@ class PyLayerContext:
     def __init__(self):
         self.entries = ()
         self.constants = ()
-        self.record = self.known = self.grads = None
+        self.record = None
 
     def save_for_backward(self, *tensors) -> None:
         """Keep tensors for `backward`; they may be inputs, results, or anything else."""
@@ -190,14 +191,12 @@ class UserOp:
     def __init__(self, layer):
         self.layer, self.name, self.doc = layer, layer.__name__, layer.__doc__ or ""
 
-    def rule(self, k: int):
-        return self.pull
-
-    def pull(self, record, g, k: int):
-        """The cotangent of input `k`. One walk asks for each input, with the same `g`."""
+    def pull(self, record, g, useful):
+        """Pairs (input record, cotangent) of the inputs that are useful."""
         ctx = record.saved
-        if ctx.known is not g:
-            ctx.record = record
-            ctx.grads = gradients(self.layer, ctx, g, len(record.inputs))
-            ctx.known, ctx.record = g, None
-        return ctx.grads[k]
+        ctx.record = record
+        found = gradients(self.layer, ctx, g, len(record.inputs))
+        ctx.record = None
+        for k, (edge, gx) in enumerate(zip(record.inputs, found, strict=True)):
+            if gx is not None and edge is not None and edge in useful:
+                yield edge, fit(gx, edge, record, k)

@@ -7,6 +7,7 @@ import weakref
 from ..core.grad import Pieces
 from ..core.op import Op
 from ..core.record import Record
+from ..ir.program import ITEM
 
 
 class Leaf(Record):
@@ -23,12 +24,7 @@ def leaf(m):
     """A tensor that was given, not computed."""
 
 
-def item(m, x, *, k):
-    """Result number `k` of an operator that has several."""
-    return x[k]
-
-
-LEAF, ITEM = Op(leaf), Op(item)
+LEAF = Op(leaf)
 ITEM.vjp(lambda g, k: Pieces({k: g}))
 
 

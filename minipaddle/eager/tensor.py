@@ -126,7 +126,7 @@ class Tensor(Indexing, Values, Placed, Methods):
     def grad(self) -> Tensor | None:
         """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
         if self._stale:
-            self.grad = current.top.full(self._grad.spec, 0, self)
+            self.grad = current.top.waiting(self)
         return self._grad
 
     @grad.setter
@@ -181,7 +181,7 @@ class Tensor(Indexing, Values, Placed, Methods):
             return
         # a broadcast view would share memory that belongs to others
         whole = g.array.base is None and g.array.flags.c_contiguous
-        self._grad, self._stale = g if whole else wrap(g.array.copy()), False
+        self._grad, self._stale = g if whole else g.clone(), False
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`.
@@ -278,6 +278,8 @@ class Tensor(Indexing, Values, Placed, Methods):
 
         The memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
         """
+        if current.top.tracing:
+            return current.top.become(self, result)
         anew = reshaped or self.array.dtype != result.array.dtype
         if not reshaped and self.array.shape != result.array.shape:
             raise ValueError(

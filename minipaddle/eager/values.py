@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 
 from ..core.errors import teach
+from ..core.interpreter import current
 from ..core.record import mark_written
 from .convert import as_array
 from .device import CPU
@@ -170,6 +171,9 @@ class Values:
         >>> x.tolist()
         [1.0, 1.0]
         """
+        if current.top.tracing:
+            current.top.write(self, value)
+            return
         array = getattr(value, "array", None)
         if type(array) is not type(self.array):  # other data, or on another device
             array = as_array(value, self.array.dtype, self.place)

@@ -63,6 +63,26 @@ def random_bits(m, index, base):
     return bits(m, index, base).astype(m.int64)
 
 
+@opaque
+def next_state(m, state):
+    """A generator's (key, counter) after one more draw."""
+    return state + m.arange(2)
+
+
+next_state.shape(lambda state: state)
+
+
+@opaque
+def base_of(m, state):
+    """The base of the stream that a generator's (key, counter) stands for: `stream`."""
+    key, counter = state.astype(m.uint64).reshape(2, 1)
+    z = scramble(key + GAMMA)
+    return scramble(z + (counter + 1) * GAMMA).astype(m.int64).reshape(())
+
+
+base_of.shape(lambda state: Spec((), int64.numpy))
+
+
 # ---- distributions ---------------------------------------------------------------------------
 
 

@@ -16,7 +16,8 @@ LAYERS = """
 core
 ops
 tensor
-ir | eager
+ir
+eager
 passes | codegen
 executors
 jit | nn | regularizer
@@ -43,6 +44,7 @@ NUMPY_ALLOWED = {
     "io/serialization.py": "what a file holds is NumPy arrays on the CPU",
     "metric/__init__.py": "what is gathered over batches is NumPy arrays on the CPU",
     "hapi/model.py": "predictions are handed out as NumPy arrays",
+    "learn/blame.py": "difference quotients are taken on the CPU",
     "learn/exercise.py": "what readers return is compared on the CPU",
     "learn/verdict.py": "likewise",
     "io/worker.py": "a worker seeds NumPy's global generator",

@@ -1,0 +1,361 @@
+"""`cond` and `while_loop` for code that is traced, and their derivatives.
+
+The derivative of a branch is a branch: it computes the outputs again, now with a tape, and walks
+back. The derivative of a loop is a loop over the rounds that were kept, the last one first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.dtype import FLOATS, bool_
+from ..core.errors import line_of, teach
+from ..core.interpreter import OUT, Recording, current
+from ..core.record import Record, Spec, mark_written
+from ..core.spec import promote, scalar_dtype
+from ..ir import control
+from ..ir.builder import Builder, Promise
+from ..ops import creation, movement
+from ..ops.indexing import take
+from .backward import grad
+from .replay import replay
+from .tape import leaf_of
+from .tensor import Tensor, wrap
+
+NUMBERS = (bool, int, float)
+BOOL = Spec((), bool_.numpy)
+
+
+class BranchError(ValueError):
+    """Two branches of a `cond` do not give the same: result number `k`, and what each gave."""
+
+    def __init__(self, message: str, k: int, left, right):
+        super().__init__(message)
+        self.k, self.left, self.right = k, left, right
+
+
+class CarriedError(ValueError):
+    """Value `k` carried through a loop does not keep its shape or dtype."""
+
+    def __init__(self, message: str, k: int, before, after):
+        super().__init__(message)
+        self.k, self.before, self.after = k, before, after
+
+
+def is_static(x) -> bool:
+    """Is x a tensor whose value is known only when the program runs?"""
+    return isinstance(x, Tensor) and type(x.array) is Promise
+
+
+def as_bool(pred: Tensor) -> Tensor:
+    """A condition as a 0-D boolean."""
+    if pred.spec.size != 1:
+        raise ValueError(
+            teach(
+                f"the truth value of {pred.spec} is ambiguous: {pred.spec.size} elements",
+                hint="use x.all(), x.any(), or paddle.where",
+            )
+        )
+    pred = pred.detach()
+    pred = pred if pred.spec.dtype.kind == "b" else pred.astype("bool")
+    return movement.reshape(pred, shape=()) if pred.spec.shape else pred
+
+
+# ---- cond ----------------------------------------------------------------------------------------
+
+
+def cond(pred: Tensor, true_fn, false_fn) -> list:
+    """What `true_fn()` returns if `pred` (one element) holds, else what `false_fn()` does.
+
+    Both return a list of the same length, of tensors, numbers and other values; a number that
+    differs becomes a tensor. What they write in place is written by the branch that runs, only.
+    """
+    if not is_static(pred):
+        return list(true_fn() if bool(pred) else false_fn())
+    tracer, pred = current.top, as_bool(pred)
+    branches = [branch(tracer, f, n) for f, n in ((true_fn, "true"), (false_fn, "false"))]
+    specs = agreed(*(b.results for b in branches))
+    written = union(b.builder.changed() for b in branches)
+    outputs = [b.outputs(tracer, specs, written) for b in branches]
+    captured = union(b.builder.captured for b in branches)
+    for b, records in zip(branches, outputs, strict=True):
+        b.close([b.input_of(p) for p in captured], records)
+    attrs = {name: b.builder.program for name, b in zip(("true", "false"), branches, strict=True)}
+    tapes = {**branches[1].tapes, **branches[0].tapes}
+    edges = [None, *(edge_of(tapes.get(p)) for p in captured)]
+    outs = iter(emitted(tracer, control.cond, [pred.array, *captured], edges, attrs))
+    plain = [r.value for r in branches[0].results]
+    results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
+    settle(tracer, written, list(outs), [w for b in branches for w in b.written])
+    return results
+
+
+class Result(NamedTuple):
+    """What a region gave: its spec if it is a tensor, and where that was made."""
+
+    value: object
+    spec: Spec | None
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.spec}{self.where}" if self.spec else repr(self.value)
+
+
+def result(x) -> Result:
+    if not isinstance(x, Tensor):
+        return Result(x, None, "")
+    where = current.top.builder.value(current.top.borrow(x)).where
+    return Result(x, x.spec, f", made at {line_of(where)}" if where else "")
+
+
+class Region:
+    """A region that was traced: what it gave, what it wrote, and the tensors it used."""
+
+    def __init__(self, builder: Builder, results: list, written: list, tapes: dict):
+        self.builder, self.results, self.written, self.tapes = builder, results, written, tapes
+
+    def outputs(self, tracer, specs, written) -> list[Record]:
+        """The records of the results that have a spec, and of what either branch wrote."""
+        with tracer.inside(self.builder):
+            pairs = zip(self.results, specs, strict=True)
+            made = [as_tensor(r.value, s) for r, s in pairs if s]
+            return [self.builder.value(p) for p in [*map(tracer.borrow, made), *written]]
+
+    def input_of(self, promise: Promise) -> Record:
+        """The input through which an outer promise comes in; one of its own if it does not."""
+        found = self.builder.captured.get(promise)
+        return found or self.builder.input(self.builder.parent.value(promise).spec)
+
+    def close(self, inputs: list[Record], outputs: list[Record]) -> None:
+        self.builder.program.inputs, self.builder.program.outputs = inputs, outputs
+
+
+def branch(tracer, function, name: str, given=()) -> Region:
+    """Trace `function` in a region of its own; `given` are the specs of its arguments."""
+    with tracer.region(name) as builder:
+        place = builder.place
+        inputs = [wrap(builder.promise(builder.input(spec), place)) for spec in given]
+        for x in inputs:
+            x.stop_gradient = x.spec.dtype not in FLOATS
+        results = [result(x) for x in function(*inputs)]
+        return Region(builder, results, tracer.written, tracer.tapes)
+
+
+def union(groups) -> list:
+    """What is in any of the groups, once each, in order."""
+    return list(dict.fromkeys(x for group in groups for x in group))
+
+
+def agreed(left: list, right: list) -> list[Spec | None]:
+    """For each result the spec both branches give it; None for one that is no tensor."""
+    if len(left) != len(right):
+        message = f"one branch gives {len(left)} results, the other {len(right)}"
+        raise BranchError(teach(message), -1, left, right)
+    return [common(k, a, b) for k, (a, b) in enumerate(zip(left, right, strict=True))]
+
+
+def common(k: int, a: Result, b: Result) -> Spec | None:
+    """The spec of a result in both branches; None for a Python value that is the same in both."""
+    if a.spec and a.spec == b.spec:
+        return a.spec
+    if not a.spec and not b.spec and alike(a.value, b.value):
+        return None
+    given = [r.spec or r.value for r in (a, b)]
+    sizes = {r.spec.shape for r in (a, b) if r.spec}
+    fits = all(r.spec or type(r.value) in NUMBERS for r in (a, b)) and len(sizes) < 2
+    if not fits or (a.spec and b.spec) or any(Spec(s, BOOL.dtype).size != 1 for s in sizes):
+        what = f"the branches give different kinds of result number {k}:\n  {a}\n  {b}"
+        raise BranchError(teach(what, expected="the same shape and dtype from both"), k, a, b)
+    return Spec(*sizes or [()], promote("cond", given))
+
+
+def alike(a, b) -> bool:
+    return a is b or (type(a) is type(b) and bool(a == b))
+
+
+def as_tensor(x, spec: Spec) -> Tensor:
+    """A tensor of `spec` from one of another dtype, or from a number."""
+    if not isinstance(x, Tensor):
+        return creation.full(shape=spec.shape, value=x, dtype=spec.dtype)
+    return x if x.spec.dtype == spec.dtype else x.astype(spec.dtype)
+
+
+# ---- while ---------------------------------------------------------------------------------------
+
+
+def while_loop(test_fn, body_fn, carried: list) -> list:
+    """`carried`, sent through `body_fn` while `test_fn` holds; both take what is carried.
+
+    Numbers become tensors. A value that changes its dtype is promoted beforehand; one that changes
+    its shape raises CarriedError. What the body writes in place is carried too.
+    """
+    if not any(map(is_static, carried)) and not current.top.tracing:
+        while bool(test_fn(*carried)):
+            carried = list(body_fn(*carried))
+        return list(carried)
+    tracer = current.top
+    carried = [x if isinstance(x, Tensor) else as_tensor(x, scalar_spec(x)) for x in carried]
+    carried, body = traced_body(tracer, body_fn, carried)
+    specs = [x.spec for x in carried]
+    test = branch(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", specs)
+    if test.builder.changed():
+        raise NotImplementedError(teach("the condition of a loop writes to a tensor in place"))
+    written = body.builder.changed()
+    outputs = body.outputs(tracer, specs, written)
+    tests = test.outputs(tracer, [BOOL], [])
+    used = union([body.builder.captured, test.builder.captured])
+    captured = [p for p in used if p not in written]
+    for region, records in ((body, outputs), (test, tests)):
+        own = region.builder.program.inputs[: len(carried)]
+        region.close([*own, *map(region.input_of, [*written, *captured])], records)
+    tapes = {**test.tapes, **body.tapes}
+    edges = [*map(edge_of, carried), *(edge_of(tapes.get(p)) for p in [*written, *captured])]
+    attrs = {"test": test.builder.program, "body": body.builder.program}
+    attrs |= {"carried": len(carried) + len(written), "keep": tracer.recording and any(edges)}
+    given = [*map(tracer.borrow, carried), *written, *captured]
+    outs = emitted(tracer, control.while_loop, given, edges, attrs)
+    settle(tracer, written, outs[len(carried) : attrs["carried"]], body.written)
+    return outs[: len(carried)]
+
+
+def scalar_spec(x) -> Spec:
+    return Spec((), scalar_dtype(x))
+
+
+def static(x) -> Tensor:
+    """The outcome of a test as a tensor: a Python answer too."""
+    return x if isinstance(x, Tensor) else as_tensor(bool(x), BOOL)
+
+
+def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
+    """The body, and the carried values promoted to the dtypes it gives them."""
+    while True:
+        specs = [x.spec for x in carried]
+        region = branch(tracer, body_fn, "body", specs)
+        if len(region.results) != len(carried):
+            raise ValueError(f"a loop carries {len(carried)} values, its body gives another number")
+        pairs = enumerate(zip(specs, region.results, strict=True))
+        wider = [carried_spec(k, spec, r.spec or scalar_spec(r.value)) for k, (spec, r) in pairs]
+        if wider == specs:
+            return carried, region
+        carried = [as_tensor(x, s) for x, s in zip(carried, wider, strict=True)]
+
+
+def carried_spec(k: int, before: Spec, after: Spec) -> Spec:
+    if before.shape != after.shape:
+        raise CarriedError(
+            teach(
+                f"value number {k} carried through a loop changes its shape: {before} before a "
+                f"round, {after} after it",
+                hint="make it of its final shape before the loop and write into a part of it",
+            ),
+            k, before, after,
+        )  # fmt: skip
+    if before.dtype == after.dtype:
+        return before
+    return Spec(before.shape, promote("a loop", [Spec((), before.dtype), Spec((), after.dtype)]))
+
+
+# ---- what both need -----------------------------------------------------------------------------
+
+
+def edge_of(x: Tensor | None) -> Record | None:
+    """The tape that leads to x."""
+    return None if x is None or x.stop_gradient else x.record or leaf_of(x)
+
+
+def emitted(tracer, op, arrays, edges, attrs) -> list[Tensor]:
+    """The results of an operator with regions, on the tape if an input is."""
+    mask = sum(1 << k for k, e in enumerate(edges) if e is not None) if tracer.recording else 0
+    builder = tracer.builder  # kept as it is now: a region may write to what it was given
+    arrays = [builder.promise(builder.value(p), p.place) for p in arrays]
+    y = builder.emit(op, arrays, attrs, tracer.scope, mask)
+    kept = control.EVERYTHING if mask else None
+    return list(tracer.several(op, edges, arrays, attrs, kept, y))
+
+
+def settle(tracer, written, values, log) -> None:
+    """Outside a region too, what was written in it has its new value and its new past."""
+    for promise, value in zip(written, values, strict=True):
+        tracer.builder.write(promise, value.array)
+        mark_written(promise)
+        for x in {id(x): x for x, _, _ in log if x.array is promise}.values():
+            tracer.written.append((x, x.record, x.stop_gradient))
+            if value.record is not None:
+                x.record, x.stop_gradient = value.record, False
+            elif tracer.recording and not x.is_leaf:
+                x.record = None
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:
+    """Cotangents of the wanted operands of a region, given those of its outputs."""
+    again = current.top.recording  # will this be differentiated too?
+    args = list(operands)
+    with Recording(True):
+        for k in wanted:
+            tied = again and not args[k].stop_gradient
+            args[k] = creation.assign(args[k]) if tied else wrap(args[k].array)
+            args[k].stop_gradient = False
+        outs = replay(region, args)
+        pairs = [(y, g) for y, g in zip(outs, cotangents, strict=False) if not y.stop_gradient]
+    zeros = [zeros_like(args[k]) for k in wanted]
+    if not pairs:
+        return zeros
+    ys, gs = zip(*pairs, strict=True)
+    found = grad(
+        list(ys), [args[k] for k in wanted], list(gs), create_graph=again, allow_unused=True
+    )
+    return [zero if g is None else g for g, zero in zip(found, zeros, strict=True)]
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    return current.top.full(x.spec, 0, x)
+
+
+def pull_cond(record: Record, g, useful):
+    """The derivative of `cond`: a `cond` of the branches' derivatives."""
+    pred, *operands = [current.top.read(record, k) for k in range(len(record.inputs))]
+    edges = record.inputs[1:]
+    wanted = [k for k, edge in enumerate(edges) if edge is not None and edge in useful]
+
+    def back(region):
+        return lambda: derivative(region, operands, g, wanted)
+
+    found = cond(pred, back(record.attrs["true"]), back(record.attrs["false"]))
+    yield from zip([edges[k] for k in wanted], found, strict=True)
+
+
+def pull_loop(record: Record, g, useful):
+    """The derivative of `while_loop`: a loop over the kept rounds, the last one first."""
+    n, region = record.attrs["carried"], record.attrs["body"]
+    inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
+    _, rounds, *stacks = current.top.read(record, OUT)[n - 1 :]
+    constants = inputs[n:]
+    floats = [k for k in range(n) if inputs[k].spec.dtype in FLOATS]
+    needed = [
+        k
+        for k, edge in enumerate(record.inputs)
+        if edge is not None and edge in useful and (k >= n or k in floats)
+    ]
+    shared = [k for k in needed if k >= n]
+
+    def body(i, *arrived):
+        i = i - 1
+        before = [take(stack, i, axis=0) for stack in stacks]
+        at_end, sums = arrived[: len(floats)], arrived[len(floats) :]
+        down = [at_end[floats.index(k)] if k in floats else None for k in range(n)]
+        found = derivative(region, [*before, *constants], down, [*floats, *shared])
+        of_stacks = [take(g[n + 1 + k], i, axis=0) for k in floats]
+        carried = [a + b for a, b in zip(found, of_stacks, strict=False)]
+        return [i, *carried, *(a + b for a, b in zip(sums, found[len(floats) :], strict=True))]
+
+    start = [rounds, *(g[k] for k in floats), *(zeros_like(inputs[k]) for k in shared)]
+    end = while_loop(lambda i, *_: i > 0, body, start)[1:]
+    places = dict(zip([*floats, *shared], end, strict=True))
+    yield from ((record.inputs[k], places[k]) for k in needed)
+
+
+control.cond.pull, control.while_loop.pull = pull_cond, pull_loop

@@ -1,0 +1,361 @@
+"""Tracing: the eager engine runs on promises instead of arrays, and a program is written.
+
+Everything eager mode does (the tape, hooks, `backward`, optimizers, in-place writes) it does here
+too, only that an operator applied to promises adds a record to a program. So a program with its
+backward in it needs no rules of its own, and says what eager mode would have done.
+
+A tensor of the outside that is used becomes a state of the program: while the trace lasts it holds
+a promise; afterwards it has its array again, and the program writes it back whenever it runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ..core import dim as dims
+from ..core.dtype import int64
+from ..core.errors import teach
+from ..core.interpreter import Recording, interpreter
+from ..core.op import NOTHING
+from ..core.record import Record, Spec, mark_written
+from ..ir.builder import Builder, Promise, Writing
+from ..ir.program import Program
+from ..ops import creation, random
+from ..tensor.generator import Generator
+from .convert import as_array
+from .device import current_place, place_of
+from .eager import Eager, keep
+from .tape import leaf_of
+from .tensor import Tensor, wrap
+
+LOCK = threading.RLock()
+"""One trace at a time: while it lasts, tensors of the outside hold promises."""
+
+
+class TensorCell:
+    """A tensor of the outside: its memory is read before a run and written after it."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def read(self):
+        return self.tensor.array
+
+    def write(self, array) -> None:
+        own = self.tensor.array
+        if own.shape == array.shape and own.dtype == array.dtype and own.flags.writeable:
+            own[...] = array
+        else:
+            self.tensor.array = array
+        mark_written(self.tensor.array)
+
+
+class GradientCell:
+    """The gradient waiting at a tensor, added to by a further backward."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def read(self):
+        return self.tensor._grad.array
+
+    def write(self, array) -> None:
+        self.tensor._grad = wrap(array)
+
+
+class GeneratorCell:
+    """The random generator: int64[2], its key and its counter."""
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def read(self):
+        return as_array(list(self.generator.get_state()), "int64", current_place())
+
+    def write(self, array) -> None:
+        self.generator.set_state((self.generator.key, int(array[1])))
+
+
+class Waiting:
+    """Stands as `.grad` of a tensor of the outside that had none, or zeros, before the trace."""
+
+    def __init__(self, tensor: Tensor, cleared: bool):
+        self.spec, self.cleared = Spec(tensor.array.shape, tensor.array.dtype), cleared
+        self.seen = False  # did anything ask whether it was None or zeros?
+
+
+class Borrowed(NamedTuple):
+    """What a tensor of the outside was before the trace."""
+
+    tensor: Tensor
+    array: object
+    record: object
+    stop_gradient: bool
+    grad: object
+    stale: bool
+    waiting: Waiting | None  # what stood for `.grad` in the trace if there was none
+
+    def condition(self) -> str:
+        """What `.grad` must be for the program to be right: "zeros", "none", "waiting" (either),
+        or "" if that does not matter.
+        """
+        if self.waiting is None:
+            return ""
+        if self.waiting.seen:
+            return "zeros" if self.waiting.cleared else "none"
+        return "" if self.tensor._grad is self.waiting else "waiting"
+
+
+class Tracer(Eager):
+    """Writes a program; see the module."""
+
+    tracing = True
+
+    def __init__(self, name: str = "program"):
+        super().__init__()
+        self.builder = self.root = Builder(name, place=current_place())
+        self.memory: dict[int, tuple] = {}  # id of an outer array -> (the array, its promise)
+        self.borrowed: dict[int, Borrowed] = {}  # by id of the tensor
+        self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
+        self.tapes: dict[Promise, Tensor] = {}  # what a region used that wants a gradient
+        self.generators: dict[Generator, Promise] = {}
+        self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
+
+    # ---- applying an operator ----------------------------------------------------------------
+
+    def apply(self, op, inputs, attrs):
+        arrays, edges, mask = [], [], 0
+        for k, x in enumerate(inputs):
+            if isinstance(x, Tensor):
+                arrays.append(self.borrow(x))
+                edge = None if x.stop_gradient else x.record or leaf_of(x)
+                if edge is not None:
+                    mask |= 1 << k
+                    self.tapes.setdefault(x.array, x)
+            else:
+                arrays.append(x if type(x) in NUMBERS else self.borrow(wrap(as_array(x))))
+                edge = None
+            edges.append(edge)
+        try:
+            flow = mask if self.recording else 0
+            y = self.builder.emit(op, arrays, attrs, self.scope, flow)
+        except (ValueError, TypeError, IndexError) as error:
+            raise op.explain(error, inputs, attrs) from error
+        kept = op.kept[mask] if mask and self.recording else None
+        if type(y) is tuple:
+            return self.several(op, edges, arrays, attrs, kept, y)
+        out = wrap(y)
+        if kept:
+            saved = None if kept is NOTHING else keep(kept, arrays, y)
+            out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
+            out.record.where, out.stop_gradient = self.builder.value(y).where, False
+        return out
+
+    def full(self, spec, value, like):
+        return creation.full(shape=spec.shape, value=value, dtype=spec.dtype)
+
+    def constant(self, data, dtype=None, place=None):
+        if isinstance(data, Tensor) and type(data.array) is Promise:
+            return data.astype(dtype) if dtype is not None else creation.assign(data)
+        return super().constant(data, dtype, place)
+
+    # ---- tensors of the outside --------------------------------------------------------------
+
+    def borrow(self, x: Tensor) -> Promise:
+        """The promise that stands for x; a tensor of the outside becomes a state."""
+        array = x.array
+        if type(array) is Promise:
+            return array
+        found = self.memory.get(id(array))
+        if found is None:
+            spec, place = Spec(array.shape, array.dtype), place_of(array)
+            owner = self.gradients.get(id(x))
+            cell = TensorCell(x) if owner is None else GradientCell(owner)
+            name = (x._name or "") if owner is None else f"{owner.name}.grad"
+            found = array, self.root.state(name, spec, place, cell)
+            self.memory[id(array)] = found
+        if id(x) not in self.borrowed:
+            none = x._grad is None or x._stale
+            waiting = Waiting(x, x._grad is not None) if none else None
+            past = x.record, x.stop_gradient, x._grad, x._stale
+            self.borrowed[id(x)] = Borrowed(x, array, *past, waiting)
+            if none:
+                x._grad, x._stale = waiting, True
+            else:
+                self.gradients[id(x._grad)] = x
+        x.array = found[1]
+        return x.array
+
+    def waiting(self, x: Tensor):
+        """What `.grad` of a cleared tensor is: zeros; None if there was none before the trace."""
+        before = x._grad
+        if type(before) is not Waiting:
+            return self.full(before.spec, 0, x)
+        before.seen = True
+        return self.full(before.spec, 0, x) if before.cleared else None
+
+    def write(self, x: Tensor, value) -> None:
+        """Let x hold `value` from now on; its past stays."""
+        if not isinstance(value, Tensor):
+            value = self.constant(value, x.dtype)
+        if value.spec.dtype != x.spec.dtype:
+            value = value.astype(x.spec.dtype)
+        self.builder.write(self.borrow(x), self.borrow(value))
+        mark_written(x.array)
+
+    def become(self, x: Tensor, result: Tensor) -> Tensor:
+        """Let x take over the value and the past of `result`."""
+        self.borrow(x)
+        self.written.append((x, x.record, x.stop_gradient))
+        if not x.stop_gradient:
+            self.tapes.setdefault(x.array, x)
+        self.builder.write(x.array, self.borrow(result))
+        mark_written(x.array)
+        if result.record is not None:
+            x.record, x.stop_gradient = result.record, False
+        elif self.recording and not x.is_leaf:
+            x.record = None
+        return x
+
+    # ---- randomness --------------------------------------------------------------------------
+
+    def draw(self, generator: Generator) -> Tensor:
+        """The base of the next stream; the generator's counter is a state of the program."""
+        promise = self.generators.get(generator)
+        if promise is None:
+            spec, cell = Spec((2,), int64.numpy), GeneratorCell(generator)
+            promise = self.root.state("generator", spec, self.root.place, cell)
+            self.generators[generator] = promise
+        with Recording(False):
+            state = random.next_state(wrap(promise))
+            self.builder.write(promise, state.array)
+            return random.base_of(state)
+
+    # ---- regions -----------------------------------------------------------------------------
+
+    @contextmanager
+    def region(self, name: str):
+        """Records go into a region of their own while the block runs."""
+        written, tapes, grads = self.written, self.tapes, self.gradient_states()
+        self.written, self.tapes = [], {}
+        try:
+            with self.inside(Builder(name, self.builder)) as builder:
+                yield builder
+        finally:
+            inner, self.written, self.tapes = self.written, written, tapes
+            for x, record, stop_gradient in reversed(inner):
+                x.record, x.stop_gradient = record, stop_gradient
+        now = self.gradient_states()
+        if any(now[k] != grads[k] for k in grads if k in now):
+            raise NotImplementedError(
+                teach(
+                    "backward() or clear_grad() inside a branch or a loop that depends on a tensor",
+                    hint="paddle.grad(loss, parameters) gives gradients that can be returned",
+                )
+            )
+
+    @contextmanager
+    def inside(self, builder: Builder):
+        """Records go to `builder` while the block runs."""
+        outer, self.builder, Writing.top = self.builder, builder, builder
+        try:
+            yield builder
+        finally:
+            self.builder = Writing.top = outer
+
+    def gradient_states(self) -> dict:
+        return {k: (id(b.tensor._grad), b.tensor._stale) for k, b in self.borrowed.items()}
+
+    # ---- the end -----------------------------------------------------------------------------
+
+    def give_back(self) -> None:
+        """Every tensor of the outside has its array and its past again."""
+        for b in self.borrowed.values():
+            x = b.tensor
+            x.array, x.record, x.stop_gradient = b.array, b.record, b.stop_gradient
+            x._grad, x._stale = b.grad, b.stale
+
+
+NUMBERS = (bool, int, float, dims.Dim)
+
+
+class After(NamedTuple):
+    """What a run leaves in `.grad` of a tensor: an output (None: no gradient), cleared or not."""
+
+    tensor: Tensor
+    output: int | None
+    cleared: bool
+
+
+class Trace(NamedTuple):
+    """A traced program: its outputs are those of the function, then the gradients left behind."""
+
+    program: Program
+    places: list  # for each result of the function its output; None if it is no tensor
+    after: list[After]
+    conditions: list[tuple]  # (tensor, what its `.grad` must be when the program is used)
+
+
+def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:
+    """The program of `function`, which takes a tensor for each spec and returns a list."""
+    with LOCK, interpreter(Tracer(name)) as tracer:
+        before, Writing.top = Writing.top, tracer.builder
+        note = noting(tracer.root.program)
+        dims.notes.append(note)
+        try:
+            inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
+            return finished(tracer, function(*inputs))
+        finally:
+            dims.notes.remove(note)
+            tracer.give_back()
+            Writing.top = before
+
+
+def noting(program: Program):
+    """Writes down what a program takes for granted of its sizes."""
+
+    def note(left, sign, right, answer):
+        guard = (dims.as_guarded(left, False), sign, dims.as_guarded(right, False), answer)
+        if guard not in program.guards:
+            program.guards.append(guard)
+
+    return note
+
+
+def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:
+    """An input of the program as a tensor."""
+    return wrap(tracer.root.promise(tracer.root.input(spec, name), current_place()))
+
+
+def finished(tracer: Tracer, results: list) -> Trace:
+    """Close the program: its outputs, and the updates of its states."""
+    root, outputs, places = tracer.root, [], []
+    for x in results:
+        places.append(len(outputs) if isinstance(x, Tensor) else None)
+        if isinstance(x, Tensor):
+            outputs.append(root.value(tracer.borrow(x)))
+    after = left_behind(tracer, outputs)
+    conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
+    conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.borrowed]
+    root.program.outputs = outputs
+    for state in root.program.states:
+        now = root.values[root.begun[state.record]]
+        state.update = None if now is state.record else now
+    return Trace(root.program, places, after, [(x, c) for x, c in conditions if c])
+
+
+def left_behind(tracer: Tracer, outputs: list) -> list[After]:
+    """What the run will leave in `.grad`; gradients become further outputs."""
+    found = []
+    for b in list(tracer.borrowed.values()):
+        x, now = b.tensor, b.tensor._grad
+        if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
+            continue
+        if now is None or x._stale:
+            found.append(After(x, None, x._stale))
+        else:
+            found.append(After(x, len(outputs), False))
+            outputs.append(tracer.root.value(tracer.borrow(now)))
+    return found

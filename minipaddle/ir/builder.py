@@ -1,0 +1,251 @@
+"""A program while it is written: promises stand for arrays, applying an operator adds a record.
+
+A promise is a piece of memory: writing to it gives it another value from then on, for all who hold
+it. So in-place operators, buffers and optimizer states need no rule of their own: what a promise
+was given inside a branch or a loop becomes a result of the branch or the loop.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from ..core import dim as dims
+from ..core.dim import as_guarded, hint_of
+from ..core.dtype import int64
+from ..core.errors import teach, user_frame
+from ..core.record import Record, Spec
+from ..core.spec import scalar_dtype
+from .program import INPUT, ITEM, NUMBER, Program, State
+
+
+class Writing:
+    """Where records go now: the innermost builder of the thread that traces (one at a time)."""
+
+    top: Builder | None = None
+
+
+class Promise:
+    """An array whose value is known when the program runs. It has a shape and a dtype."""
+
+    __slots__ = ("__weakref__", "base", "lent", "place", "stale")
+
+    __array_ufunc__ = None
+
+    def __init__(self, place, base=None):
+        self.place = place
+        self.base = base  # the promise this one is a view of
+        self.lent = None  # weak references to its views
+        self.stale = False  # was what it views written since?
+        if base is not None:
+            base.lend(self)
+
+    def lend(self, view) -> None:
+        if self.lent is None:
+            self.lent = weakref.WeakSet()
+        self.lent.add(view)
+
+    @property
+    def record(self) -> Record:
+        if Writing.top is None:
+            raise known_later("this tensor's value")
+        return Writing.top.value(self)
+
+    @property
+    def shape(self) -> tuple:
+        return self.record.shape
+
+    @property
+    def dtype(self):
+        return self.record.dtype
+
+    @property
+    def spec(self) -> Spec:
+        return self.record.spec
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.spec.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.spec.nbytes
+
+    @property
+    def flags(self):
+        return Flags
+
+    @property
+    def strides(self) -> tuple:
+        return (1,) * self.ndim
+
+    def __getattr__(self, name: str):
+        raise known_later(name)
+
+    def __array__(self, *args, **kwargs):
+        raise known_later("numpy")
+
+    __iter__ = __bool__ = __float__ = __int__ = __index__ = __len__ = __array__
+
+
+class Flags:
+    """A promise is memory of its own, in row-major order."""
+
+    c_contiguous = writeable = True
+
+
+def known_later(what: str) -> Exception:
+    return TypeError(
+        teach(
+            f"{what}: while a program is traced a tensor has no value yet",
+            expected="operators on tensors; values are there when the program runs",
+            hint="write it with paddle's functions, or keep this part out of the program with "
+            "@paddle.jit.not_to_static",
+        )
+    )
+
+
+class Builder:
+    """Writes one program, or one region of the program `parent` writes."""
+
+    def __init__(self, name: str = "program", parent: Builder | None = None, place=None):
+        self.program = Program(name)
+        self.parent, self.place = parent, parent.place if parent else place
+        self.values: dict[Promise, Record] = {}
+        self.captured: dict[Promise, Record] = {}  # what a region uses of the outside
+        self.begun: dict[Record, Promise] = {}  # each state's memory
+        self.unknown: dict[str, str] = parent.unknown if parent else {}  # sizes nobody knows yet
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def value(self, promise: Promise) -> Record:
+        """The record whose value the promise has now."""
+        found = self.values.get(promise)
+        if found is None:
+            if self.parent is None:
+                raise ValueError(
+                    teach(
+                        "a tensor of another program, or of a branch or a loop that has ended",
+                        hint="return it from there",
+                    )
+                )
+            found = self.capture(promise)
+        return found
+
+    def capture(self, promise: Promise) -> Record:
+        """The input of this region through which an outer value comes in."""
+        spec = self.parent.value(promise).spec
+        record = self.captured[promise] = self.values[promise] = self.input(spec)
+        return record
+
+    def input(self, spec: Spec, name: str = "") -> Record:
+        """A further input of the program."""
+        record = Record(INPUT, (), {"name": name}, *spec)
+        self.program.inputs.append(record)
+        return record
+
+    def promise(self, record: Record, place, base=None) -> Promise:
+        """New memory that holds the value of `record`."""
+        promise = Promise(place, base)
+        self.values[promise] = record
+        return promise
+
+    def write(self, promise: Promise, value: Promise) -> None:
+        """From now on `promise` holds what `value` holds."""
+        for view in promise.lent or ():
+            view.stale = True
+        if promise.base is not None:
+            raise NotImplementedError(
+                teach(
+                    "an in-place change of a view, in a program: what it views would not change",
+                    hint="clone() it first, or assign by x[...] = value",
+                )
+            )
+        self.value(promise)  # a region has it as an input, so that its end sees the change
+        self.values[promise] = self.value(value)
+
+    def changed(self) -> list[Promise]:
+        """The outer promises that were written in this region."""
+        return [p for p, record in self.captured.items() if self.values[p] is not record]
+
+    def state(self, name: str, spec: Spec, place, cell) -> Promise:
+        """Memory that outlives a run."""
+        record = Record(INPUT, (), {"name": name}, *spec)
+        self.program.states.append(State(name, record, None, cell))
+        promise = self.begun[record] = self.promise(record, place)
+        return promise
+
+    # ---- records -----------------------------------------------------------------------------
+
+    def emit(self, op, inputs, attrs: dict, scope=None, flow: int = 0):
+        """Add `op` applied to promises and numbers; a promise, or a tuple of them.
+
+        `flow` has a bit for each input through which a gradient may flow back.
+        """
+        edges = [self.edge(x) for x in inputs]
+        attrs = {k: plain(v) for k, v in attrs.items()}
+        specs = [e.spec if type(x) is Promise else hint_of(x) for x, e in zip(inputs, edges)]
+        spec = self.named(op.result_spec(specs, attrs))
+        place = next((x.place for x in inputs if type(x) is Promise), self.place)
+        several = not isinstance(spec, Spec)
+        record = Record(op, edges, attrs, *((spec, None) if several else spec), flow, scope)
+        record.where = caller()
+        self.program.records.append(record)
+        if not several:
+            return self.promise(record, place, viewed(op, inputs))
+        return tuple(self.promise(self.item(record, k), place) for k in range(len(spec)))
+
+    def edge(self, x) -> Record:
+        """The record an input comes from; a number gets one of its own."""
+        if type(x) is Promise:
+            if x.stale:
+                raise NotImplementedError(
+                    teach(
+                        "a view of a tensor that was changed in place since, in a program",
+                        hint="take the view after the change, or clone() it before",
+                    )
+                )
+            return self.value(x)
+        if isinstance(x, dims.Dim):
+            return Record(NUMBER, (), {"value": plain(x)}, (), int64.numpy)
+        return Record(NUMBER, (), {"value": x}, (), scalar_dtype(x))
+
+    def named(self, spec):
+        """The spec of a result, its unknown sizes named `u0`, `u1`, … in the whole program."""
+        if not isinstance(spec, Spec):
+            return tuple(map(self.named, spec))
+        for n in spec.shape:
+            for name in dims.symbols(n):
+                if name[0] == "?" and name not in self.unknown:
+                    self.unknown[name] = f"u{len(self.unknown)}"
+        return Spec(tuple(dims.renamed(n, self.unknown) for n in spec.shape), spec.dtype)
+
+    def item(self, whole: Record, k: int) -> Record:
+        record = Record(ITEM, [whole], {"k": k}, *whole.shape[k], 1, whole.scope)
+        record.where = whole.where
+        self.program.records.append(record)
+        return record
+
+
+def caller() -> tuple | None:
+    frame = user_frame()
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def viewed(op, inputs):
+    """The promise that the result shares its memory with."""
+    return inputs[0] if op.view and type(inputs[0]) is Promise else None
+
+
+def plain(value):
+    """An attribute as a program keeps it: sizes that decide nothing any more."""
+    if type(value) is tuple:
+        return tuple(map(plain, value))
+    return as_guarded(value, False)

@@ -1,0 +1,91 @@
+"""`cond` and `while_loop` as operators: their branches, tests and bodies are regions.
+
+What a region uses comes in by its inputs; the records of a program stay closed, so a pass may move
+or copy them without looking around. The derivatives stand where a tape exists (`eager/control.py`).
+"""
+
+from __future__ import annotations
+
+from ..core import dim as dims
+from ..core.dtype import int64
+from ..core.op import Op
+from ..core.record import Spec
+
+
+class Everything:
+    """What `Op.kept` says of an operator whose derivative needs all inputs, whichever has one."""
+
+    def __getitem__(self, mask: int) -> Everything:
+        return self
+
+    def clear(self) -> None:
+        """Nothing was worked out."""
+
+
+EVERYTHING = Everything()
+
+
+class Control(Op):
+    """An operator with regions: its body gets `run(region, arrays)` where others get `m`."""
+
+    kind = "control"
+    direct = False
+
+    def keeping(self):
+        return EVERYTHING
+
+    def evaluate(self, m, arrays, attrs):
+        from .interpreter import Run
+
+        return self.body(Run(m), *arrays, **attrs)
+
+
+@Control
+def cond(run, pred, *inputs, true, false):
+    """The outputs of the region `true` if `pred` holds, else those of `false`."""
+    return tuple(run(true if pred.item() else false, inputs))
+
+
+@cond.shape
+def _(pred, *inputs, true, false):
+    pairs = zip(true.outputs, false.outputs, strict=True)
+    return tuple(Spec(merged(a.shape, b.shape), a.dtype) for a, b in pairs)
+
+
+def merged(a: tuple, b: tuple) -> tuple:
+    """The sizes both branches have; an unknown one where they differ."""
+    return tuple(n if n == k else dims.unknown() for n, k in zip(a, b, strict=True))
+
+
+@Control
+def while_loop(run, *inputs, test, body, carried, keep):
+    """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
+
+    With `keep` come also how many rounds there were, and each carried value as it was before every
+    round, stacked: what the derivative walks back through.
+    """
+    now, rest, kept = inputs[:carried], inputs[carried:], []
+    while run(test, (*now, *rest))[0].item():
+        kept.append(now)
+        if not keep:
+            kept.clear()
+        now = tuple(run(body, (*now, *rest)))
+    if not keep:
+        return now
+    stacks = [stacked(run.m, kept, k, value) for k, value in enumerate(now)]
+    return (*now, run.m.asarray(len(kept)), *stacks)
+
+
+def stacked(m, kept, k: int, like):
+    rounds = [values[k] for values in kept]
+    return m.stack(rounds) if rounds else m.zeros((0, *like.shape), like.dtype)
+
+
+@while_loop.shape
+def _(*inputs, test, body, carried, keep):
+    specs = tuple(Spec(r.shape, r.dtype) for r in body.outputs)
+    if not keep:
+        return specs
+    rounds = dims.unknown()
+    stacks = (Spec((rounds, *s.shape), s.dtype) for s in specs)
+    return (*specs, Spec((), int64.numpy), *stacks)

@@ -1,0 +1,186 @@
+"""What a program means: its records computed one by one, by any array module.
+
+A program is read once into steps; a value is let go after its last use.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..core import dim as dims
+from ..core.dtype import FLOATS
+from ..core.errors import line_of
+from ..core.record import Record, Spec
+from .program import ITEM, NUMBER, Program
+
+
+class RunError(RuntimeError):
+    """A record of a program could not be computed; the message says which line asked for it."""
+
+
+class Step(NamedTuple):
+    """One record: `values[out] = call(m, values[places]…, attrs)`, then let go of `free`."""
+
+    call: object
+    places: tuple
+    attrs: dict
+    sized: bool  # do the attributes hold unknown sizes?
+    out: int
+    free: tuple
+    binds: tuple  # (axis, symbol): sizes that are known from here on
+    record: Record
+
+
+class Steps(NamedTuple):
+    """A program, read."""
+
+    given: int  # how many values there are before the first step
+    constants: list  # what the first values are: None for what is given, then numbers
+    steps: list[Step]
+    results: list[int]
+    binds: list  # for each given value its (axis, symbol) pairs
+    count: int
+
+
+def read(program: Program) -> Steps:
+    """The steps of a program."""
+    given = program.given
+    places = {record: k for k, record in enumerate(given)}
+    constants: list = [None] * len(given)
+    known: set[str] = set()
+    binds = [bound(record.spec, known) for record in given]
+    for record in numbers(program):
+        places[record] = len(constants)
+        constants.append(record.attrs["value"])
+    for record in program.records:
+        places[record] = len(places)
+    last = last_uses(program)
+    steps = []
+    for k, record in enumerate(program.records):
+        free = tuple(places[r] for r in last.get(k, ()) if r.op is not NUMBER)
+        inputs = tuple(places[r] for r in record.inputs)
+        call = calling(record)
+        sized = any(map(holds_size, record.attrs.values()))
+        binds_here = bound(record.spec, known) if record.dtype is not None else ()
+        steps.append(
+            Step(call, inputs, record.attrs, sized, places[record], free, binds_here, record)
+        )
+    results = [places[r] for r in program.results]
+    return Steps(len(given), constants, steps, results, binds, len(places))
+
+
+def numbers(program: Program) -> list[Record]:
+    """The Python numbers a program uses, each once."""
+    used = [r for record in program.records for r in record.inputs if r.op is NUMBER]
+    return list(dict.fromkeys([*used, *(r for r in program.results if r.op is NUMBER)]))
+
+
+def last_uses(program: Program) -> dict[int, list[Record]]:
+    """For each record's number the values nobody needs after it."""
+    last: dict[Record, int] = {}
+    for k, record in enumerate(program.records):
+        last[record] = k  # unused values go at once
+        for r in record.inputs:
+            last[r] = k
+    for r in program.results:
+        last.pop(r, None)
+    found: dict[int, list[Record]] = {}
+    for r, k in last.items():
+        found.setdefault(k, []).append(r)
+    return found
+
+
+def calling(record: Record):
+    """The body itself where eager mode would call it; otherwise `evaluate`, which casts."""
+    op = record.op
+    floats = {r.dtype for r in record.inputs}
+    wide = {d for d in floats if d in FLOATS and d.itemsize > 2}
+    if op.direct and len(floats) == 1 and wide and all(r.op is not NUMBER for r in record.inputs):
+        return op.body
+    return None
+
+
+def bound(spec: Spec, known: set[str]) -> tuple:
+    """The axes whose size is a symbol met for the first time."""
+    found = []
+    for axis, n in enumerate(spec.shape):
+        if isinstance(n, dims.Dim) and n.text not in known and n.text in n.atoms:
+            known.add(n.text)
+            found.append((axis, n.text))
+    return tuple(found)
+
+
+def holds_size(value) -> bool:
+    if type(value) is tuple:
+        return any(map(holds_size, value))
+    return isinstance(value, dims.Dim)
+
+
+def resolved(value, sizes: dict):
+    """An attribute with its sizes as numbers."""
+    if type(value) is tuple:
+        return tuple(resolved(v, sizes) for v in value)
+    return dims.at(value, sizes)
+
+
+_read: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def steps_of(program: Program) -> Steps:
+    """The steps of a program, read once. (A program is not changed any more when it runs.)"""
+    found = _read.get(program)
+    if found is None:
+        found = _read[program] = read(program)
+    return found
+
+
+class Run:
+    """Runs programs with the arrays of one module; `sizes` are the unknown sizes by name."""
+
+    def __init__(self, m, sizes: dict | None = None):
+        self.m = m
+        self.sizes = {} if sizes is None else sizes
+
+    def __call__(self, program: Program, arrays) -> list:
+        """The results of a program (outputs, then updates) for its inputs and states."""
+        todo, m, sizes = steps_of(program), self.m, self.sizes
+        values = [*todo.constants, *[None] * (todo.count - len(todo.constants))]
+        values[: todo.given] = arrays
+        for array, pairs in zip(arrays, todo.binds, strict=True):
+            for axis, name in pairs:
+                sizes[name] = array.shape[axis]
+        if sizes:
+            for k, value in enumerate(todo.constants):
+                if isinstance(value, dims.Dim):
+                    values[k] = dims.at(value, sizes)
+        for call, places, attrs, sized, out, free, binds, record in todo.steps:
+            if sized:
+                attrs = {k: resolved(v, sizes) for k, v in attrs.items()}
+            try:
+                given = [values[k] for k in places]
+                if call is not None:
+                    y = call(m, *given, **attrs)
+                elif record.op.kind == "control":
+                    y = record.op.body(self, *given, **attrs)
+                elif record.op is ITEM:
+                    y = given[0][attrs["k"]]
+                else:
+                    y = record.op.evaluate(m, given, attrs)
+            except RunError:
+                raise
+            except Exception as error:
+                raise run_error(record, error) from error
+            values[out] = y
+            for axis, name in binds:
+                sizes[name] = y.shape[axis]
+            for k in free:
+                values[k] = None
+        return [values[k] for k in todo.results]
+
+
+def run_error(record: Record, error: Exception) -> Exception:
+    """What went wrong, where the user asked for it."""
+    specs = ", ".join(str(r.spec) for r in record.inputs if r.dtype is not None)
+    where = f"\n  at: {line_of(record.where)}" if record.where else ""
+    return RunError(f"{record.op.name}({specs}): {error}{where}")
