@@ -17,9 +17,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ..core.slots import plugged
+from ..core.slots import plugged, yours
 from ..eager.tensor import Tensor
-from ..testing.gradcheck import check_grad
+from ..testing.gradcheck import mismatch
 from .stub import stub_of
 
 BOOKS = Path(__file__).parents[2] / "exercises"
@@ -144,11 +144,15 @@ def names() -> list[str]:
 
 
 class Disagreement(AssertionError):
-    """The reader's code gave `got` for the inputs `given`; `expected` is right."""
+    """The reader's code gave `got` for the inputs `given`; `expected` is right.
+
+    A `picture` that is a function is drawn later, with what is plugged in now.
+    """
 
     def __init__(self, why: str, given=None, expected=None, got=None, picture=None):
         super().__init__(why)
-        self.given, self.expected, self.got, self.picture = given, expected, got, picture
+        self.given, self.expected, self.got = given, expected, got
+        self.picture, self.plugs = picture, yours()
 
 
 def expect(got, expected, *, given=None, why="", picture=None, rtol=1e-6, atol=1e-9) -> None:
@@ -177,10 +181,31 @@ def expect_gradients(program, inputs, *, order: int = 1, given=None, why: str = 
     `program` takes a tensor for each of the arrays `inputs`. The Disagreement holds the smallest
     cut of the inputs that shows the fault, and draws its tape with the bad nodes red.
     """
-    try:
-        check_grad(program, *inputs, order=order)
-    except AssertionError as error:
-        raise Disagreement(why or str(error), given or {"inputs": inputs}) from None
+    found = mismatch(program, *inputs, order=order)
+    if found is None:
+        return
+    tensors, wrong = found
+    nth = ("", "second ", "third ")[min(wrong.order, 3) - 1]
+    where = f" by {label(wrong.place, tensors)}{list(wrong.index) or ''}"
+    raise Disagreement(
+        why or f"the {nth}derivative{where} is not what central differences give",
+        (given or {}) | {label(k, tensors): x.numpy() for k, x in enumerate(tensors)},
+        wrong.quotient,
+        wrong.derivative,
+        lambda: drawn(program, tensors, wrong.order),
+    )
+
+
+def label(k: int, tensors) -> str:
+    """What input k of a program is called: x, or x1, x2 and so on."""
+    return "x" if len(tensors) == 1 else f"x{k + 1}"
+
+
+def drawn(program, tensors, order: int):
+    """The program's tape with the bad node red."""
+    from .blame import blamed
+
+    return blamed(program, tensors, order)
 
 
 def differs(got, expected, rtol: float, atol: float) -> str:

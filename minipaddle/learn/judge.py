@@ -15,6 +15,7 @@ from types import ModuleType
 import hypothesis
 from hypothesis.errors import Flaky
 
+from ..core.slots import plugged
 from ..tensor.generator import seed as seed_engine
 from .exercise import Disagreement, Exercise, Test, differs, load
 from .stub import unwritten
@@ -126,7 +127,7 @@ def failed(exercise: Exercise, error: BaseException, file: str) -> Verdict:
         )
         if error.expected is not None and error.got is None:
             verdict.got = "None"
-        draw(verdict, error.picture)
+        draw(verdict, error)
         return verdict
     line = line_in(error, file)
     if isinstance(error, NotImplementedError) and last_file(error) == file:
@@ -175,14 +176,15 @@ def line_in(error: BaseException, file: str) -> str:
     return f"{name}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
 
 
-def draw(verdict: Verdict, picture) -> None:
-    """Keep a picture (a graph, or a function that draws one) as DOT and as text."""
+def draw(verdict: Verdict, error: Disagreement) -> None:
+    """Keep a Disagreement's picture (a graph, or a function that draws one) as DOT and as text."""
     try:
-        graph = picture() if callable(picture) else picture
+        with plugged(error.plugs):
+            graph = error.picture() if callable(error.picture) else error.picture
         if graph is not None:
             verdict.picture, verdict.sketch = graph.source, getattr(graph, "text", "")
-    except Exception as error:  # a picture of broken code may break, and must not hide the verdict
-        verdict.sketch = f"(no picture: {type(error).__name__}: {error})"
+    except Exception as broken:  # as a picture of broken code may be; the verdict matters more
+        verdict.sketch = f"(no picture: {type(broken).__name__}: {broken})"
 
 
 def told(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:

@@ -60,6 +60,15 @@ def check_grad(
       at: ...
       for the inputs: [[0.5]]
     """
+    found = mismatch(function, *inputs, order=order, wrt=wrt, epsilon=epsilon, rtol=rtol,
+        atol=atol, elements=elements)  # fmt: skip
+    if found is not None:
+        raise AssertionError(describe(function, *found))
+
+
+def mismatch(function, *inputs, order=1, wrt=None, epsilon=1e-5, rtol=1e-5, atol=1e-7,
+             elements=None):  # fmt: skip
+    """What `check_grad` complains of: (the smallest cut of the inputs, the Mismatch), or None."""
     tensors = [leaf(x) for x in inputs]
     floating = [k for k, x in enumerate(tensors) if not x.stop_gradient]
     wrt = floating if wrt is None else list(wrt)
@@ -68,9 +77,7 @@ def check_grad(
         return first_mismatch(function, tensors, wrt, order, epsilon, rtol, atol, elements)
 
     found = wrong(tensors)
-    if found is not None:
-        tensors, found = shrunk(tensors, found, wrong)
-        raise AssertionError(describe(function, tensors, found))
+    return None if found is None else shrunk(tensors, found, wrong)
 
 
 def leaf(x) -> Tensor:

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from ..core import slots
 from ..core.errors import teach
-from ..core.grad import history
+from ..core.grad import history as records_behind  # by this name it is never the reader's
 from ..core.record import FREED
 from ..eager.eager import Eager
 from ..eager.tensor import Tensor
@@ -107,7 +107,7 @@ class TapeDrawing:
     """
 
     def __init__(self, roots, depth: int | None = None):
-        self.records = history(roots)
+        self.records = records_behind(roots)
         self.results = set(roots)
         self.paths = paths_of(self.records)
         self.yours = operators(slots.yours())

@@ -338,3 +338,7 @@ def test_create_parameter():
     p = paddle.create_parameter([2, 3], "float32", default_initializer=one)
     assert not p.stop_gradient
     assert p.numpy().sum() == 6
+
+
+def test_a_number_of_numpys_becomes_an_array():
+    assert isinstance(paddle.Tensor(np.float64(3), dtype="float64").array, np.ndarray)
