@@ -64,7 +64,7 @@ def test_an_unknown_command_names_the_nearest():
 def test_a_strange_command_lists_them_all():
     result = shell("qqq")
     assert result.returncode == 1
-    assert "site, test, bench, doctor" in result.stderr
+    assert "learn, site, test, bench, doctor" in result.stderr
 
 
 @pytest.mark.parametrize("asked", ["help", "-h", "--help"])
@@ -107,6 +107,11 @@ def test_read_trusts_the_chapters_and_passes_arguments_on(run, started, tmp_path
     assert started[2][:2] == ["-m", "jupyterlab"]
     assert "--LabApp.default_url=/lab/tree/book/00.ipynb" in started[2]
     assert started[2][-1] == "--no-browser"
+
+
+def test_learn_hands_its_arguments_to_the_package(run, started):
+    run.main(["learn", "check", "accumulate"])
+    assert started == [["setup"], ["-m", "minipaddle", "learn", "check", "accumulate"]]
 
 
 def test_site_hands_its_arguments_to_the_builder(run, started):
