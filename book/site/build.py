@@ -21,7 +21,9 @@ SITE = ROOT / "book/_site"
 
 
 def main(args) -> int:
-    """Build, say where it lies, open it."""
+    """Build, say where it lies, open it. A folder that is something else stays as it is."""
+    if args.to.is_dir() and any(args.to.iterdir()) and not (args.to / ".buildinfo").exists():
+        sys.exit(f"{args.to} holds something else than a site; name another folder by --to.")
     with tempfile.TemporaryDirectory() as work:
         source, built = Path(work, "source"), Path(work, "built")
         write_pages(source)
@@ -29,20 +31,13 @@ def main(args) -> int:
         folders = ["--conf-dir", str(HERE), "--doctree-dir", f"{work}/doctrees"]
         if sphinx(["--quiet", *strict, *folders, str(source), str(built)]):
             return 1
-        replace(args.to, built)
+        shutil.rmtree(args.to, ignore_errors=True)
+        shutil.copytree(built, args.to)
     start = args.to.resolve() / "index.html"
     print(f"The book as pages: {start}")
     if args.open and not webbrowser.open(start.as_uri()):
         print("No browser was found here; open that file in one.")
     return 0
-
-
-def replace(site: Path, built: Path) -> None:
-    """Put the new pages where the old ones are; a folder that is something else stays."""
-    if site.is_dir() and any(site.iterdir()) and not (site / ".buildinfo").exists():
-        sys.exit(f"{site} holds something else than a site; name another folder by --to.")
-    shutil.rmtree(site, ignore_errors=True)
-    shutil.copytree(built, site)
 
 
 if __name__ == "__main__":
