@@ -126,6 +126,7 @@ class Op:
     pull = None
     """`pull(record, g, useful)` yields pairs (input record, cotangent), where the derivatives of
     all inputs come at once; it stands instead of the rules."""
+    effect = False  # does it do something beside computing its result?
     view = False  # does the result share the memory of the first input?
 
     def __init__(self, body, *, promote=(), result=None):

@@ -300,7 +300,11 @@ def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> l
             args[k] = creation.assign(args[k]) if tied else wrap(args[k].array)
             args[k].stop_gradient = False
         outs = replay(region, args)
-        pairs = [(y, g) for y, g in zip(outs, cotangents, strict=False) if not y.stop_gradient]
+        pairs = [
+            (y, g)
+            for y, g in zip(outs, cotangents, strict=False)
+            if g is not None and not y.stop_gradient
+        ]
     zeros = [zeros_like(args[k]) for k in wanted]
     if not pairs:
         return zeros

@@ -1,0 +1,99 @@
+"""A program cut in two: what can be computed at once, and what waits for some of the inputs.
+
+So the forward of a network is told from its backward, which waits for the cotangents. Between them
+go the *residuals*. A value that an elementwise operator makes of residuals alone is computed again
+rather than kept.
+"""
+
+from __future__ import annotations
+
+from .program import NUMBER, Program
+
+
+def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
+    """(early, late): `late` takes the residuals, which `early` gives after its own outputs, then
+    `late_inputs`; its outputs are the `late_outputs` (numbers of outputs of the program).
+    """
+    waiting = depending(program, late_inputs)
+    wanted = [program.outputs[k] for k in late_outputs]
+    kept = [r for k, r in enumerate(program.outputs) if k not in set(late_outputs)]
+    late = [r for r in program.records if r in waiting]
+    late, residuals = again(late, program, wanted, {*kept, *program.given})
+    residuals = [r for r in residuals if r not in set(late_inputs)]
+    early = Program(
+        program.name,
+        [r for r in program.inputs if r not in set(late_inputs)],
+        program.states,
+        [r for r in program.records if r not in waiting],
+        [*kept, *residuals],
+        program.guards,
+    )
+    back = Program(f"{program.name}_backward", [*residuals, *late_inputs], [], late, wanted)
+    return pruned(early), back
+
+
+def depending(program: Program, inputs) -> set:
+    """The records whose value depends on any of the inputs."""
+    found = set(inputs)
+    for record in program.records:
+        if not found.isdisjoint(record.inputs):
+            found.add(record)
+    return found - set(inputs)
+
+
+def again(late, program: Program, wanted, free) -> tuple[list, list]:
+    """The late records with those that are cheaply made again, and the residuals that are left.
+
+    A value of `free` is alive in any case: an input, a state, a result of the early part.
+    """
+    order = {r: k for k, r in enumerate(program.records)}
+    needed = residuals_of(late, program, wanted)
+    tried: set = set()
+    while todo := [r for r in needed if r in order and r not in free and r not in tried]:
+        record = max(todo, key=order.get)
+        have = {*needed, *free} - {record}
+        made = [record] if is_view(record) else remade(record, have, 3)
+        if made is None:
+            tried.add(record)
+        else:
+            late, tried = [*made, *late], set()
+            needed = residuals_of(late, program, wanted)
+    return sorted(set(late), key=order.get), needed
+
+
+def remade(record, have: set, depth: int) -> list | None:
+    """The cheap records that make a value from what there is; None if it takes others."""
+    if record in have or record.op is NUMBER:
+        return []
+    if record.op.kind not in ("elementwise", "movement") or depth == 0:
+        return None
+    found = [record]
+    for source in record.inputs:
+        more = remade(source, have, depth - 1)
+        if more is None:
+            return None
+        found = [*more, *found]
+    return found
+
+
+def is_view(record) -> bool:
+    """Is it another look at a value of the same size, which may as well be kept itself?"""
+    return record.op.view and record.inputs[0].spec.size == record.spec.size
+
+
+def residuals_of(late, program: Program, wanted) -> list:
+    """What the late records and outputs use and do not make, in the order it is made."""
+    used = ({r for record in late for r in record.inputs} | set(wanted)) - set(late)
+    return [r for r in [*program.given, *program.records] if r in used]
+
+
+def pruned(program: Program) -> Program:
+    """The program without the records nobody needs."""
+    needed = set(program.results)
+    records = []
+    for record in reversed(program.records):
+        if record in needed or record.op.effect:
+            needed.update(record.inputs)
+            records.append(record)
+    program.records = records[::-1]
+    return program

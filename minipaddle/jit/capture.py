@@ -1,0 +1,199 @@
+"""From a function to programs that run: one for what it does, one for its derivative.
+
+A function that does its own backward (a training step) is one program. One whose results have a
+gradient is traced with the walk back from them, and cut in two: the forward, which also hands out
+what the backward needs, and the backward, which the eager tape calls.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.errors import teach
+from ..core.grad import fit, pull_back
+from ..core.interpreter import Recording, current
+from ..core.record import Record, written_at
+from ..eager.control import derivative, edge_of
+from ..eager.device import QUIET, current_place
+from ..eager.tape import item_of
+from ..eager.tensor import Tensor, wrap
+from ..eager.tracer import given, trace
+from ..ir.cut import cut
+from ..ir.interpreter import Run
+from ..ir.program import Program
+
+
+class WalkBack(NamedTuple):
+    """The derivative of a traced function: its `program` takes the residuals, then cotangents of
+    the results `of`; it gives those of the inputs `inputs` and of the outer tensors `outer`.
+    """
+
+    of: list[int]
+    inputs: list[int]
+    outer: list[Tensor]
+
+
+class Captured:
+    """A function traced for inputs of certain specs; calling it runs the program.
+
+    `function` takes a tensor for each spec and returns a list; `stops` are their `stop_gradient`.
+    """
+
+    def __init__(self, function, specs, stops, names=(), name: str = "program"):
+        self.stops, self.walk = stops, None
+        found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
+        self.program, self.after, self.conditions = found.program, found.after, found.conditions
+        self.places = found.places
+        self.backward: Program | None = None
+        if self.walk is not None:
+            self.split(len(specs))
+        self.states = [s.cell for s in self.program.states]
+        self.updates = [s.cell for s in self.program.states if s.update is not None]
+        self.quietly = QUIET.copy().run
+
+    # ---- tracing -----------------------------------------------------------------------------
+
+    def joint(self, function, inputs) -> list:
+        """What the function returns, and the cotangents of what that was computed from."""
+        for x, stop in zip(inputs, self.stops, strict=True):
+            x.stop_gradient = stop
+        results = list(function(*inputs))
+        of = [k for k, y in enumerate(results) if wants_gradient(y)]
+        if of and current.top.recording:
+            results += self.walk_back(current.top, inputs, results, of)
+        return results
+
+    def walk_back(self, tracer, inputs, results, of) -> list[Tensor]:
+        cotangents = [given(tracer, results[k].spec, f"g{k}") for k in of]
+        borrowed = [b.tensor for b in list(tracer.borrowed.values())]
+        ends = {edge_of(x): x for x in (*inputs, *borrowed) if wants_gradient(x)}
+        seeds = [(edge_of(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
+        with Recording(False), without_hooks(ends):
+            found = pull_back(seeds, set(ends))
+        place = {id(x): k for k, x in enumerate(inputs)}
+        by_input = {place[id(ends[r])]: g for r, g in found.items() if id(ends[r]) in place}
+        by_outer = {ends[r]: g for r, g in found.items() if id(ends[r]) not in place}
+        self.walk = WalkBack(of, [*by_input], [*by_outer])
+        return [*by_input.values(), *by_outer.values()]
+
+    def split(self, count: int) -> None:
+        """Cut the program in two: what waits for the cotangents is the backward."""
+        gradients = len(self.walk.inputs) + len(self.walk.outer)
+        own, late = self.places[:-gradients or None], self.places[len(self.places) - gradients :]
+        cotangents = self.program.inputs[count:]
+        left = [k for k in range(len(self.program.outputs)) if k not in set(late)]
+        self.program, self.backward = cut(self.program, cotangents, late)
+        self.places = [None if k is None else left.index(k) for k in own]
+        self.after = [
+            a if a.output is None else a._replace(output=left.index(a.output)) for a in self.after
+        ]
+        self.residuals = len(left)  # where they begin among the outputs
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def __call__(self, inputs: list[Tensor]) -> list:
+        """The results of the function for these inputs; None where it gave no tensor."""
+        run = Run(current_place().module)
+        arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
+        outputs = self.quietly(run, self.program, arrays)
+        count = len(self.program.outputs)
+        for cell, array in zip(self.updates, outputs[count:], strict=True):
+            cell.write(array)
+        for x, output, cleared in self.after:
+            leave(x, None if output is None else outputs[output], cleared)
+        results = [None if k is None else wrap(outputs[k]) for k in self.places]
+        if self.backward is not None and current.top.recording:
+            self.put_on_tape(inputs, results, outputs[self.residuals : count], run.sizes)
+        return results
+
+    def put_on_tape(self, inputs, results, residuals, sizes) -> None:
+        """One record for all results; its operator is this function."""
+        ends = [*(inputs[k] for k in self.walk.inputs), *self.walk.outer]
+        made = [results[k] for k in self.walk.of]
+        specs = tuple(y.spec for y in made)
+        record = Record(CapturedOp(self), [*map(edge_of, ends)], {}, specs, None)
+        record.saved = residuals, dict(sizes), [x.array for x in inputs]
+        for k, y in enumerate(made):
+            y.record, y.stop_gradient = item_of(record, k), False
+
+
+class CapturedOp:
+    """A captured function as the operator of a tape's record."""
+
+    kind, inputs, variadic, attrs = "opaque", ["tensors"], True, {}
+
+    def __init__(self, captured: Captured):
+        self.captured, self.name = captured, captured.program.name
+        self.doc = "A program that to_static made."
+
+    def pull(self, record, g, useful):
+        """Pairs (input record, cotangent): the backward program's results."""
+        if current.top.recording:
+            yield from self.pull_again(record, g, useful)
+            return
+        residuals, sizes, _ = record.saved
+        for array in residuals:
+            if written_at(array) > record.time:
+                raise RuntimeError(
+                    teach(
+                        f"backward through {self.name}: a tensor it needs was overwritten in place",
+                        hint="call backward before the optimizer's step, or clone() first",
+                    )
+                )
+        run = Run(current_place().module, dict(sizes))
+        arrays = [*residuals, *(x.array for x in g)]
+        found = self.captured.quietly(run, self.captured.backward, arrays)
+        for edge, array in zip(record.inputs, found, strict=True):
+            if edge is not None and edge in useful:
+                yield edge, wrap(array)
+
+    def pull_again(self, record, g, useful):
+        """The same where the derivative shall have a derivative: the program with a tape."""
+        captured = self.captured
+        states = [wrap(cell.read()) for cell in captured.states]
+        for x in captured.walk.outer:
+            states = [x if s.array is x.array else s for s in states]
+        inputs = [wrap(array) for array in record.saved[2]]
+        edges = record.inputs[: len(captured.walk.inputs)]
+        for k, edge in zip(captured.walk.inputs, edges, strict=True):
+            if edge is not None:
+                inputs[k].record, inputs[k].stop_gradient = edge, False
+        operands = [*inputs, *states]
+        wanted = [k for k, x in enumerate(operands) if not x.stop_gradient]
+        cotangents: list = [None] * len(captured.program.outputs)
+        for k, gk in zip(captured.walk.of, g, strict=True):
+            cotangents[captured.places[k]] = gk
+        found = derivative(captured.program, operands, cotangents, wanted)
+        for k, gx in zip(wanted, found, strict=True):
+            edge = edge_of(operands[k])
+            if edge in useful and edge in record.inputs:
+                yield edge, fit(gx, edge, record, record.inputs.index(edge))
+
+
+class without_hooks:
+    """Hooks of these records sleep while the block runs: they belong to the tape of each run."""
+
+    def __init__(self, records):
+        self.hooks = {record: record.hooks for record in records}
+
+    def __enter__(self):
+        for record in self.hooks:
+            record.hooks = None
+
+    def __exit__(self, *exc):
+        for record, hooks in self.hooks.items():
+            record.hooks = hooks
+
+
+def wants_gradient(x) -> bool:
+    return isinstance(x, Tensor) and not x.stop_gradient
+
+
+def leave(x: Tensor, array, cleared: bool) -> None:
+    """Leave a gradient at x; without an array clear it, to zeros or to None."""
+    if array is not None:
+        x._grad, x._stale = wrap(array), False
+    elif cleared:
+        x.clear_gradient()
+    else:
+        x._grad, x._stale = None, False
