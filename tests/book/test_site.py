@@ -1,0 +1,261 @@
+"""The book as static pages, in a real browser that reaches no other host."""
+
+import functools
+import html
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from minipaddle.core.op import OPS
+from minipaddle.learn import stub_of
+from minipaddle.learn.exercise import load, names
+from tests.book.chapters import BOOK, CHAPTERS
+from tests.book.test_browser import CHROMIUM, QUIET
+
+pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
+
+BUILDER = BOOK / "site/build.py"
+NAMES = [path.stem for path in CHAPTERS]
+OTHERS = ["index", "exercises", "operators/index", "operators/ops-special", "genindex"]
+RENDERED = "() => !window.MathJax || MathJax.startup.promise.then(() => true)"
+OVERFLOWING = """() => {
+  const boxed = e => { while (e = e.parentElement)
+    if (getComputedStyle(e).overflowX !== 'visible') return true; };
+  return [...document.querySelectorAll('main article *')]
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !boxed(e))
+    .map(e => e.outerHTML.slice(0, 100));
+}"""
+FAINT = """() => {
+  const channel = c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const luminance = rgb => { const [r, g, b] = rgb.match(/[\\d.]+/g).map(c => channel(c / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const page = luminance(getComputedStyle(document.body).backgroundColor);
+  const contrast = rgb => { const [a, b] = [luminance(rgb), page].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05); };
+  return [...document.querySelectorAll('.graph g.edge path')]
+    .map(e => getComputedStyle(e).stroke).filter(ink => contrast(ink) < 3);
+}"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None and not os.environ.get("CI"),
+        reason="no Chromium on this machine: install the package chromium to run this",
+    ),
+]
+
+
+def build(*args):
+    path = os.pathsep.join(filter(None, [str(BOOK.parent), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, str(BUILDER), "--no-open", *args]
+    options = {"env": environment, "capture_output": True, "encoding": "utf-8", "timeout": 200}
+    return subprocess.run(command, **options)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the pages, built with warnings as errors."""
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    done = build("--strict", "--to", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert str(folder / "index.html") in done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """The pages, served on this machine."""
+
+    class Silent(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Silent, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def reader(browser):
+    """`reader(width)` opens a page; whatever it asks of another host, or complains of,
+    fails the test."""
+    troubles, contexts = [], []
+
+    def guard(route):
+        url = route.request.url
+        if re.match(r"http://127\.0\.0\.1:|file://|data:|blob:", url):
+            return route.continue_()
+        troubles.append(f"asked for {url}")
+        return route.abort()
+
+    def open_page(width=1400):
+        context = browser.new_context(viewport={"width": width, "height": 1000})
+        contexts.append(context)
+        context.route("**/*", guard)
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda m: m.type == "error" and troubles.append(m.text))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def go(page, url):
+    page.goto(url)
+    page.wait_for_function(RENDERED)
+    return page
+
+
+def shoot(page, name, **options):
+    """A screenshot, where SCREENSHOTS says."""
+    if where := os.environ.get("SCREENSHOTS"):
+        Path(where).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{where}/{name}.png", **options)
+
+
+def test_every_page_names_only_what_lies_beside_it(site):
+    """No script, style, picture or font of another host, on any page or in any style sheet."""
+    loads = re.compile(
+        r"""<(?:script|img|iframe|source|video)[^>]+src=["'](?:https?:)?//[^"']+"""
+        r"""|<link(?![^>]+rel=["'](?:canonical|author)["'])[^>]+href=["'](?:https?:)?//[^"']+"""
+        r"""|(?:@import|url\()\s*["']?(?:https?:)?//[^"')]+"""
+    )
+    files = [path for kind in ("html", "css") for path in site.rglob(f"*.{kind}")]
+    assert len(files) > len(NAMES)
+    found = {path.name: loads.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: urls for name, urls in found.items() if urls} == {}
+
+
+def test_a_folder_that_is_something_else_is_left_alone(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    done = build("--to", str(tmp_path))
+    assert done.returncode == 1
+    assert "name another folder by --to" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_the_first_page_lists_the_chapters(site):
+    page = (site / "index.html").read_text(encoding="utf-8")
+    places = [page.index(f'<td><p><a class="reference internal" href="{name}.') for name in NAMES]
+    assert places == sorted(places)
+    assert "you train a network on handwritten digits" in page
+
+
+def test_every_operator_is_in_the_reference(site):
+    pages = "".join(p.read_text(encoding="utf-8") for p in (site / "operators").glob("*.html"))
+    missing = [name for name in OPS if f'id="op-{name.replace("_", "-")}"' not in pages]
+    assert missing == []
+    tanh = (site / "operators/ops-special.html").read_text(encoding="utf-8")
+    words = re.sub(r"<[^>]+>", "", tanh[tanh.index('id="op-tanh"') :])[:900]
+    for said in ("elementwise", "paddle.tanh", "Hyperbolic tangent", "ops/special.py, line"):
+        assert said in words
+    assert "m.tanh(x)" in words
+    assert "tanh.vjp(lambda g, out" in words
+
+
+def test_every_exercise_is_there_and_no_solution(site):
+    page = html.unescape((site / "exercises.html").read_text(encoding="utf-8"))
+    words = re.sub(r"<[^>]+>", "", page)
+    for name in names():
+        exercise = load(name)
+        assert name in words
+        assert page.count(f"<summary>Hint {len(exercise.hints)}</summary>") == len(names())
+        bodies = stub_of(exercise.solution).splitlines()
+        secret = [line for line in exercise.solution.splitlines() if line not in bodies]
+        secret = [line for line in secret if len(line.strip()) > 30]
+        assert [line for line in secret if line in words] == []
+
+
+def test_terms_are_in_the_index(site):
+    page = (site / "genindex.html").read_text(encoding="utf-8")
+    assert re.search(r'href="00_five_minutes.html#term-tape">tape<', page)
+    assert "Shift" not in page
+
+
+class TestInABrowser:
+    pytestmark = IN_A_BROWSER
+
+    @pytest.mark.parametrize("name", [*NAMES, *OTHERS])
+    def test_a_page_is_whole_in_light_and_dark_wide_and_narrow(self, address, reader, name):
+        page = go(reader(), f"{address}/{name}.html")
+        formulas = page.locator("span.math, div.math").count()
+        assert page.locator("mjx-container svg").count() >= formulas
+        assert page.locator("[data-mjx-error], mjx-merror").count() == 0
+        for width, scheme in product((1400, 360), ("light", "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
+            shoot(page, f"{name.replace('/', '-')}-{width}-{scheme}", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate(OVERFLOWING) == []
+            assert page.evaluate(FAINT) == []
+
+    def test_formulas_and_graphs_are_there(self, address, reader):
+        page = go(reader(), f"{address}/00_five_minutes.html")
+        assert page.locator("mjx-container svg").count() == page.locator(".math").count() > 3
+        assert page.locator(".graph svg .node").count() > 10
+        box = page.locator(".graph svg").first.bounding_box()
+        assert min(box["width"], box["height"]) > 100
+
+    def test_a_wide_graph_scrolls_in_its_box(self, address, reader):
+        page = go(reader(360), f"{address}/00_five_minutes.html")
+        wide = page.evaluate(
+            "[...document.querySelectorAll('.graph')].filter(e => e.scrollWidth > e.clientWidth)"
+            ".map(e => { e.scrollLeft = 10; return e.scrollLeft; })"
+        )
+        assert wide
+        assert set(wide) == {10}
+
+    @pytest.mark.parametrize("word", ["accumulate", "tape"])
+    def test_search_finds(self, address, site, reader, word):
+        page = reader()
+        for start in (address, site.as_uri()):
+            go(page, f"{start}/index.html")
+            page.locator(".search-button-field").first.click()
+            page.keyboard.type(word)
+            page.keyboard.press("Enter")
+            page.wait_for_url("**/search.html*")
+            page.locator("#search-results li a").first.wait_for()
+            page.wait_for_function("/finished/.test(document.body.innerText)")
+            assert page.locator("#search-results li a").count() >= 1
+            shoot(page, f"search-{word}-{'file' if start.startswith('file') else 'http'}")
+            page.locator("#search-results li a").first.click()
+            page.wait_for_load_state()
+            assert word[:7] in page.locator("main").inner_text().lower()
+
+    def test_the_page_turns_dark_and_light(self, address, reader):
+        page = go(reader(), f"{address}/00_five_minutes.html")
+        seen = []
+        for mode in ("dark", "light"):
+            page.locator(".theme-switch-button").first.click()
+            page.locator(f".theme-change-button[data-mode={mode}]").first.click()
+            page.wait_for_function(f"document.documentElement.dataset.theme === '{mode}'")
+            seen.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        page.reload()
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        assert len(set(seen)) == 2
