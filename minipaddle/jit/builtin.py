@@ -1,0 +1,116 @@
+"""Python's builtins on tensors of a program. Each does what it always does on all else."""
+
+from __future__ import annotations
+
+import builtins
+
+from ..core.dim import Dim
+from ..core.dtype import default, int64
+from ..eager.control import is_static
+from ..ops import elementwise, reduction
+from .effects import print_
+from .leaves import scalar
+from .logic import and_, or_, truth
+from .sequences import Sequence, enumerate_, range_, reversed_, sequence, zip_
+
+
+def len_(x):
+    """`len`: of a tensor the first size, which may be unknown."""
+    if is_static(x) and x.ndim:
+        return x.shape[0]
+    return x.length if isinstance(x, Sequence) else builtins.len(x)
+
+
+def casting(kind, dtype):
+    """`int`, `float`: of a tensor of one element a 0-D tensor of that dtype."""
+
+    def cast(*args, **kwargs):
+        if len(args) != 1 or not is_static(args[0]):
+            return args[0] if args and isinstance(args[0], Dim) else kind(*args, **kwargs)
+        x = args[0]
+        if x.spec.size != 1:
+            x.item()  # says so, as in eager mode
+        return scalar(x).astype(dtype())
+
+    return cast
+
+
+def bool_(*args):
+    """`bool`."""
+    return truth(*args) if args and is_static(args[0]) else builtins.bool(*args)
+
+
+def extreme(function, operator, fold):
+    """`max`, `min`, by comparing two at a time."""
+
+    def best(*args, **kwargs):
+        items = args[0] if len(args) == 1 else args
+        if is_static(items) and items.ndim == 1 and not kwargs:
+            return fold(items, axis=(0,), keepdim=False)
+        items = list(items)
+        if kwargs.get("key") is not None or not any(map(is_static, items)):
+            return function(items, **kwargs)
+        out = items[0]
+        for x in items[1:]:
+            out = operator(one(out), one(x))
+        return out
+
+    return best
+
+
+def one(x):
+    """What is compared has one element."""
+    return scalar(x) if is_static(x) and truth(x) is not None else x
+
+
+def sum_(items, /, start=0):
+    """`sum`."""
+    found = sequence(items)
+    if found is not None and is_static(items):
+        return reduction.sum(items, axis=(0,), keepdim=False) + start
+    for x in items:
+        start = start + x
+    return start
+
+
+def any_(items):
+    """`any`, which stops at the first that is true."""
+    if is_static(items) and items.ndim == 1:
+        return reduction.any(items.astype("bool"), axis=(0,), keepdim=False)
+    return folded(iter(items), or_, False)
+
+
+def all_(items):
+    """`all`, which stops at the first that is not."""
+    if is_static(items) and items.ndim == 1:
+        return reduction.all(items.astype("bool"), axis=(0,), keepdim=False)
+    return folded(iter(items), and_, True)
+
+
+def folded(items, combine, empty: bool):
+    """`any` and `all`: Python's answers stay Python's."""
+    out = empty
+    for x in items:
+        out = truth(combine(out, lambda: truth(x)))  # noqa: B023
+        if not is_static(out) and out is not empty:
+            return out
+    return out
+
+
+TABLE = {
+    len: len_,
+    print: print_,
+    int: casting(int, lambda: int64.numpy),
+    float: casting(float, default),
+    bool: bool_,
+    max: extreme(max, elementwise.maximum, reduction.max),
+    min: extreme(min, elementwise.minimum, reduction.min),
+    sum: sum_,
+    any: any_,
+    all: all_,
+    range: range_,
+    enumerate: enumerate_,
+    zip: zip_,
+    reversed: reversed_,
+}
+"""What is called in place of a builtin."""

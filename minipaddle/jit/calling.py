@@ -1,0 +1,105 @@
+"""Calls at run time: what is called is converted first, if it is the user's."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import BuiltinMethodType, FunctionType, MethodType
+
+from ..core.slots import slot
+from ..eager.control import is_static
+from .builtin import TABLE
+from .ignore import MARK, converts
+from .places import CONTAINERS, Contents, journals, note
+from .sequences import pick
+from .source import SourceMissing
+from .transpile import transpile
+
+
+@slot("jit.runtime.call")
+def call(function):
+    """What to call instead of `function`: a function converted, anything else itself."""
+    kind = type(function)
+    if kind is FunctionType:
+        return converted(function)
+    if kind is MethodType:
+        inner = call(function.__func__)
+        return function if inner is function.__func__ else MethodType(inner, function.__self__)
+    if kind is BuiltinMethodType:
+        return builtin(function)
+    if isinstance(function, type):
+        return constructing(function)
+    if kind is partial:
+        return partial(call(function.func), *function.args, **function.keywords)
+    inner = getattr(kind, "__call__", None)
+    if type(inner) is FunctionType and not getattr(function, MARK, False):
+        found = converted(inner)
+        return function if found is inner else MethodType(found, function)
+    return function
+
+
+def converted(function: FunctionType) -> FunctionType:
+    """A user's function, converted if its source is there."""
+    if not converts(function):
+        return function
+    try:
+        return transpile(function)
+    except SourceMissing:
+        return function
+
+
+def builtin(function):
+    """A builtin; before a method changes a container, the region around is told."""
+    owner = function.__self__
+    if type(owner) in CONTAINERS:
+        if journals.open:
+            note(Contents(owner))
+        return searching(function, owner) if type(owner) is list else function
+    try:
+        return TABLE.get(function, function)
+    except TypeError:  # a method of something that has no hash
+        return function
+
+
+def searching(function, items: list):
+    """`items.index(x)`, `items.count(x)`, where equality with a tensor is no bool."""
+    if function.__name__ == "index" and any(map(is_static, items)):
+        return lambda x: next(k for k, each in enumerate(items) if each is x)
+    return function
+
+
+def constructing(kind: type):
+    """A class; one with an `__init__` of the user's runs it converted."""
+    if kind in TABLE:
+        return TABLE[kind]
+    init = kind.__init__
+    if type(init) is not FunctionType or type(kind) is not type:
+        return kind
+    inner = converted(init)
+    return kind if inner is init else partial(construct, kind, inner)
+
+
+def construct(kind: type, init, /, *args, **kwargs):
+    """`kind(*args, **kwargs)`, as `type.__call__` does it."""
+    made = kind.__new__(kind, *args, **kwargs)
+    if isinstance(made, kind):
+        init(made, *args, **kwargs)
+    return made
+
+
+@slot("jit.runtime.attr")
+def attr(owner, name: str):
+    """`owner.name`, where `name` is a property of some class: its getter is converted."""
+    found = getattr(type(owner), name, None)
+    if isinstance(found, property) and type(found.fget) is FunctionType:
+        return converted(found.fget)(owner)
+    return getattr(owner, name)
+
+
+@slot("jit.runtime.item")
+def item(owner, index):
+    """`owner[index]`: a list may be indexed by a tensor."""
+    if is_static(index) and isinstance(owner, list | tuple):
+        return pick(owner, index)
+    return owner[index]
+
+

@@ -1,0 +1,211 @@
+"""`if` at run time. A Python condition runs one side; a tensor's makes both sides regions of a
+program, and what they leave behind becomes the results of a `cond`.
+"""
+
+from __future__ import annotations
+
+import dis
+
+from ..core.errors import line_of
+from ..core.slots import slot
+from ..eager.control import BranchError, cond, is_static
+from .dy2static.utils import refusal
+from .leaves import NUMBERS, State, Undefined, same, told, travels
+from .places import MISSING, assign, journal, variables
+from .tree import describe, paths
+
+
+@slot("jit.runtime.if_else")
+def if_else(test, then, else_, keeps=(), drops=(), jumps=False) -> None:
+    """`if test: then() else: else_()`; see `Choice` for a tensor as test.
+
+    `keeps` are the variables needed afterwards, `drops` those that are not. With `jumps` one side
+    leaves the block, and what it leaves undefined is not missed.
+    """
+    if not is_static(test):
+        if test:
+            then()
+        elif else_ is not None:
+            else_()
+        return
+    else_ = else_ or nothing
+    kept, dropped = variables(keeps, then, else_), variables(drops, then, else_)
+    Choice(test, then, else_, kept, dropped, lenient=jumps).made()
+
+
+@slot("jit.runtime.if_exp")
+def if_exp(test, then, else_):
+    """`then() if test else else_()`."""
+    if not is_static(test):
+        return then() if test else else_()
+    return Choice(test, then, else_).made()
+
+
+def nothing() -> None:
+    """The side that is not there."""
+
+
+class Again(Exception):
+    """A trace learned something that it should have known from its start."""
+
+
+class Result:
+    """The place of what a side returns."""
+
+    name, key = "the value", ("result",)
+
+    def set(self, value):
+        """Nobody holds it."""
+
+
+class Choice:
+    """Both sides of an `if` on a tensor, traced one after the other.
+
+    A side that writes to an object nobody foresaw (an attribute, a list) is found out while it is
+    traced; if it is the second, the first must give a value for that place too, and both are traced
+    again.
+    """
+
+    def __init__(self, test, then, else_, keeps=(), drops=(), *, lenient=False):
+        self.test, self.sides = test, (then, else_)
+        self.keeps, self.drops, self.lenient = list(keeps), list(drops), lenient
+        self.blanks: dict = {}  # states for the first side, by place, learned from the second
+        self.poisoned: set = set()  # places that stay undefined
+
+    def made(self):
+        """Trace both sides, leave behind what they leave, and give what they return."""
+        while True:
+            try:
+                return self.attempt()
+            except Again:
+                continue
+
+    def attempt(self):
+        self.states: list[list[State]] = []
+        try:
+            results = cond(self.test, lambda: self.trace(0), lambda: self.trace(1))
+        except BranchError as error:
+            raise self.disagreement(error) from None
+        places, (left, right) = [*self.keeps, Result], self.states
+        values, outs = [], iter(results)
+        for place, a, b in zip(places, left, right, strict=True):
+            mine = [next(outs) for _ in a.leaves]
+            values.append(self.merged(place, a, b, mine))
+        for place, value in zip(self.keeps, values, strict=False):
+            assign(place, value)
+        return values[-1]
+
+    def trace(self, k: int) -> list:
+        """Run one side, put everything back, and give the leaves of what it left."""
+        with journal([*self.keeps, *self.drops]) as noted:
+            returned = self.sides[k]()
+            self.discover(noted, k)
+            states = [State(place.get()) for place in self.keeps]
+        states.append(State(returned))
+        self.states.append(states)
+        places = [*self.keeps, Result]
+        for i, place in enumerate(places):
+            states[i] = self.fitting(place, i, k)
+        return [leaf if travels(leaf) else None for state in states for leaf in state.leaves]
+
+    def discover(self, noted, k: int) -> None:
+        known = {place.key for place in (*self.keeps, *self.drops)}
+        found = [place for place in noted.changed() if place.key not in known]
+        self.keeps += found
+        if found and k:
+            raise Again
+
+    def fitting(self, place, i: int, k: int) -> State:
+        """A side's state of a place, made to fit the other side's where it is undefined."""
+        mine = self.states[k][i]
+        if place.key in self.poisoned:
+            return State(MISSING)
+        if not k:
+            return self.blanks.get(place.key, mine) if mine.missing else mine
+        other = self.states[0][i]
+        if mine.missing and other.missing:
+            return mine
+        if mine.missing or other.missing:
+            if not self.lenient:
+                self.poisoned.add(place.key)
+                raise Again
+            if mine.missing:
+                return other.blank()
+            self.blanks[place.key] = mine.blank()
+            raise Again
+        if mine.value is not other.value:
+            self.check(place, other, mine)
+        return mine
+
+    def check(self, place, a: State, b: State) -> None:
+        """Refuse two values that no program can choose between."""
+        if a.structure != b.structure:
+            raise self.refused(place, "", shown(a), shown(b))
+        for path, x, y in zip(paths(a.structure), a.leaves, b.leaves, strict=True):
+            if not (travels(x) and travels(y)) and not same(x, y):
+                raise self.refused(place, path, told(x), told(y))
+
+    def merged(self, place, a: State, b: State, outs: list):
+        """What a place holds after the `if`."""
+        if place.key in self.poisoned:
+            return Undefined(place.name, self.blame(place))
+        if a.missing:
+            return a.value
+        if a.value is b.value:
+            return a.value
+        pairs = zip(a.leaves, b.leaves, outs, strict=True)
+        return a.rebuilt([x if is_plain(x) and same(x, y) else out for x, y, out in pairs])
+
+    # ---- messages ----------------------------------------------------------------------------
+
+    def blame(self, place) -> str:
+        """Which side leaves a place undefined."""
+        bound = [stored(side, place.name) for side in self.sides]
+        then = self.sides[0].__code__
+        which = "else" if bound[0] else "if"
+        said = f"only the other side binds it ({line_of(bound[0] or bound[1] or (then, 0))})"
+        return f"the `{which}` side of a condition on a tensor leaves it undefined: {said}"
+
+    def refused(self, place, path: str, left: str, right: str):
+        lines = [stored(side, place.name) for side in self.sides]
+        at = [f" at {line_of(line)}" if line else "" for line in lines]
+        return refusal(
+            f"{wording(place)}{path} is not the same kind of value on both sides of a condition on "
+            f"a tensor:\n  if:   {left}{at[0]}\n  else: {right}{at[1]}",
+            expected="the same structure, and tensors of the same shape and dtype",
+            hint="bind it to a tensor on both sides, or make the condition a Python value",
+        )
+
+    def disagreement(self, error: BranchError):
+        """The same for what the program itself refuses."""
+        k = error.k
+        for place, state in zip([*self.keeps, Result], self.states[0], strict=True):
+            if k < len(state.leaves):
+                return self.refused(
+                    place, paths(state.structure)[k], str(error.left), str(error.right)
+                )
+            k -= len(state.leaves)
+        return error
+
+
+def is_plain(x) -> bool:
+    return type(x) in NUMBERS or not travels(x)
+
+
+def shown(state: State) -> str:
+    """A value for a message."""
+    return told(state.leaves[0]) if len(state.leaves) == 1 else describe(state.structure)
+
+
+def wording(place) -> str:
+    names = {"_jst_value": "what the function returns", "the value": "the value"}
+    return names.get(place.name, f"`{place.name}`")
+
+
+def stored(function, name: str):
+    """Where a function binds a name, as (code, instruction offset); None if it does not."""
+    code = function.__code__
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("STORE_DEREF", "STORE_GLOBAL") and instruction.argval == name:
+            return code, instruction.offset
+    return None

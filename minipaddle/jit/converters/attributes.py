@@ -1,0 +1,67 @@
+"""Changes of objects, which a branch or a loop must notice, and properties, which hold user code."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..scope import Names
+from ..templates import constant, fill_expr, load, runtime, stand
+from .blocks import put_first
+
+
+@slot("jit.writes")
+def writes(tree: ast.AST, context) -> ast.AST:
+    """`x.a = v` -> `_jst.writing(x, "a").a = v`; `x[k] = v` -> `_jst.writing(x)[k] = v`.
+
+    Wherever a target may stand: the object is evaluated when Python would evaluate it. A function
+    that binds names of other scopes says so first.
+    """
+    return Writes().visit(tree)
+
+
+class Writes(ast.NodeTransformer):
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = runtime("writing", node, node.value, constant(node.attr, node))
+        return node
+
+    def visit_Subscript(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = runtime("writing", node, node.value)
+        return node
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        names = Names(node.body)
+        outer = sorted(names.written & (names.globals | names.nonlocals))
+        if outer:
+            at = node.body[0]
+            call = runtime("writing_names", at, outer_names(outer, at))
+            put_first(node, [stand(ast.Expr(call), at)])
+        return node
+
+
+def outer_names(names, at) -> ast.expr:
+    """`lambda: (a, b)`: a function that shares these names."""
+    together = stand(ast.Tuple([load(name, at) for name in names], ast.Load()), at)
+    return fill_expr("lambda: names", at, names=together)
+
+
+@slot("jit.properties")
+def properties(tree: ast.AST, context) -> ast.AST:
+    """`x.size` -> `_jst.attr(x, "size")` if some class at hand has a property of that name."""
+    return Properties(context.properties).visit(tree) if context.properties else tree
+
+
+class Properties(ast.NodeTransformer):
+    def __init__(self, names):
+        self.names = names
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if node.attr in self.names and isinstance(node.ctx, ast.Load):
+            return runtime("attr", node, node.value, constant(node.attr, node))
+        return node

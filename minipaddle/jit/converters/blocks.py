@@ -1,0 +1,70 @@
+"""What the converters of control flow share: a block of statements becomes a function."""
+
+from __future__ import annotations
+
+import ast
+
+from ..scope import Liveness, Names, own, parameters
+from ..templates import constant, fill, stand
+
+
+class Blocks(ast.NodeTransformer):
+    """Walks the functions of a tree; each is analysed before anything in it moves."""
+
+    def __init__(self):
+        self.globals: set[str] = set()
+
+    def visit_FunctionDef(self, node):
+        if not hasattr(node, "analysed"):
+            Liveness(node)
+            node.analysed = True
+        outer, self.globals = self.globals, Names(node.body).globals
+        self.generic_visit(node)
+        self.globals = outer
+        keep_local(node)
+        return node
+
+    def visit_ClassDef(self, node):
+        """What stands in the body of a class itself stays Python: its names cannot be shared."""
+        node.body = [self.visit(n) if isinstance(n, ast.FunctionDef) else n for n in node.body]
+        return node
+
+    def share(self, function: ast.FunctionDef, binds: set) -> None:
+        """Let a block's function bind the names of the function around it."""
+        ours, theirs = sorted(binds - self.globals), sorted(binds & self.globals)
+        declared = [(ast.Nonlocal, ours), (ast.Global, theirs)]
+        first = function.body[0]
+        function.body[:0] = [stand(kind(names), first) for kind, names in declared if names]
+        function.analysed = True
+
+
+def keep_local(function: ast.FunctionDef) -> None:
+    """A name that only blocks bind is still the function's own: it gets a hint of type."""
+    names = Names(function.body)
+    bound = names.written | names.globals | names.nonlocals | parameters(function.args)
+    blocks = [n for n in own(function.body) if hasattr(n, "analysed")]
+    lost = set().union(*(Names(block.body).nonlocals for block in blocks)) - bound
+    put_first(function, [line for name in sorted(lost) for line in hint(name, function.body[0])])
+
+
+def hint(name: str, at) -> list[ast.stmt]:
+    """`y: "bound in a block"`, which makes `y` local and does nothing."""
+    return fill("name: 'bound in a block'", at, name=name)
+
+
+def put_first(function: ast.FunctionDef, statements: list) -> None:
+    """Insert statements at the start of a function, after its text and its declarations."""
+    body = function.body
+    k = int(ast.get_docstring(function, clean=False) is not None)
+    while k < len(body) and isinstance(body[k], ast.Global | ast.Nonlocal):
+        k += 1
+    body[k:k] = statements
+
+
+def options(at, **names) -> list[ast.keyword]:
+    """`keeps=("a", "b")`, sorted; without those that are empty."""
+    return [
+        stand(ast.keyword(key, stand(ast.Tuple(
+            [constant(n, at) for n in sorted(group)], ast.Load()), at)), at)
+        for key, group in names.items() if group
+    ]  # fmt: skip

@@ -1,0 +1,49 @@
+"""`if`: both sides become functions, and the runtime chooses."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..scope import movable
+from ..templates import constant, fill, stand
+from .blocks import Blocks, options
+
+BOTH = """
+def _jst_then():
+    body
+def _jst_else():
+    orelse
+_jst.if_else(test, _jst_then, _jst_else)
+"""
+ONE = """
+def _jst_then():
+    body
+_jst.if_else(test, _jst_then, None)
+"""
+
+
+@slot("jit.if_else")
+def if_else(tree: ast.AST, context) -> ast.AST:
+    """`if test: A else: B` -> two functions and `_jst.if_else(test, then, else_, keeps=names)`.
+
+    `keeps` are the names bound inside that are needed afterwards, `drops` those that are not.
+    """
+    return IfElse().visit(tree)
+
+
+class IfElse(Blocks):
+    def visit_If(self, node):
+        self.generic_visit(node)
+        if not movable([*node.body, *node.orelse]):
+            return node
+        template = BOTH if node.orelse else ONE
+        new = fill(template, node, test=node.test, body=node.body, orelse=node.orelse)
+        *functions, call = new
+        for function, binds in zip(functions, node.binds):
+            self.share(function, binds)
+        bound = set().union(*node.binds)
+        call.value.keywords = options(node, keeps=bound & node.live, drops=bound - node.live)
+        if getattr(node, "jumps", False):
+            call.value.keywords.append(stand(ast.keyword("jumps", constant(True, node)), node))
+        return new

@@ -1,0 +1,30 @@
+"""Calls: what is called is converted when it is called, if it is the user's."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..templates import runtime
+
+
+@slot("jit.calls")
+def calls(tree: ast.AST, context) -> ast.AST:
+    """`f(x)` -> `_jst.call(f)(x)`: there is no frame between the caller and what it calls."""
+    return Calls().visit(tree)
+
+
+class Calls(ast.NodeTransformer):
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if not generated(node.func):
+            node.func = runtime("call", node.func, node.func)
+        return node
+
+
+def generated(function: ast.expr) -> bool:
+    """Is it `_jst.something`, or a call of it?"""
+    if isinstance(function, ast.Call):
+        return generated(function.func) and function.func.attr == "call"
+    inside = function.value if isinstance(function, ast.Attribute) else None
+    return isinstance(inside, ast.Name) and inside.id == "_jst"

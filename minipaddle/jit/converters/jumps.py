@@ -1,0 +1,252 @@
+"""`break`, `continue` and early `return` as flags, so that every block has one way out.
+
+What follows a possible jump is run only if no flag is up. Where one side of an `if` jumps for
+certain, what follows moves to the other side, and no flag is asked.
+"""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import NamedTuple
+
+from ...core.slots import slot
+from ..scope import irrefutable, own, suspends
+from ..templates import constant, fill, fill_expr, load, stand, store
+
+VALUE, RETURNED = "_jst_value", "_jst_returned"
+BLOCKS = (ast.If, ast.While, ast.For)
+
+
+class Way(Enum):
+    """How control leaves a piece of code."""
+
+    ON = "to the next statement"
+    JUMP = "by a jump, always"
+    EITHER = "one or the other"
+
+
+ON, JUMP, EITHER = Way
+
+
+class Loop(NamedTuple):
+    """The loop that a `break` or `continue` belongs to."""
+
+    breaking: str
+    continuing: str
+
+
+@slot("jit.jumps")
+def jumps(tree: ast.AST, context) -> ast.AST:
+    """Lower the jumps of every function in the tree."""
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.FunctionDef) and not suspends(node.body) and lowerable(node):
+            node.body = Lowering(node).body()
+    return tree
+
+
+def lowerable(function) -> bool:
+    """A jump out of `finally` also swallows an exception: such a function is left as it is."""
+    tries = [n for n in own(function.body) if isinstance(n, ast.Try | ast.TryStar)]
+    jumping = (ast.Return, ast.Break, ast.Continue)
+    return not any(isinstance(n, jumping) for t in tries for n in own(t.finalbody))
+
+
+class Lowering:
+    """Rewrites the statements of one function."""
+
+    def __init__(self, function: ast.FunctionDef):
+        self.function = function
+        blocks = [n for n in own(function.body) if isinstance(n, BLOCKS)]
+        self.returning = any(isinstance(n, ast.Return) for n in own(blocks))
+        self.count = 0
+        self.loops: list[Loop] = []
+
+    def body(self) -> list:
+        """The new body. If it returns early, the value is kept until the one return at the end."""
+        function, statements = self.function, self.function.body
+        if not self.returning:
+            return without_idle_flags(self.block(statements)[0])
+        last = statements[-1]
+        implicit = stand(ast.Return(constant(None, last)), last)
+        doc = statements[:1] if ast.get_docstring(function, clean=False) is not None else []
+        lowered, _, _ = self.block([*statements[len(doc) :], implicit])
+        end = stand(ast.Return(load(VALUE, last)), last)
+        first = [store(RETURNED, constant(False, last), function.body[0])]
+        return [*doc, *without_idle_flags([*first, *lowered, end])]
+
+    def block(self, statements) -> tuple[list, Way, set]:
+        """The statements without jumps, how control leaves them, and the flags that may be up."""
+        out, flags = [], set()
+        for k, statement in enumerate(statements):
+            new, way, raised = self.statement(statement)
+            out += new
+            flags |= raised
+            if way is JUMP:
+                return out, JUMP, flags
+            if raised and way is EITHER:
+                rest, then, more = self.block(statements[k + 1 :])
+                if rest and not into_other_side(new[-1], rest):
+                    out.append(guarded(raised, rest, statements[k + 1]))
+                way = JUMP if then is JUMP else EITHER
+                return out, way, flags | more
+        return out, ON, flags
+
+    def statement(self, node) -> tuple[list, Way, set]:
+        """One statement, lowered."""
+        lower = getattr(self, type(node).__name__, None)
+        return ([node], ON, set()) if lower is None else lower(node)
+
+    def Return(self, node):
+        if not self.returning:
+            return [node], JUMP, set()
+        value = node.value or constant(None, node)
+        flags = {RETURNED}
+        return [store(VALUE, value, node), raise_flag(RETURNED, node)], JUMP, flags
+
+    def Raise(self, node):
+        return [node], JUMP, set()
+
+    def Break(self, node):
+        flag = self.loops[-1].breaking
+        return [raise_flag(flag, node)], JUMP, {flag}
+
+    def Continue(self, node):
+        flag = self.loops[-1].continuing
+        return [raise_flag(flag, node)], JUMP, {flag}
+
+    def If(self, node):
+        node.body, a, up = self.block(node.body)
+        node.orelse, b, more = self.block(node.orelse)
+        node.jumps = a is not ON or b is not ON
+        node.sides = (a, b)
+        way = a if a is b else EITHER
+        return [node], way, up | more
+
+    def While(self, node):
+        before, stops, way = self.rounds(node)
+        test = node.test
+        if stops:
+            node.test = stand(ast.BoolOp(ast.And(), [quiet(stops, test), test]), test)
+        endless = isinstance(test, ast.Constant) and test.value
+        if endless and way is EITHER and len(stops) == 1:
+            way = JUMP  # nothing but a return ends it
+        return self.after(node, before, stops, way)
+
+    def For(self, node):
+        before, stops, way = self.rounds(node)
+        node.stops = tuple(sorted(stops))
+        return self.after(node, before, stops, way)
+
+    def rounds(self, node):
+        """Lower a loop's body; what must stand before it, and the flags that end it."""
+        self.count += 1
+        loop = Loop(f"_jst_break_{self.count}", f"_jst_continue_{self.count}")
+        self.loops.append(loop)
+        node.body, _, flags = self.block(node.body)
+        self.loops.pop()
+        node.body[:0] = [store(flag, constant(False, node), node) for flag in sorted(flags)]
+        stops = flags - {loop.continuing}
+        before = [store(loop.breaking, constant(False, node), node)] * (loop.breaking in stops)
+        return before, stops, EITHER if RETURNED in stops else ON
+
+    def after(self, node, before, stops, way):
+        """The loop; then its `else`, if nothing stopped it."""
+        orelse, node.orelse = node.orelse, []
+        out, flags = [*before, node], stops & {RETURNED}
+        if orelse:
+            rest, then, more = self.block(orelse)
+            out += [guarded(stops, rest, orelse[0])] if stops else rest
+            flags |= more
+            if then is not ON:  # a return, from the loop or from here: it is sure
+                way = then if stops <= {RETURNED} else EITHER
+        return out, way, flags
+
+    def With(self, node):
+        """A context may swallow an exception: what follows a sure jump may be reached."""
+        node.body, way, flags = self.block(node.body)
+        return [node], (ON if way is ON else EITHER), flags
+
+    AsyncWith = With
+
+    def Try(self, node):
+        node.body, way, flags = self.block(node.body)
+        if node.orelse:
+            rest, then, more = self.block(node.orelse)
+            node.orelse = [guarded(flags, rest, node.orelse[0])] if flags else rest
+            way = then if way is ON else EITHER
+            flags = flags | more
+        for handler in node.handlers:
+            handler.body, other, more = self.block(handler.body)
+            flags, way = flags | more, way if way is other else EITHER
+        return [node], way, flags
+
+    TryStar = Try
+
+    def Match(self, node):
+        flags, ways = set(), set() if irrefutable(node.cases[-1]) else {ON}
+        for case in node.cases:
+            case.body, way, more = self.block(case.body)
+            flags |= more
+            ways.add(way)
+        return [node], (ways.pop() if len(ways) == 1 else EITHER), flags
+
+
+def raise_flag(name: str, at) -> ast.stmt:
+    return store(name, constant(True, at), at)
+
+
+def quiet(flags, at) -> ast.expr:
+    """Is none of the flags up?"""
+    return fill_expr("_jst.none(flags)", at, flags=stand(
+        ast.Tuple([load(f, at) for f in sorted(flags)], ast.Load()), at))  # fmt: skip
+
+
+def guarded(flags, rest, at) -> ast.stmt:
+    """`rest`, if none of the flags is up."""
+    down = [store(flag, constant(False, at), at) for flag in sorted(flags)]
+    (guard,) = fill("if going:\n    rest", at, going=quiet(flags, at), rest=[*down, *rest])
+    guard.jumps = True
+    return guard
+
+
+def into_other_side(node, rest) -> bool:
+    """If one side of an `if` always jumps and the other never, `rest` belongs to the other."""
+    sides = getattr(node, "sides", None)
+    if sides == (JUMP, ON):
+        node.orelse += rest
+    elif sides == (ON, JUMP):
+        node.body += rest
+    else:
+        return False
+    return True
+
+
+def without_idle_flags(statements) -> list:
+    """Flags that nobody asks are not raised."""
+    tree = ast.Module(statements, [])
+    asked = {n.id for n in own([tree]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    for node in own([tree]):
+        asked.update(getattr(node, "stops", ()))
+    return Idle(asked).visit(tree).body
+
+
+class Idle(ast.NodeTransformer):
+    def __init__(self, asked):
+        self.asked = asked
+
+    def visit_Assign(self, node):
+        target = node.targets[0]
+        idle = isinstance(target, ast.Name) and target.id.startswith("_jst_")
+        return None if idle and target.id not in self.asked else node
+
+    def visit_FunctionDef(self, node):
+        return node
+
+    visit_Lambda = visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef
+
+    def generic_visit(self, node):
+        super().generic_visit(node)
+        if getattr(node, "body", None) == []:
+            node.body = [stand(ast.Pass(), node)]
+        return node

@@ -1,0 +1,72 @@
+"""`while` and `for`: test and body become functions, and the runtime goes round."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..scope import movable
+from ..templates import fill
+from .blocks import Blocks, options
+
+WHILE = """
+def _jst_test():
+    return test
+def _jst_body():
+    body
+_jst.while_loop(_jst_test, _jst_body)
+"""
+FOR = """
+def _jst_body(_jst_item):
+    target = _jst_item
+    body
+_jst.for_loop(iterable, _jst_body)
+"""
+
+
+@slot("jit.while_loop")
+def while_loop(tree: ast.AST, context) -> ast.AST:
+    """`while test: body` -> two functions and `_jst.while_loop(test, body, keeps=names)`."""
+    return WhileLoop().visit(tree)
+
+
+class WhileLoop(Blocks):
+    def visit_While(self, node):
+        self.generic_visit(node)
+        if node.orelse or not movable([node.test, *node.body]):
+            return node
+        new = fill(WHILE, node, test=node.test, body=node.body)
+        *functions, call = new
+        for function, binds in zip(functions, node.binds):
+            self.share(function, binds)
+        call.value.keywords = groups(node)
+        return new
+
+
+@slot("jit.for_loop")
+def for_loop(tree: ast.AST, context) -> ast.AST:
+    """`for target in items: body` -> a function and `_jst.for_loop(items, body, keeps=names)`.
+
+    `stops` are the flags that end the loop: see `jumps`.
+    """
+    return ForLoop().visit(tree)
+
+
+class ForLoop(Blocks):
+    def visit_For(self, node):
+        self.generic_visit(node)
+        if node.orelse or not movable(node.body):
+            return node
+        new = fill(FOR, node, target=node.target, iterable=node.iter, body=node.body)
+        function, call = new
+        (bound,) = node.binds
+        self.share(function, bound)
+        call.value.keywords = [*groups(node), *options(node, stops=getattr(node, "stops", ()))]
+        return new
+
+
+def groups(node) -> list:
+    """What a loop binds: needed after it, needed by its next round only, not needed."""
+    bound = set().union(*node.binds)
+    keeps, turns = bound & node.live, (bound & node.head) - node.live
+    return options(node, keeps=keeps, turns=turns, drops=bound - keeps - turns)

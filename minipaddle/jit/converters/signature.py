@@ -1,0 +1,102 @@
+"""The head of a function, and what Python decides by where a function stands."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..scope import own
+from ..templates import load, stand
+from .blocks import put_first
+
+
+@slot("jit.signature")
+def signature(tree: ast.AST, context) -> ast.AST:
+    """Decorators and defaults were evaluated when the user's function was made."""
+    (function,) = tree.body
+    function = function.value if isinstance(function, ast.Expr) else function  # a lambda
+    function.args.defaults = []
+    function.args.kw_defaults = [None] * len(function.args.kwonlyargs)
+    if isinstance(function, ast.FunctionDef):
+        function.decorator_list = []
+    return tree
+
+
+@slot("jit.declarations")
+def declarations(tree: ast.AST, context) -> ast.AST:
+    """`global` and `nonlocal` count for the whole function: they go to its start."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            declared = [n for n in own(node.body) if isinstance(n, DECLARATIONS)]
+            Undeclared().visit(node)
+            put_first(node, declared)
+    return tree
+
+
+DECLARATIONS = (ast.Global, ast.Nonlocal)
+
+
+class Undeclared(ast.NodeTransformer):
+    """Takes the declarations out of one function."""
+
+    function = None
+
+    def visit_FunctionDef(self, node):
+        if self.function is not None:
+            return node
+        self.function = node
+        return self.generic_visit(node)
+
+    def visit_Global(self, node):
+        return stand(ast.Pass(), node)
+
+    visit_Nonlocal = visit_Global
+
+
+@slot("jit.annotations")
+def annotations(tree: ast.AST, context) -> ast.AST:
+    """Python ignores the types of local names, and forbids them for names that are shared."""
+    return Annotations().visit(tree)
+
+
+class Annotations(ast.NodeTransformer):
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        a = node.args
+        for each in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])):
+            each.annotation = None
+        node.returns = None
+        return node
+
+    def visit_AnnAssign(self, node):
+        if node.value is None:
+            return stand(ast.Pass(), node)
+        return stand(ast.Assign([node.target], node.value), node)
+
+    def visit_ClassDef(self, node):
+        """The fields of a dataclass are annotations that count."""
+        node.body = [n if isinstance(n, ast.AnnAssign) else self.visit(n) for n in node.body]
+        return node
+
+
+@slot("jit.supers")
+def supers(tree: ast.AST, context) -> ast.AST:
+    """`super()` finds its class and object by looking at the frame: they are named instead."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            params = [*node.args.posonlyargs, *node.args.args]
+            body = node.body if isinstance(node.body, list) else [node.body]
+            for call in own(body) if params else ():
+                if is_bare_super(call):
+                    call.args = [load("__class__", call), load(params[0].arg, call)]
+    return tree
+
+
+def is_bare_super(node) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "super"
+        and not node.args
+        and not node.keywords
+    )

@@ -1,0 +1,26 @@
+"""Reads of names that some path leaves undefined: the runtime knows which branch it was."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..scope import Definedness
+from ..templates import runtime
+
+
+@slot("jit.undefined")
+def undefined(tree: ast.AST, context) -> ast.AST:
+    """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            Definedness(node)
+    return Reads().visit(tree)
+
+
+class Reads(ast.NodeTransformer):
+    def visit_Name(self, node):
+        if getattr(node, "maybe", False) and not node.id.startswith("_jst_"):
+            node.maybe = False
+            return runtime("defined", node, node)
+        return node

@@ -1,0 +1,65 @@
+"""`y := x` inside a generated lambda, which has names of its own: a setter binds the right one."""
+
+from __future__ import annotations
+
+import ast
+
+from ...core.slots import slot
+from ..scope import Names, parameters
+from ..templates import fill, load, stand
+from .blocks import hint, put_first
+
+SETTER = """
+def setter(_jst_new):
+    declare
+    _jst.writing_names(lambda: name)
+    name = _jst_new
+    return _jst_new
+"""
+
+
+@slot("jit.walrus")
+def walrus(tree: ast.AST, context) -> ast.AST:
+    """`lambda: (y := x)` -> `lambda: _jst_set_y(x)`, with `_jst_set_y` defined at the start."""
+    return Walrus().visit(tree)
+
+
+class Walrus(ast.NodeTransformer):
+    def __init__(self):
+        self.lazy = False  # inside a lambda that a converter made?
+        self.wanted: set[str] = set()  # names that the user's function needs a setter for
+
+    def visit_FunctionDef(self, node):
+        outer = self.lazy, self.wanted
+        block = node.name.startswith("_jst_")
+        self.lazy, self.wanted = False, self.wanted if block else set()
+        self.generic_visit(node)
+        if self.wanted and not block:
+            put_first(node, [line for name in sorted(self.wanted) for line in setter(name, node)])
+        self.lazy, self.wanted = outer
+        return node
+
+    def visit_Lambda(self, node):
+        outer, self.lazy = self.lazy, hasattr(node, "lazy")
+        self.generic_visit(node)
+        self.lazy = outer
+        return node
+
+    def visit_NamedExpr(self, node):
+        self.generic_visit(node)
+        if not self.lazy:
+            return node
+        name = node.target.id
+        self.wanted.add(name)
+        return stand(ast.Call(load(f"_jst_set_{name}", node), [node.value], []), node)
+
+
+def setter(name: str, function) -> list:
+    """A function that binds `name` where the user's function has it."""
+    names = Names(function.body)
+    at = function.body[0]
+    kind = ast.Global if name in names.globals else ast.Nonlocal
+    lines = fill(SETTER, at, setter=f"_jst_set_{name}", name=name, declare=[kind([name])])
+    lines[0].name = f"_jst_set_{name}"
+    shared = names.written | names.globals | names.nonlocals | parameters(function.args)
+    return lines if name in shared else [*hint(name, at), *lines]

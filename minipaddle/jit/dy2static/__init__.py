@@ -1,0 +1,3 @@
+"""The names Paddle's users import from `paddle.jit.dy2static`."""
+
+from . import utils

@@ -1,0 +1,54 @@
+"""What a program does besides computing: it prints, and it checks what it was told to hold."""
+
+from __future__ import annotations
+
+import builtins
+
+from ..core.dtype import bool_
+from ..core.op import Op, opaque
+from ..core.record import Spec
+from ..eager.control import is_static
+from ..eager.printing import format_tensor
+from ..eager.tensor import wrap
+
+BOOL = Spec((), bool_.numpy)
+
+
+@opaque
+def check(m, held, *, text):
+    """True; raises AssertionError with `text` if `held` is not."""
+    if not held.all():
+        raise AssertionError(text) if text else AssertionError()
+    return held
+
+
+@check.shape
+def _(held, *, text):
+    return held
+
+
+@opaque
+def show(m, *values, parts, sep, end):
+    """Print `parts`, the values standing where a part is None, while the program runs."""
+    waiting = iter(values)
+    texts = [format_tensor(wrap(next(waiting))) if part is None else part for part in parts]
+    builtins.print(*texts, sep=sep, end=end)
+    return m.asarray(True)
+
+
+@show.shape
+def _(*values, parts, sep, end):
+    return BOOL
+
+
+EFFECTS: tuple[Op, ...] = (check, show)
+"""Operators that are there for what they do: no pass may drop, double or reorder them."""
+
+
+def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
+    """`print`: with tensors of a program among its arguments, it prints when the program runs."""
+    if file is not None or not any(map(is_static, args)):
+        builtins.print(*args, sep=sep, end=end, file=file, flush=flush)
+        return
+    parts = tuple(None if is_static(x) else str(x) for x in args)
+    show(*filter(is_static, args), parts=parts, sep=sep or " ", end="\n" if end is None else end)

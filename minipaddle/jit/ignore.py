@@ -1,0 +1,87 @@
+"""What is called as it is: builtins, libraries, this package, and what the user says."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from functools import lru_cache
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+from ..core.errors import PACKAGE, teach
+
+MARK = "__jst_skip__"
+
+OPEN = (f"{PACKAGE}.nn.layer",)
+"""Parts of this package that call the user's code, and so are converted like it."""
+
+ignored: set[str] = set()
+
+
+def not_to_static(func=None):
+    """Decorator: call a function as it is, its control flow staying Python's.
+
+    Source: Paddle API `paddle.jit.not_to_static`.
+
+    >>> import minipaddle as paddle
+    >>> @paddle.jit.not_to_static
+    ... def log(x):
+    ...     return x
+    """
+    if func is None:
+        return not_to_static
+    setattr(func, MARK, True)
+    return func
+
+
+def ignore_module(modules: list) -> None:
+    """Call the functions of these modules as they are.
+
+    Source: Paddle API `paddle.jit.ignore_module`.
+
+    >>> import minipaddle as paddle
+    >>> import json
+    >>> paddle.jit.ignore_module([json])
+    """
+    modules = modules if isinstance(modules, list | tuple) else [modules]
+    for module in modules:
+        if not isinstance(module, ModuleType):
+            raise TypeError(teach(f"ignore_module was given {module!r}", expected="modules"))
+        ignored.add(module.__name__)
+
+
+def converts(function: FunctionType) -> bool:
+    """Is a function the user's, so that its control flow is to be converted?"""
+    if getattr(function, MARK, False) or "_jst" in function.__code__.co_freevars:
+        return False
+    if function.__code__.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
+        return False
+    module = function.__globals__.get("__name__") or ""
+    if any(within(module, name) for name in ignored):
+        return False
+    if within(module, PACKAGE):
+        return any(within(module, name) for name in OPEN)
+    if module.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+        return False
+    return not installed(function.__code__.co_filename) or uses_us(module)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+@lru_cache(maxsize=None)
+def installed(filename: str) -> bool:
+    """Does a file belong to an installed library?"""
+    path = Path(filename)
+    return any(path.is_relative_to(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))
+
+
+@lru_cache(maxsize=None)
+def uses_us(module: str) -> bool:
+    """Is an installed module built on this package? Then it holds models."""
+    space = vars(sys.modules.get(module, object)) if module in sys.modules else {}
+    owners = [getattr(x, "__name__" if isinstance(x, ModuleType) else "__module__", None)
+              for x in space.values()]  # fmt: skip
+    return any(isinstance(name, str) and within(name, PACKAGE) for name in owners)

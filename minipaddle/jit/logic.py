@@ -1,0 +1,152 @@
+"""Truth at run time: `and`, `or`, `not`, comparisons in a row, `in`, `assert`.
+
+Where a left operand is a tensor, the right one is evaluated in a branch of the program: what it
+does happens only if it counts.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from ..core.slots import slot
+from ..eager.control import is_static
+from ..eager.tensor import Tensor
+from ..ops import logic as ops
+from .choosing import Choice
+from .effects import check
+from .leaves import scalar
+
+
+def truth(x):
+    """A tensor of one element as a 0-D boolean; anything else as Python's bool."""
+    if not is_static(x):
+        return bool(x)
+    if x.spec.size != 1:
+        bool(x)  # says so, as it does in eager mode
+    return scalar(x if x.spec.dtype.kind == "b" else x.astype("bool"))
+
+
+@slot("jit.runtime.and_")
+def and_(left, *rights):
+    """`left and right() and …`: the first that is false, or the last."""
+    for k, right in enumerate(rights):
+        if is_static(left):
+            rest = rights[k:]
+            return either(left, lambda: and_(rest[0](), *rest[1:]), None)
+        if not left:
+            return left
+        left = right()
+    return left
+
+
+@slot("jit.runtime.or_")
+def or_(left, *rights):
+    """`left or right() or …`: the first that is true, or the last."""
+    for k, right in enumerate(rights):
+        if is_static(left):
+            rest = rights[k:]
+            return either(left, None, lambda: or_(rest[0](), *rest[1:]))
+        if left:
+            return left
+        left = right()
+    return left
+
+
+def either(left, then, else_):
+    """`then()` if left is true, `else_()` if not; None stands for left itself.
+
+    As in Python the result is one of the operands, if they are of one shape and dtype; if not, its
+    truth is, which is what conditions ask.
+    """
+    evaluated = then or else_
+    fits = False
+
+    def right():
+        nonlocal fits
+        value = evaluated()
+        fits = isinstance(value, Tensor) and value.spec == left.spec
+        return value if fits else truth(value)
+
+    def kept():
+        return left if fits else then is None
+
+    if then is None:  # the side that evaluates comes first: it decides what the other gives
+        return Choice(ops.logical_not(truth(left)), right, kept).made()
+    return Choice(truth(left), right, kept).made()
+
+
+@slot("jit.runtime.not_")
+def not_(x):
+    """`not x`."""
+    return ops.logical_not(truth(x)) if is_static(x) else not x
+
+
+def none(flags):
+    """Is none of the flags up?"""
+    up = False
+    for flag in flags:
+        if is_static(flag):
+            up = ops.logical_or(flag, up) if is_static(up) else flag
+        elif flag:
+            return False
+    return ops.logical_not(up) if is_static(up) else True
+
+
+def is_not(a, b):
+    return a is not b
+
+
+def is_(a, b):
+    return a is b
+
+
+@slot("jit.runtime.chain")
+def chain(left, sign, right, *rest):
+    """`left < right() < …`: each operand once, the rest only if it held so far."""
+    right = right()
+    held = SIGNS[sign](left, right)
+    if not rest:
+        return held
+    return and_(held, lambda: chain(right, *rest))
+
+
+@slot("jit.runtime.in_")
+def in_(x, container):
+    """`x in container`: equality with tensors is asked in the program."""
+    if is_static(container):
+        return ops.equal(container, x).any()
+    if not isinstance(container, list | tuple) or not any(map(is_static, (x, *container))):
+        return x in container
+    found = False
+    for each in container:
+        equal = each is x or each == x
+        if is_static(equal):
+            equal = truth(equal)
+            found = ops.logical_or(found, equal) if is_static(found) else equal
+        elif equal:
+            return True
+    return found
+
+
+@slot("jit.runtime.not_in")
+def not_in(x, container):
+    """`x not in container`."""
+    return not_(in_(x, container))
+
+
+SIGNS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "is": is_, "is not": is_not,
+    "in": in_, "not in": not_in,
+}  # fmt: skip
+
+
+@slot("jit.runtime.assert_")
+def assert_(test, text=None) -> None:
+    """`assert test, text()`: a tensor is checked when the program runs."""
+    if is_static(test):
+        check(truth(test), text=str(text()) if text else "")
+    elif not test:
+        raise AssertionError(*([text()] if text else []))
+
+

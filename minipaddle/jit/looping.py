@@ -1,0 +1,259 @@
+"""Loops at run time. While its condition is Python's, a loop runs (a trace sees it unrolled); from
+the round on in which the condition is a tensor, the rest is one `while_loop` of the program.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from ..core.slots import slot
+from ..eager.control import CarriedError, is_static, while_loop as program_loop
+from ..eager.tensor import Tensor
+from .choosing import Again, Choice, nothing, shown, wording
+from .dy2static.utils import refusal
+from .leaves import NUMBERS, Spec, State, full, same, told, travels
+from .logic import none
+from .places import MISSING, Place, assign, journal, variables
+from .sequences import sequence
+from .tree import paths
+
+ENDLESS = 10_000
+"""So many rounds of a Python iterator are unrolled after a tensor may have ended the loop."""
+
+
+@slot("jit.runtime.while_loop")
+def while_loop(test, body, keeps=(), turns=(), drops=()) -> None:
+    """`while test(): body()`.
+
+    `keeps` are the variables needed afterwards, `turns` those that only the next round needs,
+    `drops` the others that the loop binds.
+    """
+    go = test()
+    while not is_static(go):
+        if not go:
+            return
+        body()
+        go = test()
+    groups = [variables(names, body, test) for names in (keeps, turns, drops)]
+    Loop(go, test, body, *groups).made()
+
+
+@slot("jit.runtime.for_loop")
+def for_loop(iterable, body, keeps=(), turns=(), drops=(), stops=()) -> None:
+    """`for item in iterable: body(item)`, until one of the flags `stops` is up."""
+    groups = [variables(names, body) for names in (keeps, turns, drops)]
+    flags = variables(stops, body)
+    items = sequence(iterable)
+    if items is not None:
+        return indexed(items, body, groups, flags)
+    steps = iter(iterable)
+    for item in steps:
+        body(item)
+        going = none([flag.get() for flag in flags])
+        if is_static(going):
+            return unrolled(going, steps, body, groups, flags)
+        if not going:
+            break
+
+
+def unrolled(going, steps, body, groups, flags) -> None:
+    """The rounds after a tensor may have ended the loop: each asks whether it did."""
+    keeps, turns, drops = groups
+    for item in islice(steps, ENDLESS):
+        Choice(going, lambda: body(item), nothing, [*keeps, *turns], drops, lenient=True).made()  # noqa: B023
+        going = none([flag.get() for flag in flags])
+    if next(steps, MISSING) is not MISSING:
+        raise refusal(
+            f"a loop over a Python iterator did not end in {ENDLESS} rounds, and only a tensor can "
+            "end it",
+            hint="loop over range(n), or write `while`",
+        )
+
+
+def indexed(items, body, groups, flags) -> None:
+    """A loop over a sequence whose length only the program knows."""
+    k = Box("the number of the round", 0)
+
+    def test():
+        return k.value < items.length
+
+    def stopped_test():
+        going = none([flag.get() for flag in flags])
+        return (going & test()) if is_static(going) else test()
+
+    def step():
+        body(items.at(k.value))
+        k.value = k.value + 1
+
+    keeps, turns, drops = groups
+    Loop(stopped_test(), stopped_test, step, keeps, [*turns, k], drops).made()
+
+
+class Box(Place):
+    """A variable of the runtime."""
+
+    def __init__(self, name: str, value):
+        self.name, self.value, self.key = name, value, ("box", id(self))
+
+    def get(self):
+        return self.value
+
+    def set(self, value):
+        self.value = value
+
+
+class FirstRound(Exception):
+    """A value is None before the first round and a tensor after it."""
+
+
+class Loop:
+    """A loop on a tensor, traced: what its variables hold goes round as values of the program.
+
+    The condition is evaluated at the end of a round, so that what it changes counts. Tracing starts
+    again, knowing more, when the body writes to an object nobody foresaw, changes a number that was
+    taken for constant, or binds a name for the first time.
+    """
+
+    def __init__(self, go, test, body, keeps, turns, drops):
+        self.go, self.test, self.body = go, test, body
+        self.kept, self.places, self.drops = keeps, [*keeps, *turns], drops
+        self.moving: set = set()  # numbers that change, as (key of the place, number of the leaf)
+        self.sure = {place.key for place in self.places}  # here all numbers are taken to change
+        self.begin: dict = {}  # by place: a state to begin with, where there is none
+        self.wide: dict = {}  # numbers that grow into a tensor: their shapes
+
+    def made(self) -> None:
+        while True:
+            try:
+                return self.attempt()
+            except Again:
+                continue
+            except FirstRound:
+                return self.after_first()
+
+    def after_first(self) -> None:
+        """The first round apart: after it the names hold tensors."""
+
+        def rounds():
+            self.body()
+            groups = [[p for p in self.places if p not in self.kept], self.drops]
+            go = self.test()
+            if is_static(go):
+                Loop(go, self.test, self.body, self.kept, *groups).made()
+
+        turns = [p for p in self.places if p not in self.kept]
+        Choice(self.go, rounds, nothing, self.kept, [*turns, *self.drops]).made()
+
+    def attempt(self) -> None:
+        self.before = [self.start(place) for place in self.places]
+        slots = [
+            (i, j)
+            for i, state in enumerate(self.before)
+            for j, leaf in enumerate(state.leaves)
+            if self.carried(i, j, leaf)
+        ]
+        first = [self.first(i, j) for i, j in slots]
+        try:
+            _, *last = program_loop(
+                lambda go, *_: go, lambda _, *now: self.round(slots, now), [self.go, *first]
+            )
+        except CarriedError as error:
+            raise self.disagreement(error, slots) from None
+        for i, place in enumerate(self.places):
+            assign(place, self.filled(i, slots, last, self.after))
+
+    def start(self, place) -> State:
+        state = State(place.get())
+        return self.begin.get(place.key, state) if state.missing else state
+
+    def carried(self, i: int, j: int, leaf) -> bool:
+        key = self.places[i].key
+        number = type(leaf) in NUMBERS
+        return isinstance(leaf, Tensor) or (number and (key in self.sure or (key, j) in self.moving))
+
+    def first(self, i: int, j: int):
+        """The value with which a leaf goes into the first round."""
+        leaf, wide = self.before[i].leaves[j], self.wide.get((self.places[i].key, j))
+        return leaf if wide is None else full(wide, leaf)
+
+    def filled(self, i: int, slots, values, states):
+        """The value of a place, with values of the program for its leaves that go round."""
+        state = states[i]
+        now = {j: value for (k, j), value in zip(slots, values, strict=True) if k == i}
+        return state.rebuilt([now.get(j, leaf) for j, leaf in enumerate(state.leaves)])
+
+    def round(self, slots, now) -> list:
+        """Trace one round: the new condition, then the new value of each leaf that goes round."""
+        with journal([*self.places, *self.drops]) as noted:
+            for i, place in enumerate(self.places):
+                place.set(self.filled(i, slots, now, self.before))
+            self.body()
+            go = self.test()
+            self.discover(noted)
+            self.after = [State(place.get()) for place in self.places]
+            for i, place in enumerate(self.places):
+                self.compare(i, place)
+            outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
+        return [go if is_static(go) else bool(go), *outs]
+
+    def out(self, i: int, j: int, before: Tensor):
+        leaf = self.after[i].leaves[j]
+        key = self.places[i].key, j
+        number = not isinstance(self.before[i].leaves[j], Tensor) and key not in self.wide
+        if not isinstance(leaf, Tensor):
+            return full(before.spec, leaf)
+        if number and leaf.spec.shape:  # `total = 0` grew into the shape of what is added
+            self.wide[key] = Spec(leaf.spec.shape, leaf.spec.dtype)
+            raise Again
+        return leaf
+
+    def discover(self, noted) -> None:
+        known = {place.key for place in (*self.places, *self.drops)}
+        found = [place for place in noted.changed() if place.key not in known]
+        if found:
+            self.places += found
+            self.kept = [*self.kept, *found]
+            raise Again
+
+    def compare(self, i: int, place) -> None:
+        """After a round a place must hold the kind of value it held before."""
+        a, b = self.before[i], self.after[i]
+        if a.missing:
+            if not b.missing:
+                self.begin[place.key] = b.blank()
+                raise Again
+            return
+        if b.missing:
+            raise self.refused(place, "", shown(a), "undefined")
+        if a.structure != b.structure:
+            if a.value is None:
+                raise FirstRound
+            raise self.refused(place, "", shown(a), shown(b))
+        for j, (path, x, y) in enumerate(zip(paths(a.structure), a.leaves, b.leaves, strict=True)):
+            if self.carried(i, j, x):
+                if not travels(y):
+                    raise self.refused(place, path, told(x), told(y))
+            elif not same(x, y):
+                if x is None and isinstance(y, Tensor):
+                    raise FirstRound
+                if type(x) not in NUMBERS or not travels(y):
+                    raise self.refused(place, path, told(x), told(y))
+                self.moving.add((place.key, j))
+                raise Again
+
+    def refused(self, place, path: str, before: str, after: str):
+        return refusal(
+            f"{wording(place)}{path} is not the same kind of value after a round of a loop on a "
+            f"tensor:\n  before: {before}\n  after:  {after}",
+            expected="the same structure, and tensors of the same shape",
+            hint="give it a tensor of its final shape and dtype before the loop",
+        )
+
+    def disagreement(self, error: CarriedError, slots):
+        if not error.k:
+            return error
+        i, j = slots[error.k - 1]
+        path = paths(self.before[i].structure)[j]
+        return self.refused(self.places[i], path, str(error.before), str(error.after))
+
+

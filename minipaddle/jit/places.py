@@ -1,0 +1,168 @@
+"""Where user code keeps values: a variable, an attribute, what a container holds.
+
+A branch or a body that is traced must leave no trace in Python: each place it writes is noted in
+the journal of its region, so that it can be put back as it was, and its value made a result.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import CellType
+
+MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
+
+
+class Place:
+    """Something that holds a value; `key` tells it from other places."""
+
+    def differs(self, before) -> bool:
+        """Does it hold another value than `before`?"""
+        return self.get() is not before
+
+
+class Variable(Place):
+    """A variable of a function, by its cell."""
+
+    def __init__(self, name: str, cell: CellType):
+        self.name, self.cell, self.key = name, cell, ("cell", id(cell))
+
+    def get(self):
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return MISSING
+
+    def set(self, value) -> None:
+        if value is not MISSING:
+            self.cell.cell_contents = value
+        elif self.get() is not MISSING:
+            del self.cell.cell_contents
+
+
+class Global(Place):
+    """A variable of a module."""
+
+    def __init__(self, name: str, space: dict):
+        self.name, self.space, self.key = name, space, ("global", id(space), name)
+
+    def get(self):
+        return self.space.get(self.name, MISSING)
+
+    def set(self, value) -> None:
+        if value is MISSING:
+            self.space.pop(self.name, None)
+        else:
+            self.space[self.name] = value
+
+
+class Attribute(Place):
+    """An attribute of an object."""
+
+    def __init__(self, owner, name: str):
+        self.owner, self.attribute, self.key = owner, name, ("attribute", id(owner), name)
+        self.name = f"{type(owner).__name__}.{name}"
+
+    def get(self):
+        return getattr(self.owner, self.attribute, MISSING)
+
+    def set(self, value) -> None:
+        if value is not MISSING:
+            setattr(self.owner, self.attribute, value)
+        elif hasattr(self.owner, self.attribute):
+            delattr(self.owner, self.attribute)
+
+
+class Contents(Place):
+    """What a list, a dict or a set holds; its value is a copy."""
+
+    def __init__(self, container):
+        self.container, self.key = container, ("contents", id(container))
+        self.name = f"the {type(container).__name__}"
+
+    def get(self):
+        return self.container.copy()
+
+    def differs(self, before) -> bool:
+        return not same_parts(self.container, before)
+
+    def set(self, value) -> None:
+        if same_parts(self.container, value):
+            return
+        if isinstance(self.container, list):
+            self.container[:] = value
+        else:
+            self.container.clear()
+            self.container.update(value)
+
+
+def same_parts(a, b) -> bool:
+    """Do two containers hold the same objects in the same order?"""
+    if len(a) != len(b):
+        return False
+    if isinstance(a, dict):
+        pairs = zip(a.items(), b.items())
+        return all(k is m and v is w for (k, v), (m, w) in pairs)
+    return all(v is w for v, w in zip(a, b))
+
+
+CONTAINERS = (list, dict, set)
+
+
+class Journals(threading.local):
+    """The journals of the regions being traced on this thread, the innermost last."""
+
+    def __init__(self):
+        self.open: list[dict] = []
+
+
+journals = Journals()
+
+
+def note(place) -> None:
+    """Before a place is written: let the region know, and what it held."""
+    if journals.open:
+        journals.open[-1].setdefault(place.key, (place, place.get()))
+
+
+class journal:
+    """A block in which writes are noted, and afterwards undone.
+
+    `places` are noted from the start.
+    """
+
+    def __init__(self, places):
+        self.noted: dict = {}
+        self.first = places
+
+    def __enter__(self):
+        journals.open.append(self.noted)
+        for place in self.first:
+            note(place)
+            value = place.get()
+            if type(value) in CONTAINERS:
+                note(Contents(value))
+        return self
+
+    def changed(self) -> list:
+        """The places that hold something else than before."""
+        return [place for place, before in self.noted.values() if place.differs(before)]
+
+    def __exit__(self, *exc):
+        journals.open.remove(self.noted)
+        for place, before in self.noted.values():
+            place.set(before)
+
+
+def assign(place, value) -> None:
+    """Write a place, and note it in the region around."""
+    note(place)
+    place.set(value)
+
+
+def variables(names, *functions) -> list:
+    """The variables of these names, as the functions share them."""
+    cells = {}
+    for function in filter(None, functions):
+        cells |= zip(function.__code__.co_freevars, function.__closure__ or ())
+    space = functions[0].__globals__ if functions else {}
+    return [Variable(n, cells[n]) if n in cells else Global(n, space) for n in names]

@@ -1,0 +1,350 @@
+"""What a piece of code does with names: which it reads, binds, leaves undefined, still needs.
+
+Everything here is about one function's own names. A nested function, a lambda, a class and a
+comprehension have scopes of their own: seen from outside, they read what is free in them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from itertools import chain
+
+from .source import FUNCTIONS
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+
+class Names(ast.NodeVisitor):
+    """The names some nodes read, bind, share with nested functions, and declare."""
+
+    def __init__(self, nodes: Iterable[ast.AST] = ()):
+        self.read: set[str] = set()
+        self.written: set[str] = set()
+        self.captured: set[str] = set()  # used inside nested functions
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        for node in nodes:
+            self.visit(node)
+
+    def visit_Name(self, node):
+        (self.read if isinstance(node.ctx, ast.Load) else self.written).add(node.id)
+
+    def visit_AugAssign(self, node):
+        self.generic_visit(node)
+        if isinstance(node.target, ast.Name):
+            self.read.add(node.target.id)
+
+    def visit_Global(self, node):
+        self.globals.update(node.names)
+
+    def visit_Nonlocal(self, node):
+        self.nonlocals.update(node.names)
+
+    def visit_Import(self, node):
+        self.written.update((a.asname or a.name.partition(".")[0]) for a in node.names)
+
+    visit_ImportFrom = visit_Import
+
+    def binding(self, node):
+        """`except E as name`, `case [*name]`, `case {**name}`, `case P as name`."""
+        self.generic_visit(node)
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name:
+            self.written.add(name)
+
+    visit_ExceptHandler = visit_MatchAs = visit_MatchStar = visit_MatchMapping = binding
+
+    def visit_FunctionDef(self, node):
+        self.written.add(node.name)
+        self.function(node, [*node.decorator_list, *filter(None, [node.returns])], node.body)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node):
+        self.function(node, [], [node.body])
+
+    def function(self, node, outside, body):
+        """What stands at the definition is read now; what is free in the body, later."""
+        a = node.args
+        params = parameters(a)
+        hints = [p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.annotation]
+        self.visit_all([*outside, *hints, *a.defaults, *filter(None, a.kw_defaults)])
+        inner = Names(body)
+        local = (inner.written | params) - inner.globals - inner.nonlocals
+        free = (inner.read | inner.written | inner.captured) - local - inner.globals
+        self.read |= free
+        self.captured |= free
+
+    def visit_ClassDef(self, node):
+        self.visit_all([*node.decorator_list, *node.bases, *(k.value for k in node.keywords)])
+        inner = Names(node.body)
+        self.read |= inner.read - inner.written | inner.captured
+        self.captured |= inner.captured
+        self.written.add(node.name)
+
+    def comprehension(self, node):
+        """Its targets are its own; `:=` inside it binds outside."""
+        inner = Names(ast.iter_child_nodes(node))
+        targets = Names(g.target for g in node.generators).written
+        self.read |= inner.read - targets
+        self.written |= inner.written - targets
+        self.captured |= inner.captured - targets
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
+
+    def visit_all(self, nodes):
+        for node in nodes:
+            self.visit(node)
+
+
+def parameters(a: ast.arguments) -> set[str]:
+    """The names of a function's parameters."""
+    stars = filter(None, [a.vararg, a.kwarg])
+    return {p.arg for p in chain(a.posonlyargs, a.args, a.kwonlyargs, stars)}
+
+
+def own(nodes: Iterable[ast.AST], stop=(*FUNCTIONS, ast.ClassDef)):
+    """The nodes below, without what nested functions and classes hold."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, stop):
+            waiting += ast.iter_child_nodes(node)
+
+
+def suspends(nodes: Iterable[ast.AST]) -> bool:
+    """Is there a `yield` or an `await`, which cannot be moved into another function?"""
+    return any(isinstance(n, SUSPENDING) for n in own(nodes))
+
+
+def escapes(nodes: Iterable[ast.AST]) -> bool:
+    """Does a return, or a break or continue of a loop further out, leave these nodes?"""
+    for node in nodes:
+        if isinstance(node, JUMPS):
+            return True
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.expr)):
+            continue
+        if isinstance(node, LOOPS):
+            inside = own(node.body)
+            if any(isinstance(n, ast.Return) for n in inside) or escapes(node.orelse):
+                return True
+        elif escapes(ast.iter_child_nodes(node)):
+            return True
+    return False
+
+
+def movable(nodes: list[ast.AST]) -> bool:
+    """May these statements become a function of their own?"""
+    return not suspends(nodes) and not escapes(nodes)
+
+
+class Liveness:
+    """For each `if` and each loop of a function: the names whose values are still needed.
+
+    Sets `live` on them: what is needed after them; on loops `head`: what is needed at the start of
+    a round; and `binds`: the names that each of their blocks binds.
+    """
+
+    def __init__(self, function: ast.FunctionDef):
+        names = Names(function.body)
+        # what other code can see is always needed
+        self.always = names.captured | names.globals | names.nonlocals
+        self.loops: list[tuple[set, set]] = []  # (needed after, needed at the next round)
+        self.block(function.body, set())
+
+    def block(self, statements, live: set) -> set:
+        """What is needed before these statements, when `live` is needed after them."""
+        for statement in reversed(statements):
+            visit = getattr(self, type(statement).__name__, self.plain)
+            live = visit(statement, live) | self.always
+        return live
+
+    def plain(self, node, live):
+        names = Names([node])
+        return (live - names.written) | names.read
+
+    def Return(self, node, live):
+        return Names([node]).read
+
+    def Raise(self, node, live):
+        return Names([node]).read
+
+    def Break(self, node, live):
+        return self.loops[-1][0]
+
+    def Continue(self, node, live):
+        return self.loops[-1][1]
+
+    def If(self, node, live):
+        node.live, node.binds = live, (Names(node.body).written, Names(node.orelse).written)
+        inside = self.block(node.body, live) | self.block(node.orelse, live)
+        return inside | Names([node.test]).read
+
+    def While(self, node, live):
+        test = Names([node.test])
+        node.binds = (test.written, Names(node.body).written)
+        return self.loop(node, live, test.read, set())
+
+    def For(self, node, live):
+        target = Names([node.target])
+        node.binds = (target.written | Names(node.body).written,)
+        return self.loop(node, live, target.read, target.written) | Names([node.iter]).read
+
+    AsyncFor = For
+
+    def loop(self, node, live, reads, writes):
+        """Runs to the fixed point: what one round needs, the round before must keep."""
+        after = self.block(node.orelse, live)
+        head, before = after | reads, None
+        while head != before:
+            before = head
+            self.loops.append((live | after, head))
+            head = head | (self.block(node.body, head) - writes)
+            self.loops.pop()
+        node.live, node.head = live, head
+        return head
+
+    def With(self, node, live):
+        live = self.block(node.body, live)
+        for item in reversed(node.items):
+            names = Names([item])
+            live = (live - names.written) | names.read
+        return live
+
+    AsyncWith = With
+
+    def Try(self, node, live):
+        """Any statement of the body may be the last, so what handlers need is needed throughout."""
+        final = self.block(node.finalbody, live)
+        caught = [self.block(h.body, final) | Names(filter(None, [h.type])).read
+                  for h in node.handlers]  # fmt: skip
+        outer, self.always = self.always, self.always.union(final, *caught)
+        inside = self.block(node.body, self.block(node.orelse, final))
+        self.always = outer
+        return inside.union(final, *caught)
+
+    TryStar = Try
+
+    def Match(self, node, live):
+        cases = [self.case(case, live) for case in node.cases]
+        return live.union(*cases) | Names([node.subject]).read
+
+    def case(self, case, live):
+        pattern = Names([case.pattern])
+        guard = Names(filter(None, [case.guard])).read
+        return (self.block(case.body, live) | guard) - pattern.written | pattern.read
+
+
+class Definedness(ast.NodeVisitor):
+    """Sets `maybe` on each read of a local name that some path leaves undefined."""
+
+    EVERYTHING = None  # after a jump nothing is reached, and everything may be assumed
+
+    def __init__(self, function: ast.FunctionDef):
+        names = Names(function.body)
+        params = parameters(function.args)
+        self.local = names.written - names.globals - names.nonlocals - params
+        self.block(function.body, set())
+
+    def block(self, statements, known):
+        for statement in statements:
+            if known is self.EVERYTHING:
+                break
+            visit = getattr(self, type(statement).__name__, self.plain)
+            known = visit(statement, known)
+        return known
+
+    def reads(self, nodes, known):
+        """Mark the reads in expressions, and add what `:=` binds for certain."""
+        for node in own(nodes, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                node.maybe = node.id in self.local and node.id not in known
+        return known
+
+    def plain(self, node, known):
+        self.reads([node], known)
+        if isinstance(node, ast.Delete):
+            return known - Names([node]).written
+        lazy = (ast.BoolOp, ast.IfExp, ast.Compare, *COMPREHENSIONS)
+        if isinstance(node, ast.AugAssign | ast.Assign | ast.Expr) and any(
+            isinstance(n, lazy) for n in own([node])
+        ):
+            certain = Names(getattr(node, "targets", [getattr(node, "target", node)]))
+            return known | (certain.written if not isinstance(node, ast.Expr) else set())
+        return known | Names([node]).written
+
+    def Return(self, node, known):
+        self.reads([node], known)
+        return self.EVERYTHING
+
+    Raise = Break = Continue = Return
+
+    def both(self, *ways):
+        """What is known where ways meet."""
+        ways = [way for way in ways if way is not self.EVERYTHING]
+        return set.intersection(*ways) if ways else self.EVERYTHING
+
+    def If(self, node, known):
+        self.reads([node.test], known)
+        known = known | bound_first(node.test)
+        return self.both(self.block(node.body, known), self.block(node.orelse, known))
+
+    def While(self, node, known):
+        self.reads([node.test], known)
+        self.block(node.body, known | bound_first(node.test))
+        return self.both(self.block(node.orelse, known), known)
+
+    def For(self, node, known):
+        self.reads([node.iter], known)
+        self.block(node.body, known | Names([node.target]).written)
+        return self.both(self.block(node.orelse, known), known)
+
+    AsyncFor = For
+
+    def With(self, node, known):
+        self.reads(node.items, known)
+        inside = self.block(node.body, known | Names(node.items).written)
+        return known if inside is self.EVERYTHING else inside
+
+    AsyncWith = With
+
+    def Try(self, node, known):
+        done = self.block(node.orelse, self.block(node.body, known))
+        caught = []
+        for handler in node.handlers:
+            self.reads(filter(None, [handler.type]), known)
+            name = {handler.name} if handler.name else set()
+            way = self.block(handler.body, known | name)
+            caught.append(way if way is self.EVERYTHING else way - name)
+        met = self.both(done, *caught)
+        final = self.block(node.finalbody, known)
+        return met if met is self.EVERYTHING or final is self.EVERYTHING else met | final
+
+    TryStar = Try
+
+    def Match(self, node, known):
+        self.reads([node.subject], known)
+        ways = [known]
+        for case in node.cases:
+            bound = known | Names([case.pattern]).written
+            self.reads(filter(None, [case.guard]), bound)
+            ways.append(self.block(case.body, bound))
+        return self.both(*(ways[1:] if irrefutable(node.cases[-1]) else ways))
+
+
+def irrefutable(case: ast.match_case) -> bool:
+    """Does a `case` match whatever comes?"""
+    pattern = case.pattern
+    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None
+
+
+def bound_first(test: ast.expr) -> set[str]:
+    """What a test binds whichever way it goes: `:=` in its first operand."""
+    while isinstance(test, ast.BoolOp | ast.Compare):
+        test = test.values[0] if isinstance(test, ast.BoolOp) else test.left
+    return Names([test]).written if isinstance(test, ast.NamedExpr | ast.Call) else set()

@@ -1,0 +1,126 @@
+"""From a function to the syntax tree of its definition, in the file where it stands.
+
+The whole file is parsed, so every node keeps its line and column, the class a method belongs to is
+known, and lambdas that share a line are told apart by where their code stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import linecache
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import NamedTuple
+
+from ..core.errors import teach
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+class SourceMissing(OSError):
+    """The source of a function cannot be found, or is not what was imported."""
+
+
+class Source(NamedTuple):
+    """A definition (a copy, free to be changed), and where it stands."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    filename: str
+    owner: str | None  # the class around it, whose name private attributes are mangled with
+    properties: frozenset  # names that are properties of a class in this file
+
+
+class File(NamedTuple):
+    """A parsed file: its definitions by first line, each with the class around it."""
+
+    definitions: dict
+    properties: frozenset
+
+
+def source_of(function: FunctionType) -> Source:
+    """The definition of a function; raises SourceMissing that says what to do."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise SourceMissing(missing(code, "its source cannot be read"))
+    try:
+        file = parsed("".join(lines))
+    except SyntaxError:
+        raise SourceMissing(missing(code, "the file has changed since it was imported")) from None
+    fits = [pair for pair in file.definitions.get(code.co_firstlineno, ()) if fit(pair[0], code)]
+    if len(fits) > 1:  # lambdas on one line
+        fits = [pair for pair in fits if holds(pair[0], code)]
+    if not fits:
+        raise SourceMissing(missing(code, "the file has changed since it was imported"))
+    node, owner = fits[0]
+    return Source(copy.deepcopy(node), code.co_filename, owner, file.properties)
+
+
+def missing(code: CodeType, why: str) -> str:
+    return teach(
+        f"{code.co_name} cannot be converted: {why} ({code.co_filename})",
+        expected="a function defined in a .py file or in a notebook's cell",
+        hint="put it into a file of its own; what is typed at a prompt, made by exec, or shipped "
+        "as .pyc alone has no source",
+    )
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> File:
+    finder = Finder()
+    finder.visit(ast.parse(text))
+    return File(finder.definitions, frozenset(finder.properties))
+
+
+class Finder(ast.NodeVisitor):
+    """Gathers a file's definitions, and the names of its properties."""
+
+    def __init__(self):
+        self.definitions: dict[int, list] = {}
+        self.properties: set[str] = set()
+        self.owner = None
+
+    def visit_ClassDef(self, node):
+        outer, self.owner = self.owner, node.name
+        self.generic_visit(node)
+        self.owner = outer
+
+    def define(self, node):
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(d.lineno for d in decorators)])
+        self.definitions.setdefault(first, []).append((node, self.owner))
+        if any(ast.unparse(d).endswith("property") for d in decorators):
+            self.properties.add(node.name)
+        self.generic_visit(node)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = define
+
+
+def fit(node, code: CodeType) -> bool:
+    """Has the definition the name and the parameters of the code?"""
+    a = node.args
+    names = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]
+    count = len(names)
+    name = getattr(node, "name", "<lambda>")
+    given = code.co_varnames[:count]
+    return name == code.co_name and all(
+        ours.endswith(n.arg) for n, ours in zip(names, given, strict=False)
+    ) and len(given) == count == arguments(code)  # fmt: skip
+
+
+def arguments(code: CodeType) -> int:
+    stars = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return code.co_argcount + code.co_kwonlyargcount + stars
+
+
+def holds(node, code: CodeType) -> bool:
+    """Do all instructions of the code stand inside the definition?"""
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    spots = [p for p in code.co_positions() if None not in p and p[3] > 0]
+    inside = all(start <= (p[0], p[2]) and (p[1], p[3]) <= end for p in spots)
+    body = node.body
+    widest = max(((p[1], p[3]) for p in spots), default=None)
+    return inside and (not isinstance(body, ast.AST) or widest == (
+        body.end_lineno, body.end_col_offset
+    ))  # fmt: skip

@@ -1,0 +1,118 @@
+"""Python's containers as trees of leaves: lists, tuples, named tuples, dicts, dataclasses.
+
+`flatten` takes a value apart and `unflatten` puts it together again with other leaves; what is no
+such container is a leaf.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import NamedTuple
+
+
+class Node(NamedTuple):
+    """A container without what it holds; `keys` name the places inside, `like` is the original."""
+
+    kind: type
+    keys: tuple
+    children: tuple
+    like: object
+
+    def __eq__(self, other):
+        return isinstance(other, Node) and self[:3] == other[:3]
+
+    __hash__ = None
+
+
+LEAF = "*"
+
+
+def flatten(value) -> tuple[list, object]:
+    """The leaves of a value, and its structure.
+
+    >>> from minipaddle.jit.tree import flatten
+    >>> flatten({"a": 1, "b": [2, 3]})[0]
+    [1, 2, 3]
+    """
+    leaves: list = []
+    return leaves, structure(value, leaves)
+
+
+def structure(value, leaves: list):
+    inside = parts(value)
+    if inside is None:
+        leaves.append(value)
+        return LEAF
+    keys, values = inside
+    return Node(type(value), tuple(keys), tuple([structure(v, leaves) for v in values]), value)
+
+
+def parts(value):
+    """The keys and values inside a container; None for a leaf."""
+    kind = type(value)
+    if issubclass(kind, (list, tuple)):
+        return getattr(kind, "_fields", None) or range(len(value)), list(value)
+    if issubclass(kind, dict):
+        return value.keys(), value.values()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if f.name in vars_of(value)]
+        return names, [getattr(value, name) for name in names]
+    return None
+
+
+def vars_of(value) -> set:
+    """The names of the fields that an instance has."""
+    return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
+
+
+def unflatten(structure, leaves):
+    """The value of a structure with these leaves."""
+    return build(structure, iter(leaves))
+
+
+def build(structure, leaves):
+    if structure is LEAF:
+        return next(leaves)
+    kind, keys, children, like = structure
+    values = [build(child, leaves) for child in children]
+    if kind in (list, tuple):
+        return kind(values)
+    if issubclass(kind, tuple):
+        return kind(*values) if hasattr(kind, "_fields") else kind(values)
+    new = copy.copy(like)
+    if issubclass(kind, list):
+        new[:] = values
+    elif issubclass(kind, dict):
+        new.clear()
+        new.update(zip(keys, values))
+    else:
+        for name, value in zip(keys, values):
+            object.__setattr__(new, name, value)
+    return new
+
+
+def paths(structure, prefix: str = "") -> list[str]:
+    """Where each leaf stands: `["h"][0].size`."""
+    if structure is LEAF:
+        return [prefix]
+    found = []
+    for key, child in zip(structure.keys, structure.children):
+        attribute = hasattr(structure.kind, "_fields") or dataclasses.is_dataclass(structure.kind)
+        found += paths(child, f"{prefix}.{key}" if attribute else f"{prefix}[{key!r}]")
+    return found
+
+
+def describe(structure) -> str:
+    """`[*, (*, *)]`, `{'h': *}`, `Point(x=*)`: a structure in a line."""
+    if structure is LEAF:
+        return LEAF
+    inside = [describe(child) for child in structure.children]
+    if structure.kind is list:
+        return f"[{', '.join(inside)}]"
+    if structure.kind is tuple:
+        return f"({', '.join(inside)}{',' * (len(inside) == 1)})"
+    if issubclass(structure.kind, dict):
+        return "{" + ", ".join(f"{k!r}: {v}" for k, v in zip(structure.keys, inside)) + "}"
+    fields = ", ".join(f"{k}={v}" for k, v in zip(structure.keys, inside))
+    return f"{structure.kind.__name__}({fields})"

@@ -1,0 +1,64 @@
+"""Printing what conversion does: `set_code_level`, `set_verbosity`."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+
+FINAL = 100
+
+
+class Levels:
+    """What to print, and whether to standard output too."""
+
+    code = int(os.environ.get("TRANSLATOR_CODE_LEVEL", -1))
+    verbosity = int(os.environ.get("TRANSLATOR_VERBOSITY", 0))
+    stdout = False
+
+
+def set_code_level(level: int = FINAL, also_to_stdout: bool = False) -> None:
+    """Print the code of what is converted, after converter number `level`; 100 is the last.
+
+    Source: Paddle API `paddle.jit.set_code_level`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.jit.set_code_level(-1)
+    """
+    Levels.code, Levels.stdout = level, also_to_stdout
+
+
+def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
+    """Say what is converted: 0 nothing, 1 the function, 2 its source too, 3 after every converter.
+
+    Source: Paddle API `paddle.jit.set_verbosity`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.jit.set_verbosity(0)
+    """
+    Levels.verbosity, Levels.stdout = level, also_to_stdout
+
+
+def tell(function, stages) -> None:
+    """Print what was asked for; `stages(function)` gives the trees."""
+    if Levels.code < 0 and not Levels.verbosity:
+        return
+    code, found = function.__code__, stages(function)
+    where = f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+    if Levels.verbosity:
+        say(f"converting {where}")
+    if Levels.verbosity > 1:
+        say(ast.unparse(found[0].before))
+    if Levels.verbosity > 2:
+        for stage in found:
+            if ast.dump(stage.before) != ast.dump(stage.after):
+                say(f"after {stage.name}:\n{ast.unparse(stage.after)}")
+    if Levels.code >= 0:
+        stage = found[min(Levels.code, len(found)) - 1]
+        say(f"code of {where} after {stage.name}:\n{ast.unparse(stage.after)}")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr)
+    if Levels.stdout:
+        print(text)

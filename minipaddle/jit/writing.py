@@ -1,0 +1,41 @@
+"""Writes at run time: the region around is told before something outside it changes."""
+
+from __future__ import annotations
+
+from ..core.slots import slot
+from .dy2static.utils import refusal
+from .leaves import Undefined
+from .places import CONTAINERS, Attribute, Contents, Global, Variable, journals, note
+
+
+@slot("jit.runtime.writing")
+def writing(owner, attribute: str | None = None):
+    """`owner`, of which an attribute or an item is about to be written."""
+    if journals.open:
+        if attribute is not None:
+            note(Attribute(owner, attribute))
+        elif type(owner) in CONTAINERS:
+            note(Contents(owner))
+    return owner
+
+
+def writing_names(names) -> None:
+    """Variables of other scopes are about to be written: those the function `names` uses."""
+    if not journals.open:
+        return
+    code = names.__code__
+    for name, cell in zip(code.co_freevars, names.__closure__ or (), strict=True):
+        note(Variable(name, cell))
+    for name in code.co_names:
+        note(Global(name, names.__globals__))
+
+
+@slot("jit.runtime.defined")
+def defined(value):
+    """`value`, or an error that says which side of a condition left the name undefined."""
+    if type(value) is Undefined:
+        raise refusal(
+            f"`{value.name}` may be undefined here: {value.reason}",
+            hint=f"bind `{value.name}` on both sides, or before",
+        )
+    return value
