@@ -30,7 +30,7 @@ class Event(NamedTuple):
     end: int
     inside: int  # of it, in the array library: the operator's body
     outputs: tuple[Spec, ...]
-    allocated: int  # bytes of results that are no views
+    allocated: int  # bytes of results that are no views of what was given
 
     @property
     def own(self) -> int:
@@ -62,8 +62,9 @@ class Profiler(Interpreter):
         end = perf_counter_ns()
         given = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
         found = list(tensors_in(y))
-        new = [t.array for t in found if owner(t.array) is t.array and id(t.array) not in given]
-        specs, size = tuple(t.spec for t in found), sum(a.nbytes for a in new)
+        new = {id(owner(t.array)): t.array.nbytes for t in found}  # two views of one count once
+        specs = tuple(t.spec for t in found)
+        size = sum(n for memory, n in new.items() if memory not in given)
         event = Event(op.name, phase, scope, start, end, self.inside, specs, size)
         self.events.append(event)
         return y

@@ -11,6 +11,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.core.interpreter import Interpreter, current, interpreter
+from minipaddle.ops import conv as ops
 from minipaddle.viz import flame
 
 nn = paddle.nn
@@ -92,6 +93,23 @@ def test_bytes_are_those_of_the_results():
     assert (rows["reshape"].outputs, rows["reshape"].allocated) == (128, 0)
     assert (rows["split"].outputs, rows["split"].allocated) == (128, 0)
     assert str(p.events[0].outputs[0]) == "float32[4, 8]"
+
+
+def test_a_result_that_is_a_view_of_fresh_memory_is_new():
+    g, x = paddle.ones([1, 4, 3, 3]), paddle.ones([1, 2, 3, 3])
+    with viz.profile() as p:
+        w = ops.conv_weight_grad(
+            x, g, kernel=(1, 1), stride=(1, 1), padding=((0, 0), (0, 0)), dilation=(1, 1), groups=1
+        )
+    assert w.array.base is not None
+    (row,) = p.rows()
+    assert row.allocated == row.outputs == 4 * 2 * 4
+
+
+def test_long_names_stand_in_lines():
+    assert flame.fitting("conv_weight_grad", 0.2) == "conv_weight_grad"
+    assert flame.fitting("conv_weight_grad", 0.06) == "conv\nweight\ngrad"
+    assert flame.fitting("conv_weight_grad", 0.01) == ""
 
 
 def test_off_means_off():
