@@ -10,10 +10,8 @@ LATER = {
     "auto_cast": "mixed precision",
     "distributed": "many workers",
     "inference": "inference",
-    "jit": "programs and to_static",
     "onnx": "inference",
     "quantization": "quantization",
-    "static": "programs and to_static",
 }
 """Names of Paddle that later parts of MiniPaddle bring, and the subject of that part."""
 

@@ -7,6 +7,7 @@ from itertools import count
 import numpy
 
 from ..core import dtype as dt
+from ..core.dim import as_guarded
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.missing import missing
@@ -57,6 +58,8 @@ class Tensor(Indexing, Values, Placed, Methods):
     @property
     def shape(self) -> list[int]:
         """The size of each dimension. Source: Paddle API `Tensor.shape`."""
+        if current.top.tracing:  # what is decided by an open size is noted
+            return [as_guarded(n, True) for n in self.array.shape]
         return list(self.array.shape)
 
     @property

@@ -17,13 +17,14 @@ from typing import NamedTuple
 from ..core import dim as dims
 from ..core.dtype import int64
 from ..core.errors import teach
-from ..core.interpreter import Recording, interpreter
+from ..core.interpreter import Recording, current, interpreter
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
 from ..ir.builder import Builder, Promise, Writing
 from ..ir.program import Program
 from ..ops import creation, random
 from ..tensor.generator import Generator
+from .cells import Attribute, GeneratorCell, Gradient, GradientCell, TensorCell
 from .convert import as_array
 from .device import current_place, place_of
 from .eager import Eager, keep
@@ -32,50 +33,6 @@ from .tensor import Tensor, wrap
 
 LOCK = threading.RLock()
 """One trace at a time: while it lasts, tensors of the outside hold promises."""
-
-
-class TensorCell:
-    """A tensor of the outside: its memory is read before a run and written after it."""
-
-    def __init__(self, tensor: Tensor):
-        self.tensor = tensor
-
-    def read(self):
-        return self.tensor.array
-
-    def write(self, array) -> None:
-        own = self.tensor.array
-        if own.shape == array.shape and own.dtype == array.dtype and own.flags.writeable:
-            own[...] = array
-        else:
-            self.tensor.array = array
-        mark_written(self.tensor.array)
-
-
-class GradientCell:
-    """The gradient waiting at a tensor, added to by a further backward."""
-
-    def __init__(self, tensor: Tensor):
-        self.tensor = tensor
-
-    def read(self):
-        return self.tensor._grad.array
-
-    def write(self, array) -> None:
-        self.tensor._grad = wrap(array)
-
-
-class GeneratorCell:
-    """The random generator: int64[2], its key and its counter."""
-
-    def __init__(self, generator: Generator):
-        self.generator = generator
-
-    def read(self):
-        return as_array(list(self.generator.get_state()), "int64", current_place())
-
-    def write(self, array) -> None:
-        self.generator.set_state((self.generator.key, int(array[1])))
 
 
 class Waiting:
@@ -116,12 +73,44 @@ class Tracer(Eager):
     def __init__(self, name: str = "program"):
         super().__init__()
         self.builder = self.root = Builder(name, place=current_place())
+        self.layers: dict[int, object] = {}  # the layers that were called, by id
+        self.stores: list[tuple] = []  # (a layer's attributes or buffers, what they were)
+        self._scope = None
         self.memory: dict[int, tuple] = {}  # id of an outer array -> (the array, its promise)
         self.borrowed: dict[int, Borrowed] = {}  # by id of the tensor
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[Promise, Tensor] = {}  # what a region used that wants a gradient
         self.generators: dict[Generator, Promise] = {}
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
+
+    # ---- layers ------------------------------------------------------------------------------
+
+    @property
+    def scope(self):
+        """The layer being called, as a chain; who is called is noted."""
+        return self._scope
+
+    @scope.setter
+    def scope(self, chain) -> None:
+        self._scope = chain
+        if chain is not None:
+            self.note(chain[1])
+
+    def note(self, layer) -> None:
+        """Remember a layer, and what its attributes are before anything is assigned to them."""
+        if id(layer) not in self.layers:
+            self.layers[id(layer)] = layer
+            for store in (vars(layer), getattr(layer, "_buffers", {})):
+                self.stores.append((store, dict(store)))
+
+    def assigned(self) -> list[tuple]:
+        """(attributes, name, before, tensor) for each attribute that was assigned a new tensor."""
+        return [
+            (store, name, before.get(name, MISSING), now)
+            for store, before in self.stores
+            for name, now in store.items()
+            if now is not before.get(name) and isinstance(now, Tensor) and promised(now)
+        ]
 
     # ---- applying an operator ----------------------------------------------------------------
 
@@ -276,17 +265,15 @@ class Tracer(Eager):
             x = b.tensor
             x.array, x.record, x.stop_gradient = b.array, b.record, b.stop_gradient
             x._grad, x._stale = b.grad, b.stale
+        for store, name, before, _ in self.assigned():
+            if before is MISSING:
+                del store[name]
+            else:
+                store[name] = before
 
 
 NUMBERS = (bool, int, float, dims.Dim)
-
-
-class After(NamedTuple):
-    """What a run leaves in `.grad` of a tensor: an output (None: no gradient), cleared or not."""
-
-    tensor: Tensor
-    output: int | None
-    cleared: bool
+MISSING = object()
 
 
 class Trace(NamedTuple):
@@ -294,13 +281,16 @@ class Trace(NamedTuple):
 
     program: Program
     places: list  # for each result of the function its output; None if it is no tensor
-    after: list[After]
+    after: list  # of Gradient and Attribute
     conditions: list[tuple]  # (tensor, what its `.grad` must be when the program is used)
+    layers: list  # those that were called
 
 
 def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:
     """The program of `function`, which takes a tensor for each spec and returns a list."""
+    scope = current.top.scope
     with LOCK, interpreter(Tracer(name)) as tracer:
+        tracer.scope = scope
         before, Writing.top = Writing.top, tracer.builder
         note = noting(tracer.root.program)
         dims.notes.append(note)
@@ -336,17 +326,34 @@ def finished(tracer: Tracer, results: list) -> Trace:
         places.append(len(outputs) if isinstance(x, Tensor) else None)
         if isinstance(x, Tensor):
             outputs.append(root.value(tracer.borrow(x)))
-    after = left_behind(tracer, outputs)
+    after = [*kept_in_layers(tracer, outputs), *left_behind(tracer, outputs)]
     conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
     conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.borrowed]
     root.program.outputs = outputs
     for state in root.program.states:
         now = root.values[root.begun[state.record]]
         state.update = None if now is state.record else now
-    return Trace(root.program, places, after, [(x, c) for x, c in conditions if c])
+    conditions = [(x, c) for x, c in conditions if c]
+    return Trace(root.program, places, after, conditions, [*tracer.layers.values()])
 
 
-def left_behind(tracer: Tracer, outputs: list) -> list[After]:
+def promised(x: Tensor) -> bool:
+    return type(x.array) is Promise
+
+
+def kept_in_layers(tracer: Tracer, outputs: list) -> list[Attribute]:
+    """What the run will assign to attributes of layers. Over a tensor alike it writes instead."""
+    found = []
+    for store, name, before, now in tracer.assigned():
+        if isinstance(before, Tensor) and before.spec == now.spec:
+            tracer.write(before, now)
+        else:
+            found.append(Attribute(store, name, len(outputs)))
+            outputs.append(tracer.root.value(now.array))
+    return found
+
+
+def left_behind(tracer: Tracer, outputs: list) -> list[Gradient]:
     """What the run will leave in `.grad`; gradients become further outputs."""
     found = []
     for b in list(tracer.borrowed.values()):
@@ -354,8 +361,8 @@ def left_behind(tracer: Tracer, outputs: list) -> list[After]:
         if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
             continue
         if now is None or x._stale:
-            found.append(After(x, None, x._stale))
+            found.append(Gradient(x, None, x._stale))
         else:
-            found.append(After(x, len(outputs), False))
+            found.append(Gradient(x, len(outputs), False))
             outputs.append(tracer.root.value(tracer.borrow(now)))
     return found

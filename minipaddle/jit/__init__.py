@@ -1,5 +1,6 @@
 """From Python to programs."""
 
-from . import runtime, dy2static
+from . import dy2static, runtime
 from .ignore import ignore_module, not_to_static
 from .verbosity import set_code_level, set_verbosity
+from .to_static import StaticFunction, enable_to_static, to_static

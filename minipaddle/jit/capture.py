@@ -7,12 +7,13 @@ what the backward needs, and the backward, which the eager tape calls.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import NamedTuple
 
 from ..core.errors import teach
 from ..core.grad import fit, pull_back
 from ..core.interpreter import Recording, current
-from ..core.record import Record, written_at
+from ..core.record import FREED, Record, written_at
 from ..eager.control import derivative, edge_of
 from ..eager.device import QUIET, current_place
 from ..eager.tape import item_of
@@ -20,7 +21,7 @@ from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
 from ..ir.cut import cut
 from ..ir.interpreter import Run
-from ..ir.program import Program
+from ..ir.program import ITEM, Program
 
 
 class WalkBack(NamedTuple):
@@ -33,6 +34,9 @@ class WalkBack(NamedTuple):
     outer: list[Tensor]
 
 
+numbers = count()
+
+
 class Captured:
     """A function traced for inputs of certain specs; calling it runs the program.
 
@@ -40,10 +44,10 @@ class Captured:
     """
 
     def __init__(self, function, specs, stops, names=(), name: str = "program"):
-        self.stops, self.walk = stops, None
+        self.stops, self.walk, self.number = stops, None, next(numbers)
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
-        self.places = found.places
+        self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))
@@ -58,7 +62,7 @@ class Captured:
         for x, stop in zip(inputs, self.stops, strict=True):
             x.stop_gradient = stop
         results = list(function(*inputs))
-        of = [k for k, y in enumerate(results) if wants_gradient(y)]
+        of = [k for k, y in enumerate(results) if wants_gradient(y) and not walked(y)]
         if of and current.top.recording:
             results += self.walk_back(current.top, inputs, results, of)
         return results
@@ -79,7 +83,7 @@ class Captured:
     def split(self, count: int) -> None:
         """Cut the program in two: what waits for the cotangents is the backward."""
         gradients = len(self.walk.inputs) + len(self.walk.outer)
-        own, late = self.places[:-gradients or None], self.places[len(self.places) - gradients :]
+        own, late = self.places[: -gradients or None], self.places[len(self.places) - gradients :]
         cotangents = self.program.inputs[count:]
         left = [k for k in range(len(self.program.outputs)) if k not in set(late)]
         self.program, self.backward = cut(self.program, cotangents, late)
@@ -91,20 +95,29 @@ class Captured:
 
     # ---- running -----------------------------------------------------------------------------
 
-    def __call__(self, inputs: list[Tensor]) -> list:
-        """The results of the function for these inputs; None where it gave no tensor."""
+    def fits(self) -> bool:
+        """Is the program right as things stand: layers' modes, and gradients that wait?"""
+        for layer, training in self.layers:
+            if layer.training is not training:
+                return False
+        return all(holds(x, condition) for x, condition in self.conditions)
+
+    def __call__(self, inputs: list[Tensor]) -> tuple[list, dict]:
+        """The results of the function for these inputs, None where it gave no tensor, and the
+        sizes that were open.
+        """
         run = Run(current_place().module)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         outputs = self.quietly(run, self.program, arrays)
         count = len(self.program.outputs)
         for cell, array in zip(self.updates, outputs[count:], strict=True):
             cell.write(array)
-        for x, output, cleared in self.after:
-            leave(x, None if output is None else outputs[output], cleared)
+        for each in self.after:
+            each.leave(None if each.output is None else outputs[each.output])
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
         if self.backward is not None and current.top.recording:
             self.put_on_tape(inputs, results, outputs[self.residuals : count], run.sizes)
-        return results
+        return results, run.sizes
 
     def put_on_tape(self, inputs, results, residuals, sizes) -> None:
         """One record for all results; its operator is this function."""
@@ -189,11 +202,19 @@ def wants_gradient(x) -> bool:
     return isinstance(x, Tensor) and not x.stop_gradient
 
 
-def leave(x: Tensor, array, cleared: bool) -> None:
-    """Leave a gradient at x; without an array clear it, to zeros or to None."""
-    if array is not None:
-        x._grad, x._stale = wrap(array), False
-    elif cleared:
-        x.clear_gradient()
-    else:
-        x._grad, x._stale = None, False
+def walked(y: Tensor) -> bool:
+    """Has the function walked back from y itself, as a training step does from its loss?"""
+    record = y.record
+    while record is not None and record.op is ITEM:
+        record = record.inputs[0]
+    return record is not None and record.saved is FREED
+
+
+def holds(x: Tensor, condition: str) -> bool:
+    """Is what waits in `.grad` as the program expects: "some", "none", "zeros", or one of the
+    last two ("waiting")?
+    """
+    none, zeros = x._grad is None, x._stale
+    if condition == "waiting":
+        return none or zeros
+    return {"some": not none and not zeros, "none": none, "zeros": zeros and not none}[condition]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import wraps
 from operator import index
 
+from ..core.dim import Dim
 from ..core.errors import called, teach
 from ..core.spec import normalize_axis
 from ..ops.var import Var
@@ -21,11 +22,16 @@ def whole_numbers(value, what: str = "shape") -> tuple:
     if isinstance(value, Var):
         value = value.tolist()
     try:
-        return tuple(map(index, value)) if isinstance(value, list | tuple) else (index(value),)
+        return tuple(map(whole, value)) if isinstance(value, list | tuple) else (whole(value),)
     except TypeError:
         raise TypeError(
             teach(f"{what}={value!r}", expected="a whole number, or a list of whole numbers")
         ) from None
+
+
+def whole(n):
+    """A size or a place: an int, or a size that is known when a program runs."""
+    return n if isinstance(n, Dim) else index(n)
 
 
 def axis_of(axis, ndim: int) -> int:

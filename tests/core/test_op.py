@@ -530,7 +530,7 @@ MISSING = {
     "data": ("MNIST", "and a paddle.io.Dataset of yours can read files"),
     "nothing near": ("qqqq", "MiniPaddle has no paddle.qqqq"),
     "private": ("_secret", "paddle has no attribute '_secret'"),
-    "later": ("jit", "paddle.jit comes with a later part of MiniPaddle: programs and to_static"),
+    "later": ("amp", "paddle.amp comes with a later part of MiniPaddle: mixed precision"),
     "complex": ("as_complex", "complex numbers are not supported by MiniPaddle"),
 }
 

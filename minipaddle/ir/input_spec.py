@@ -1,0 +1,86 @@
+"""`InputSpec`: the shape and dtype of an input, sizes that vary left open."""
+
+from __future__ import annotations
+
+from ..core import dtype as dt
+from ..core.dim import Dim, symbol
+from ..core.errors import teach
+from ..core.record import Spec
+
+HINT = 480
+"""Stands for an open size while a program is traced: many small numbers divide it."""
+
+
+class InputSpec:
+    """Shape and dtype of an input; None or -1 in `shape` is a size that varies from call to call.
+
+    Open first sizes are one and the same: the batch. Other open sizes are each their own; a name
+    ("length") instead of None says which are equal.
+    Source: Paddle API `paddle.static.InputSpec`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.static.InputSpec([None, 784], "float32", "x")
+    InputSpec(shape=(-1, 784), dtype=paddle.float32, name=x, stop_gradient=True)
+    """
+
+    def __init__(self, shape, dtype="float32", name=None, stop_gradient=True):
+        sizes = [-1 if n is None else n for n in ([shape] if isinstance(shape, int) else shape)]
+        for n in sizes:
+            if not isinstance(n, int | str | Dim) or (isinstance(n, int) and n < -1):
+                raise ValueError(
+                    teach(
+                        f"InputSpec was given the size {n!r}",
+                        expected="a number, None, or a name for a size that varies",
+                    )
+                )
+        self.shape, self.dtype = tuple(sizes), dt.public(dt.resolve(dtype))
+        self.name, self.stop_gradient = name, stop_gradient
+
+    @classmethod
+    def from_tensor(cls, tensor, name=None) -> InputSpec:
+        """The spec of a tensor. Source: Paddle API `InputSpec.from_tensor`."""
+        return cls(tensor.shape, tensor.dtype, name or tensor.name, tensor.stop_gradient)
+
+    @classmethod
+    def from_numpy(cls, ndarray, name=None) -> InputSpec:
+        """The spec of an array. Source: Paddle API `InputSpec.from_numpy`."""
+        return cls(ndarray.shape, ndarray.dtype, name)
+
+    def batch(self, batch_size) -> InputSpec:
+        """With another size in front. Source: Paddle API `InputSpec.batch`."""
+        self.shape = (-1 if batch_size is None else batch_size, *self.shape)
+        return self
+
+    def unbatch(self) -> InputSpec:
+        """Without the first size. Source: Paddle API `InputSpec.unbatch`."""
+        if not self.shape:
+            raise ValueError(teach("unbatch of an InputSpec without sizes"))
+        self.shape = self.shape[1:]
+        return self
+
+    def spec(self, place: int) -> Spec:
+        """The spec of input number `place` in a program: open sizes become symbols."""
+        return Spec(
+            tuple(self.size(n, axis, place) for axis, n in enumerate(self.shape)),
+            dt.resolve(self.dtype),
+        )
+
+    def size(self, n, axis: int, place: int):
+        if n == -1:
+            n = "batch" if axis == 0 else f"{self.name or f'x{place}'}_{axis}"
+        return symbol(n, HINT) if isinstance(n, str) else n
+
+    def key(self) -> tuple:
+        return self.shape, self.dtype, self.name, self.stop_gradient
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, InputSpec) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return (
+            f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name}, "
+            f"stop_gradient={self.stop_gradient})"
+        )

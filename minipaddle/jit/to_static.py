@@ -1,0 +1,316 @@
+"""`to_static`: a function or a layer whose calls run a program."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import warnings
+from functools import update_wrapper
+from types import MethodType
+
+from numpy import ndarray
+
+from ..core.dim import Dim, at
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..core.record import Spec
+from ..eager.tensor import Tensor
+from ..ir.input_spec import InputSpec
+from .cache import Cache, Key, settings
+from .capture import Captured
+from .ignore import MARK
+from .transpile import code_text, transpile
+from .tree import describe, flatten, paths, unflatten
+
+MANY = 10
+"""After so many programs of one function a warning says what varies."""
+
+
+class Switch:
+    """Does `to_static` do anything? See `enable_to_static`."""
+
+    on = True
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """False: converted functions run eagerly, as they are written; a debugger stops in them.
+
+    Source: Paddle API `paddle.jit.enable_to_static`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.jit.enable_to_static(False)
+    >>> paddle.jit.enable_to_static(True)
+    """
+    Switch.on = bool(enable_to_static_bool)
+
+
+def to_static(
+    function=None,
+    input_spec=None,
+    build_strategy=None,
+    backend=None,
+    full_graph=True,
+    **kwargs,
+):
+    """A function whose calls run a program; of a layer, its `forward` becomes one.
+
+    The program is written when arguments of new shapes, dtypes or Python values come, by running
+    the function once on tensors that have no values. `input_spec` (InputSpecs, nested as the
+    arguments are) leaves sizes open. Python's control flow over tensors is converted.
+    Source: Paddle API `paddle.jit.to_static`.
+
+    >>> import minipaddle as paddle
+    >>> @paddle.jit.to_static
+    ... def absolute(x):
+    ...     if x.sum() > 0:
+    ...         return x
+    ...     return -x
+    >>> absolute(paddle.to_tensor([-1.0, -2.0])).tolist()
+    [1.0, 2.0]
+    """
+    unknown = kwargs.keys() - {"property"}
+    if unknown:
+        raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
+
+    def decorate(target):
+        if getattr(target, MARK, False):
+            return target
+        if hasattr(target, "forward") and not inspect.isclass(target):
+            return layer_to_static(target, input_spec, build_strategy)
+        if isinstance(target, StaticFunction):
+            target = target.function
+        if not callable(target) or inspect.isclass(target):
+            raise TypeError(
+                teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
+            )
+        return StaticFunction(target, input_spec, build_strategy)
+
+    return decorate if function is None else decorate(function)
+
+
+def layer_to_static(layer, input_spec, build_strategy):
+    forward = layer.forward
+    if isinstance(forward, StaticFunction):
+        warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
+        forward = forward.function
+    layer.forward = StaticFunction(forward, input_spec, build_strategy)
+    return layer
+
+
+class StaticFunction:
+    """What `to_static` makes of a function: calling it runs a program, written when needed."""
+
+    def __init__(self, function, input_spec=None, build_strategy=None):
+        self.function, self.input_spec, self.build_strategy = function, input_spec, build_strategy
+        self.cache, self.lock = Cache(), threading.RLock()
+        self.bound: dict[int, StaticFunction] = {}
+        update_wrapper(self, getattr(function, "__func__", function))
+
+    def __get__(self, owner, kind=None):
+        """As a method: each object has programs of its own."""
+        if owner is None:
+            return self
+        found = self.bound.get(id(owner))
+        if found is None or found.function.__self__ is not owner:
+            method = MethodType(self.function, owner)
+            found = StaticFunction(method, self.input_spec, self.build_strategy)
+            self.bound[id(owner)] = found
+        return found
+
+    # ---- calling -----------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        if not Switch.on:
+            return self.function(*args, **kwargs)
+        if current.top.tracing:  # part of the program that is being written
+            return transpile(self.function)(*args, **kwargs)
+        leaves, structure = flatten((args, kwargs))
+        places, tensors = [], []
+        for k, x in enumerate(leaves):
+            if isinstance(x, ndarray):
+                x = leaves[k] = Tensor(x)
+            if isinstance(x, Tensor):
+                places.append(k)
+                tensors.append(x)
+        specs, sizes = self.specs(leaves, structure, places)
+        key = Key(
+            describe(structure),
+            tuple(specs),
+            tuple([constant(x) for x in leaves if not isinstance(x, Tensor)]),
+            settings(),
+        )
+        captured = self.cache.find(key, sizes)
+        if captured is None:
+            captured = self.capture(key, leaves, structure, places, sizes)
+        results, sizes = captured(tensors)
+        return captured.restore(results, sizes)
+
+    def specs(self, leaves, structure, places) -> tuple[list, dict]:
+        """For each tensor (shape, dtype, stop_gradient), open sizes being symbols; and their
+        values in this call.
+        """
+        given = [leaves[k] for k in places]
+        found = [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given]
+        if self.input_spec is None:
+            return found, {}
+        sizes: dict[str, int] = {}
+        wanted = flatten(self.input_spec)[0]
+        for k, (spec, x) in enumerate(zip(wanted, given, strict=False)):
+            if isinstance(spec, InputSpec):
+                open_, name = spec.spec(k), spec.name or f"x{k}"
+                found[k] = (fitting(open_, x, name, sizes), open_.dtype, x.stop_gradient)
+        return found, sizes
+
+    def capture(self, key, leaves, structure, places, sizes):
+        """Write the program for these arguments."""
+        with self.lock:
+            captured = self.cache.find(key, sizes)  # another thread may have written it
+            if captured is None:
+                names = [identifier(p) for p in paths(structure)]
+                captured = self.traced(key, leaves, structure, places, names)
+                self.cache.add(key, captured, [names[k] for k in places])
+                if len(self.cache) == MANY + 1:
+                    self.warn()
+            return captured
+
+    def traced(self, key, leaves, structure, places, names):
+        converted, shape = transpile(self.function), {}
+
+        def run(*tensors):
+            inside = list(leaves)
+            for k, x in zip(places, tensors, strict=True):
+                inside[k] = x
+            owner = getattr(self.function, "__self__", None)
+            if hasattr(owner, "forward"):
+                current.top.note(owner)
+            args, kwargs = unflatten(structure, inside)
+            found, shape["of"] = flatten(converted(*args, **kwargs))
+            shape["leaves"] = [None if isinstance(x, Tensor) else x for x in found]
+            return found
+
+        specs = [Spec(s, d) for s, d, _ in key.specs]
+        stops = [stop for *_, stop in key.specs]
+        own = [names[k] for k in places]
+        captured = Captured(run, specs, stops, own, self.__name__)
+        captured.restore = restoring(shape["of"], shape["leaves"])
+        return captured
+
+    def warn(self) -> None:
+        warnings.warn(
+            f"{self.__name__} was traced {MANY + 1} times; the last reasons: "
+            + " | ".join(list(self.cache.misses)[-3:])
+            + ". An input_spec with None where a size varies makes one program for all sizes; "
+            "for sequences of many lengths see paddle.jit.bucketed",
+            stacklevel=5,
+        )
+
+    # ---- looking -----------------------------------------------------------------------------
+
+    @property
+    def code(self) -> str:
+        """The converted source. Source: Paddle `StaticFunction.code`."""
+        return code_text(self.function)
+
+    @property
+    def dygraph_function(self):
+        """The function as it was written."""
+        return self.function
+
+    @property
+    def program_cache(self) -> Cache:
+        """The programs written so far."""
+        return self.cache
+
+    @property
+    def concrete_program(self):
+        """The program written last. Raises RuntimeError if there is none yet."""
+        found = [e.captured for entries in self.cache.entries.values() for e in entries]
+        if not found:
+            raise RuntimeError(
+                teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
+            )
+        return max(found, key=lambda captured: captured.number)
+
+    @property
+    def main_program(self):
+        return self.concrete_program.program
+
+    def explain(self) -> str:
+        """Why each program was written, in order."""
+        return "\n".join(f"{k}. {why}" for k, why in enumerate(self.cache.misses, 1))
+
+    def rollback(self):
+        """The function as it was; a layer's `forward` again. Source: Paddle
+        `StaticFunction.rollback`.
+        """
+        owner = getattr(self.function, "__self__", None)
+        if owner is not None and vars(owner).get("forward") is self:
+            del owner.forward
+        return self.function
+
+
+def constant(x) -> tuple:
+    """An argument that is no tensor, as a key; what has no hash stands for itself alone."""
+    try:
+        hash(x)
+    except TypeError:
+        return type(x), Itself(x)
+    return type(x), x
+
+
+class Itself:
+    """Equal to nothing but the same object."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
+    """The shape of a spec that x fits; raises ValueError if it does not."""
+    given = x.array.shape
+    fits = len(given) == len(spec.shape) and x.array.dtype == spec.dtype
+    for n, size in zip(spec.shape, given, strict=False):
+        if isinstance(n, Dim):
+            fits = fits and sizes.setdefault(n.text, size) == size
+        else:
+            fits = fits and n == size
+    if not fits:
+        known = {k: v for k, v in sizes.items() if any(k == str(n) for n in spec.shape)}
+        raise ValueError(
+            teach(
+                f"{name} is {x.spec}",
+                expected=f"{spec}, as input_spec says"
+                + (f", where {', '.join(f'{k} = {v}' for k, v in known.items())}" if known else ""),
+            )
+        )
+    return spec.shape
+
+
+def identifier(path: str) -> str:
+    """A name from the path of an argument: `[0][1]` is x1, `[1]['mask']` is mask."""
+    parts = [p.strip("]'\"") for p in path.replace(".", "[").split("[") if p]
+    words = [p for p in parts[1:] if not p.isdigit()]
+    numbers = [p for p in parts[1:] if p.isdigit()]
+    return "_".join(words or ["x"]) + ("_".join(numbers) if not words else "")
+
+
+def restoring(structure, leaves):
+    """What puts results together again: tensors, sizes that are known now, and constants."""
+
+    def restore(results, sizes):
+        found = [
+            x if y is None and not isinstance(x, Dim) else at(x, sizes) if y is None else y
+            for x, y in zip(leaves, results, strict=False)
+        ]
+        return unflatten(structure, found)
+
+    return restore
