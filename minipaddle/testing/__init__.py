@@ -1,5 +1,6 @@
-"""Tools for tests: gradients against central differences."""
+"""Tools for tests: gradients against central differences, the engine against itself."""
 
+from .engine import check_engine, samples, selfcheck
 from .gradcheck import check_grad
 
-__all__ = ["check_grad"]
+__all__ = ["check_engine", "check_grad", "samples", "selfcheck"]

@@ -1,0 +1,99 @@
+"""Write the test that catches these wrong engines.
+
+`check_engine(draw)` returns nothing if the engine is right, and raises AssertionError (or lets
+through what the engine raises) if it is wrong. You write the test; the check of this exercise
+breaks the engine, in one place at a time, and looks whether your test notices. Each of these
+engines must be caught:
+
+- it forgets to accumulate: of a value used twice only one use counts;
+- it walks in the wrong order: a value is passed before all its uses have been;
+- it does not sum over what broadcasting repeated, but takes the first;
+- tanh has the rule g (1 - out), without the square;
+- hooks are called twice;
+- x @ y has the wrong sign in the rule for y;
+- and others like them, which you are not told: in the rules of + - * / @, tanh, exp, relu, sum,
+  mean, transpose and indexing; in what a hook returns and in the order of hooks; in second
+  derivatives of tanh and exp; in PyLayer, whose own backward must be used.
+
+And the right engine must pass: also one whose code is another but right. How your test finds out
+is up to you: `check_grad` from `minipaddle.testing`, values worked out by hand, or both. It may use
+everything that `import minipaddle as paddle` brings, with these operators and functions.
+
+`draw(*shape)` gives a float64 tensor of that shape: numbers of both signs, 0.5 to 1.5 in size, so
+away from kinks, and other ones with every call; `draw()` gives one number. Choose shapes and
+programs with care: which mistakes can not be seen if all shapes are equal, or in one number?
+
+    def check_engine(draw):                  # catches the fourth, and no other
+        check_grad(paddle.tanh, draw(2))
+
+Source: DeMillo, Lipton and Sayward, "Hints on test data selection", Computer 11 (4), 1978.
+"""
+
+import minipaddle as paddle
+import minipaddle.nn.functional as F
+from minipaddle.testing import check_grad
+
+
+def check_engine(draw):
+    """Raise AssertionError unless the engine is right."""
+    cube, row = draw(2, 2, 2), draw(4)
+    matrix = paddle.reshape(cube, [2, -1])
+    pair = matrix, row  # the row is broadcast: every rule, and the sum over what was repeated
+    for operator in (paddle.add, paddle.subtract, paddle.multiply, paddle.divide):
+        check_grad(operator, *pair)
+    for function in (paddle.tanh, paddle.exp):
+        check_grad(function, row, order=2)
+    for function in (F.relu, paddle.sum, paddle.mean, _turned, _same_row_twice, _detour, _shared):
+        check_grad(function, cube)
+    check_grad(_product, matrix)
+    _check_hooks(draw(), draw(), draw())
+    _check_own_rule(draw(), draw())
+
+
+def _product(x):
+    return x @ x.t()
+
+
+def _turned(x):
+    return paddle.transpose(x, [1, 2, 0])  # not its own inverse, as an exchange of two axes is
+
+
+def _same_row_twice(x):
+    return x[[0, 0]]
+
+
+def _detour(x):
+    return x * paddle.exp(paddle.tanh(x))  # the short path to x must wait for the long one
+
+
+def _shared(x):
+    return paddle.tanh(x) + (x + paddle.exp(x))  # a sum gives all its parts the same gradient
+
+
+def _leaf(value):
+    return paddle.to_tensor(value, stop_gradient=False)
+
+
+def _check_hooks(value, first, second):
+    x = _leaf(value)
+    y = paddle.tanh(x)
+    y.register_hook(lambda g: g + first)  # that the two do not commute shows their order
+    y.register_hook(lambda g: g * second)
+    y.backward(second)
+    right = (second + first) * second * (1 - y * y)
+    assert paddle.allclose(x.grad, right)
+
+
+def _check_own_rule(value, factor):
+    class Mine(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return paddle.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * factor  # no rule of the engine's would say this
+
+    x = _leaf(value)
+    Mine.apply(x).backward()
+    assert paddle.allclose(x.grad, factor)
