@@ -41,9 +41,11 @@ def scalar_dtype(value):
 def promote(name: str, inputs):
     """The dtype in which `name` computes on arrays, specs and Python scalars.
 
-    Floating dtypes meet in the wider one. A Python scalar or a 0-D tensor only lifts the others to
-    its own category (boolean, whole, floating). Anything else is refused: Paddle adds no int64
-    tensor to a float32 one, nor to an int32 one. Source: Paddle's guide "Type promotion".
+    The highest category (boolean, whole, floating) among the inputs is that of the result. Tensors
+    with axes have the say; 0-D tensors, and after them Python scalars, only where those with axes
+    have no dtype of that category. Several floating dtypes meet in the wider one. Tensors with axes
+    that differ otherwise are refused: Paddle adds no int64 tensor to a float32 one, nor to an int32.
+    Source: Paddle's guide "Type promotion".
 
     >>> import numpy as np
     >>> from minipaddle.core.spec import promote
