@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 import warnings
 from functools import update_wrapper
@@ -166,7 +167,7 @@ class StaticFunction:
         with self.lock:
             captured = self.cache.find(key, sizes)  # another thread may have written it
             if captured is None:
-                names = [identifier(p) for p in paths(structure)]
+                names = argument_names(self.function, structure)
                 captured = self.traced(key, leaves, structure, places, names)
                 self.cache.add(key, captured, [names[k] for k in places])
                 if len(self.cache) == MANY + 1:
@@ -295,12 +296,20 @@ def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
     return spec.shape
 
 
-def identifier(path: str) -> str:
-    """A name from the path of an argument: `[0][1]` is x1, `[1]['mask']` is mask."""
-    parts = [p.strip("]'\"") for p in path.replace(".", "[").split("[") if p]
-    words = [p for p in parts[1:] if not p.isdigit()]
-    numbers = [p for p in parts[1:] if p.isdigit()]
-    return "_".join(words or ["x"]) + ("_".join(numbers) if not words else "")
+def argument_names(function, structure) -> list[str]:
+    """A name for each leaf of the arguments (args, kwargs): `x`, `states_0`, `mask`."""
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
+    args, kwargs = structure.children
+    named = [*(p.name for p in positional), *(f"{rest}_{k}" for k in range(len(args.children)))]
+    found = []
+    for name, inside in (
+        *zip(named, args.children, strict=False),
+        *zip(kwargs.keys, kwargs.children, strict=True),
+    ):
+        found += [re.sub(r"\W+", "_", f"{name}{path}").strip("_") for path in paths(inside)]
+    return found
 
 
 def restoring(structure, leaves):

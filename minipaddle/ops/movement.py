@@ -56,6 +56,10 @@ def reshape(m, x, *, shape):
 
 @reshape.shape
 def _(x, *, shape):
+    if -1 in shape:  # the size that remains
+        k = shape.index(-1)
+        known = Spec((*shape[:k], *shape[k + 1 :]), x.dtype).size
+        shape = replaced(shape, k, x.size // known if known else 0)
     if Spec(shape, x.dtype).size != x.size:
         raise ValueError(f"{x} has {x.size} elements, which do not fill shape {list(shape)}")
     return Spec(tuple(shape), x.dtype)

@@ -38,6 +38,8 @@ RANK = {
 NUMPY_ALLOWED = {
     "core/dtype.py": "a dtype is NumPy's object for CuPy's arrays too",
     "core/record.py": "a dtype again",
+    "ir/printer.py": "a dtype again",
+    "jit/to_static.py": "arguments may be NumPy arrays",
     "eager/device.py": "here the array module is chosen",
     "io/collate.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/sampler.py": "indices are numbers on the CPU",

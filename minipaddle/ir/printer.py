@@ -1,0 +1,158 @@
+"""A program as text: one line a record, small and always the same; `parser.py` reads it back.
+
+    program step(x: float32[batch, 4]) {
+      state w: float32[4, 2]
+      v1 = matmul(x, w, transpose_x=False, transpose_y=False) : float32[batch, 2]
+      v2 = cond(v1, true=(a: float32[2]) {
+        return a
+      }, …) : (float32[2])
+      update w = v1
+      return v2
+    }
+
+`~` before a value: no gradient flows back to it here, though one could; `~` after the name of an
+input or a state: none ever does. Sizes that are known only at run time are names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy
+
+from ..core import dim as dims
+from ..core.dtype import FLOATS, public
+from ..core.errors import line_of
+from ..core.record import Record, Spec
+from .program import ITEM, NUMBER, Program
+
+FORMAT = 1
+"""The version of the text form; the first line of a file says it."""
+INDENT = "  "
+NAME = re.compile(r"[A-Za-z_][\w.]*\Z")
+
+
+def text(program: Program, *, lines: bool = False) -> str:
+    """The program as text; with `lines` each record says where the user wrote it."""
+    return "\n".join(Printer(lines).block(program, f"program {program.name}", ""))
+
+
+class Printer:
+    """Gives every value its name: those given have one, records are v1, v2, … in order.
+
+    A region begins again: nothing in it is of the outside.
+    """
+
+    def __init__(self, lines: bool = False):
+        self.lines = lines
+        self.names: dict[Record, str] = {}
+        self.taken: set[str] = set()
+        self.count = 0
+
+    def block(self, program: Program, head: str, margin: str) -> list[str]:
+        """A program or a region, from its head to its closing brace."""
+        flow, outside = Flow(program), (self.taken, self.count)
+        self.taken, self.count = set(), 0
+        inputs = [self.declared(r, flow, k) for k, r in enumerate(program.inputs)]
+        inner = margin + INDENT
+        found = [f"{head}({', '.join(inputs)}) {{"]
+        for state in program.states:
+            found.append(f"{inner}state {self.declared(state.record, flow, 0, state.name)}")
+        for guard in program.guards:
+            left, sign, right, answer = guard
+            found.append(f"{inner}{'assume' if answer else 'deny'} {left} {sign} {right}")
+        for record in program.records:
+            found += self.record(record, flow, inner)
+        for state in program.states:
+            if state.update is not None:
+                found.append(f"{inner}update {self.name(state.record)} = {self.name(state.update)}")
+        results = ", ".join(map(self.name, program.outputs))
+        self.taken, self.count = outside
+        return [*found, f"{inner}return {results}".rstrip(), f"{margin}}}"]
+
+    def declared(self, record: Record, flow: Flow, k: int, name: str = "") -> str:
+        """`x: float32[2]`, a name of its own for something given."""
+        name = name or record.attrs.get("name", "") or f"a{k}"
+        base = name = name if NAME.match(name) else re.sub(r"\W", "_", f"_{name}")
+        n = 1
+        while name in self.taken or re.match(r"v\d+\Z", name):
+            n += 1
+            name = f"{base}_{n}"
+        self.taken.add(name)
+        self.names[record] = name
+        still = record.dtype in FLOATS and record not in flow.given
+        return f"{name}{'~' * still}: {spec_text(record.spec)}"
+
+    def record(self, record: Record, flow: Flow, margin: str) -> list[str]:
+        """`v3 = add(v1, 2.0) : float32[4]`, over several lines if it has regions."""
+        inputs = [flow.mark(record, k) + self.name(e) for k, e in enumerate(record.inputs)]
+        found = [f"{margin}{{}} = {record.op.name}({', '.join(inputs)}"]
+        between = ", " if inputs else ""
+        for key, value in record.attrs.items():
+            if isinstance(value, Program):
+                block = self.block(value, f"{between}{key}=", margin)
+                found[-1] += block[0]
+                found += block[1:]
+            else:
+                found[-1] += f"{between}{key}={literal(value)}"
+            between = ", "
+        self.count += 1
+        self.names[record] = f"v{self.count}"
+        found[0] = found[0].replace("{}", self.names[record], 1)
+        found[-1] += f") : {specs_text(record)}"
+        if self.lines and record.where:
+            found[-1] += f"  @ {line_of(record.where)!r}"
+        return found
+
+    def name(self, record: Record) -> str:
+        return literal(record.attrs["value"]) if record.op is NUMBER else self.names[record]
+
+
+class Flow:
+    """Where gradients flow in a program: most of it follows from what was given."""
+
+    def __init__(self, program: Program):
+        bits = [(r, k, e) for r in program.records for k, e in enumerate(r.inputs)]
+        given = set(program.given)
+        self.given = {e for r, k, e in bits if e in given and r.saved >> k & 1}
+        self.flowing = set(self.given)
+        for record in program.records:
+            if record.op is ITEM:
+                self.flowing |= {record} if record.inputs[0] in self.flowing else set()
+            elif record.saved:
+                self.flowing.add(record)
+
+    def mark(self, record: Record, k: int) -> str:
+        """`~` where none flows although it could, `^` where one flows although it is new."""
+        edge, bit = record.inputs[k], record.saved >> k & 1
+        if edge.op is NUMBER or record.op is ITEM or edge.dtype not in (None, *FLOATS):
+            return ""
+        if bit == (edge in self.flowing):
+            return ""
+        return "^" if bit else "~"
+
+
+def spec_text(spec: Spec) -> str:
+    return f"{public(spec.dtype).name}[{', '.join(map(str, spec.shape))}]"
+
+
+def specs_text(record: Record) -> str:
+    if record.dtype is not None:
+        return spec_text(record.spec)
+    return f"({', '.join(map(spec_text, record.shape))})"
+
+
+def literal(value) -> str:
+    """An attribute as text that `parser.py` reads back."""
+    if isinstance(value, tuple | list):
+        return f"({''.join(f'{literal(v)}, ' for v in value).rstrip()})" if value else "()"
+    if isinstance(value, numpy.dtype):
+        return public(value).name
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    if isinstance(value, dims.Dim):
+        return f"<{value}>"
+    if isinstance(value, bool | int | float | str | None):
+        return repr(value)
+    raise TypeError(f"a program's text has no form for the attribute {value!r}")

@@ -1,0 +1,117 @@
+"""Is a program well formed? Every value defined before its uses, every spec what its rule says."""
+
+from __future__ import annotations
+
+from ..core import dim as dims
+from ..core.dim import Dim
+from ..core.record import Record, Spec
+from . import control
+from .program import ITEM, NUMBER, Program, regions
+
+
+class VerifyError(ValueError):
+    """A program is not well formed; the message shows the record."""
+
+
+def verify(program: Program) -> Program:
+    """The program itself; raises VerifyError if it is not well formed."""
+    known = set(program.given)
+    if len(known) < len(program.given):
+        raise VerifyError(f"{program.name}: an input or a state is listed twice")
+    for record in program.records:
+        if record in known:
+            raise VerifyError(f"{program.name}: a record stands twice: {said(record)}")
+        for edge in record.inputs:
+            if edge not in known and edge.op is not NUMBER:
+                raise VerifyError(f"{said(record)}: uses {said(edge)}, which is not defined before")
+        for name, region in regions(record).items():
+            if region.states:
+                raise VerifyError(f"{said(record)}: the region {name} has states")
+            verify(region)
+        check_spec(record)
+        known.add(record)
+    for result in program.results:
+        if result not in known and result.op is not NUMBER:
+            raise VerifyError(f"{program.name}: gives {said(result)}, which is not defined")
+    for state in program.states:
+        if state.update is not None and not alike(state.update.spec, state.record.spec):
+            raise VerifyError(
+                f"{program.name}: the state {state.name} is {state.record.spec}, its update "
+                f"{state.update.spec}"
+            )
+    return program
+
+
+def said(record: Record) -> str:
+    inputs = ", ".join(str(e.attrs["value"]) if e.op is NUMBER else spec(e) for e in record.inputs)
+    return f"{record.op.name}({inputs}) : {spec(record)}"
+
+
+def spec(record: Record) -> str:
+    if record.dtype is not None:
+        return str(record.spec)
+    return f"({', '.join(map(str, record.shape))})"
+
+
+def check_spec(record: Record) -> None:
+    """Raise VerifyError unless a record's spec is what its operator says."""
+    if record.op is ITEM:
+        whole, k = record.inputs[0], record.attrs["k"]
+        fits = whole.dtype is None and 0 <= k < len(whole.shape) and record.spec == whole.shape[k]
+        if not fits:
+            raise VerifyError(f"{said(record)}: no result number {k} of {said(whole)}")
+        return
+    check_regions(record)
+    given = [value_of(e) if e.op is NUMBER else e.spec for e in record.inputs]
+    try:
+        found = record.op.result_spec(given, record.attrs)
+    except Exception as error:
+        raise VerifyError(f"{said(record)}: {error}") from error
+    own = record.spec if record.dtype is not None else record.shape
+    if not alike(found, own):
+        raise VerifyError(f"{said(record)}: its rule says {found}")
+
+
+def value_of(number: Record):
+    return dims.hint_of(number.attrs["value"])
+
+
+def alike(found, own) -> bool:
+    """The same specs, a size that nobody knows yet being like any other."""
+    if isinstance(found, Spec) != isinstance(own, Spec):
+        return False
+    if not isinstance(found, Spec):
+        return len(found) == len(own) and all(map(alike, found, own))
+    if found.dtype != own.dtype or len(found.shape) != len(own.shape):
+        return False
+    return all(a == b or unknown(a) for a, b in zip(found.shape, own.shape, strict=True))
+
+
+def unknown(n) -> bool:
+    return isinstance(n, Dim) and any(name[0] == "?" for name in dims.symbols(n))
+
+
+def check_regions(record: Record) -> None:
+    """Raise VerifyError unless the regions of a record take and give what it does."""
+    specs = [e.spec for e in record.inputs]
+    if record.op is control.cond:
+        pairs = [(region, specs[1:]) for region in regions(record).values()]
+        outputs = [[r.spec for r in region.outputs] for region, _ in pairs]
+        if not specs or specs[0].size != 1 or len(outputs[0]) != len(outputs[1]):
+            raise VerifyError(f"{said(record)}: its branches do not give the same")
+    elif record.op is control.while_loop:
+        body, n = record.attrs["body"], record.attrs["carried"]
+        pairs = [(region, specs) for region in regions(record).values()]
+        if not 0 <= n <= len(specs) or not every([r.spec for r in body.outputs], specs[:n]):
+            raise VerifyError(f"{said(record)}: its body does not give what it carries")
+        if len(record.attrs["test"].outputs) != 1:
+            raise VerifyError(f"{said(record)}: its test gives no single value")
+    else:
+        return
+    for region, wanted in pairs:
+        if not every([r.spec for r in region.inputs], wanted):
+            raise VerifyError(f"{said(record)}: the region {region.name} takes other inputs")
+
+
+def every(found: list, wanted: list) -> bool:
+    return len(found) == len(wanted) and all(map(alike, found, wanted))
