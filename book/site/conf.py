@@ -44,7 +44,7 @@ html_favicon = html_logo = "icon.svg"
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_domain_indices = False
 
-TERM = re.compile(r"[^\W\d_][\w'’–-]*( [\w'’–-]+){0,3}")
+TERM = re.compile(r"[^\W\d_][\w'’–-]*( [\w'’–-]+){0,4}")
 
 
 class Terms(SphinxTransform):
