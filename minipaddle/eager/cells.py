@@ -1,0 +1,83 @@
+"""Where a program's states live, and what a run leaves behind in Python's objects."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.record import mark_written
+from ..tensor.generator import Generator
+from .convert import as_array
+from .device import current_place
+from .tensor import Tensor, wrap
+
+
+class TensorCell:
+    """A tensor of the outside: its memory is read before a run and written after it."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def read(self):
+        return self.tensor.array
+
+    def write(self, array) -> None:
+        own = self.tensor.array
+        if own.shape == array.shape and own.dtype == array.dtype and own.flags.writeable:
+            own[...] = array
+        else:
+            self.tensor.array = array
+        mark_written(self.tensor.array)
+
+
+class GradientCell:
+    """The gradient waiting at a tensor, added to by a further backward."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def read(self):
+        return self.tensor._grad.array
+
+    def write(self, array) -> None:
+        self.tensor._grad = wrap(array)
+
+
+class GeneratorCell:
+    """The random generator: int64[2], its key and its counter."""
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def read(self):
+        return as_array(list(self.generator.get_state()), "int64", current_place())
+
+    def write(self, array) -> None:
+        self.generator.set_state((self.generator.key, int(array[1])))
+
+
+class Gradient(NamedTuple):
+    """What a run leaves in `.grad` of a tensor: an output (None: no gradient), cleared or not."""
+
+    tensor: Tensor
+    output: int | None
+    cleared: bool
+
+    def leave(self, array) -> None:
+        x = self.tensor
+        if array is not None:
+            x._grad, x._stale = wrap(array), False
+        elif self.cleared:
+            x.clear_gradient()
+        else:
+            x._grad, x._stale = None, False
+
+
+class Attribute(NamedTuple):
+    """An attribute of a layer that a run gives a new tensor."""
+
+    store: dict
+    name: str
+    output: int
+
+    def leave(self, array) -> None:
+        self.store[self.name] = wrap(array)
