@@ -9,8 +9,8 @@ that the global norm becomes `limit` and the direction stays.
 Return a list of as many tensors, of the same shapes and in the same order, and write into none of
 those given. Zeros are fine: they are not longer than any limit.
 
-    grads = [[3.0], [4.0]], limit = 2.5:  the norm is 5, the factor 0.5  ->  [[1.5], [2.0]]
-    grads = [[3.0], [4.0]], limit = 10    ->  [[3.0], [4.0]]
+    grads = [[2.0, 3.0], [6.0]], limit = 3.5:  norm 7, factor 0.5  ->  [[1.0, 1.5], [3.0]]
+    grads = [[2.0, 3.0], [6.0]], limit = 10:   they stay
 
 Decide with tensors (`x.clip(min=...)` keeps x from going below a number), not with `if`: on a GPU
 an `if` would have to wait for the number.

@@ -13,9 +13,9 @@ none of those given: the engine keeps a velocity for every parameter and brings 
 `momentum`:  v = mu * velocity + g,  p moves by -lr * v.
 `nesterov`:  v is the same, but p moves by -lr * (g + mu * v): one step further along v.
 
-    p = 1, g = 2, lr = 0.5, velocity = 4, mu = 0.5
-    momentum:  v = 4,  p = 1 - 0.5 * 4 = -1
-    nesterov:  v = 4,  p = 1 - 0.5 * (2 + 0.5 * 4) = -1 as well; with g = 0 they differ
+    p = 1, g = 1, lr = 0.5, velocity = 4, mu = 0.5
+    momentum:  v = 3,  p = 1 - 0.5 * 3 = -0.5
+    nesterov:  v = 3,  p = 1 - 0.5 * (1 + 0.5 * 3) = -0.25
 
 This is Paddle's form, where the learning rate stands outside the velocity: when a schedule changes
 it, old steps are rescaled too. Source: Polyak (1964); Sutskever et al., "On the importance of

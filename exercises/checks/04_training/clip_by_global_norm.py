@@ -54,11 +54,13 @@ def tensors(arrays):
 
 @exercise.example
 def the_example(yours):
-    """Length 5 and limit 2.5: everything is halved. Limit 10: nothing happens."""
-    grads = tensors([[3.0], [4.0]])
-    expect(yours.clip_by_global_norm(grads, 2.5), [[1.5], [2.0]], given={"limit": 2.5})
-    expect(yours.clip_by_global_norm(grads, 10.0), [[3.0], [4.0]], given={"limit": 10.0})
-    expect(grads, [[3.0], [4.0]], given={"limit": 2.5}, why="a gradient given was written into")
+    """Length 7 and limit 3.5: everything is halved. Limit 10: nothing happens."""
+    arrays = [[2.0, 3.0], [6.0]]
+    grads, given = tensors(arrays), {"grads": arrays}
+    halved = [[1.0, 1.5], [3.0]]
+    expect(yours.clip_by_global_norm(grads, 3.5), halved, given={**given, "limit": 3.5})
+    expect(yours.clip_by_global_norm(grads, 10.0), arrays, given={**given, "limit": 10.0})
+    expect(grads, arrays, given=given, why="a gradient given was written into")
 
 
 @exercise.example
