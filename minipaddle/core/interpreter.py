@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ContextDecorator, contextmanager
+from functools import wraps
 
 OUT = -1
 """The number of a record's result, beside 0, 1, … for its inputs."""
@@ -40,6 +41,18 @@ class Interpreter:
     def draw(self, generator):
         """The base of the next random stream of `generator`: a Python int, or a Var."""
         return generator.draw()
+
+
+def hosted(method):
+    """Decorator: a method that needs numbers runs in Python, after each run of a traced program."""
+
+    @wraps(method)
+    def call(self, *args, **kwargs):
+        if current.top.tracing:
+            return current.top.host(method, (self, *args), kwargs)
+        return method(self, *args, **kwargs)
+
+    return call
 
 
 class Stack(threading.local):

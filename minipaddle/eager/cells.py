@@ -56,16 +56,16 @@ class GeneratorCell:
 
 
 class Gradient(NamedTuple):
-    """What a run leaves in `.grad` of a tensor: an output (None: no gradient), cleared or not."""
+    """What a run leaves in `.grad` of a tensor: an output, or without one nothing or zeros."""
 
     tensor: Tensor
-    output: int | None
     cleared: bool
+    outputs: tuple = ()
 
-    def leave(self, array) -> None:
+    def leave(self, *arrays) -> None:
         x = self.tensor
-        if array is not None:
-            x._grad, x._stale = wrap(array), False
+        if arrays:
+            x._grad, x._stale = wrap(*arrays), False
         elif self.cleared:
             x.clear_gradient()
         else:
@@ -77,7 +77,23 @@ class Attribute(NamedTuple):
 
     store: dict
     name: str
-    output: int
+    outputs: tuple
 
     def leave(self, array) -> None:
         self.store[self.name] = wrap(array)
+
+
+class Call(NamedTuple):
+    """A call in Python after a run; outputs stand at some of its positional arguments."""
+
+    function: object
+    args: tuple
+    kwargs: dict
+    places: list
+    outputs: tuple
+
+    def leave(self, *arrays) -> None:
+        args = list(self.args)
+        for k, array in zip(self.places, arrays, strict=True):
+            args[k] = wrap(array)
+        self.function(*args, **self.kwargs)

@@ -24,7 +24,7 @@ from ..ir.builder import Builder, Promise, Writing
 from ..ir.program import Program
 from ..ops import creation, random
 from ..tensor.generator import Generator
-from .cells import Attribute, GeneratorCell, Gradient, GradientCell, TensorCell
+from .cells import Attribute, Call, GeneratorCell, Gradient, GradientCell, TensorCell
 from .convert import as_array
 from .device import current_place, place_of
 from .eager import Eager, keep
@@ -75,6 +75,7 @@ class Tracer(Eager):
         self.builder = self.root = Builder(name, place=current_place())
         self.layers: dict[int, object] = {}  # the layers that were called, by id
         self.stores: list[tuple] = []  # (a layer's attributes or buffers, what they were)
+        self.calls: list[tuple] = []  # what Python does after each run
         self._scope = None
         self.memory: dict[int, tuple] = {}  # id of an outer array -> (the array, its promise)
         self.borrowed: dict[int, Borrowed] = {}  # by id of the tensor
@@ -208,6 +209,19 @@ class Tracer(Eager):
             x.record = None
         return x
 
+    def host(self, function, args, kwargs) -> None:
+        """Call `function` in Python after each run, with the values its arguments have here."""
+        if self.builder is not self.root:
+            raise NotImplementedError(
+                teach(
+                    f"{function.__qualname__} inside a branch or a loop that depends on a tensor: "
+                    "it runs in Python, after the program",
+                    hint="call it outside",
+                )
+            )
+        kept = [(k, creation.assign(x)) for k, x in enumerate(args) if isinstance(x, Tensor)]
+        self.calls.append((function, args, kwargs, kept))
+
     # ---- randomness --------------------------------------------------------------------------
 
     def draw(self, generator: Generator) -> Tensor:
@@ -281,7 +295,7 @@ class Trace(NamedTuple):
 
     program: Program
     places: list  # for each result of the function its output; None if it is no tensor
-    after: list  # of Gradient and Attribute
+    after: list  # of Attribute, Gradient and Call
     conditions: list[tuple]  # (tensor, what its `.grad` must be when the program is used)
     layers: list  # those that were called
 
@@ -326,7 +340,11 @@ def finished(tracer: Tracer, results: list) -> Trace:
         places.append(len(outputs) if isinstance(x, Tensor) else None)
         if isinstance(x, Tensor):
             outputs.append(root.value(tracer.borrow(x)))
-    after = [*kept_in_layers(tracer, outputs), *left_behind(tracer, outputs)]
+    after = [
+        *kept_in_layers(tracer, outputs),
+        *left_behind(tracer, outputs),
+        *(called_later(tracer, outputs, *call) for call in tracer.calls),
+    ]
     conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
     conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.borrowed]
     root.program.outputs = outputs
@@ -348,9 +366,17 @@ def kept_in_layers(tracer: Tracer, outputs: list) -> list[Attribute]:
         if isinstance(before, Tensor) and before.spec == now.spec:
             tracer.write(before, now)
         else:
-            found.append(Attribute(store, name, len(outputs)))
+            found.append(Attribute(store, name, (len(outputs),)))
             outputs.append(tracer.root.value(now.array))
     return found
+
+
+def called_later(tracer: Tracer, outputs: list, function, args, kwargs, kept) -> Call:
+    """A call in Python after the run; tensors among its arguments become further outputs."""
+    places = [k for k, _ in kept]
+    begin = len(outputs)
+    outputs += [tracer.root.value(x.array) for _, x in kept]
+    return Call(function, args, kwargs, places, tuple(range(begin, len(outputs))))
 
 
 def left_behind(tracer: Tracer, outputs: list) -> list[Gradient]:
@@ -361,8 +387,8 @@ def left_behind(tracer: Tracer, outputs: list) -> list[Gradient]:
         if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
             continue
         if now is None or x._stale:
-            found.append(Gradient(x, None, x._stale))
+            found.append(Gradient(x, x._stale))
         else:
-            found.append(Gradient(x, len(outputs), False))
+            found.append(Gradient(x, False, (len(outputs),)))
             outputs.append(tracer.root.value(tracer.borrow(now)))
     return found

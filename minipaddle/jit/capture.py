@@ -88,9 +88,7 @@ class Captured:
         left = [k for k in range(len(self.program.outputs)) if k not in set(late)]
         self.program, self.backward = cut(self.program, cotangents, late)
         self.places = [None if k is None else left.index(k) for k in own]
-        self.after = [
-            a if a.output is None else a._replace(output=left.index(a.output)) for a in self.after
-        ]
+        self.after = [a._replace(outputs=tuple(map(left.index, a.outputs))) for a in self.after]
         self.residuals = len(left)  # where they begin among the outputs
 
     # ---- running -----------------------------------------------------------------------------
@@ -113,7 +111,7 @@ class Captured:
         for cell, array in zip(self.updates, outputs[count:], strict=True):
             cell.write(array)
         for each in self.after:
-            each.leave(None if each.output is None else outputs[each.output])
+            each.leave(*(outputs[k] for k in each.outputs))
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
         if self.backward is not None and current.top.recording:
             self.put_on_tape(inputs, results, outputs[self.residuals : count], run.sizes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy
 
 from ..core.errors import teach
+from ..core.interpreter import hosted
 from ..core.missing import namespace
 from ..eager.tensor import Tensor
 
@@ -29,6 +30,12 @@ class Metric:
     `update` receives what `compute(outputs…, labels…)` returned, which by default is all of it.
     Source: Paddle API `paddle.metric.Metric`.
     """
+
+    def __init_subclass__(cls, **kwargs):
+        """In a captured step a metric gathers after the program, on the numbers it gave."""
+        super().__init_subclass__(**kwargs)
+        for name in {"reset", "update"} & vars(cls).keys():
+            setattr(cls, name, hosted(getattr(cls, name)))
 
     def reset(self) -> None:
         """Begin again."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import wraps
+
 from ...core.errors import teach
+from ...core.interpreter import current, hosted
 from ..rate import Rate
 
 
@@ -20,6 +23,19 @@ def one_of(name: str, value, allowed):
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
     return value
+
+
+def stepping(method):
+    """A schedule's `step` is Python's business: in a captured step it comes after the program."""
+    later = hosted(method)
+
+    @wraps(method)
+    def step(self, *args, **kwargs):
+        if current.top.tracing:
+            self.rate.moved_in = current.top
+        return later(self, *args, **kwargs)
+
+    return step
 
 
 class LRScheduler:
@@ -49,6 +65,11 @@ class LRScheduler:
         self.verbose = verbose
         self.step()
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = stepping(cls.step)
+
     @property
     def last_lr(self) -> float:
         """The rate now."""
@@ -61,6 +82,7 @@ class LRScheduler:
     def __call__(self) -> float:
         return self.last_lr
 
+    @stepping
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to the one given."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
