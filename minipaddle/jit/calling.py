@@ -8,7 +8,7 @@ from types import BuiltinMethodType, FunctionType, MethodType
 from ..core.slots import slot
 from ..eager.control import is_static
 from .builtin import TABLE
-from .ignore import MARK, converts
+from .ignore import MARK, converts, ours
 from .places import CONTAINERS, Contents, journals, note
 from .sequences import pick
 from .source import SourceMissing
@@ -72,7 +72,8 @@ def constructing(kind: type):
     if kind in TABLE:
         return TABLE[kind]
     init = kind.__init__
-    if type(init) is not FunctionType or type(kind) is not type:
+    users = type(init) is FunctionType and type(kind) is type and not ours(init)
+    if not users:
         return kind
     inner = converted(init)
     return kind if inner is init else partial(construct, kind, inner)

@@ -67,6 +67,11 @@ def converts(function: FunctionType) -> bool:
     return not installed(function.__code__.co_filename) or uses_us(module)
 
 
+def ours(function: FunctionType) -> bool:
+    """Is it a function of this package?"""
+    return within(function.__globals__.get("__name__") or "", PACKAGE)
+
+
 def within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 

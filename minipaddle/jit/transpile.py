@@ -129,11 +129,13 @@ def compiled(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
 
     A factory binds them, and a class of the right name stands around a method, for `__private`.
     """
-    inner = copy.deepcopy(tree.body[0])
+    body = [copy.deepcopy(tree.body[0])]
     free = [n for n in code.co_freevars if not (source.owner and n == "__class__")]
     if source.owner:
-        inner = ast.ClassDef(source.owner, [], [], [inner], [])
-    (factory,) = fill(f"def {FACTORY}(): body", tree.body[0], body=[inner])
+        body = [ast.ClassDef(source.owner, [], [], body, [])]
+        if source.owner not in free:  # in the function its name means what it means outside
+            body.insert(0, ast.Global([source.owner]))
+    (factory,) = fill(f"def {FACTORY}(): body", tree.body[0], body=body)
     factory.args.args = [ast.arg(name) for name in ("_jst", *free)]
     module = ast.fix_missing_locations(ast.Module([factory], []))
     flags = code.co_flags & FUTURE

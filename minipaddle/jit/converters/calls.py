@@ -23,8 +23,6 @@ class Calls(ast.NodeTransformer):
 
 
 def generated(function: ast.expr) -> bool:
-    """Is it `_jst.something`, or a call of it?"""
-    if isinstance(function, ast.Call):
-        return generated(function.func) and function.func.attr == "call"
+    """Is it `_jst.something`?"""
     inside = function.value if isinstance(function, ast.Attribute) else None
     return isinstance(inside, ast.Name) and inside.id == "_jst"

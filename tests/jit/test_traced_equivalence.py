@@ -1,0 +1,90 @@
+"""Every example, traced into a program with its tensors as inputs, gives the eager result."""
+
+import contextlib
+import io
+import re
+
+import pytest
+
+import minipaddle as paddle
+from minipaddle.eager.device import module_of
+from minipaddle.eager.tensor import wrap
+from minipaddle.eager.tracer import trace
+from minipaddle.ir.interpreter import Run
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
+from minipaddle.jit.transpile import transpile
+from minipaddle.jit.tree import flatten, unflatten
+from tests.jit.examples import examples, given
+
+CASES = [pytest.param(e, call, id=f"{e.name}-{k}")
+         for e in examples() for k, call in enumerate(e.calls)]  # fmt: skip
+NUMBERS = (bool, int, float)
+
+
+def traced(function, arguments):
+    """The results of a function's program, run with the tensors among the arguments."""
+    leaves, structure = flatten(list(arguments))
+    tensors = [x for x in leaves if isinstance(x, paddle.Tensor)]
+    outs = {}
+
+    def program(*inputs):
+        waiting, fresh = iter(inputs), []
+        for x in leaves:
+            if isinstance(x, paddle.Tensor):
+                wanted, x = x.stop_gradient, next(waiting)
+                x.stop_gradient = wanted
+            fresh.append(x)
+        outs["leaves"], outs["structure"] = flatten(
+            transpile(function)(*unflatten(structure, fresh))
+        )
+        return outs["leaves"]
+
+    found = trace(program, [x.spec for x in tensors])
+    states = [state.cell.read() for state in found.program.states]
+    values = Run(module_of(states[0] if states else paddle.ones([1]).array))(
+        found.program, [*(x.array for x in tensors), *states]
+    )
+    results = [leaf if place is None else wrap(values[place])
+               for leaf, place in zip(outs["leaves"], found.places, strict=True)]  # fmt: skip
+    return unflatten(outs["structure"], results)
+
+
+def same(eager, static, path="result"):
+    """An eager number may be a 0-D tensor of the program."""
+    if isinstance(static, paddle.Tensor):
+        if isinstance(eager, NUMBERS):
+            assert static.spec.size == 1, path
+            assert static.item() == pytest.approx(eager, rel=1e-5), path
+            return
+        assert isinstance(eager, paddle.Tensor), (path, eager, static)
+        assert eager.shape == static.shape, path
+        assert static.astype("float64").numpy() == pytest.approx(
+            eager.astype("float64").numpy(), rel=1e-5
+        ), path
+    elif isinstance(eager, dict):
+        assert eager.keys() == static.keys(), path
+        for k in eager:
+            same(eager[k], static[k], f"{path}[{k!r}]")
+    elif isinstance(eager, list | tuple):
+        assert len(eager) == len(static), path
+        for k, (a, b) in enumerate(zip(eager, static)):
+            same(a, b, f"{path}[{k}]")
+    else:
+        assert eager == static, path
+
+
+@pytest.mark.parametrize(("example", "call"), CASES)
+def test_same_as_eager(example, call):
+    arguments = given(call)
+    if example.refused:
+        with pytest.raises(Dygraph2StaticException) as caught:
+            traced(example.function, arguments)
+        assert re.search(example.refused, str(caught.value), re.DOTALL), str(caught.value)
+        return
+    printed = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed[0]):
+        eager = example.function(*given(call))
+    with contextlib.redirect_stdout(printed[1]):
+        static = traced(example.function, arguments)
+    same(eager, static)
+    assert printed[0].getvalue() == printed[1].getvalue()
