@@ -43,8 +43,8 @@ def promote(name: str, inputs):
 
     The highest category (boolean, whole, floating) among the inputs is that of the result. Tensors
     with axes have the say; 0-D tensors, and after them Python scalars, only where those with axes
-    have no dtype of that category. Several floating dtypes meet in the wider one. Tensors with axes
-    that differ otherwise are refused: Paddle adds no int64 tensor to a float32 one, nor to an int32.
+    have no dtype of that category. Several floating dtypes meet in the wider one. Others that
+    differ are refused: Paddle adds no int64 tensor to a float32 one, nor to an int32 one.
     Source: Paddle's guide "Type promotion".
 
     >>> import numpy as np
