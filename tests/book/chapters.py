@@ -29,7 +29,12 @@ def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
     notebook = read(path)
     where = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(
-        notebook, timeout=timeout, kernel_name="python3", record_timing=False, resources=where
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
+        record_timing=False,
+        resources=where,
+        coalesce_streams=True,  # what is printed in pieces is one output, however slow the pieces
     )
     with tempfile.TemporaryDirectory() as folder:
         client.execute(env=os.environ | {"MINIPADDLE_EXERCISES": f"{folder}/exercises"})
