@@ -20,10 +20,10 @@ class InputSpec:
 
     >>> import minipaddle as paddle
     >>> paddle.static.InputSpec([None, 784], "float32", "x")
-    InputSpec(shape=(-1, 784), dtype=paddle.float32, name=x, stop_gradient=True)
+    InputSpec(shape=(-1, 784), dtype=paddle.float32, name=x, stop_gradient=False)
     """
 
-    def __init__(self, shape, dtype="float32", name=None, stop_gradient=True):
+    def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
         sizes = [-1 if n is None else n for n in ([shape] if isinstance(shape, int) else shape)]
         for n in sizes:
             if not isinstance(n, int | str | Dim) or (isinstance(n, int) and n < -1):

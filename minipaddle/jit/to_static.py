@@ -50,7 +50,6 @@ def to_static(
     input_spec=None,
     build_strategy=None,
     backend=None,
-    full_graph=True,
     **kwargs,
 ):
     """A function whose calls run a program; of a layer, its `forward` becomes one.
@@ -69,7 +68,7 @@ def to_static(
     >>> absolute(paddle.to_tensor([-1.0, -2.0])).tolist()
     [1.0, 2.0]
     """
-    unknown = kwargs.keys() - {"property"}
+    unknown = kwargs.keys() - {"full_graph", "property"}
     if unknown:
         raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
 

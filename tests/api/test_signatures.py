@@ -124,6 +124,7 @@ SAME_AS_FUNCTION = "an in-place function takes what the one out of place takes"
 
 
 DEVIATIONS = {
+    "paddle.jit.to_static": "backend is None: there is no CINN here",
     "paddle.Tensor": "Paddle's shows *args; this one is to_tensor's",
     "paddle.Tensor.clone": "the function paddle.clone, which has a `name`",
     "paddle.Tensor.cumprod_": SAME_AS_FUNCTION,
