@@ -10,9 +10,9 @@ from ..core.errors import line_of
 from ..core.slots import slot
 from ..eager.control import BranchError, cond, is_static
 from .dy2static.utils import refusal
-from .leaves import NUMBERS, State, Undefined, same, told, travels
-from .places import MISSING, assign, journal, variables
-from .tree import describe, paths
+from .leaves import NUMBERS, State, Undefined, same, travels
+from .places import MISSING, assign, journal, lasting, variables
+from .tree import paths
 
 
 @slot("jit.runtime.if_else")
@@ -99,8 +99,12 @@ class Choice:
         """Run one side, put everything back, and give the leaves of what it left."""
         with journal([*self.keeps, *self.drops]) as noted:
             returned = self.sides[k]()
-            self.discover(noted, k)
-            states = [State(place.get()) for place in self.keeps]
+            values = noted.values()
+        found = lasting(noted, values, returned, known=[*self.keeps, *self.drops])
+        self.keeps += found
+        if found and k:
+            raise Again
+        states = [State(values[place.key]) for place in self.keeps]
         states.append(State(returned))
         self.states.append(states)
         places = [*self.keeps, Result]
@@ -108,20 +112,14 @@ class Choice:
             states[i] = self.fitting(place, i, k)
         return [leaf if travels(leaf) else None for state in states for leaf in state.leaves]
 
-    def discover(self, noted, k: int) -> None:
-        known = {place.key for place in (*self.keeps, *self.drops)}
-        found = [place for place in noted.changed() if place.key not in known]
-        self.keeps += found
-        if found and k:
-            raise Again
-
     def fitting(self, place, i: int, k: int) -> State:
         """A side's state of a place, made to fit the other side's where it is undefined."""
         mine = self.states[k][i]
         if place.key in self.poisoned:
             return State(MISSING)
         if not k:
-            return self.blanks.get(place.key, mine) if mine.missing else mine
+            known = self.blanks.get(place.key) if mine.missing else None
+            return known.blank() if known else mine
         other = self.states[0][i]
         if mine.missing and other.missing:
             return mine
@@ -131,7 +129,7 @@ class Choice:
                 raise Again
             if mine.missing:
                 return other.blank()
-            self.blanks[place.key] = mine.blank()
+            self.blanks[place.key] = mine
             raise Again
         if mine.value is not other.value:
             self.check(place, other, mine)
@@ -140,10 +138,10 @@ class Choice:
     def check(self, place, a: State, b: State) -> None:
         """Refuse two values that no program can choose between."""
         if a.structure != b.structure:
-            raise self.refused(place, "", shown(a), shown(b))
-        for path, x, y in zip(paths(a.structure), a.leaves, b.leaves, strict=True):
+            raise self.refused(place, "", str(a), str(b))
+        for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             if not (travels(x) and travels(y)) and not same(x, y):
-                raise self.refused(place, path, told(x), told(y))
+                raise self.refused(place, paths(a.structure)[j], a.told(j), b.told(j))
 
     def merged(self, place, a: State, b: State, outs: list):
         """What a place holds after the `if`."""
@@ -190,11 +188,6 @@ class Choice:
 
 def is_plain(x) -> bool:
     return type(x) in NUMBERS or not travels(x)
-
-
-def shown(state: State) -> str:
-    """A value for a message."""
-    return told(state.leaves[0]) if len(state.leaves) == 1 else describe(state.structure)
 
 
 def wording(place) -> str:

@@ -8,7 +8,9 @@ from ..core.dim import Dim
 from ..core.errors import describe, line_of
 from ..core.record import Spec
 from ..eager.tensor import Tensor
+from ..ir.builder import Promise
 from ..ops import creation, movement
+from . import tree
 from .places import MISSING
 from .tree import LEAF, flatten, unflatten
 
@@ -26,12 +28,17 @@ class Undefined:
 
 
 class State:
-    """The value of a place: its leaves and structure; no leaves if it is undefined."""
+    """The value of a place: its leaves and structure; no leaves if it is undefined.
+
+    What is known of its tensors is written down, for once a region has ended nobody may ask them.
+    """
 
     def __init__(self, value):
         self.value = value
         self.missing = value is MISSING or isinstance(value, Undefined)
         self.leaves, self.structure = ([], None) if self.missing else flatten(value)
+        self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
+        self.wheres = [made_at(x) if s else None for x, s in zip(self.leaves, self.specs)]
 
     def rebuilt(self, leaves):
         """The same structure with other leaves; the value itself if they are the same."""
@@ -41,8 +48,19 @@ class State:
 
     def blank(self) -> State:
         """A state of the same kind whose tensors are zeros."""
-        return State(self.rebuilt([zeros(x.spec) if isinstance(x, Tensor) else x
-                                   for x in self.leaves]))  # fmt: skip
+        pairs = zip(self.specs, self.leaves)
+        return State(self.rebuilt([x if spec is None else full(spec, 0) for spec, x in pairs]))
+
+    def told(self, j: int) -> str:
+        """Leaf number `j` for a message: what it is, and for a tensor where it was made."""
+        spec, where = self.specs[j], self.wheres[j]
+        at = f", made at {line_of(where)}" if where else ""
+        return f"{spec}{at}" if spec else describe(self.leaves[j])
+
+    def __str__(self) -> str:
+        if self.missing:
+            return "undefined"
+        return self.told(0) if self.structure is LEAF else tree.describe(self.structure)
 
 
 def travels(leaf) -> bool:
@@ -67,20 +85,11 @@ def full(spec: Spec, value):
     return creation.full(shape=spec.shape, value=value, dtype=spec.dtype)
 
 
-def zeros(spec: Spec):
-    return full(spec, 0)
-
-
 def scalar(x):
     """A tensor of one element as a 0-D one."""
     return movement.reshape(x, shape=()) if x.spec.shape else x
 
 
-def told(x) -> str:
-    """A leaf for a message: what it is, and for a tensor where it was made."""
-    where = getattr(getattr(x, "record", None), "where", None)
-    return describe(x) + (f", made at {line_of(where)}" if where else "")
-
-
-__all__ = ["LEAF", "NUMBERS", "Spec", "State", "Undefined", "full", "same", "scalar", "told",
-           "travels", "zeros"]  # fmt: skip
+def made_at(x: Tensor):
+    """The user's line that made a tensor of a program."""
+    return x.array.record.where if type(x.array) is Promise else None

@@ -9,11 +9,11 @@ from itertools import islice
 from ..core.slots import slot
 from ..eager.control import CarriedError, is_static, while_loop as program_loop
 from ..eager.tensor import Tensor
-from .choosing import Again, Choice, nothing, shown, wording
+from .choosing import Again, Choice, nothing, wording
 from .dy2static.utils import refusal
-from .leaves import NUMBERS, Spec, State, full, same, told, travels
+from .leaves import NUMBERS, Spec, State, full, same, travels
 from .logic import none
-from .places import MISSING, Place, assign, journal, variables
+from .places import MISSING, Place, assign, journal, lasting, variables
 from .sequences import sequence
 from .tree import paths
 
@@ -164,7 +164,8 @@ class Loop:
 
     def start(self, place) -> State:
         state = State(place.get())
-        return self.begin.get(place.key, state) if state.missing else state
+        known = self.begin.get(place.key) if state.missing else None
+        return known.blank() if known else state
 
     def carried(self, i: int, j: int, leaf) -> bool:
         key = self.places[i].key
@@ -189,11 +190,16 @@ class Loop:
                 place.set(self.filled(i, slots, now, self.before))
             self.body()
             go = self.test()
-            self.discover(noted)
-            self.after = [State(place.get()) for place in self.places]
-            for i, place in enumerate(self.places):
-                self.compare(i, place)
-            outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
+            values = noted.values()
+        found = lasting(noted, values, go, known=[*self.places, *self.drops])
+        if found:
+            self.places += found
+            self.kept = [*self.kept, *found]
+            raise Again
+        self.after = [State(values[place.key]) for place in self.places]
+        for i, place in enumerate(self.places):
+            self.compare(i, place)
+        outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
         return [go if is_static(go) else bool(go), *outs]
 
     def out(self, i: int, j: int, before: Tensor):
@@ -207,39 +213,30 @@ class Loop:
             raise Again
         return leaf
 
-    def discover(self, noted) -> None:
-        known = {place.key for place in (*self.places, *self.drops)}
-        found = [place for place in noted.changed() if place.key not in known]
-        if found:
-            self.places += found
-            self.kept = [*self.kept, *found]
-            raise Again
-
     def compare(self, i: int, place) -> None:
         """After a round a place must hold the kind of value it held before."""
         a, b = self.before[i], self.after[i]
         if a.missing:
             if not b.missing:
-                self.begin[place.key] = b.blank()
+                self.begin[place.key] = b
                 raise Again
             return
         if b.missing:
-            raise self.refused(place, "", shown(a), "undefined")
+            raise self.refused(place, "", str(a), str(b))
         if a.structure != b.structure:
             if a.value is None:
                 raise FirstRound
-            raise self.refused(place, "", shown(a), shown(b))
-        for j, (path, x, y) in enumerate(zip(paths(a.structure), a.leaves, b.leaves, strict=True)):
-            if self.carried(i, j, x):
-                if not travels(y):
-                    raise self.refused(place, path, told(x), told(y))
-            elif not same(x, y):
-                if x is None and isinstance(y, Tensor):
-                    raise FirstRound
-                if type(x) not in NUMBERS or not travels(y):
-                    raise self.refused(place, path, told(x), told(y))
-                self.moving.add((place.key, j))
-                raise Again
+            raise self.refused(place, "", str(a), str(b))
+        for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
+            number = self.carried(i, j, x) or type(x) in NUMBERS
+            if self.carried(i, j, x) and travels(y) or same(x, y):
+                continue
+            if x is None and isinstance(y, Tensor):
+                raise FirstRound
+            if not (number and travels(y)):
+                raise self.refused(place, paths(a.structure)[j], a.told(j), b.told(j))
+            self.moving.add((place.key, j))
+            raise Again
 
     def refused(self, place, path: str, before: str, after: str):
         return refusal(

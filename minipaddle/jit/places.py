@@ -6,8 +6,11 @@ the journal of its region, so that it can be put back as it was, and its value m
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import CellType
+
+from .tree import parts
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 
@@ -15,9 +18,11 @@ MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 class Place:
     """Something that holds a value; `key` tells it from other places."""
 
-    def differs(self, before) -> bool:
-        """Does it hold another value than `before`?"""
-        return self.get() is not before
+    owner = None  # the object it is a part of
+
+    def differs(self, value, before) -> bool:
+        """Is `value` another than `before`?"""
+        return value is not before
 
 
 class Variable(Place):
@@ -76,23 +81,23 @@ class Contents(Place):
     """What a list, a dict or a set holds; its value is a copy."""
 
     def __init__(self, container):
-        self.container, self.key = container, ("contents", id(container))
+        self.owner, self.key = container, ("contents", id(container))
         self.name = f"the {type(container).__name__}"
 
     def get(self):
-        return self.container.copy()
+        return self.owner.copy()
 
-    def differs(self, before) -> bool:
-        return not same_parts(self.container, before)
+    def differs(self, value, before) -> bool:
+        return not same_parts(value, before)
 
     def set(self, value) -> None:
-        if same_parts(self.container, value):
+        if same_parts(self.owner, value):
             return
-        if isinstance(self.container, list):
-            self.container[:] = value
+        if isinstance(self.owner, list):
+            self.owner[:] = value
         else:
-            self.container.clear()
-            self.container.update(value)
+            self.owner.clear()
+            self.owner.update(value)
 
 
 def same_parts(a, b) -> bool:
@@ -143,14 +148,55 @@ class journal:
                 note(Contents(value))
         return self
 
-    def changed(self) -> list:
-        """The places that hold something else than before."""
-        return [place for place, before in self.noted.values() if place.differs(before)]
+    def values(self) -> dict:
+        """What the places that were noted hold now, by their keys."""
+        return {key: place.get() for key, (place, _) in self.noted.items()}
 
     def __exit__(self, *exc):
         journals.open.remove(self.noted)
         for place, before in self.noted.values():
             place.set(before)
+
+
+def lasting(noted: journal, values: dict, returned, *, known) -> list:
+    """The places that a region wrote and that outlive it, besides those that are known.
+
+    An object that the region made itself concerns nobody outside: once its values are let go,
+    nothing but the journal and those values holds it.
+    """
+    known = {place.key for place in known}
+    found = {
+        key: place
+        for key, (place, before) in noted.noted.items()
+        if key not in known and place.differs(values[key], before)
+    }
+    held = [[values[key] for key in (*known, *found)], returned]
+    while True:
+        own = [key for key, place in found.items()
+               if place.owner is not None and not held_outside(place, found, held)]  # fmt: skip
+        for key in own:
+            del found[key]
+            noted.noted.pop(key)
+        if not own:
+            return list(found.values())
+
+
+def held_outside(place: Place, found: dict, held) -> bool:
+    """Does anybody hold the owner of a place besides these?"""
+    owner = place.owner
+    ours = sum(other.owner is owner for other in found.values())
+    return sys.getrefcount(owner) > ours + occurrences(owner, held) + LOCAL
+
+
+LOCAL = 2
+"""References that asking for a count adds: a variable, an argument."""
+
+
+def occurrences(x, tree) -> int:
+    """How often an object is held by containers of a tree."""
+    inside = parts(tree)
+    children = inside[1] if inside is not None else ()
+    return sum((child is x) + occurrences(x, child) for child in children)
 
 
 def assign(place, value) -> None:

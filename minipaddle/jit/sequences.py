@@ -139,9 +139,9 @@ def enumerate_(items, start=0):
 def zip_(*items, strict=False):
     """`zip`."""
     found = [sequence(each) for each in items]
-    if not any(found):
+    if all(each is None for each in found):
         return builtins.zip(*items, strict=strict)
-    return Zipped(*(s or Listed(each) for s, each in builtins.zip(found, items)))
+    return Zipped(*(Listed(each) if s is None else s for s, each in builtins.zip(found, items)))
 
 
 def reversed_(items):

@@ -22,6 +22,9 @@ class Node(NamedTuple):
     def __eq__(self, other):
         return isinstance(other, Node) and self[:3] == other[:3]
 
+    def __ne__(self, other):
+        return not self == other
+
     __hash__ = None
 
 
