@@ -46,17 +46,25 @@ def share_weights(framework, net) -> None:
             p.set_value(value)
 
 
-def training_step(framework, net, optimizer, batch, loss_of):
-    """One step of training, written as each framework's users write it."""
+def training_step(framework, net, optimizer, batch, loss_of, style="eager"):
+    """One step of training, written as each framework's users write it.
 
-    def step() -> float:
+    In the style "network" the network alone is converted by `to_static`, in the style "step" the
+    whole step is.
+    """
+    if style == "network":
+        net = framework.jit.to_static(net, full_graph=True)
+
+    def train(*batch):
         loss = loss_of(net, *batch)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad() if framework.__name__ == "torch" else optimizer.clear_grad()
-        return float(loss.item())
+        return loss
 
-    return step
+    if style == "step":
+        train = framework.jit.to_static(train)
+    return lambda: float(train(*batch).item())
 
 
 def tensors(framework, *arrays):
@@ -76,7 +84,7 @@ def classify(framework):
     return lambda net, x, y: entropy(net(x), y)
 
 
-def mlp(framework):
+def mlp(framework, **how):
     """64-32-32-10 on a batch of 32."""
     nn = framework.nn
     net = nn.Sequential(
@@ -86,7 +94,9 @@ def mlp(framework):
     rng = np.random.default_rng(1)
     batch = rng.normal(size=(32, 64)).astype("float32"), rng.integers(0, 10, 32)
     batch = tensors(framework, *batch)
-    return training_step(framework, net, sgd(framework, net, 0.01), batch, classify(framework))
+    return training_step(
+        framework, net, sgd(framework, net, 0.01), batch, classify(framework), **how
+    )
 
 
 def module(framework):
@@ -94,7 +104,7 @@ def module(framework):
     return framework.nn.Module if framework.__name__ == "torch" else framework.nn.Layer
 
 
-def gpt(framework, layers=4, width=128, heads=4, tokens=64, batch=8, words=256):
+def gpt(framework, layers=4, width=128, heads=4, tokens=64, batch=8, words=256, **how):
     """A small GPT: pre-norm blocks, causal attention written out."""
     nn, F = framework.nn, framework.nn.functional
     torch = framework.__name__ == "torch"
@@ -145,10 +155,10 @@ def gpt(framework, layers=4, width=128, heads=4, tokens=64, batch=8, words=256):
     def loss_of(net, x, y, places, mask):
         return F.cross_entropy(net(x, places, mask).reshape([-1, words]), y.reshape([-1]))
 
-    return training_step(framework, net, sgd(framework, net, 0.01), data, loss_of)
+    return training_step(framework, net, sgd(framework, net, 0.01), data, loss_of, **how)
 
 
-def resnet(framework, widths=(16, 32, 64), blocks=2, batch=32, size=32):
+def resnet(framework, widths=(16, 32, 64), blocks=2, batch=32, size=32, **how):
     """A small ResNet on 32×32 images (He et al. 2015, section 4.2)."""
     nn, F = framework.nn, framework.nn.functional
     torch = framework.__name__ == "torch"
@@ -198,7 +208,9 @@ def resnet(framework, widths=(16, 32, 64), blocks=2, batch=32, size=32):
     rng = np.random.default_rng(3)
     images = rng.normal(size=(batch, 3, size, size)).astype("float32")
     data = tensors(framework, images, rng.integers(0, 10, batch))
-    return training_step(framework, net, sgd(framework, net, 0.01), data, classify(framework))
+    return training_step(
+        framework, net, sgd(framework, net, 0.01), data, classify(framework), **how
+    )
 
 
 STEPS = {
