@@ -79,25 +79,26 @@ def meant(options) -> Exercise:
 
 def list_all(console, options) -> int:
     """Every exercise by chapter, with its state."""
-    from rich.table import Table
     from rich.text import Text
 
     states = {name: progress.state(name) for name in names()}
+    titles = {name: load(name).title for name in states}
     known = progress.read()
+    name_width = max((len(name.split("/")[1]) for name in states), default=0)
+    title_width = max(map(len, titles.values()), default=0)
     for chapter, members in groupby(states, lambda name: name.split("/")[0]):
         console.print(Text(chapter, style="bold"))
-        table = Table.grid(padding=(0, 2))
         for name in members:
-            mark, entry = MARKS[states[name]], known.get(name, progress.NEW)
-            sign = Text(f"  {mark.sign}", style=mark.colour)
-            short, title = Text(name.split("/")[1]), Text(load(name).title)
-            table.add_row(sign, short, title, Text(remarks(states[name], entry), style=mark.colour))
-        console.print(table)
+            mark, short = MARKS[states[name]], name.split("/")[1]
+            row = Text(f"  {mark.sign}", style=mark.colour)
+            row.append(f" {short:<{name_width}}  {titles[name]:<{title_width}}  ", style="default")
+            row.append(remarks(states[name], known.get(name, progress.NEW)))
+            console.print(row)
     solved = sum(state == "passed" for state in states.values())
     console.print(Text(f"{bar(solved, len(states))} {solved} of {len(states)} passed"))
-    nothing = progress.following()
-    if nothing:
-        console.print(Text(f"Next: {load(nothing).place}, then ./run learn check {nothing}"))
+    waiting = progress.following()
+    if waiting:
+        console.print(Text(f"Next: {load(waiting).place}, then ./run learn check {waiting}"))
     return 0
 
 
@@ -184,14 +185,16 @@ def solution(console, options) -> int:
 
 def reset(console, options) -> int:
     """Put the stub back; a copy of the reader's text is kept."""
-    exercise = load(find(options.name)) if options.name else None
-    if exercise is None:
+    if not options.name:
         raise UnknownError("which exercise should be reset? Please name it")
+    exercise = load(find(options.name))
     if not (options.yes or agreed(console, f"Put the empty {exercise.place} back (a copy stays)?")):
         return 1
     kept = sync.reset(exercise)
-    where = f"; what was there is in {workspace().name}/{kept.relative_to(workspace())}"
-    console.print(f"{exercise.place} is as it was{where if kept else ''}", markup=False)
+    console.print(f"{exercise.place} is as it was", markup=False)
+    if kept:
+        place = f"{workspace().name}/{kept.relative_to(workspace()).as_posix()}"
+        console.print(f"A copy of what was there: {place}", markup=False)
     return 0
 
 

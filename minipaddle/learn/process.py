@@ -70,7 +70,7 @@ def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: 
         Path(folder, "source").write_text(source, encoding="utf-8")
         command = [sys.executable, "-P", "-m", "minipaddle.learn.process"]
         child = subprocess.Popen(
-            [*command, exercise.name, str(file), folder, str(seconds), str(seed)],
+            [*command, exercise.name, str(file), folder, str(seed)],
             cwd=folder,
             env=environment(),
             stdin=subprocess.DEVNULL,
@@ -83,6 +83,7 @@ def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: 
             status = child.wait(seconds)
         except subprocess.TimeoutExpired:
             status = None
+            ask_where(child)
         finally:
             kill(child)
         verdict = left_in(folder) or gone(exercise, file, status, seconds, trace_in(folder))
@@ -115,6 +116,14 @@ class Drain(threading.Thread):
         self.join(2)
         text = self.kept.decode("utf-8", "replace")
         return text if len(text) <= PRINTED else f"{text[:PRINTED]}…"
+
+
+def ask_where(child) -> None:
+    """Let a child that is stuck note where; it does not take part in this (see `main`)."""
+    if hasattr(signal, "SIGUSR1"):
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            child.send_signal(signal.SIGUSR1)
+            child.wait(0.3)
 
 
 def kill(child) -> None:
@@ -170,12 +179,13 @@ def line_of_trace(trace: str, file: Path) -> str:
 # ---- the child's side ----------------------------------------------------------------------------
 
 
-def main(name: str, file: str, folder: str, seconds: str, seed: str) -> None:
+def main(name: str, file: str, folder: str, seed: str) -> None:
     """Judge, and leave the verdict in `folder`. It ends at once: no thread, no atexit holds it."""
     mine, target = os.getpid(), Path(folder, "verdict")
     trace = Path(folder, "trace").open("w", encoding="utf-8")  # noqa: SIM115 (open to the end)
     faulthandler.enable(trace)
-    faulthandler.dump_traceback_later(max(0.1, float(seconds) - 0.5), file=trace)
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, trace)
     limit_memory()
 
     def leave(verdict: Verdict) -> None:

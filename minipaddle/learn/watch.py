@@ -5,77 +5,73 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 from rich.rule import Rule
 from rich.text import Text
 
 from . import command, progress
-from .exercise import load, workspace
+from .exercise import load
 from .process import judged
 from .show import show
 
 KEYS = "Enter: check again   h: hint   n: next   q: quit"
-STEP = 200
-"""Milliseconds between two looks at what was typed."""
+LOOKS = 0.2
+"""Seconds between two looks at the file and at what was typed."""
 
 
 def watch(console, name: str, options) -> int:
     """Judge at each save until told to stop; 0 if the last exercise passed."""
-    from watchfiles import watch as saves
-
     typed = lines_typed()
-    passed = look(console, name, options)
-    workspace().mkdir(parents=True, exist_ok=True)
-    for changes in saves(
-        workspace(), rust_timeout=STEP, yield_on_timeout=True, raise_interrupt=True, debounce=100
-    ):
-        word = read(typed)
-        if word == "q":
-            break
+    saved, passed = judge_and_show(console, name, options)
+    while (word := wait(name, saved, typed)) != "q":
         if word == "h":
             command.hint(console, SimpleNamespace(name=name))
-        elif word == "n":
+            continue
+        if word == "n":
             name = progress.following(name) or name
-            passed = look(console, name, options)
-        elif word is not None or saved(changes, name):
-            passed = look(console, name, options)
+        saved, passed = judge_and_show(console, name, options)
     return 0 if passed else 1
 
 
-def look(console, name: str, options) -> bool:
-    """Judge and show."""
-    exercise = load(name)
-    console.print(Rule(Text(exercise.place), align="left"))
+def judge_and_show(console, name: str, options) -> tuple[int, bool]:
+    """When the file that was judged had been saved, and whether it passed."""
+    saved = saved_at(name)  # before judging: what is saved meanwhile is judged next
+    console.print(Rule(Text(load(name).place), align="left"))
     verdict = judged(name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
     show(console, verdict)
-    keys = KEYS.replace("n: next", "n: the next one") if verdict.passed else KEYS
-    console.print(Text(keys, style="dim"))
-    return verdict.passed
+    console.print(Text(KEYS, style="dim"))
+    return saved, verdict.passed
 
 
-def saved(changes, name: str) -> bool:
-    """Is the reader's file among what changed?"""
-    path = load(name).path.resolve()
-    return any(type(path)(changed).resolve() == path for _, changed in changes)
+def wait(name: str, saved: int, typed: queue.SimpleQueue) -> str:
+    """The next letter typed, or nothing once the file is saved again."""
+    while saved_at(name) in (saved, 0):  # 0: an editor is replacing it
+        try:
+            return typed.get(timeout=LOOKS)
+        except queue.Empty:
+            continue
+    time.sleep(LOOKS / 4)  # until all of it is written
+    return ""
+
+
+def saved_at(name: str) -> int:
+    """When the reader's file was saved; 0 if it is not there."""
+    try:
+        return load(name).path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def lines_typed() -> queue.SimpleQueue:
-    """What the reader types, line by line; a thread waits for it."""
-    lines: queue.SimpleQueue = queue.SimpleQueue()
+    """The first letter of each line that is typed; a thread waits for them."""
+    letters: queue.SimpleQueue = queue.SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
-            lines.put(line.strip().lower()[:1])
+            letters.put(line.strip().lower()[:1])
 
     threading.Thread(target=listen, daemon=True).start()
-    return lines
-
-
-def read(lines: queue.SimpleQueue) -> str | None:
-    """The next line typed, or None."""
-    try:
-        return lines.get_nowait()
-    except queue.Empty:
-        return None
+    return letters

@@ -1,0 +1,267 @@
+"""`./run learn`: what it prints, what it remembers, and honest exit codes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minipaddle.learn import command, progress
+from minipaddle.learn.exercise import load
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "01_first/double"
+
+
+def shell(*words, stdin="", **env):
+    """The command as a process: (exit status, output)."""
+    done = subprocess.run(
+        [sys.executable, "-m", "minipaddle", "learn", *words],
+        input=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **env},
+        timeout=100,
+    )
+    return done.returncode, done.stdout
+
+
+# ---- list ----------------------------------------------------------------------------------------
+
+
+def test_the_list_of_a_fresh_workspace(learn):
+    assert learn() == (
+        0,
+        """01_first
+  ○ double  Twice a number          not started
+02_second
+  ○ slope   The derivative of tanh  not started
+░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of 2 passed
+Next: exercises/01_first/double.py, then ./run learn check 01_first/double
+""",
+    )
+    assert learn("list") == learn()
+
+
+def test_the_list_knows_what_happened(learn, solved):
+    solved()
+    assert learn("check", "double")[0] == 0
+    learn("hint", "slope")
+    learn("solution", "slope", "--yes")
+    page = learn()[1]
+    assert "✓ double  Twice a number          passed" in page
+    assert "not started, 1 of 3 hints, solution seen" in page
+    assert "███████████████░░░░░░░░░░░░░░░ 1 of 2 passed" in page
+    solved(text="def double(x):\n    return 1\n")
+    assert "? double  Twice a number          edited since the last check" in learn()[1]
+
+
+def test_an_empty_course(learn, course, monkeypatch):
+    for check in course.glob("checks/*/*.py"):
+        check.unlink()
+    assert learn() == (0, f"{'░' * 30} 0 of 0 passed\n")
+    assert learn("check") == (2, f"error: everything in {course} is solved; name an exercise\n")
+
+
+# ---- check ---------------------------------------------------------------------------------------
+
+
+def test_exit_codes_are_honest(learn, solved):
+    assert learn("check", "double")[0] == 1
+    solved(text="def double(x):\n    return x\n")
+    assert learn("check", "double")[0] == 1
+    assert learn("check", "--all")[0] == 1
+    solved()
+    assert learn("check", "double")[0] == 0
+    assert learn("check", "--all")[0] == 1  # slope is not passed
+    solved("02_second/slope")
+    code, page = learn("check", "--all")
+    assert code == 0
+    assert "2 of 2 passed" in page
+    assert "✓ 01_first/double" in page
+
+
+def test_a_check_that_passes_opens_the_solution(learn, solved):
+    solved(text="def double(x):\n    return x + x\n")
+    page = learn("check", "double")[1]
+    assert "✓ 01_first/double: passed" in page
+    assert "return _times(x, 2)" in page
+
+
+def test_without_a_name_it_is_the_next(learn, solved):
+    solved()
+    assert "01_first/double: passed" in learn("check")[1]
+    assert "02_second/slope: not started" in learn("check")[1]
+
+
+def test_the_seed_and_the_limit_can_be_given(learn, solved):
+    solved(text="def double(x):\n    return 2 * x if x < 7 else 0\n")
+    assert "seed 5" in learn("check", "double", "--seed", "5")[1]
+    solved(text="def double(x):\n    import time; time.sleep(60)\n")
+    assert "still running after 3 s" in learn("check", "double", "--limit", "3")[1]
+
+
+def test_an_unknown_name_is_a_misuse(learn):
+    assert learn("check", "dubble") == (
+        2,
+        "error: there is no exercise 'dubble'; did you mean 01_first/double?\n",
+    )
+
+
+def test_progress_is_recomputed(learn, solved, course):
+    solved()
+    learn("check", "double")
+    progress.path().unlink()
+    assert "edited since the last check" in learn()[1]
+    learn("check", "--all")
+    assert progress.state(NAME) == "passed"
+
+
+# ---- help ----------------------------------------------------------------------------------------
+
+
+def test_hints_come_one_at_a_time(learn):
+    pages = [learn("hint", "double")[1] for _ in range(4)]
+    assert pages[0] == "Hint 1 of 3 for 01_first/double\n  What is 3 + 3?\n"
+    assert "Look at the name." in pages[1]
+    assert "x + x" not in pages[1]
+    assert "x + x" in pages[2]
+    assert "That was the last one." in pages[2]
+    assert pages[3] == pages[2]
+    assert progress.of(NAME)["hints"] == 3
+
+
+def test_the_solution_is_shown_to_who_insists(learn, monkeypatch):
+    answers = iter(["n", "", "yes"])
+    monkeypatch.setattr("builtins.input", lambda: next(answers))
+    for _ in range(2):
+        code, page = learn("solution", "double")
+        assert (code, "_times" in page) == (1, False)
+        assert not progress.of(NAME)["looked"]
+    code, page = learn("solution", "double")
+    assert (code, "_times" in page) == (0, True)
+    assert progress.of(NAME)["looked"]
+    assert learn("solution", "double")[0] == 0  # it does not ask again
+
+
+def test_who_has_passed_is_not_asked_and_has_not_peeped(learn, solved, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda: pytest.fail("asked"))
+    solved()
+    learn("check", "double")
+    assert learn("solution", "double")[0] == 0
+    assert not progress.of(NAME)["looked"]
+
+
+def test_where_nobody_can_answer_nothing_is_shown(learn, monkeypatch):
+    def nobody():
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", nobody)
+    code, page = learn("solution", "double")
+    assert (code, "_times" in page) == (1, False)
+    assert "add --yes" in page
+
+
+def test_a_reset_keeps_a_copy(learn, solved, course, monkeypatch):
+    file = solved(text="def double(x):\n    return 1\n")
+    monkeypatch.setattr("builtins.input", lambda: "n")
+    assert learn("reset", "double")[0] == 1
+    assert "return 1" in file.read_text()
+    code, page = learn("reset", "double", "--yes")
+    assert code == 0
+    assert file.read_text() == load(NAME).stub
+    (copy,) = (course / ".backups/01_first").iterdir()
+    assert copy.read_text() == "def double(x):\n    return 1\n"
+    assert page.endswith(f"exercises/.backups/01_first/{copy.name}\n")
+    assert learn("reset", "double", "--yes")[1] == "exercises/01_first/double.py is as it was\n"
+
+
+def test_a_reset_names_what_it_resets(learn):
+    assert learn("reset")[0] == 2
+
+
+def test_stubs(learn, course):
+    assert learn("stubs")[1] == "exercises/01_first/double.py\nexercises/02_second/slope.py\n"
+    assert (course / "01_first/double.py").read_text() == load(NAME).stub
+
+
+def test_ctrl_c_is_no_traceback(learn, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "judged", interrupted)
+    assert learn("check", "double") == (130, "\nstopped\n")
+
+
+# ---- as a process --------------------------------------------------------------------------------
+
+
+def test_a_pipe_gets_plain_text(course, solved):
+    solved(text="def double(x):\n    return x\n")
+    code, page = shell("check", "double", FORCE_COLOR="")
+    assert code == 1
+    assert page == (
+        """✗ 01_first/double: wrong
+  Twice a number
+  check     two: 2 becomes 4.
+  because   other values
+  given     x = 2
+  expected  4
+  got       2
+  This looks like doing nothing.
+"""
+    )
+
+
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_are_the_terminals(course, env, coloured):
+    page = shell("list", FORCE_COLOR="1", TERM="xterm-256color", **env)[1]
+    assert ("\x1b[38;" in page) == coloured
+    assert "Twice a number" in page
+
+
+def test_the_command_explains_itself(course):
+    code, page = shell("--help")
+    assert code == 0
+    for name in ("list", "check", "watch", "hint", "reset", "solution"):
+        assert name in page
+    assert shell("chek")[0] == 2
+
+
+@pytest.mark.slow
+def test_watch_judges_at_each_save_and_moves_on_when_told(course, solved):
+    solved(text="def double(x):\n    return x\n")
+    words = [sys.executable, "-u", "-m", "minipaddle", "learn", "watch"]
+    env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(words, cwd=ROOT, env=env, encoding="utf-8", **pipes) as watch:
+
+        def until(text):
+            lines = []
+            for line in watch.stdout:
+                lines.append(line)
+                if text in line:
+                    return "".join(lines)
+            raise AssertionError("".join(lines))
+
+        def say(word):
+            watch.stdin.write(f"{word}\n")
+            watch.stdin.flush()
+
+        until("01_first/double: wrong")
+        until("q: quit")
+        solved(text="def double(x):\n    return x + x\n")
+        until("01_first/double: passed")
+        until("n: next")  # it waits
+        say("h")
+        until("Hint 1 of 3 for 01_first/double")
+        say("n")
+        until("02_second/slope: not started")
+        until("q: quit")
+        say("")
+        until("02_second/slope: not started")
+        say("q")
+        assert watch.wait(30) == 1

@@ -1,0 +1,171 @@
+"""A fresh process for each verdict: whatever the reader's code does, there is one."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from minipaddle.learn import process
+from minipaddle.learn.process import judged
+
+NAME = "01_first/double"
+posix = pytest.mark.skipif(os.name != "posix", reason="about processes as POSIX has them")
+
+
+@pytest.fixture
+def verdict(solved):
+    """A function: the body of `double`, and what stands before it -> the verdict."""
+
+    def found(body, before="", seconds=20.0):
+        solved(text=f"import os, sys\n{before}\ndef double(x):\n    {body}\n")
+        return judged(NAME, seconds=seconds)
+
+    return found
+
+
+def test_a_solution_passes_and_the_time_is_told(solved):
+    solved()
+    found = judged(NAME)
+    assert found.passed
+    assert 0 < found.seconds < 20
+
+
+def test_another_file_can_be_judged(course, tmp_path):
+    file = tmp_path / "elsewhere.py"
+    file.write_text("def double(x):\n    return x\n")
+    assert judged(NAME, file).looks_like == "doing nothing"
+
+
+def test_a_file_that_is_not_there_is_not_started(course):
+    found = judged(NAME)
+    assert found.state == "not started"
+    assert found.why == "exercises/01_first/double.py, which is not there yet"
+
+
+def test_what_is_not_text_is_an_error(course, solved):
+    solved().write_bytes(b"\xff\xfe\x00")
+    assert "can not be read" in judged(NAME).why
+    (course / f"{NAME}.py").unlink()
+    (course / f"{NAME}.py").mkdir()
+    assert judged(NAME).state == "error"
+
+
+@posix
+@pytest.mark.slow
+def test_a_loop_that_does_not_end_is_stopped_at_its_line(verdict):
+    began = time.monotonic()
+    found = verdict("while True: pass", seconds=6)
+    assert time.monotonic() - began < 12
+    assert (found.state, found.line) == ("error", "double.py:4: while True: pass")
+    assert "still running after 6 s" in found.why
+
+
+@pytest.mark.parametrize("body", ["os._exit(0)", "os._exit(3)"])
+def test_a_process_that_ends_itself_has_not_passed(verdict, body):
+    found = verdict(body)
+    assert found.state == "error"
+    assert "ended its process" in found.why
+
+
+def test_sys_exit_names_the_line(verdict):
+    found = verdict("sys.exit(0)")
+    assert (found.state, found.line) == ("error", "double.py:4: sys.exit(0)")
+
+
+@posix
+def test_a_crash_is_told(verdict):
+    found = verdict("import ctypes; ctypes.string_at(0)")
+    assert (found.state, "SIGSEGV" in found.why) == ("error", True)
+    assert found.line == "double.py:4: import ctypes; ctypes.string_at(0)"
+
+
+@posix
+def test_a_killed_process_may_have_eaten_memory(verdict):
+    assert "out of memory?" in verdict("os.kill(os.getpid(), 9)").why
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/limits"), reason="Linux limits what data takes")
+def test_memory_is_limited(verdict):
+    found = verdict("import numpy; return numpy.ones(10**11)")
+    assert found.state == "error"
+    assert "Memory" in found.why
+
+
+def test_what_is_printed_is_shown_from_its_beginning(verdict):
+    found = verdict("print('hello', x); return 2 * x")
+    assert found.passed
+    assert found.printed.startswith("hello 2\nhello 0\n")
+
+
+def test_a_flood_is_cut(verdict):
+    found = verdict("print('x' * 10**7); sys.stderr.write('y' * 10**6); return 2 * x")
+    assert found.passed
+    assert len(found.printed) == process.PRINTED + 1
+
+
+def test_closed_streams_do_not_matter(verdict):
+    assert verdict("return 2 * x", before="os.close(1); os.close(2); sys.stdout = None").passed
+
+
+def test_a_question_is_answered_by_nobody(verdict):
+    assert "EOFError" in verdict("return input('x?')").why
+
+
+def test_a_thread_left_behind_holds_nothing(verdict):
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()"
+    began = time.monotonic()
+    assert verdict("return 2 * x", before=thread).passed
+    assert time.monotonic() - began < 20
+
+
+@posix
+def test_a_child_left_behind_is_ended(verdict):
+    before = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])"
+    began = time.monotonic()
+    found = verdict("print(child.pid); return 2 * x", before=before)
+    assert found.passed
+    assert time.monotonic() - began < 20
+    time.sleep(0.2)
+    assert not runs(int(found.printed.split()[0]))
+
+
+def runs(pid):
+    """Whether a process is there, and is no zombie that nobody has waited for yet."""
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        os.kill(pid, 0)
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+
+
+@posix
+def test_a_forked_copy_does_not_speak_for_the_reader(verdict):
+    assert verdict("return 0 if os.fork() else 2 * x").state == "wrong"
+
+
+def test_files_are_left_in_a_folder_that_vanishes(verdict, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert verdict("open('litter', 'w').close(); return 2 * x").passed
+    assert not list(tmp_path.rglob("litter"))
+
+
+def test_only_the_readers_file_is_loaded(course, verdict, solved):
+    """Neither the folder it stands in nor the one the command was given in is searched."""
+    solved()
+    (course / "01_first/helper.py").write_text("")
+    assert "ModuleNotFoundError" in verdict("import helper").why
+
+
+def test_one_lazy_name_is_no_excuse(verdict):
+    assert verdict("return 2 * x", before="from nowhere_at_all import *").state == "error"
+
+
+def test_all_are_judged(course, solved):
+    solved()
+    solved("02_second/slope", "def slope(g, out):\n    return g\n")
+    heard = []
+    found = process.all_judged(["01_first/double", "02_second/slope"], heard.append)
+    assert [verdict.state for verdict in found] == ["passed", "wrong"]
+    assert len(heard) == 2
