@@ -11,7 +11,7 @@ from ..core.slots import slot
 from ..eager.control import BranchError, cond, is_static
 from .dy2static.utils import refusal
 from .leaves import NUMBERS, State, Undefined, same, travels
-from .places import MISSING, assign, journal, lasting, variables
+from .places import MISSING, journal, lasting, variables
 from .tree import paths
 
 
@@ -92,7 +92,7 @@ class Choice:
             mine = [next(outs) for _ in a.leaves]
             values.append(self.merged(place, a, b, mine))
         for place, value in zip(self.keeps, values, strict=False):
-            assign(place, value)
+            place.assign(value)
         return values[-1]
 
     def trace(self, k: int) -> list:

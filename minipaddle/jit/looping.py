@@ -13,7 +13,7 @@ from .choosing import Again, Choice, nothing, wording
 from .dy2static.utils import refusal
 from .leaves import NUMBERS, Spec, State, full, same, travels
 from .logic import none
-from .places import MISSING, Place, assign, journal, lasting, variables
+from .places import MISSING, Place, journal, lasting, variables
 from .sequences import sequence
 from .tree import paths
 
@@ -101,6 +101,8 @@ class Box(Place):
     def set(self, value):
         self.value = value
 
+    assign = set  # nobody outside the loop knows it
+
 
 class FirstRound(Exception):
     """A value is None before the first round and a tensor after it."""
@@ -160,7 +162,7 @@ class Loop:
         except CarriedError as error:
             raise self.disagreement(error, slots) from None
         for i, place in enumerate(self.places):
-            assign(place, self.filled(i, slots, last, self.after))
+            place.assign(self.filled(i, slots, last, self.after))
 
     def start(self, place) -> State:
         state = State(place.get())

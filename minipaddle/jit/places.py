@@ -18,7 +18,12 @@ MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 class Place:
     """Something that holds a value; `key` tells it from other places."""
 
-    owner = None  # the object it is a part of
+    owner = None  # the object it is a part of: if nobody else holds that, nobody sees a change
+
+    def assign(self, value) -> None:
+        """Write it, and note that in the region around."""
+        note(self)
+        self.set(value)
 
     def differs(self, value, before) -> bool:
         """Is `value` another than `before`?"""
@@ -29,19 +34,19 @@ class Variable(Place):
     """A variable of a function, by its cell."""
 
     def __init__(self, name: str, cell: CellType):
-        self.name, self.cell, self.key = name, cell, ("cell", id(cell))
+        self.name, self.owner, self.key = name, cell, ("cell", id(cell))
 
     def get(self):
         try:
-            return self.cell.cell_contents
+            return self.owner.cell_contents
         except ValueError:
             return MISSING
 
     def set(self, value) -> None:
         if value is not MISSING:
-            self.cell.cell_contents = value
+            self.owner.cell_contents = value
         elif self.get() is not MISSING:
-            del self.cell.cell_contents
+            del self.owner.cell_contents
 
 
 class Global(Place):
@@ -197,12 +202,6 @@ def occurrences(x, tree) -> int:
     inside = parts(tree)
     children = inside[1] if inside is not None else ()
     return sum((child is x) + occurrences(x, child) for child in children)
-
-
-def assign(place, value) -> None:
-    """Write a place, and note it in the region around."""
-    note(place)
-    place.set(value)
 
 
 def variables(names, *functions) -> list:

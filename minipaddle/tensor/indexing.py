@@ -101,7 +101,8 @@ def part(k) -> tuple:
     if kind == "b":
         return (k, spec.ndim) if spec.ndim else new_axis(bool(k))
     if kind and kind in "iu":
-        return (k if spec.ndim else index(k)), 1
+        known = not spec.ndim and not current.top.tracing  # else its value comes when it runs
+        return (index(k) if known else k), 1
     raise TypeError(
         teach(
             f"an index of {spec or repr(k)!s:.60}",

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import isfunction
 from pathlib import Path
 
 import minipaddle as paddle
@@ -63,4 +64,4 @@ def examples() -> list[Example]:
 
 def given(call: tuple) -> list:
     """Fresh arguments."""
-    return [x.tensor() if isinstance(x, T) else x() if callable(x) else x for x in call]
+    return [x.tensor() if isinstance(x, T) else x() if isfunction(x) else x for x in call]

@@ -453,17 +453,19 @@ def walrus_in_comprehension(x):
     return x * last, out
 
 
-@example((X,), (Y,))
-def layer_call(x):
-    layer = nn.Linear(2, 2, weight_attr=nn.initializer.Constant(0.5))
-    net = nn.Sequential(layer, nn.ReLU(), nn.Identity())
+def linear():
+    return nn.Linear(2, 2, weight_attr=nn.initializer.Constant(0.5))
+
+
+@example((X, lambda: nn.Sequential(linear(), nn.ReLU(), nn.Identity())))
+def layer_call(x, net):
     return net(x.reshape([1, 2]))
 
 
 class Gate(nn.Layer):
     def __init__(self):
         super().__init__()
-        self.inner = nn.Linear(2, 2, weight_attr=nn.initializer.Constant(0.5))
+        self.inner = linear()
         self.register_buffer("seen", paddle.zeros([1]))
         self.last = paddle.zeros([2])
 
@@ -483,9 +485,12 @@ class Gate(nn.Layer):
 GATE = Gate()
 
 
-@example((X,), (Y,))
-def user_layer(x):
-    gate = Gate()
+def gate():
+    return Gate()
+
+
+@example((X, gate), (Y, gate))
+def user_layer(x, gate):
     y = gate(x)
     return y, gate.seen, gate.last
 
@@ -495,22 +500,28 @@ def user_layer_of_the_module(x):
     return GATE(x)
 
 
-@example((X,), (Y,))
-def layers_in_sequential(x):
-    return nn.Sequential(Gate(), Gate())(x)
+def gates():
+    return nn.Sequential(Gate(), Gate())
 
 
-@example((X,), (Y,))
-def layer_list(x):
-    gates = nn.LayerList([Gate(), Gate()])
+@example((X, gates), (Y, gates))
+def layers_in_sequential(x, net):
+    return net(x)
+
+
+def listed():
+    return nn.LayerList([Gate(), Gate()])
+
+
+@example((X, listed), (Y, listed))
+def layer_list(x, gates):
     for gate in gates:
         x = gate(x) + 1
     return x
 
 
-@example((X,), (Y,))
-def hooks(x):
-    gate = Gate()
+@example((X, gate), (Y, gate))
+def hooks(x, gate):
     gate.register_forward_post_hook(lambda layer, args, out: out + 1 if out.sum() > 0 else out)
     return gate(x)
 
