@@ -141,6 +141,7 @@ def slope(f, x, index: tuple, epsilon: float) -> float:
     (f(x + εe) - f(x - εe)) / 2ε, where e is 1 at `index` and 0 elsewhere.
 
     >>> import numpy as np
+    >>> from minipaddle.testing.gradcheck import slope
     >>> float(slope(lambda x: (x**2).sum(), np.array([1.0, 3.0]), (1,), 0.5))
     6.0
     """
