@@ -2,5 +2,5 @@
 
 from . import dy2static, runtime
 from .ignore import ignore_module, not_to_static
-from .verbosity import set_code_level, set_verbosity
 from .to_static import StaticFunction, enable_to_static, to_static
+from .verbosity import set_code_level, set_verbosity

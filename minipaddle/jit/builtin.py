@@ -91,7 +91,7 @@ def folded(items, combine, empty: bool):
     """`any` and `all`: Python's answers stay Python's."""
     out = empty
     for x in items:
-        out = truth(combine(out, lambda: truth(x)))  # noqa: B023
+        out = combine(out, lambda: truth(x))  # noqa: B023
         if not is_static(out) and out is not empty:
             return out
     return out

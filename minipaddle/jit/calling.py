@@ -102,5 +102,3 @@ def item(owner, index):
     if is_static(index) and isinstance(owner, list | tuple):
         return pick(owner, index)
     return owner[index]
-
-

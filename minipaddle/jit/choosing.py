@@ -10,7 +10,7 @@ from ..core.errors import line_of
 from ..core.slots import slot
 from ..eager.control import BranchError, cond, is_static
 from .dy2static.utils import refusal
-from .leaves import NUMBERS, State, Undefined, same, travels
+from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .places import MISSING, journal, lasting, variables
 from .tree import paths
 
@@ -71,6 +71,7 @@ class Choice:
         self.keeps, self.drops, self.lenient = list(keeps), list(drops), lenient
         self.blanks: dict = {}  # states for the first side, by place, learned from the second
         self.poisoned: set = set()  # places that stay undefined
+        self.deep: set = set()  # ids of containers that are compared by what they hold
 
     def made(self):
         """Trace both sides, leave behind what they leave, and give what they return."""
@@ -82,6 +83,7 @@ class Choice:
 
     def attempt(self):
         self.states: list[list[State]] = []
+        self.kept = set().union(*(p.containers() for p in self.keeps)) - self.deep
         try:
             results = cond(self.test, lambda: self.trace(0), lambda: self.trace(1))
         except BranchError as error:
@@ -104,7 +106,7 @@ class Choice:
         self.keeps += found
         if found and k:
             raise Again
-        states = [State(values[place.key]) for place in self.keeps]
+        states = [State(values[place.key], self.kept) for place in self.keeps]
         states.append(State(returned))
         self.states.append(states)
         places = [*self.keeps, Result]
@@ -137,6 +139,10 @@ class Choice:
 
     def check(self, place, a: State, b: State) -> None:
         """Refuse two values that no program can choose between."""
+        new = replaced(a, b, self.kept)
+        if new:
+            self.deep |= new
+            raise Again
         if a.structure != b.structure:
             raise self.refused(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):

@@ -29,11 +29,18 @@ def _(held, *, text):
 
 @opaque
 def show(m, *values, parts, sep, end):
-    """Print `parts`, the values standing where a part is None, while the program runs."""
+    """Print `parts` while the program runs; for each value one says its `stop_gradient`."""
     waiting = iter(values)
-    texts = [format_tensor(wrap(next(waiting))) if part is None else part for part in parts]
+    texts = [part if isinstance(part, str) else shown(next(waiting), part) for part in parts]
     builtins.print(*texts, sep=sep, end=end)
     return m.asarray(True)
+
+
+def shown(array, stop_gradient: bool) -> str:
+    """An array as `print` shows a tensor."""
+    x = wrap(array)
+    x.stop_gradient = stop_gradient
+    return format_tensor(x)
 
 
 @show.shape
@@ -50,5 +57,5 @@ def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
     if file is not None or not any(map(is_static, args)):
         builtins.print(*args, sep=sep, end=end, file=file, flush=flush)
         return
-    parts = tuple(None if is_static(x) else str(x) for x in args)
+    parts = tuple(x.stop_gradient if is_static(x) else str(x) for x in args)
     show(*filter(is_static, args), parts=parts, sep=sep or " ", end="\n" if end is None else end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from functools import lru_cache
+from functools import cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -76,14 +76,14 @@ def within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-@lru_cache(maxsize=None)
+@cache
 def installed(filename: str) -> bool:
     """Does a file belong to an installed library?"""
     path = Path(filename)
     return any(path.is_relative_to(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def uses_us(module: str) -> bool:
     """Is an installed module built on this package? Then it holds models."""
     space = vars(sys.modules.get(module, object)) if module in sys.modules else {}

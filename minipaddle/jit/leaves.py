@@ -31,12 +31,14 @@ class State:
     """The value of a place: its leaves and structure; no leaves if it is undefined.
 
     What is known of its tensors is written down, for once a region has ended nobody may ask them.
+    Containers that were there before (their ids are in `kept`) are leaves: they stay what they are,
+    and what changes in them is the matter of a place of its own.
     """
 
-    def __init__(self, value):
+    def __init__(self, value, kept=frozenset()):
         self.value = value
         self.missing = value is MISSING or isinstance(value, Undefined)
-        self.leaves, self.structure = ([], None) if self.missing else flatten(value)
+        self.leaves, self.structure = ([], None) if self.missing else flatten(value, kept)
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
         self.wheres = [made_at(x) if s else None for x, s in zip(self.leaves, self.specs)]
 
@@ -61,6 +63,11 @@ class State:
         if self.missing:
             return "undefined"
         return self.told(0) if self.structure is LEAF else tree.describe(self.structure)
+
+
+def replaced(a: State, b: State, kept: set) -> set[int]:
+    """The containers among the leaves that only one of two states has: the other has a new one."""
+    return kept & ({*map(id, a.leaves)} ^ {*map(id, b.leaves)})
 
 
 def travels(leaf) -> bool:

@@ -10,7 +10,6 @@ import operator
 
 from ..core.slots import slot
 from ..eager.control import is_static
-from ..eager.tensor import Tensor
 from ..ops import logic as ops
 from .choosing import Choice
 from .effects import check
@@ -28,51 +27,45 @@ def truth(x):
 
 @slot("jit.runtime.and_")
 def and_(left, *rights):
-    """`left and right() and …`: the first that is false, or the last."""
-    for k, right in enumerate(rights):
-        if is_static(left):
-            rest = rights[k:]
-            return either(left, lambda: and_(rest[0](), *rest[1:]), None)
-        if not left:
-            return left
-        left = right()
-    return left
+    """The truth of `left and right() and …`; of Python's values, the value."""
+    return folded(left, rights, True, truth)
 
 
 @slot("jit.runtime.or_")
 def or_(left, *rights):
+    """The truth of `left or right() or …`; of Python's values, the value."""
+    return folded(left, rights, False, truth)
+
+
+def and_value(left, *rights):
+    """`left and right() and …`: the first that is false, or the last."""
+    return folded(left, rights, True, same)
+
+
+def or_value(left, *rights):
     """`left or right() or …`: the first that is true, or the last."""
+    return folded(left, rights, False, same)
+
+
+def same(x):
+    return x
+
+
+def folded(left, rights, goes_on: bool, seen):
+    """Evaluate operands as long as their truth is `goes_on`; `seen` is what counts of each."""
     for k, right in enumerate(rights):
         if is_static(left):
-            rest = rights[k:]
-            return either(left, None, lambda: or_(rest[0](), *rest[1:]))
-        if left:
+            rest = rights[k + 1 :]
+            test = truth(left) if goes_on else ops.logical_not(truth(left))
+
+            def more(right=right, rest=rest):
+                return seen(folded(right(), rest, goes_on, seen))
+
+            return Choice(test, more, lambda: seen(left)).made()  # noqa: B023
+        if bool(left) is not goes_on:
             return left
         left = right()
     return left
-
-
-def either(left, then, else_):
-    """`then()` if left is true, `else_()` if not; None stands for left itself.
-
-    As in Python the result is one of the operands, if they are of one shape and dtype; if not, its
-    truth is, which is what conditions ask.
-    """
-    evaluated = then or else_
-    fits = False
-
-    def right():
-        nonlocal fits
-        value = evaluated()
-        fits = isinstance(value, Tensor) and value.spec == left.spec
-        return value if fits else truth(value)
-
-    def kept():
-        return left if fits else then is None
-
-    if then is None:  # the side that evaluates comes first: it decides what the other gives
-        return Choice(ops.logical_not(truth(left)), right, kept).made()
-    return Choice(truth(left), right, kept).made()
 
 
 @slot("jit.runtime.not_")
@@ -148,5 +141,3 @@ def assert_(test, text=None) -> None:
         check(truth(test), text=str(text()) if text else "")
     elif not test:
         raise AssertionError(*([text()] if text else []))
-
-

@@ -7,11 +7,12 @@ from __future__ import annotations
 from itertools import islice
 
 from ..core.slots import slot
-from ..eager.control import CarriedError, is_static, while_loop as program_loop
+from ..eager.control import CarriedError, is_static
+from ..eager.control import while_loop as program_loop
 from ..eager.tensor import Tensor
 from .choosing import Again, Choice, nothing, wording
 from .dy2static.utils import refusal
-from .leaves import NUMBERS, Spec, State, full, same, travels
+from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
 from .logic import none
 from .places import MISSING, Place, journal, lasting, variables
 from .sequences import sequence
@@ -123,6 +124,7 @@ class Loop:
         self.sure = {place.key for place in self.places}  # here all numbers are taken to change
         self.begin: dict = {}  # by place: a state to begin with, where there is none
         self.wide: dict = {}  # numbers that grow into a tensor: their shapes
+        self.deep: set = set()  # ids of containers that are compared by what they hold
 
     def made(self) -> None:
         while True:
@@ -147,6 +149,7 @@ class Loop:
         Choice(self.go, rounds, nothing, self.kept, [*turns, *self.drops]).made()
 
     def attempt(self) -> None:
+        self.old = set().union(*(p.containers() for p in self.places)) - self.deep
         self.before = [self.start(place) for place in self.places]
         slots = [
             (i, j)
@@ -165,14 +168,16 @@ class Loop:
             place.assign(self.filled(i, slots, last, self.after))
 
     def start(self, place) -> State:
-        state = State(place.get())
+        state = State(place.get(), self.old)
         known = self.begin.get(place.key) if state.missing else None
         return known.blank() if known else state
 
     def carried(self, i: int, j: int, leaf) -> bool:
         key = self.places[i].key
         number = type(leaf) in NUMBERS
-        return isinstance(leaf, Tensor) or (number and (key in self.sure or (key, j) in self.moving))
+        return isinstance(leaf, Tensor) or (
+            number and (key in self.sure or (key, j) in self.moving)
+        )
 
     def first(self, i: int, j: int):
         """The value with which a leaf goes into the first round."""
@@ -198,7 +203,7 @@ class Loop:
             self.places += found
             self.kept = [*self.kept, *found]
             raise Again
-        self.after = [State(values[place.key]) for place in self.places]
+        self.after = [State(values[place.key], self.old) for place in self.places]
         for i, place in enumerate(self.places):
             self.compare(i, place)
         outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
@@ -225,13 +230,17 @@ class Loop:
             return
         if b.missing:
             raise self.refused(place, "", str(a), str(b))
+        new = replaced(a, b, self.old)
+        if new:
+            self.deep |= new
+            raise Again
         if a.structure != b.structure:
             if a.value is None:
                 raise FirstRound
             raise self.refused(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             number = self.carried(i, j, x) or type(x) in NUMBERS
-            if self.carried(i, j, x) and travels(y) or same(x, y):
+            if (self.carried(i, j, x) and travels(y)) or same(x, y):
                 continue
             if x is None and isinstance(y, Tensor):
                 raise FirstRound
@@ -254,5 +263,3 @@ class Loop:
         i, j = slots[error.k - 1]
         path = paths(self.before[i].structure)[j]
         return self.refused(self.places[i], path, str(error.before), str(error.after))
-
-

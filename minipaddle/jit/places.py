@@ -10,7 +10,7 @@ import sys
 import threading
 from types import CellType
 
-from .tree import parts
+from .tree import containers, parts
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 
@@ -28,6 +28,10 @@ class Place:
     def differs(self, value, before) -> bool:
         """Is `value` another than `before`?"""
         return value is not before
+
+    def containers(self) -> set[int]:
+        """The ids of the containers in its value, which somebody else may hold too."""
+        return containers(self.get())
 
 
 class Variable(Place):
@@ -95,6 +99,9 @@ class Contents(Place):
     def differs(self, value, before) -> bool:
         return not same_parts(value, before)
 
+    def containers(self) -> set[int]:
+        return containers(self.owner) - {id(self.owner)}
+
     def set(self, value) -> None:
         if same_parts(self.owner, value):
             return
@@ -158,7 +165,7 @@ class journal:
         return {key: place.get() for key, (place, _) in self.noted.items()}
 
     def __exit__(self, *exc):
-        journals.open.remove(self.noted)
+        journals.open.pop()
         for place, before in self.noted.values():
             place.set(before)
 

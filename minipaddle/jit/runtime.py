@@ -4,11 +4,11 @@ it does what Python does, on a tensor of a program it writes the program.
 
 from .calling import attr, call, item
 from .choosing import if_else, if_exp
-from .logic import and_, assert_, chain, in_, none, not_, not_in, or_
+from .logic import and_, and_value, assert_, chain, in_, none, not_, not_in, or_, or_value
 from .looping import for_loop, while_loop
 from .writing import defined, writing, writing_names
 
 __all__ = [
-    "and_", "assert_", "attr", "call", "chain", "defined", "for_loop", "if_else", "if_exp", "in_",
-    "item", "none", "not_", "not_in", "or_", "while_loop", "writing", "writing_names",
+    "and_", "and_value", "assert_", "attr", "call", "chain", "defined", "for_loop", "if_else", "if_exp", "in_",
+    "item", "none", "not_", "not_in", "or_", "or_value", "while_loop", "writing", "writing_names",
 ]  # fmt: skip

@@ -193,7 +193,9 @@ class Liveness:
     def For(self, node, live):
         target = Names([node.target])
         node.binds = (target.written | Names(node.body).written,)
-        return self.loop(node, live, target.read, target.written) | Names([node.iter]).read
+        stops = set(getattr(node, "stops", ()))  # flags that the runtime reads after each round
+        before = self.loop(node, live, target.read | stops, target.written)
+        return before | Names([node.iter]).read
 
     AsyncFor = For
 
@@ -341,6 +343,25 @@ def irrefutable(case: ast.match_case) -> bool:
     """Does a `case` match whatever comes?"""
     pattern = case.pattern
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None
+
+
+def mark_conditions(tree: ast.AST) -> None:
+    """Sets `asked` on each `and`/`or` of which only the truth counts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            truth(node.test)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            truth(node.operand)
+        elif isinstance(node, ast.comprehension):
+            for test in node.ifs:
+                truth(test)
+
+
+def truth(test: ast.expr) -> None:
+    if isinstance(test, ast.BoolOp):
+        test.asked = True
+        for part in test.values:
+            truth(part)
 
 
 def bound_first(test: ast.expr) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import textwrap
-from functools import lru_cache
+from functools import cache
 
 PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
@@ -64,7 +64,7 @@ def lazily(value: ast.expr) -> ast.expr:
     return made
 
 
-@lru_cache(maxsize=None)
+@cache
 def parsed(text: str) -> ast.Module:
     return ast.parse(text)
 

@@ -5,7 +5,6 @@ those of the user's file.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast

@@ -31,24 +31,26 @@ class Node(NamedTuple):
 LEAF = "*"
 
 
-def flatten(value) -> tuple[list, object]:
-    """The leaves of a value, and its structure.
+def flatten(value, kept=frozenset()) -> tuple[list, object]:
+    """The leaves of a value, and its structure; containers whose id is in `kept` are leaves.
 
     >>> from minipaddle.jit.tree import flatten
     >>> flatten({"a": 1, "b": [2, 3]})[0]
     [1, 2, 3]
     """
     leaves: list = []
-    return leaves, structure(value, leaves)
+    return leaves, structure(value, leaves, kept)
 
 
-def structure(value, leaves: list):
-    inside = parts(value)
+def structure(value, leaves: list, kept):
+    inside = None if id(value) in kept else parts(value)
     if inside is None:
         leaves.append(value)
         return LEAF
     keys, values = inside
-    return Node(type(value), tuple(keys), tuple([structure(v, leaves) for v in values]), value)
+    return Node(
+        type(value), tuple(keys), tuple([structure(v, leaves, kept) for v in values]), value
+    )
 
 
 def parts(value):
@@ -67,6 +69,15 @@ def parts(value):
 def vars_of(value) -> set:
     """The names of the fields that an instance has."""
     return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
+
+
+def containers(value) -> set[int]:
+    """The ids of the containers in a value that can be changed."""
+    inside = parts(value)
+    if inside is None:
+        return set()
+    below = set().union(*map(containers, inside[1]))
+    return below if isinstance(value, tuple) else below | {id(value)}
 
 
 def unflatten(structure, leaves):

@@ -1,7 +1,6 @@
 """`if`, `elif`, `else`, conditional expressions: on tensors and on Python's values."""
 
 import minipaddle as paddle
-
 from tests.jit.examples import T, example
 
 UP, DOWN = T([1.0, 2.0]), T([-1.0, -2.0])

@@ -4,7 +4,6 @@ from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass, replace
 
 import minipaddle as paddle
-
 from tests.jit.examples import I, T, example
 
 X, Y = T([1.0, 2.0]), T([-1.0, -2.0])

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 import minipaddle as paddle
 from minipaddle import nn
-
 from tests.jit.examples import I, T, example
 
 X, Y = T([1.0, 2.0]), T([-1.0, -2.0])
@@ -529,7 +528,7 @@ def hooks(x, gate):
 @example((X,))
 def annotations(x: paddle.Tensor, n: int = 2) -> paddle.Tensor:
     y: float = 3.0
-    z: "paddle.Tensor"
+    z: paddle.Tensor
     if n > 1:
         w: int = 2
         z = x * w

@@ -1,7 +1,6 @@
 """`break`, `continue`, early `return`, anywhere."""
 
 import minipaddle as paddle
-
 from tests.jit.examples import I, T, example
 
 X, Y = T([1.0, 2.0]), T([-1.0, -2.0])

@@ -1,7 +1,6 @@
 """`and`, `or`, `not`, comparisons, `in`, `assert`, casts and other builtins."""
 
 import minipaddle as paddle
-
 from tests.jit.examples import B, I, T, example
 
 X, Y = T([1.0, 2.0]), T([-1.0, -2.0])
@@ -49,13 +48,18 @@ def or_of_both_kinds(x, n):
 
 @example((0, 3), (2, 3), ("", []), (None, 0))
 def values_of_and_or(a, b):
-    return a and b, a or b, not a, a and b or 7
+    return a and b, a or b, not a, (a and b) or 7
 
 
-@example((ONE, TEN, B(True)), (ONE, TEN, B(False)))
-def value_of_or(x, y, flag):
+@example((ONE, TEN, B(True)), refused="not the same kind of value")
+def value_of_another_kind(x, y, flag):
     best = (flag and x) or y
     return best * 1.0
+
+
+@example((ONE, TEN), (T(0.0), TEN), (T(0.0), T(0.0)))
+def values_of_one_kind(x, y):
+    return x or y, x and y, y or x or y
 
 
 @example((ONE, TEN), (TEN, ONE))

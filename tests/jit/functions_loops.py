@@ -4,7 +4,6 @@ import itertools
 from collections import OrderedDict, deque
 
 import minipaddle as paddle
-
 from tests.jit.examples import I, T, example
 
 X = T([1.0, 2.0])

@@ -26,7 +26,10 @@ class Assertions(Lazy):
 
 @slot("jit.logic")
 def logic(tree: ast.AST, context) -> ast.AST:
-    """`a and b` -> `_jst.and_(a, lambda: b)`: the right side is evaluated only if it counts."""
+    """`a and b` -> `_jst.and_(a, lambda: b)`: the right side is evaluated only if it counts.
+
+    Where not only its truth counts it is `_jst.and_value`.
+    """
     return Logic().visit(tree)
 
 
@@ -37,6 +40,7 @@ class Logic(Lazy):
         if self.stays(rest):
             return node
         name = "and_" if isinstance(node.op, ast.And) else "or_"
+        name += "" if hasattr(node, "asked") else "value"
         return runtime(name, node, first, *map(lazily, rest))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from ...core.slots import slot
-from ..scope import Definedness
+from ..scope import Definedness, mark_conditions
 from ..templates import runtime
 
 
 @slot("jit.undefined")
 def undefined(tree: ast.AST, context) -> ast.AST:
     """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
+    mark_conditions(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             Definedness(node)

@@ -1,0 +1,213 @@
+"""Does a function do the same as a program as it does eagerly? Results, gradients, effects, prints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import signal
+import warnings
+
+import numpy as np
+
+import minipaddle as paddle
+from minipaddle.eager.control import BranchError, CarriedError
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
+from tests.jit import fuzz_world as world
+
+REFUSALS = (Dygraph2StaticException, BranchError, CarriedError, NotImplementedError)
+NUMBERS = (bool, int, float)
+LIMIT = 20
+"""Seconds after which a call is taken to hang."""
+
+
+class Difference(Exception):
+    """Eager and static do not do the same; `kind` is a word for it."""
+
+    def __init__(self, kind: str, text: str):
+        super().__init__(f"{kind}: {text}")
+        self.kind = kind
+
+
+class Refused(Exception):
+    """The conversion says it cannot be done; `kind` is its message without names and numbers."""
+
+    def __init__(self, error):
+        super().__init__(str(error))
+        self.kind = f"{type(error).__name__}: {general(str(error))}"
+
+
+class Skip(Exception):
+    """Eager mode cannot do it either, in a way that a program need not repeat."""
+
+
+class Hang(Exception):
+    """A call did not end."""
+
+
+def general(message: str) -> str:
+    """The first line of a message, without names and numbers."""
+    line = re.sub(r"`[^`]*`(\[[^]]*\])*", "NAME", message.splitlines()[0])
+    return re.sub(r"\b(the (list|dict|Box[.a-z]*|value)|what the function returns)\b(\[[^]]*\])*",
+                  "NAME", re.sub(r"\d+", "N", line))  # fmt: skip
+
+
+@contextlib.contextmanager
+def limited(seconds: int):
+    """Raises Hang in the block after a while."""
+
+    def ring(*_):
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Outcome:
+    """What a call gave, printed and left behind."""
+
+    def __init__(self, function, seed: int):
+        world.reset()
+        inputs = world.arguments(seed)
+        printed = io.StringIO()
+        self.error = self.backward_error = None
+        try:
+            with contextlib.redirect_stdout(printed):
+                self.result = function(*inputs)
+        except Hang:
+            raise
+        except Exception as error:
+            self.error = error
+            return
+        self.leaves = dict(leaves(self.result))
+        self.state = world.STATE.numpy().copy()
+        self.printed = re.sub(r"stop_gradient=\w+", "", printed.getvalue())
+        self.values = {k: x.numpy().copy() if isinstance(x, paddle.Tensor) else x
+                       for k, x in self.leaves.items()}  # fmt: skip
+        self.gradients = self.walk_back(inputs)
+
+    def walk_back(self, inputs) -> list:
+        """The gradients of a sum over the results, of inputs and captured parameters."""
+        losses = [
+            (x * (0.5 + k)).sum()
+            for k, x in enumerate(self.leaves.values())
+            if isinstance(x, paddle.Tensor) and not x.stop_gradient
+        ]
+        wanted = [*(x for x in inputs[:3]), *world.PARAMETERS]
+        if losses:
+            try:
+                sum(losses[1:], losses[0]).backward()
+            except RuntimeError as error:
+                self.backward_error = error
+                return []
+        return [None if x.grad is None else x.grad.numpy().copy() for x in wanted]
+
+
+def leaves(value, path: str = "result"):
+    """The leaves of nested containers, by path; a container's type and size count as one."""
+    if isinstance(value, list | tuple):
+        yield f"{path}: container", (type(value).__name__, len(value))
+        for k, x in enumerate(value):
+            yield from leaves(x, f"{path}[{k}]")
+    elif isinstance(value, dict):
+        yield f"{path}: container", tuple(value)
+        for k, x in value.items():
+            yield from leaves(x, f"{path}[{k!r}]")
+    else:
+        yield path, value
+
+
+def same(function, static, seed: int) -> None:
+    """Raises Difference, Refused or Skip; returns if both do the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with limited(LIMIT):
+                eager = Outcome(function, seed)
+        except Hang:
+            raise Skip("eager mode hangs") from None
+        try:
+            with limited(LIMIT):
+                traced = Outcome(static, seed)
+        except Hang:
+            raise Difference("hang", f"no end in {LIMIT} seconds") from None
+        except Exception as error:
+            raise Difference("after", repr(error)) from error
+    compare(eager, traced, function)
+
+
+def compare(eager: Outcome, traced: Outcome, function) -> None:
+    error = traced.error
+    if isinstance(error, REFUSALS):
+        if function.__code__.co_filename not in str(error):
+            raise Difference("refusal without a line", repr(error)) from error
+        raise Refused(error)
+    if eager.error is not None:
+        if "leaf that wants a gradient" in str(eager.error) or "NaN" in str(eager.error):
+            raise Skip(str(eager.error))
+        if error is None:
+            raise Difference("only eager raises", repr(eager.error)) from eager.error
+        return
+    if error is not None:
+        raise Difference(f"raises {type(error).__name__}", str(error)) from error
+    if eager.leaves.keys() != traced.leaves.keys():
+        raise Difference("structure", f"{list(eager.leaves)} and {list(traced.leaves)}")
+    for path, x in eager.leaves.items():
+        compare_leaf(path, x, traced.leaves[path], eager.values[path], traced.values[path])
+    if not close(eager.state, traced.state):
+        raise Difference("state", f"eager {eager.state}, static {traced.state}")
+    if not alike(eager.printed, traced.printed):
+        raise Difference("print", f"eager {eager.printed!r}, static {traced.printed!r}")
+    compare_gradients(eager, traced)
+
+
+def compare_leaf(path: str, x, y, a, b) -> None:
+    if not isinstance(y, paddle.Tensor):
+        if type(x) is not type(y) or not (x == y or (isinstance(x, float) and close(x, y))):
+            raise Difference("value", f"{path}: eager {x!r}, static {y!r}")
+        return
+    if isinstance(x, NUMBERS):
+        kinds = {bool: "b", int: "iu", float: "f"}
+        if b.dtype.kind not in kinds[type(x)] or b.size != 1 or not close(a, b):
+            raise Difference("value", f"{path}: eager {x!r}, static {y}")
+        return
+    if not isinstance(x, paddle.Tensor):
+        raise Difference("type", f"{path}: eager {x!r}, static {y}")
+    if a.dtype != b.dtype and not (a.dtype.kind == b.dtype.kind == "f"):
+        raise Difference("dtype", f"{path}: eager {x}, static {y}")
+    if a.dtype != b.dtype and a.shape:
+        raise Difference("dtype", f"{path}: eager {x}, static {y}")
+    if a.shape != b.shape:
+        raise Difference("shape", f"{path}: eager {x}, static {y}")
+    if not close(a, b):
+        raise Difference("value", f"{path}: eager {x}, static {y}")
+
+
+def compare_gradients(eager: Outcome, traced: Outcome) -> None:
+    if eager.backward_error is not None:
+        return  # overwritten in place: a program may know better
+    if traced.backward_error is not None:
+        raise Difference("backward raises", str(traced.backward_error))
+    names = ("x", "m", "s", "W", "BIAS")
+    for name, a, b in zip(names, eager.gradients, traced.gradients, strict=True):
+        a, b = (np.zeros(()) if g is None else g for g in (a, b))
+        if not close(a, b):
+            raise Difference("gradient", f"of {name}: eager {a}, static {b}")
+
+
+def close(a, b) -> bool:
+    return np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def alike(a: str, b: str) -> bool:
+    """Two printed texts, numbers by value."""
+    number = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
+    found = [[float(n) for n in number.findall(text)] for text in (a, b)]
+    return number.sub("", a).split() == number.sub("", b).split() and (
+        len(found[0]) == len(found[1]) and close(*found)
+    )
