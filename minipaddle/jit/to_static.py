@@ -83,7 +83,9 @@ def to_static(
             raise TypeError(
                 teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
             )
-        return StaticFunction(target, input_spec, build_strategy)
+        static = StaticFunction(target, input_spec, build_strategy)
+        static.is_property = kwargs.get("property", False)
+        return static
 
     return decorate if function is None else decorate(function)
 
@@ -100,6 +102,8 @@ def layer_to_static(layer, input_spec, build_strategy):
 class StaticFunction:
     """What `to_static` makes of a function: calling it runs a program, written when needed."""
 
+    is_property = False  # is it a value of the layer, for `jit.save`?
+
     def __init__(self, function, input_spec=None, build_strategy=None):
         self.function, self.input_spec, self.build_strategy = function, input_spec, build_strategy
         self.cache, self.lock = Cache(), threading.RLock()
@@ -114,6 +118,7 @@ class StaticFunction:
         if found is None or found.function.__self__ is not owner:
             method = MethodType(self.function, owner)
             found = StaticFunction(method, self.input_spec, self.build_strategy)
+            found.is_property = self.is_property
             self.bound[id(owner)] = found
         return found
 
@@ -174,25 +179,14 @@ class StaticFunction:
             return captured
 
     def traced(self, key, leaves, structure, places, names):
-        converted, shape = transpile(self.function), {}
-
-        def run(*tensors):
-            inside = list(leaves)
-            for k, x in zip(places, tensors, strict=True):
-                inside[k] = x
-            owner = getattr(self.function, "__self__", None)
-            if hasattr(owner, "forward"):
-                current.top.note(owner)
-            args, kwargs = unflatten(structure, inside)
-            found, shape["of"] = flatten(converted(*args, **kwargs))
-            shape["leaves"] = [None if isinstance(x, Tensor) else x for x in found]
-            return found
-
+        run, found = of_tensors(self.function, leaves, structure, places)
         specs = [Spec(s, d) for s, d, _ in key.specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
         captured = Captured(run, specs, stops, own, self.__name__)
-        captured.restore = restoring(shape["of"], shape["leaves"])
+        captured.restore = restoring(found["structure"], found["leaves"])
+        constants = [None if isinstance(x, Tensor) else x for x in leaves]
+        captured.arguments = constants, structure, places, own, specs
         return captured
 
     def warn(self) -> None:
@@ -247,6 +241,27 @@ class StaticFunction:
         if owner is not None and vars(owner).get("forward") is self:
             del owner.forward
         return self.function
+
+
+def of_tensors(function, leaves, structure, places):
+    """`function`, converted, of the tensors among its arguments alone: they stand at `places` of
+    the `leaves`. It returns a list; `found` gets how that was nested.
+    """
+    converted, found = transpile(function), {}
+    owner = getattr(function, "__self__", None)
+
+    def run(*tensors):
+        inside = list(leaves)
+        for k, x in zip(places, tensors, strict=True):
+            inside[k] = x
+        if hasattr(owner, "forward"):
+            current.top.note(owner)
+        args, kwargs = unflatten(structure, inside)
+        results, found["structure"] = flatten(converted(*args, **kwargs))
+        found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
+        return results
+
+    return run, found
 
 
 def constant(x) -> tuple:
