@@ -30,7 +30,7 @@ def call(function):
         return constructing(function)
     if kind is partial:
         return partial(call(function.func), *function.args, **function.keywords)
-    inner = getattr(kind, "__call__", None)
+    inner = kind.__call__ if callable(function) else None
     if type(inner) is FunctionType and not getattr(function, MARK, False):
         found = converted(inner)
         return function if found is inner else MethodType(found, function)

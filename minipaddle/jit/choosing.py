@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import dis
 
-from ..core.errors import line_of
+from ..core.errors import inside, line_of
 from ..core.slots import slot
-from ..eager.control import BranchError, cond, is_static
+from ..eager.control import BranchError, as_bool, cond, is_static
+from ..ops.logic import logical_not
 from .dy2static.utils import refusal
+from .effects import check_raised
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .places import MISSING, journal, lasting, variables
 from .tree import paths
@@ -49,6 +51,26 @@ class Again(Exception):
     """A trace learned something that it should have known from its start."""
 
 
+class Raised(Exception):
+    """The user's code raises an error on one side."""
+
+    def __init__(self, side: int, error: Exception):
+        super().__init__(side, error)
+        self.side, self.error = side, error
+
+
+def raised_by_user(error: Exception) -> bool:
+    """Does an error come from a `raise` outside this package?"""
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    frame = last.tb_frame
+    return not inside(frame) and frame.f_code.co_code[last.tb_lasti] == RAISE
+
+
+RAISE = dis.opmap["RAISE_VARARGS"]
+
+
 class Result:
     """The place of what a side returns."""
 
@@ -80,6 +102,14 @@ class Choice:
                 return self.attempt()
             except Again:
                 continue
+            except Raised as raised:
+                return self.checked(raised)
+
+    def checked(self, raised: Raised):
+        """One side raises: the program checks that it is not taken, and goes on with the other."""
+        test, error = as_bool(self.test), raised.error
+        check_raised(logical_not(test) if raised.side == 0 else test, error)
+        return self.sides[1 - raised.side]()
 
     def attempt(self):
         self.states: list[list[State]] = []
@@ -100,7 +130,7 @@ class Choice:
     def trace(self, k: int) -> list:
         """Run one side, put everything back, and give the leaves of what it left."""
         with journal([*self.keeps, *self.drops]) as noted:
-            returned = self.sides[k]()
+            returned = self.run(k)
             values = noted.values()
         found = lasting(noted, values, returned, known=[*self.keeps, *self.drops])
         self.keeps += found
@@ -113,6 +143,15 @@ class Choice:
         for i, place in enumerate(places):
             states[i] = self.fitting(place, i, k)
         return [leaf if travels(leaf) else None for state in states for leaf in state.leaves]
+
+    def run(self, k: int):
+        """What a side returns; a `raise` in it that nobody caught is told apart from mistakes."""
+        try:
+            return self.sides[k]()
+        except Exception as error:
+            if raised_by_user(error):
+                raise Raised(k, error) from error
+            raise
 
     def fitting(self, place, i: int, k: int) -> State:
         """A side's state of a place, made to fit the other side's where it is undefined."""

@@ -15,16 +15,24 @@ BOOL = Spec((), bool_.numpy)
 
 
 @opaque
-def check(m, held, *, text):
-    """True; raises AssertionError with `text` if `held` is not."""
+def check(m, held, *, text, kind):
+    """`held`; if it is false, the error of Python called `kind` is raised, with `text`."""
     if not held.all():
-        raise AssertionError(text) if text else AssertionError()
+        raise getattr(builtins, kind)(*[text] * bool(text))
     return held
 
 
 @check.shape
-def _(held, *, text):
+def _(held, *, text, kind):
     return held
+
+
+def check_raised(held, error: Exception) -> None:
+    """Let the program raise an error like this one if `held` is false."""
+    kind = type(error).__name__
+    known = isinstance(getattr(builtins, kind, None), type)
+    text = str(error) if known else f"{kind}: {error}"
+    check(held, text=text, kind=kind if known else "RuntimeError")
 
 
 @opaque

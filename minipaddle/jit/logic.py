@@ -138,6 +138,6 @@ SIGNS = {
 def assert_(test, text=None) -> None:
     """`assert test, text()`: a tensor is checked when the program runs."""
     if is_static(test):
-        check(truth(test), text=str(text()) if text else "")
+        check(truth(test), text=str(text()) if text else "", kind="AssertionError")
     elif not test:
         raise AssertionError(*([text()] if text else []))

@@ -9,6 +9,7 @@ from .looping import for_loop, while_loop
 from .writing import defined, writing, writing_names
 
 __all__ = [
-    "and_", "and_value", "assert_", "attr", "call", "chain", "defined", "for_loop", "if_else", "if_exp", "in_",
-    "item", "none", "not_", "not_in", "or_", "or_value", "while_loop", "writing", "writing_names",
+    "and_", "and_value", "assert_", "attr", "call", "chain", "defined", "for_loop", "if_else",
+    "if_exp", "in_", "item", "none", "not_", "not_in", "or_", "or_value", "while_loop", "writing",
+    "writing_names",
 ]  # fmt: skip

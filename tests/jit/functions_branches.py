@@ -1,5 +1,7 @@
 """`if`, `elif`, `else`, conditional expressions: on tensors and on Python's values."""
 
+# ruff: noqa: B007, C416, C417, C419, RUF015
+
 import minipaddle as paddle
 from tests.jit.examples import T, example
 
@@ -345,6 +347,16 @@ def raise_on_python(x, n):
     if n > 5:
         raise ValueError("too large")
     return x + n
+
+
+@example((UP,))
+def raise_on_tensor(x):
+    if x.sum() < 0:
+        raise ValueError("negative")
+    if x.sum() > 0:
+        return x * 2
+    else:
+        raise KeyError("zero")
 
 
 @example((UP,), (DOWN,))

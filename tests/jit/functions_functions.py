@@ -1,5 +1,7 @@
 """Calls at any depth: functions, closures, classes, decorators, generators, recursion."""
 
+# ruff: noqa: B007, C416, C417, C419, RUF015
+
 import functools
 from contextlib import contextmanager
 

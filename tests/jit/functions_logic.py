@@ -1,5 +1,7 @@
 """`and`, `or`, `not`, comparisons, `in`, `assert`, casts and other builtins."""
 
+# ruff: noqa: B007, C416, C417, C419, RUF015
+
 import minipaddle as paddle
 from tests.jit.examples import B, I, T, example
 

@@ -1,4 +1,4 @@
-"""Changes of objects, which a branch or a loop must notice, and properties, which hold user code."""
+"""Changes of objects, which a branch must notice, and properties, which hold user code."""
 
 from __future__ import annotations
 

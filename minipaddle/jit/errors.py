@@ -1,0 +1,130 @@
+"""Errors told in the user's lines: out of conversion, out of tracing, out of running a program.
+
+The frames of this package are folded into a count, and a function appears once, however many blocks
+its conversion made of it. The last line is shown among its neighbours, with a mark.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from contextlib import contextmanager
+from traceback import walk_tb
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from ..core.errors import PACKAGE, inside
+
+TITLE = "In transformed code:"
+HERE = "<--- HERE"
+CONTEXT = 2
+"""So many lines before and after the last one are shown."""
+
+
+class Line(NamedTuple):
+    """Where a frame stands."""
+
+    code: CodeType
+    line: int
+    start: int | None  # columns, if the line holds all of the expression
+    end: int | None
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.code.co_filename, self.line).rstrip()
+
+
+@contextmanager
+def told_in_user_lines():
+    """A block whose errors are told so; with TRANSLATOR_DISABLE_NEW_ERROR=1 they stay as they are."""
+    try:
+        yield
+    except Exception as error:
+        if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1" or isinstance(error, Told):
+            raise
+        raise retold(error) from error.__cause__
+
+
+def retold(error: Exception) -> Exception:
+    """The same error, as its type and with its attributes, whose text is the report."""
+    kind = type(error)
+    told = type(kind.__name__, (Told, kind), {"__module__": kind.__module__})
+    new = told.__new__(told, *error.args)
+    new.args, new.report = error.args, report(error)
+    new.__dict__.update(error.__dict__)
+    return new
+
+
+class Told:
+    """The part of an error that knows its report."""
+
+    report = ""
+
+    def __str__(self) -> str:
+        return self.report
+
+    __repr__ = __str__
+
+
+def report(error: BaseException) -> str:
+    """The user's lines that lead to an error, and what it says."""
+    lines, folded = user_lines(error.__traceback__)
+    out = [TITLE, ""]
+    for k, line in enumerate(lines):
+        code = line.code
+        out.append(f'    File "{code.co_filename}", line {line.line}, in {code.co_name}')
+        out += marked(line) if k == len(lines) - 1 else [f"        {line.text.strip()}"]
+    if folded:
+        out += ["", f"    ({folded} frames of {PACKAGE})"]
+    return "\n".join([*out, "", f"    {type(error).__name__}: {error}"])
+
+
+def user_lines(traceback) -> tuple[list[Line], int]:
+    """The user's frames, outermost first, and how many others there are."""
+    found: list[Line] = []
+    folded, between = 0, False
+    for frame, _ in walk_tb(traceback):
+        if inside(frame):
+            folded, between = folded + 1, True
+            continue
+        if found and between and holds(found[-1].code, frame.f_code):
+            found.pop()  # a block of the same function: its own line says more
+        found.append(Line(frame.f_code, *position(frame, traceback)))
+        between = False
+    return found, folded
+
+
+def position(frame: FrameType, traceback) -> tuple:
+    """The line of a frame when the error passed it, and the columns of the expression."""
+    while traceback.tb_frame is not frame:
+        traceback = traceback.tb_next
+    places = list(frame.f_code.co_positions())
+    first, last, start, end = places[traceback.tb_lasti // 2]
+    line = traceback.tb_lineno
+    return (line, start, end) if first == last == line else (line, None, None)
+
+
+def holds(outer: CodeType, inner: CodeType) -> bool:
+    """Was a function made inside another's code?"""
+    codes = [c for c in outer.co_consts if isinstance(c, CodeType)]
+    return inner in codes or any(holds(c, inner) for c in codes)
+
+
+def marked(line: Line) -> list[str]:
+    """The line among its neighbours, underlined where the expression stands."""
+    name, first = line.code.co_filename, line.code.co_firstlineno
+    numbers = range(max(first, line.line - CONTEXT), line.line + CONTEXT + 1)
+    around = {n: linecache.getline(name, n).rstrip() for n in numbers}
+    if not any(around.values()):
+        return [f"        {HERE}"]
+    indent = min(len(t) - len(t.lstrip()) for t in around.values() if t)
+    out = []
+    for n, text in around.items():
+        out.append(f"        {text[indent:]}".rstrip())
+        if n == line.line:
+            begin = len(text) - len(text.lstrip()) if line.start is None else line.start
+            end = len(text) if line.end is None else line.end
+            out.append(" " * (8 + begin - indent) + "~" * max(end - begin, 1) + f" {HERE}")
+    while out and not out[-1]:
+        out.pop()
+    return out
