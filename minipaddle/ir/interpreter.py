@@ -15,10 +15,6 @@ from ..core.record import Record, Spec
 from .program import ITEM, NUMBER, Program
 
 
-class RunError(RuntimeError):
-    """A record of a program could not be computed; the message says which line asked for it."""
-
-
 class Step(NamedTuple):
     """One record: `values[out] = call(m, values[places]…, attrs)`, then let go of `free`."""
 
@@ -167,9 +163,9 @@ class Run:
                     y = given[0][attrs["k"]]
                 else:
                     y = record.op.evaluate(m, given, attrs)
-            except RunError:
-                raise
             except Exception as error:
+                if hasattr(error, "record"):  # a record of a region has told already
+                    raise
                 raise run_error(record, error) from error
             values[out] = y
             for axis, name in binds:
@@ -180,7 +176,17 @@ class Run:
 
 
 def run_error(record: Record, error: Exception) -> Exception:
-    """What went wrong, where the user asked for it."""
+    """What went wrong, where the user asked for it: of the kind that eager mode raises.
+
+    It knows its `record`.
+    """
     specs = ", ".join(str(r.spec) for r in record.inputs if r.dtype is not None)
     where = f"\n  at: {line_of(record.where)}" if record.where else ""
-    return RunError(f"{record.op.name}({specs}): {error}{where}")
+    kind = next((k for k in KINDS if isinstance(error, k)), ValueError)
+    said = f"{record.op.name}({specs}): {error}" if kind is not AssertionError else str(error)
+    told = kind(said + where)
+    told.record = record
+    return told
+
+
+KINDS = (AssertionError, TypeError, IndexError, MemoryError)
