@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from itertools import groupby, pairwise
+from itertools import groupby
 
+from ..core.errors import teach
 from ..core.slots import reserved
 from ..viz.engine import Graph
 from ..viz.style import cluster, count, graph, legend, node
@@ -14,7 +15,7 @@ from .judge import module_of
 from .process import all_judged
 
 COLUMNS = 3
-"""Chapters side by side."""
+"""How many stand side by side."""
 
 ROLES = {"passed": "mine", "wrong": "broken", "error": "broken"}
 """How an exercise of a state is drawn; all others as the reference, which then runs."""
@@ -23,22 +24,23 @@ SIGNS = {"mine": "✓", "broken": "✗", "reference": "○"}
 
 
 @contextmanager
-def mine():
+def mine(chapter: str = ""):
     """Run the block on every exercise the reader has solved; the reference does the rest.
 
-    What it gives is the picture of `engine()`. Only what passes its check is plugged in, so files
-    that were edited since are judged first. Within the block a tape draws the reader's operators
-    green, and grey those that are an exercise still to solve.
+    What it gives is the picture of `engine(chapter)`. Only what passes its check is plugged in, so
+    files that were edited since are judged first. Within the block a tape draws the reader's
+    operators green, and grey those that are an exercise of the chapter still to solve.
 
     >>> from minipaddle import learn
-    >>> with learn.mine() as report:
+    >>> with learn.mine("02_autograd") as report:
     ...     pass  # train a model
     >>> len(report.states) == len(report.yours) + len(report.rest)
     True
     """
-    report = engine()
+    states = settled()
+    report = Report(within(chapter, states))
     with ExitStack() as plugs:
-        for exercise in map(load, report.yours):
+        for exercise in (load(name) for name, state in states.items() if state == "passed"):
             plugs.enter_context(exercise.plugged(reader_module(exercise)))
         plugs.enter_context(reserved(slot for name in report.rest for slot in load(name).slots))
         yield report
@@ -50,12 +52,22 @@ def reader_module(exercise: Exercise):
     return module_of(source, str(exercise.path), f"exercises.{exercise.name.replace('/', '.')}")
 
 
-def engine() -> Report:
+def engine(chapter: str = "") -> Report:
     """The parts of the engine that are exercises, by chapter: green where they are the reader's.
 
-    Grey is not solved yet, red does not pass its check; there the reference runs.
+    Grey is not solved yet, red does not pass its check; there the reference runs. With a `chapter`,
+    as "02_autograd", only its exercises are shown. Raises LookupError if there is no such chapter.
     """
-    return Report(settled())
+    return Report(within(chapter, settled()))
+
+
+def within(chapter: str, states: dict[str, str]) -> dict[str, str]:
+    """The states of one chapter's exercises; without a chapter, of all."""
+    chapters = dict.fromkeys(name.split("/")[0] for name in states)
+    if chapter and chapter not in chapters:
+        wanted = f"one of {', '.join(chapters)}"
+        raise LookupError(teach(f"no chapter {chapter!r} has exercises", expected=wanted))
+    return {name: state for name, state in states.items() if chapter in ("", name.split("/")[0])}
 
 
 def settled() -> dict[str, str]:
@@ -69,7 +81,7 @@ def settled() -> dict[str, str]:
 
 
 class Report(Graph):
-    """A picture of the engine's exercises; `states` says how each stands."""
+    """A picture of exercises of the engine; `states` says how each of them stands."""
 
     def __init__(self, states: dict[str, str]):
         super().__init__()
@@ -96,15 +108,19 @@ class Report(Graph):
         return f"{len(self.yours)} of {count(len(self.states), 'exercise')} run on your code"
 
     def write(self) -> None:
-        """Chapters as frames, COLUMNS of them side by side, the exercises of each in a column."""
+        """Chapters as frames, COLUMNS of them side by side, the exercises of each in a column.
+
+        A chapter alone has its exercises in COLUMNS.
+        """
         page = graph("The engine: what is yours", ranksep="0.12")
         heads, feet = [], []
+        side_by_side = COLUMNS if len({name.split("/")[0] for name in self.states}) == 1 else 1
         for chapter, members in groupby(self.states, lambda name: name.split("/")[0]):
             members = list(members)
             with cluster(page, chapter, chapter.replace("_", " "), chapter) as frame:
                 for name in members:
                     self.write_exercise(frame, load(name))
-            for above, below in pairwise(members):
+            for above, below in zip(members, members[side_by_side:]):
                 page.edge(above, below, style="invis")
             heads.append(members[0])
             feet.append(members[-1])
