@@ -161,8 +161,8 @@ class Liveness:
         """What is needed before these statements, when `live` is needed after them."""
         for statement in reversed(statements):
             visit = getattr(self, type(statement).__name__, self.plain)
-            live = visit(statement, live) | self.always
-        return live
+            live = visit(statement, live | self.always)
+        return live | self.always
 
     def plain(self, node, live):
         names = Names([node])

@@ -132,8 +132,9 @@ def compiled(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
     free = [n for n in code.co_freevars if not (source.owner and n == "__class__")]
     if source.owner:
         body = [ast.ClassDef(source.owner, [], [], body, [])]
-        if source.owner not in free:  # in the function its name means what it means outside
-            body.insert(0, ast.Global([source.owner]))
+    name = source.owner or getattr(source.node, "name", None)
+    if name is not None and name not in free:  # in the function it means what it means outside
+        body.insert(0, ast.Global([name]))
     (factory,) = fill(f"def {FACTORY}(): body", tree.body[0], body=body)
     factory.args.args = [ast.arg(name) for name in ("_jst", *free)]
     module = ast.fix_missing_locations(ast.Module([factory], []))

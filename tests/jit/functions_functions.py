@@ -147,6 +147,15 @@ def recursion_on_python(x, n):
     return power(x, n)
 
 
+def power_of(v, k):
+    return v * 0 + 1 if k == 0 else v * power_of(v, k - 1)
+
+
+@example((X, 5))
+def recursion_in_a_module(x, n):
+    return power_of(x, n)
+
+
 @example((X, 3), (Y, 2))
 def mutual_recursion(x, n):
     def even(v, k):
