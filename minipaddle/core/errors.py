@@ -8,12 +8,22 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def line_of(where) -> str:
-    """`file.py:12, in train` for a (code object, instruction offset) pair as records keep it."""
-    code, offset = where
-    line = next((n for start, end, n in code.co_lines() if start <= offset < end and n), 0)
+    """`file.py:12, in train` for a (code object, instruction offset) pair as records keep it.
+
+    A program that was read from a file has this text itself.
+    """
+    if isinstance(where, str):
+        return where
+    code, line = where[0], line_number(where)
     if "ipykernel_" in code.co_filename:  # a file of that name exists for the kernel alone
         return f"line {line} of a notebook cell"
     return f"{code.co_filename}:{line}, in {code.co_name}"
+
+
+def line_number(where) -> int:
+    """The line in its file of a (code object, instruction offset) pair."""
+    code, offset = where
+    return next((n for start, end, n in code.co_lines() if start <= offset < end and n), 0)
 
 
 def inside(frame) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ..core import dim as dims
 from ..core.interpreter import current
-from ..ir.interpreter import bound, resolved
+from ..core.record import Record, Spec
+from ..ir.control import while_loop
+from ..ir.interpreter import bound
 from ..ir.program import ITEM, NUMBER, Program
 from .tensor import Tensor, wrap
 
@@ -15,21 +18,21 @@ def replay(program: Program, inputs: list[Tensor]) -> list:
     """
     values = dict(zip(program.given, inputs, strict=True))
     sizes: dict[str, int] = {}
-    tracing, known = current.top.tracing, set()
+    known: set[str] = set()
     for record, x in values.items():
         sizes |= {name: x.spec.shape[axis] for axis, name in bound(record.spec, known)}
 
     def value(record):
-        return record.attrs["value"] if record.op is NUMBER else values[record]
+        return sized(record.attrs["value"], sizes) if record.op is NUMBER else values[record]
 
     for record in program.records:
-        attrs = record.attrs
-        if not tracing:
-            attrs = {k: resolved(v, sizes) for k, v in attrs.items()}
         if record.op is ITEM:
-            y = value(record.inputs[0])[attrs["k"]]
+            y = value(record.inputs[0])[record.attrs["k"]]
         else:
             args = [flowing(value(r), record.saved >> k & 1) for k, r in enumerate(record.inputs)]
+            attrs = {k: sized(v, sizes) for k, v in record.attrs.items()}
+            if record.op is while_loop:
+                attrs["keep"] = attrs["keep"] or wanted(args)
             y = current.top.apply(record.op, args, attrs)
         values[record] = y
         if record.dtype is not None:
@@ -42,3 +45,42 @@ def flowing(x, flows: int):
     if flows or not isinstance(x, Tensor) or x.stop_gradient:
         return x
     return wrap(x.array)
+
+
+def wanted(args) -> bool:
+    """Will a loop be walked back, so that its rounds are to be kept?"""
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    return current.top.recording and not all(x.stop_gradient for x in tensors)
+
+
+def sized(value, sizes: dict):
+    """An attribute with the sizes it is made of put in, regions included."""
+    if type(value) is tuple:
+        return tuple([sized(v, sizes) for v in value])
+    if isinstance(value, Program):
+        return sized_region(value, sizes) if sizes else value
+    return dims.renamed(value, sizes)
+
+
+def sized_region(region: Program, sizes: dict) -> Program:
+    """The region with the same sizes throughout."""
+    new: dict[Record, Record] = {}
+
+    def spec(r):
+        if r.dtype is None:
+            return tuple(Spec(sized(s.shape, sizes), s.dtype) for s in r.shape), None
+        return sized(r.shape, sizes), r.dtype
+
+    def copied(r):
+        attrs = {k: sized(v, sizes) for k, v in r.attrs.items()}
+        found = Record(r.op, [*map(again, r.inputs)], attrs, *spec(r), r.saved, r.scope)
+        found.where = r.where
+        return found
+
+    def again(r):
+        return copied(r) if r.op is NUMBER else new[r]
+
+    for r in [*region.inputs, *region.records]:
+        new[r] = copied(r)
+    inputs, records = ([new[r] for r in rs] for rs in (region.inputs, region.records))
+    return Program(region.name, inputs, [], records, [*map(again, region.outputs)])

@@ -51,21 +51,27 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     """
     if configs:
         raise TypeError(f"save takes no option {min(configs)!r}")
-    arrays: dict[str, numpy.ndarray] = {}
-    structure = describe(obj, "obj", (), arrays, [])
-    metadata = {"format": FORMAT, "structure": json.dumps(structure)}
-    data = safetensors.numpy.save(arrays, metadata)
+    data = encoded(obj)
     if hasattr(path, "write"):
         path.write(data)
     else:
-        replace(os.fspath(path), data)
+        replace({os.fspath(path): data})
+
+
+def encoded(obj) -> bytes:
+    """The bytes of a file that holds `obj`."""
+    arrays: dict[str, numpy.ndarray] = {}
+    structure = describe(obj, "obj", (), arrays, [])
+    metadata = {"format": FORMAT, "structure": json.dumps(structure)}
+    return safetensors.numpy.save(arrays, metadata)
 
 
 def load(path, return_numpy: bool = False):
     """What `save` wrote; with `return_numpy`, arrays in place of tensors.
 
-    A safetensors file of other origin gives a dict of its tensors. Raises ValueError for a file
-    that is damaged or no safetensors file, FileNotFoundError if there is none.
+    The prefix that `jit.save` was given gives the saved model's tensors by name. A safetensors file
+    of other origin gives a dict of its tensors. Raises ValueError for a file that is damaged or no
+    safetensors file, FileNotFoundError if there is none.
     Source: Paddle API `paddle.load`.
 
     >>> import io
@@ -79,6 +85,8 @@ def load(path, return_numpy: bool = False):
         name, data = "the file object", path.read()
     else:
         name = os.fspath(path)
+        if not os.path.exists(name) and os.path.exists(f"{name}.pdiparams"):
+            name += ".pdiparams"
         with open(name, "rb") as file:
             data = file.read()
     arrays, metadata = parsed(name, data)
@@ -196,8 +204,8 @@ def parsed(name: str, data: bytes) -> tuple[dict, dict]:
             raise ValueError(
                 f"{name}: tensor {key!r} has the dtype {entry['dtype']}, which does not exist here"
             )
-        flat = numpy.frombuffer(bytes(entry["data"]), found.numpy)
-        arrays[key] = flat.reshape(entry["shape"]).copy()
+        flat = numpy.frombuffer(entry.pop("data"), found.numpy)  # a bytearray: no copy is needed
+        arrays[key] = flat.reshape(entry["shape"])
     return arrays, metadata
 
 
@@ -220,34 +228,43 @@ def explained(data: bytes, error: Exception) -> str:
 # ---- whole or not at all -------------------------------------------------------------------------
 
 
-def replace(path: str, data: bytes) -> None:
-    """Put `data` in the file `path` in one step, folders included.
+def replace(files: dict[str, bytes]) -> None:
+    """Put the bytes in the files, each in one step, folders included.
 
-    The bytes go to a neighbour first and are on the disk before the name changes hands, so a
-    reader sees the old file or the new one. A kill in between leaves the neighbour behind.
+    The bytes go to neighbours first, and all are on the disk before the first name changes hands,
+    so a reader sees an old file or a new one. A kill in between leaves neighbours behind.
     """
-    path = os.path.realpath(path)
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a folder: give the name of a file")
-    neighbour = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:8]}.part")
+    waiting: dict[str, str] = {}  # neighbour -> path
+    path, data = "", b""
     try:
-        with open(neighbour, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(neighbour, path)
+        for path, data in files.items():
+            path = os.path.realpath(path)
+            folder, name = os.path.split(path)
+            os.makedirs(folder, exist_ok=True)
+            if os.path.isdir(path):
+                raise IsADirectoryError(f"{path} is a folder: give the name of a file")
+            neighbour = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.part")
+            waiting[neighbour] = path
+            with open(neighbour, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        for neighbour, path in waiting.items():
+            os.replace(neighbour, path)
     except OSError as error:
+        if error.errno is None:
+            raise
         raise OSError(
             error.errno,
             f"could not save {len(data):,} bytes ({error.strerror}); the old file is untouched",
             path,
         ) from error
     finally:
-        if os.path.exists(neighbour):
-            os.unlink(neighbour)
-    sync_folder(folder)
+        for neighbour in waiting:
+            if os.path.exists(neighbour):
+                os.unlink(neighbour)
+    for folder in {os.path.dirname(path) for path in waiting.values()}:
+        sync_folder(folder)
 
 
 def sync_folder(folder: str) -> None:

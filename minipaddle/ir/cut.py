@@ -7,7 +7,7 @@ rather than kept.
 
 from __future__ import annotations
 
-from .program import NUMBER, Program
+from .program import NUMBER, Program, regions
 
 
 def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
@@ -87,12 +87,19 @@ def residuals_of(late, program: Program, wanted) -> list:
     return [r for r in [*program.given, *program.records] if r in used]
 
 
+def has_effect(record) -> bool:
+    """Does a record, or one in a region of it, do something beside computing?"""
+    return record.op.effect or any(
+        has_effect(r) for region in regions(record).values() for r in region.records
+    )
+
+
 def pruned(program: Program) -> Program:
     """The program without the records nobody needs."""
     needed = set(program.results)
     records = []
     for record in reversed(program.records):
-        if record in needed or record.op.effect:
+        if record in needed or has_effect(record):
             needed.update(record.inputs)
             records.append(record)
     program.records = records[::-1]

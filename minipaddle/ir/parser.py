@@ -1,19 +1,19 @@
 """A program from its text: what `printer.py` wrote, or somebody by hand, or an enemy.
 
 Nothing in the text is executed: operators are looked up by name, attributes are literals, and the
-result is verified before it is handed out.
+result is verified before it is handed out. Specs and sizes are one token each and read once.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 
 import lark
 
 from ..core import dim as dims
 from ..core.dtype import NAMES, int64
-from ..core.errors import teach
 from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
@@ -21,50 +21,67 @@ from .input_spec import HINT
 from .program import INPUT, NUMBER, Program, State
 from .verifier import verify
 
-LONGEST = 1 << 26
+LONGEST = 1 << 24
 DEEPEST = 50
 WIDEST = 32
-"""What a text may be at most: characters, regions in regions, axes."""
+LARGEST = 1 << 48
+DIGITS = 400
+SIZE_LENGTH = 10_000
+"""What a text may be at most: characters, brackets in brackets, axes, elements, digits of a number,
+characters of a size."""
 
+ESCAPED = (
+    r"[^'\"\\\x00-\x1f]|"
+    r"\\(['\"\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(0[0-9a-f]|10)[0-9a-f]{4})"
+)
+"""A character of a string, as `repr` writes it."""
 GRAMMAR = r"""
+text: program+
 program: "program" NAME "(" [param ("," param)*] ")" block
 block: "{" line* "return" [operand ("," operand)*] "}"
 ?line: state | guard | record | update
 state: "state" param
-guard: VERDICT dim SIGN dim
+guard: GUARD
 update: "update" NAME "=" operand
 record: NAME "=" NAME "(" [argument ("," argument)*] ")" ":" specs ["@" STRING]
 ?argument: operand | attribute
 attribute: NAME "=" (value | region)
 region: "(" [param ("," param)*] ")" block
-param: NAME [STILL] ":" spec
+param: NAME [STILL] ":" SPEC
 operand: [MARK] NAME | number
-number: NUMBER | WORD | "<" dim ">"
+number: NUMBER | WORD | SIZE
 ?value: number | STRING -> string | NAME -> dtype
      | "(" ")" -> empty | "(" (value ",")+ ")" -> several
-?specs: spec | "(" [spec ("," spec)*] ")" -> specs
-spec: NAME "[" [dim ("," dim)*] "]"
-?dim: product | dim "+" product -> plus
+specs: SPEC | "(" [SPEC ("," SPEC)*] ")" -> specs_of_several
+
+?size: product | size "+" product -> plus
 ?product: atom | product "*" atom -> times
-?atom: NAME -> symbol | INT -> whole | "(" dim ")" | "(" atom "//" atom ")" -> floor
-     | "(" atom "%" atom ")" -> modulo
-VERDICT.2: "assume" | "deny"
-SIGN: "==" | "<=" | ">=" | "<" | ">"
+?atom: NAME -> symbol | INT -> whole | "(" size ")"
+     | "(" atom "//" atom ")" -> floor | "(" atom "%" atom ")" -> modulo
+     | LARGER "(" size "," size ")" -> larger | SMALLER "(" size "," size ")" -> smaller
+
+GUARD.3: /(assume|deny)\b[^\n{}]*/
+SPEC.3: /[a-z]\w*\[[^\]\n{}]*\]/
+SIZE: /<[^<>\n{}]*>/
+LARGER.2: /max(?=\()/
+SMALLER.2: /min(?=\()/
 STILL: "~"
 MARK: "~" | "^"
-WORD.2: /(True|False|None|nan|-?inf)\b/
-NAME: /[A-Za-z_][\w.]*/
+WORD.2: /(True|False|None|nan|-?inf)\b(?![.])/
+NAME: /[A-Za-z_][A-Za-z_0-9.]*/
 NUMBER: /-?\d+(\.\d*)?(e[+-]?\d+)?/
-INT.0: /-?\d+/
-STRING: /'([^'\\\n]|\\.)*'|"([^"\\\n]|\\.)*"/
+INT: /-?\d+/
+STRING: /'(STEP|")*'|"(STEP|')*"/
 %import common.WS
 %ignore WS
-"""
+""".replace("STEP", ESCAPED)
+BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|([{(])|[})]")
+SIGN = re.compile(r"(assume|deny) (.+) (==|<=|>=|<|>) (.+)")
 
 
 @cache
 def grammar() -> lark.Lark:
-    return lark.Lark(GRAMMAR, start="program", parser="lalr", maybe_placeholders=True)
+    return lark.Lark(GRAMMAR, start=["text", "size"], parser="lalr", maybe_placeholders=True)
 
 
 class ParseError(ValueError):
@@ -73,36 +90,55 @@ class ParseError(ValueError):
 
 def parse(text: str) -> Program:
     """The program of a text. Raises ParseError or VerifyError with what is wrong, and where."""
-    depth = deepest(text)
-    if len(text) > LONGEST or depth > DEEPEST:
-        raise ParseError(f"a program of {len(text):,} characters, {depth} regions deep: too large")
-    try:
-        tree = grammar().parse(text)
-    except lark.exceptions.UnexpectedInput as error:
-        line = text.splitlines()[error.line - 1].strip() if error.line > 0 else ""
-        raise ParseError(
-            teach(f"line {error.line} of the program can not be read: {line:.80}")
-        ) from None
-    name, *params, block = tree.children
-    try:
-        return verify(Reader(str(name)).program(str(name), params, block))
-    except (RecursionError, OverflowError, ZeroDivisionError) as error:
-        raise ParseError(f"the program can not be read: {type(error).__name__}: {error}") from None
+    programs = parse_all(text)
+    if len(programs) > 1:
+        raise ParseError(f"{len(programs)} programs in a text of one")
+    return programs[0]
 
 
-def deepest(text: str) -> int:
+def parse_all(text: str) -> list[Program]:
+    """The programs of a text that has one or more."""
+    if len(text) > LONGEST:
+        raise ParseError(f"a program of {len(text):,} characters: {LONGEST:,} are allowed")
     depth = most = 0
-    for c in text:
-        depth += (c in "{(<") - (c in "})>")
-        most = max(most, depth)
-    return most // 2
+    for found in BRACKETS.finditer(text):
+        if found[0][0] in "{()}":
+            depth += 1 if found[1] else -1
+            most = max(most, depth)
+    if most > 2 * DEEPEST:
+        raise ParseError(f"brackets in brackets, {most} deep: {2 * DEEPEST} are allowed")
+    return [verify(read(tree)) for tree in parsed(text, "text").children]
+
+
+def parsed(text: str, start: str):
+    """The syntax tree of a text or of a size."""
+    try:
+        return grammar().parse(text, start=start)
+    except lark.exceptions.UnexpectedInput as error:
+        lines = text.splitlines()
+        inside = 0 < error.line <= len(lines)
+        line = lines[error.line - 1].strip() if inside else "the end"
+        raise ParseError(f"line {error.line} can not be read, at {line[:80]!r}") from None
+
+
+def read(tree) -> Program:
+    """The program of a syntax tree, not verified yet."""
+    name, *params, block = tree.children
+    reader = Reader()
+    try:
+        return reader.program(str(name), params, block)
+    except RecursionError:
+        raise ParseError("nested too deeply") from None
+    except (ParseError, OverflowError, ZeroDivisionError) as error:
+        raise ParseError(f"line {reader.line}: {error}") from None
 
 
 class Reader:
     """Builds a program from its tree."""
 
-    def __init__(self, name: str):
-        self.symbols: dict[str, dims.Dim] = {}
+    def __init__(self):
+        self.line = 0  # where we are
+        self.read: dict[str, object] = {}  # specs and sizes, by their text
 
     def program(self, name: str, params, block) -> Program:
         """A program or a region: its values are known by name inside it alone."""
@@ -111,35 +147,40 @@ class Reader:
         program = Program(name)
         for param in filter(None, params):
             program.inputs.append(self.declared(param, values, flowing))
-        *lines, results = self.split(block)
-        updates = []
-        for line in lines:
-            if line.data == "state":
+        states, updates, results = {}, [], []
+        for line in filter(None, block.children):
+            if line.data == "operand":
+                results.append(line)
+            elif line.data == "state":
                 record = self.declared(line.children[0], values, flowing)
-                program.states.append(State(record.attrs["name"], record))
+                state = states[record.attrs["name"]] = State(record.attrs["name"], record)
+                program.states.append(state)
             elif line.data == "guard":
-                verdict, left, sign, right = line.children
-                answer = verdict == "assume"
-                program.guards.append((self.dim(left), str(sign), self.dim(right), answer))
+                program.guards.append(self.guard(line.children[0]))
             elif line.data == "update":
                 updates.append(line.children)
             else:
                 program.records.append(self.record(line, values, flowing))
-        states = {s.name: s for s in program.states}
         for target, operand in updates:
-            if str(target) not in states or states[str(target)].update is not None:
+            self.line = target.line
+            state = states.get(str(target))
+            if state is None or state.update is not None:
                 raise ParseError(f"an update of {target}: there is no such state, or two updates")
-            states[str(target)].update = self.operand(operand, values)[1]
-        program.outputs = [self.operand(o, values)[1] for o in results if o is not None]
+            state.update = self.operand(operand, values)[1]
+        program.outputs = [self.operand(o, values)[1] for o in results]
         return program
 
-    @staticmethod
-    def split(block):
-        lines = [c for c in block.children if c is not None and c.data != "operand"]
-        return [*lines, [c for c in block.children if c is not None and c.data == "operand"]]
+    def guard(self, token) -> tuple:
+        self.line = token.line
+        found = SIGN.fullmatch(str(token).strip())
+        if found is None:
+            raise ParseError(f"{str(token)[:80]!r} compares no sizes")
+        verdict, left, sign, right = found.groups()
+        return self.size(left), sign, self.size(right), verdict == "assume"
 
     def declared(self, param, values: dict, flowing: set) -> Record:
         name, still, spec = param.children
+        self.line = name.line
         record = Record(INPUT, (), {"name": str(name)}, *self.spec(spec), 0)
         self.define(str(name), record, values)
         if still is None:
@@ -154,6 +195,7 @@ class Reader:
 
     def record(self, line, values: dict, flowing: set) -> Record:
         name, op_name, *arguments, specs, where = line.children
+        self.line = name.line
         op = OPS.get(str(op_name))
         if op is None or op in (INPUT, NUMBER) or op.name == "leaf":
             raise ParseError(f"there is no operator {op_name}")
@@ -161,19 +203,22 @@ class Reader:
         for argument in filter(None, arguments):
             if argument.data == "attribute":
                 key, value = argument.children
+                if str(key) in attrs:
+                    raise ParseError(f"the attribute {key} is given twice")
                 attrs[str(key)] = self.value(value)
                 continue
             mark, edge = self.operand(argument, values)
             flows = (edge in flowing) != (mark is not None)
             flow |= flows << len(edges)
             edges.append(edge)
+        self.line = name.line
         if attrs.keys() != op.attrs.keys():
             raise ParseError(f"{op.name} has the attributes {[*op.attrs]}, not {[*attrs]}")
         if not op.variadic and len(edges) != len(op.inputs):
             raise ParseError(f"{op.name} has the inputs {op.inputs}; {len(edges)} are given")
-        found = self.specs(specs)
-        several = not isinstance(found, Spec)
-        record = Record(op, edges, attrs, *((found, None) if several else found), flow)
+        found = [self.spec(s) for s in specs.children if s is not None]
+        spec = found[0] if specs.data == "specs" else (tuple(found), None)
+        record = Record(op, edges, attrs, *spec, flow)
         record.where = None if where is None else ast.literal_eval(str(where))
         self.define(str(name), record, values)
         if flow:
@@ -185,6 +230,8 @@ class Reader:
         *mark, what = tree.children
         if isinstance(what, lark.Tree):
             value = self.value(what)
+            if value is None:
+                raise ParseError("None is no number")
             dtype = int64.numpy if isinstance(value, dims.Dim) else scalar_dtype(value)
             return None, Record(NUMBER, (), {"value": value}, (), dtype)
         if str(what) not in values:
@@ -201,47 +248,88 @@ class Reader:
         if tree.data == "string":
             return ast.literal_eval(str(tree.children[0]))
         if tree.data == "dtype":
-            return self.dtype(tree.children[0])
+            return dtype_named(str(tree.children[0]))
         if tree.data in ("empty", "several"):
             return tuple(map(self.value, tree.children))
-        what = tree.children[0]
-        if not isinstance(what, lark.Token) or what.type not in ("NUMBER", "WORD"):
-            return self.dim(what)
-        text = str(what)
+        text = str(tree.children[0])
+        if text[0] == "<":
+            return self.size(text[1:-1])
         if text.strip("-") in ("inf", "nan"):
             return float(text)
-        if len(text) > 400:
-            raise ParseError("a number of more than 400 digits")
+        if len(text) > DIGITS:
+            raise ParseError(f"a number of more than {DIGITS} digits")
         return ast.literal_eval(text)
 
-    @staticmethod
-    def dtype(name):
-        if str(name) not in NAMES:
-            raise ParseError(f"there is no dtype {name}")
-        return NAMES[str(name)].numpy
+    def spec(self, token) -> Spec:
+        text = str(token)
+        found = self.read.get(text)
+        if found is None:
+            name, _, inside = text[:-1].partition("[")
+            shape = tuple(map(self.size, pieces(inside)))
+            if len(shape) > WIDEST or elements(shape) > LARGEST:
+                raise ParseError(f"{text[:80]} is too large: {LARGEST:,} elements are allowed")
+            found = self.read[text] = Spec(shape, dtype_named(name))
+        return found
 
-    def specs(self, tree):
-        if tree.data == "spec":
-            return self.spec(tree)
-        return tuple(self.spec(s) for s in tree.children if s is not None)
+    def size(self, text: str):
+        """A number or a polynomial."""
+        text = text.strip()
+        found = self.read.get(text)
+        if found is None:
+            if len(text) > SIZE_LENGTH:
+                raise ParseError(f"a size of {len(text):,} characters")
+            found = self.read[text] = int(text) if text.isdecimal() else size(parsed(text, "size"))
+        return found
 
-    def spec(self, tree) -> Spec:
-        name, *sizes = tree.children
-        shape = tuple(self.dim(n) for n in sizes if n is not None)
-        if len(shape) > WIDEST or any(isinstance(n, int) and not 0 <= n < 1 << 48 for n in shape):
-            raise ParseError(f"no shape: {list(shape)}")
-        return Spec(shape, self.dtype(name))
 
-    def dim(self, tree):
-        """A size: a number or a polynomial."""
-        if isinstance(tree, lark.Token):
-            return int(tree)
-        a, *rest = tree.children
-        if tree.data == "symbol":
-            return self.symbols.setdefault(str(a), dims.symbol(str(a), HINT))
-        if tree.data == "whole":
-            return int(str(a)[:20])
-        a, b = self.dim(a), self.dim(*rest)
-        if tree.data in ("plus", "times"):
-            return a + b if tree.data == "plus" else a * b
-        return a // b if tree.data == "floor" else a % b
+def dtype_named(name: str):
+    if name not in NAMES:
+        raise ParseError(f"there is no dtype {name[:80]}")
+    return NAMES[name].numpy
+
+
+def pieces(text: str) -> list[str]:
+    """The sizes of a shape: commas inside brackets part nothing."""
+    if "(" not in text:
+        return text.split(",") if text.strip() else []
+    found, depth = [""], 0
+    for part in re.split(r"([(),])", text):
+        depth += (part == "(") - (part == ")")
+        if part == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += part
+    return found
+
+
+def elements(shape: tuple) -> int:
+    """How many elements, sizes that are not known counting as 1; negative sizes as too many."""
+    n = 1
+    for size in shape:
+        if isinstance(size, int):
+            n *= max(size, 1) if size >= 0 else LARGEST + 1
+    return n
+
+
+def size(tree):
+    """The size that a tree says."""
+    parts = [size(x) if isinstance(x, lark.Tree) else str(x) for x in tree.children]
+    return SIZES[tree.data](*parts)
+
+
+def whole(text: str) -> int:
+    if len(text) > len(str(LARGEST)):
+        raise ParseError(f"a size of {len(text)} digits")
+    return int(text)
+
+
+SIZES = {
+    "symbol": lambda name: dims.symbol(name, HINT),
+    "whole": whole,
+    "plus": lambda a, b: a + b,
+    "times": lambda a, b: a * b,
+    "floor": lambda a, b: a // b,
+    "modulo": lambda a, b: a % b,
+    "larger": lambda _, a, b: dims.larger(a, b),
+    "smaller": lambda _, a, b: dims.smaller(a, b),
+}

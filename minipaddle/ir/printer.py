@@ -17,6 +17,7 @@ input or a state: none ever does. Sizes that are known only at run time are name
 from __future__ import annotations
 
 import math
+import os
 import re
 
 import numpy
@@ -30,12 +31,20 @@ from .program import ITEM, NUMBER, Program
 FORMAT = 1
 """The version of the text form; the first line of a file says it."""
 INDENT = "  "
-NAME = re.compile(r"[A-Za-z_][\w.]*\Z")
+NAME = re.compile(r"[A-Za-z_][\w.]*\Z", re.ASCII)
+RESERVED = re.compile(r"(v\d+|True|False|None|nan|inf)\Z")
+"""Names that mean something else: records, numbers."""
 
 
 def text(program: Program, *, lines: bool = False) -> str:
     """The program as text; with `lines` each record says where the user wrote it."""
-    return "\n".join(Printer(lines).block(program, f"program {program.name}", ""))
+    return "\n".join(Printer(lines).block(program, f"program {plain(program.name)}", ""))
+
+
+def plain(name: str) -> str:
+    """A name that can stand in a text: itself if it can."""
+    name = name if NAME.match(name) else re.sub(r"\W", "_", f"_{name}", flags=re.ASCII)
+    return f"{name}_" if RESERVED.match(name) else name
 
 
 class Printer:
@@ -74,9 +83,9 @@ class Printer:
     def declared(self, record: Record, flow: Flow, k: int, name: str = "") -> str:
         """`x: float32[2]`, a name of its own for something given."""
         name = name or record.attrs.get("name", "") or f"a{k}"
-        base = name = name if NAME.match(name) else re.sub(r"\W", "_", f"_{name}")
+        base = name = plain(name)
         n = 1
-        while name in self.taken or re.match(r"v\d+\Z", name):
+        while name in self.taken:
             n += 1
             name = f"{base}_{n}"
         self.taken.add(name)
@@ -102,7 +111,7 @@ class Printer:
         found[0] = found[0].replace("{}", self.names[record], 1)
         found[-1] += f") : {specs_text(record)}"
         if self.lines and record.where:
-            found[-1] += f"  @ {line_of(record.where)!r}"
+            found[-1] += f"  @ {os.path.basename(line_of(record.where))!r}"
         return found
 
     def name(self, record: Record) -> str:
@@ -145,11 +154,12 @@ def specs_text(record: Record) -> str:
 
 def literal(value) -> str:
     """An attribute as text that `parser.py` reads back."""
+    value = value.item() if isinstance(value, numpy.generic) else value
     if isinstance(value, tuple | list):
         return f"({''.join(f'{literal(v)}, ' for v in value).rstrip()})" if value else "()"
     if isinstance(value, numpy.dtype):
         return public(value).name
-    if isinstance(value, float) and not math.isfinite(value):
+    if type(value) is float and not math.isfinite(value):
         return "nan" if value != value else "inf" if value > 0 else "-inf"
     if isinstance(value, dims.Dim):
         return f"<{value}>"

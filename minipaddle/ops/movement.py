@@ -7,9 +7,21 @@ what joins several inputs has no single source: they have no map.
 
 from __future__ import annotations
 
+from ..core.dim import (
+    UNSEEN,
+    Dim,
+    as_guarded,
+    decided,
+    is_one,
+    larger,
+    same,
+    smaller,
+    suppose,
+    symbols,
+)
 from ..core.op import movement
 from ..core.record import Spec
-from ..core.spec import broadcast_shapes
+from ..core.spec import fits
 
 # ---- positions and shapes --------------------------------------------------------------------
 
@@ -60,7 +72,7 @@ def _(x, *, shape):
         k = shape.index(-1)
         known = Spec((*shape[:k], *shape[k + 1 :]), x.dtype).size
         shape = replaced(shape, k, x.size // known if known else 0)
-    if Spec(shape, x.dtype).size != x.size:
+    if not same(Spec(shape, x.dtype).size, x.size):
         raise ValueError(f"{x} has {x.size} elements, which do not fill shape {list(shape)}")
     return Spec(tuple(shape), x.dtype)
 
@@ -99,10 +111,9 @@ def broadcast_to(m, x, *, shape):
 
 @broadcast_to.shape
 def _(x, *, shape):
-    tail = shape[len(shape) - x.ndim :]
     if min(shape, default=0) < 0:
         raise ValueError(f"shape {list(shape)} has a negative size where {x} has no axis to keep")
-    if len(shape) < x.ndim or any(n not in (1, t) for n, t in zip(x.shape, tail, strict=True)):
+    if not fits(x.shape, shape):
         raise ValueError(f"{x} does not broadcast to shape {list(shape)}")
     return Spec(tuple(shape), x.dtype)
 
@@ -139,10 +150,35 @@ def slice_shape(x, index) -> tuple:
         if type(k) is tuple:
             if k[2] == 0:
                 raise ValueError("the step of a slice can not be 0")
-            out.append(len(range(*slice(*k).indices(n))))
+            known = type(n) is int and Dim not in map(type, k)
+            out.append(len(range(*slice(*k).indices(n))) if known else slice_size(n, *k))
         elif not -n <= k < n:
             raise IndexError(f"index {k} is out of range for an axis of size {n} of {x}")
     return (*out, *sizes)
+
+
+def slice_size(n, start, stop, step):
+    """How many places of n a slice names, for sizes that only the program knows."""
+    step = 1 if step is None else step
+    first, end = (v if v is None else from_front(n, v, step > 0) for v in (start, stop))
+    if isinstance(first, Dim) and end is not None and type(end - first) is int and unseen(first):
+        suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it lies outside
+        return max(-((first - end) // abs(step)), 0)
+    first = 0 if first is None else larger(first, 0)
+    end = n if end is None else smaller(end, n)
+    return larger(-((first - end) // abs(step)), 0)
+
+
+def from_front(n, place, forward: bool):
+    """A place among n, counted from where a slice begins."""
+    if decided(as_guarded(place, True), 0, "<"):
+        return n + place if forward else -1 - place
+    return place if forward else n - 1 - place
+
+
+def unseen(n: Dim) -> bool:
+    """Is it a value that becomes known while the program runs?"""
+    return any(UNSEEN.match(name) for name in symbols(n))
 
 
 @movement
@@ -204,8 +240,8 @@ def check_fits(value, place: tuple) -> None:
     """
     shape = value.shape if isinstance(value, Spec) else ()
     extra = max(len(shape) - len(place), 0)
-    if shape[:extra] != (1,) * extra or broadcast_shapes(shape[extra:], place) != place:
-        raise ValueError(f"a value of shape {list(shape)} does not fit into {list(place)}")
+    if not all(map(is_one, shape[:extra])) or not fits(shape[extra:], place):
+        raise ValueError(f"a value of shape {list(shape)} does not fit into {list(place)}: they do not broadcast")
 
 
 slice_assign.vjp(
@@ -327,6 +363,9 @@ def _(*xs, axis):
 stack.vjp(lambda g, k, axis: slice_(g, index=(*WHOLE[:axis], k)))
 
 
+MOST_PARTS = 1 << 16
+
+
 @movement
 def unstack(m, x, *, axis):
     """The slices of x along `axis`, each without that axis."""
@@ -336,6 +375,8 @@ def unstack(m, x, *, axis):
 
 @unstack.shape
 def _(x, *, axis):
+    if x.shape[axis] > MOST_PARTS:
+        raise ValueError(f"unstack makes {MOST_PARTS:,} tensors at most, not those of {x}")
     return (Spec(replaced(x.shape, axis), x.dtype),) * x.shape[axis]
 
 

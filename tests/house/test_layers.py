@@ -20,8 +20,9 @@ ir
 eager
 passes | codegen
 executors
-jit | nn | regularizer
+nn | regularizer
 optimizer | io | metric
+jit
 amp | quantization | distributed | inference | static | vision | text | hapi
 viz | testing
 learn

@@ -1,0 +1,264 @@
+"""`jit.load`: a layer that runs saved programs, without the Python they were made of."""
+
+from __future__ import annotations
+
+import json
+import os
+from types import MethodType
+
+from ..core.errors import teach
+from ..core.interpreter import Recording, current
+from ..eager.cells import GeneratorCell
+from ..eager.device import QUIET, current_place
+from ..eager.replay import replay
+from ..eager.tensor import Tensor, wrap
+from ..io.serialization import parsed
+from ..ir.interpreter import Run
+from ..ir.parser import LONGEST, ParseError, parse_all
+from ..ir.program import Program
+from ..ir.verifier import VerifyError
+from ..nn import Layer
+from ..ops import creation
+from ..tensor.generator import GENERATOR
+from .cache import allowed
+from .saved import FIRST_LINE, Damaged, Kept, Saved, checked, sum_of
+from .to_static import fitting, restoring
+from .tree import flatten
+
+LARGEST = 4 * LONGEST
+"""Bytes a model or a description may have."""
+RANDOM = GeneratorCell(GENERATOR)
+
+
+def load(path, **configs) -> TranslatedLayer:
+    """The model that `jit.save` wrote under this prefix, as a layer that runs and can be trained.
+
+    Nothing in the files is executed but operators of this package. Raises ValueError that says what
+    is wrong with a file that is damaged, FileNotFoundError if there is none.
+    Source: Paddle API `paddle.jit.load`.
+
+    >>> import os, tempfile
+    >>> import minipaddle as paddle
+    >>> path = os.path.join(tempfile.mkdtemp(), "double")
+    >>> paddle.jit.save(lambda x: x * 2, path, input_spec=[paddle.static.InputSpec([None])])
+    >>> paddle.jit.load(path)(paddle.ones([3])).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if configs:
+        raise ValueError(teach(f"jit.load takes no option {min(configs)!r}"))
+    prefix = os.fspath(path)
+    if not os.path.exists(f"{prefix}.pdmodel"):
+        raise FileNotFoundError(
+            teach(f"there is no {prefix}.pdmodel", hint="give the path that jit.save was given")
+        )
+    try:
+        return TranslatedLayer(read(prefix))
+    except (ParseError, VerifyError, Damaged) as error:
+        raise ValueError(teach(f"{prefix} holds no model, or a damaged one: {error}")) from None
+
+
+def read(prefix: str) -> Saved:
+    """The model in the files of a prefix."""
+    text, said = small(f"{prefix}.pdmodel"), small(f"{prefix}.pdiparams.info")
+    first = FIRST_LINE.match(text)
+    if first is None:
+        raise Damaged(f"{text[:60]!r} is not the first line of a model")
+    try:
+        said = json.loads(said)
+        total = said["sum"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
+    programs = parse_all(text[first.end() :])
+    with open(f"{prefix}.pdiparams", "rb") as file:
+        data = file.read()
+    if not sum_of(data) == total == first[1]:
+        raise Damaged("the three files are not of one save, or the weights are damaged")
+    arrays, _ = parsed(f"{prefix}.pdiparams", data)
+    del data
+    return checked(said, programs, arrays)
+
+
+def small(name: str) -> str:
+    """A file of text."""
+    if os.path.getsize(name) > LARGEST:
+        raise Damaged(f"{name} is larger than {LARGEST:,} bytes")
+    with open(name, "rb") as file:
+        data = file.read(LARGEST + 1)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{name}: {error}") from None
+
+
+class TranslatedLayer(Layer):
+    """A saved model: call it, train it, save it again. Its parts stand where they stood.
+
+    Modes are frozen: dropout and batch norm do what they did when it was saved. A method that was
+    saved beside `forward` is a method here, a property an attribute.
+    Source: Paddle API `paddle.jit.TranslatedLayer`.
+    """
+
+    def __init__(self, saved: Saved):
+        super().__init__("translated_layer")
+        self._methods, self._properties = saved.methods, saved.properties
+        self._constants: dict[str, Tensor] = {}
+        self._places = {name: self._house(name, kept) for name, kept in saved.states.items()}
+        self.training = False
+        for name in saved.methods.keys() - {"forward"}:
+            self.__dict__[name] = MethodType(Running(name), self)
+        self.__dict__.update(saved.properties)
+
+    def forward(self, *inputs, **named):
+        """The results for tensors in the order of the program's inputs, or by their names."""
+        return self._run("forward", inputs, named)
+
+    def program(self, method_name: str = "forward") -> Program:
+        """The program of a method. Source: Paddle API `TranslatedLayer.program`."""
+        if method_name not in self._methods:
+            raise ValueError(
+                teach(f"there is no program {method_name!r}", expected=f"one of {[*self._methods]}")
+            )
+        return self._methods[method_name].program
+
+    def saved(self) -> Saved:
+        """What `jit.save` writes again."""
+        states = {
+            name: Kept(kind, self._state(name), list(paths))
+            for name, (kind, paths, *_) in self._places.items()
+        }
+        return Saved(self._methods, states, self._properties)
+
+    # ---- states ------------------------------------------------------------------------------
+
+    def _house(self, name: str, kept: Kept) -> tuple:
+        """(kind, paths, dict, key): where a tensor is put, and found from now on."""
+        if kept.kind == "random":
+            return kept.kind, kept.paths, {}, name
+        store, key = self._constants, name
+        for path in kept.paths:
+            *outer, key = path.split(".")
+            layer = self
+            for part in outer:
+                layer = layer._sub_layers.setdefault(part, Layer(part))
+            store = layer._parameters if kept.kind == "parameter" else layer._buffers
+            if kept.kind == "transient":
+                layer._non_persistable_buffer_names_set.add(key)
+            store[key] = kept.tensor
+        store[key] = kept.tensor
+        return kept.kind, kept.paths, store, key
+
+    def _state(self, name: str) -> Tensor | None:
+        """The tensor of a state as it is now; None for the generator."""
+        _, _, store, key = self._places[name]
+        return store.get(key)
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def _run(self, name: str, inputs: tuple, named: dict):
+        program = self.program(name)
+        method, sizes = self._methods[name], {}
+        given = arguments(method, inputs, named)
+        for record, x in zip(program.inputs, given, strict=True):
+            fitting(record.spec, x, record.attrs["name"], sizes)
+        if not allowed(program, sizes):
+            raise ValueError(
+                teach(
+                    f"{name} was traced for other sizes than {sizes}",
+                    expected="; ".join(
+                        f"{a} {sign} {b} is {answer}" for a, sign, b, answer in program.guards
+                    ),
+                )
+            )
+        states = [self._state(state.name) for state in program.states]
+        top = current.top
+        taped = top.tracing or (top.recording and any(map(wants_gradient, [*given, *states])))
+        outputs = (on_tape if taped else at_once)(program, given, states, sizes)
+        results = [None if k is None else outputs[k] for k in method.places]
+        return restoring(method.structure, method.leaves)(results, sizes)
+
+
+class Running:
+    """A method of a loaded model."""
+
+    def __init__(self, name: str):
+        self.__name__ = name
+
+    def __call__(self, layer: TranslatedLayer, *inputs, **named):
+        return layer._run(self.__name__, inputs, named)
+
+
+def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
+    """The inputs of a program from the arguments of a call."""
+    found = dict(zip(method.inputs, flatten(inputs)[0], strict=False))
+    if len(flatten(inputs)[0]) > len(method.inputs) or named.keys() - method.inputs:
+        raise TypeError(teach("arguments of another number or name", expected=expected(method)))
+    found |= {name: x for name, x in named.items() if name not in found}
+    values = [found.get(name) for name in method.inputs]
+    for name, x in zip(method.inputs, values, strict=True):
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise TypeError(teach(f"{name} is {x!r:.60}", expected=expected(method)))
+    return [x if isinstance(x, Tensor) else Tensor(x) for x in values]
+
+
+def expected(method) -> str:
+    specs = zip(method.inputs, method.program.inputs, strict=True)
+    return f"tensors: {', '.join(f'{name}: {r.spec}' for name, r in specs)}"
+
+
+def wants_gradient(x: Tensor | None) -> bool:
+    return x is not None and not x.stop_gradient
+
+
+def at_once(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
+    """The outputs of a program that nobody will walk back; its states are updated."""
+    run = Run(current_place().module)
+    arrays = [x.array for x in inputs]
+    arrays += [RANDOM.read() if x is None else x.array for x in states]
+    results = QUIET.copy().run(run, program, arrays)
+    sizes |= run.sizes
+    return settled(program, [*map(wrap, results)], states)
+
+
+def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
+    """The same, operator by operator, with a tape; or into the program that is being traced."""
+    held = [counter() if x is None else x for x in states]
+    results = replay(program, [*inputs, *held])
+    return settled(program, results, states)
+
+
+def counter() -> Tensor:
+    """Where the random generator stands."""
+    top = current.top
+    return wrap(top.counter(GENERATOR) if top.tracing else RANDOM.read())
+
+
+def settled(program: Program, results: list, states: list) -> list[Tensor]:
+    """The outputs, after the states have got their updates."""
+    count = len(program.outputs)
+    outputs, updates = results[:count], results[count:]
+    written = [x for s, x in zip(program.states, states, strict=True) if s.update is not None]
+    outputs = [apart(y, written) for y in outputs]
+    with Recording(False):
+        for x, now in zip(written, updates, strict=True):
+            if x is not None:
+                x.set_value(now)
+            elif current.top.tracing:
+                current.top.builder.write(current.top.counter(GENERATOR), now.array)
+            else:
+                RANDOM.write(now.array)
+    return outputs
+
+
+def apart(y: Tensor, written: list) -> Tensor:
+    """y, or a copy if it looks into memory that is about to be written."""
+    for x in written:
+        if x is not None and (y.array is x.array or shares(y.array, x.array)):
+            return creation.assign(y)
+    return y
+
+
+def shares(a, b) -> bool:
+    return not current.top.tracing and current_place().module.may_share_memory(a, b)
+
+
+__all__ = ["TranslatedLayer", "load"]

@@ -1,0 +1,324 @@
+"""What `jit.save` writes and `jit.load` reads: three files beside each other, no pickle.
+
+`<path>.pdmodel` is text in UTF-8. Its first line is `# minipaddle 1 <sum>`: the version of the
+format, and the SHA-256 of the weights it belongs to. Then comes a program for each method of the
+model, the method's name being that of the program:
+
+    program forward(x: float32[batch, 4]) {
+      state linear_0.w_0: float32[4, 2]
+      state linear_0.b_0: float32[2]
+      v1 = affine(x, linear_0.w_0, linear_0.b_0) : float32[batch, 2]  @ 'net.py:12, in forward'
+      return v1
+    }
+
+A line is an operator by name, its inputs, its attributes as literals, the dtype and shape of its
+result, and where the user wrote it. `assume` and `deny` say what the program takes for granted of
+sizes that are names, `state` what outlives a run, `update` what a run leaves in it. Branches and
+bodies of loops stand in braces and know only their own inputs. `~x`: no gradient flows back to x
+here; `x~: …`: never. (`ir/parser.py` has the grammar.)
+
+`<path>.pdiparams` is a safetensors file, as `paddle.save` writes it: the states by name.
+
+`<path>.pdiparams.info` is JSON:
+
+| key          | value                                                                            |
+|--------------|----------------------------------------------------------------------------------|
+| `format`     | `"minipaddle 1"`                                                                 |
+| `sum`        | the SHA-256 of `.pdiparams`, as in the first line of `.pdmodel`                  |
+| `methods`    | for each method `inputs` (name, dtype and shape), `outputs`, `sizes` (the open   |
+|              | ones), `guards` (as text)                                                        |
+| `states`     | for each state `kind` (`parameter`, `buffer`, `transient`: a buffer that         |
+|              | `state_dict` leaves out, `constant`: a tensor of no layer, `random`: the         |
+|              | generator, which is not saved), `spec`, `trainable`, and `paths`: where it       |
+|              | stands in the layer, as in `state_dict`                                          |
+| `properties` | numbers and strings by name (`to_static(property=True)`)                         |
+
+`outputs` is how a method nests its results: `{"tensor": k}` (output k of the program),
+`{"size": "2*batch"}`, `{"value": 3}`, `{"list": […]}`, `{"tuple": […]}`, `{"dict": [[key, …], …]}`.
+
+A file is material, never an instruction: lengths are looked at before anything is read, names
+before they are used, and what stands in two places must agree, or there is a ValueError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..core import dim as dims
+from ..core.dtype import int64
+from ..core.errors import teach
+from ..core.record import Spec
+from ..eager.convert import as_array
+from ..eager.tensor import Parameter, Tensor
+from ..ir.interpreter import bound, numbers
+from ..ir.parser import Reader
+from ..ir.printer import text
+from ..ir.program import Program, regions
+from ..nn import Layer
+from .tree import LEAF, Node
+
+FORMAT = "minipaddle 1"
+FIRST_LINE = re.compile(r"# minipaddle 1 ([0-9a-f]{64})\n")
+KINDS = ("parameter", "buffer", "transient", "constant", "random")
+PLAIN = (str, int, float, bool, type(None))
+COUNTER = Spec((2,), int64.numpy)
+DEEPEST = 50
+"""Structures and paths have so many levels at most."""
+
+
+@dataclass
+class Method:
+    """A program, and how its outputs are nested: `structure` as in `tree.py`, and for each leaf
+    its output (`places`) or, where that is None, its value (`leaves`).
+    """
+
+    program: Program
+    structure: object
+    leaves: list
+    places: list
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """The names of the inputs."""
+        return [r.attrs["name"] for r in self.program.inputs]
+
+    def __deepcopy__(self, memo) -> Method:
+        return self
+
+
+@dataclass
+class Kept:
+    """A state of the model: its tensor (None for the generator), and where that stands."""
+
+    kind: str
+    tensor: Tensor | None
+    paths: list
+
+
+@dataclass
+class Saved:
+    """A model as files hold it."""
+
+    methods: dict[str, Method]
+    states: dict[str, Kept]
+    properties: dict
+
+
+# ---- to files --------------------------------------------------------------------------------
+
+
+def model_text(saved: Saved, total: str) -> str:
+    """The bytes of `.pdmodel`; `total` is the sum of the weights."""
+    programs = [text(method.program, lines=True) for method in saved.methods.values()]
+    return "\n".join([f"# {FORMAT} {total}", *programs, ""])
+
+
+def info(saved: Saved, total: str) -> dict:
+    """What `.pdiparams.info` says."""
+    return {
+        "format": FORMAT,
+        "sum": total,
+        "methods": {name: of_method(method) for name, method in saved.methods.items()},
+        "states": {name: of_state(kept) for name, kept in saved.states.items()},
+        "properties": saved.properties,
+    }
+
+
+def of_method(method: Method) -> dict:
+    program = method.program
+    found = iter(zip(method.leaves, method.places, strict=True))
+    known: set[str] = set()
+    open_ = [name for r in program.given for _, name in bound(r.spec, known)]
+    return {
+        "inputs": [[r.attrs["name"], str(r.spec)] for r in program.inputs],
+        "outputs": nested(method.structure, found),
+        "sizes": open_,
+        "guards": [f"{a} {sign} {b} is {answer}" for a, sign, b, answer in program.guards],
+    }
+
+
+def of_state(kept: Kept) -> dict:
+    x = kept.tensor
+    return {
+        "kind": kept.kind,
+        "spec": str(COUNTER if x is None else x.spec),
+        "trainable": x is not None and not x.stop_gradient,
+        "paths": list(kept.paths),
+    }
+
+
+def nested(structure, found):
+    """A structure as JSON; `found` gives (leaf, place) for each leaf."""
+    if structure is LEAF:
+        leaf, place = next(found)
+        if place is not None:
+            return {"tensor": place}
+        if isinstance(leaf, dims.Dim):
+            return {"size": str(leaf)}
+        if type(leaf) in PLAIN:
+            return {"value": leaf}
+        raise TypeError(
+            teach(
+                f"the function returns {leaf!r:.80}, which can not be saved",
+                expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
+            )
+        )
+    inside = [nested(child, found) for child in structure.children]
+    for kind in (list, tuple):
+        if issubclass(structure.kind, kind):
+            return {kind.__name__: inside}
+    return {"dict": [list(pair) for pair in zip(structure.keys, inside, strict=True)]}
+
+
+def sum_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# ---- from files ------------------------------------------------------------------------------
+
+
+class Damaged(ValueError):
+    """A file holds no model; the message says why."""
+
+
+def checked(data: dict, programs: list[Program], arrays: dict) -> Saved:
+    """The model that `.pdiparams.info`, the programs and the weights say together."""
+    names = [program.name for program in programs]
+    if len(set(names)) < len(names):
+        raise Damaged("two programs have one name")
+    try:
+        if data["format"] != FORMAT or data["methods"].keys() != set(names):
+            raise Damaged(f"the methods are {[*data['methods']]}, the programs {names}")
+        states = {name: state_of(name, x, arrays) for name, x in data["states"].items()}
+        saved = Saved(
+            {p.name: method_of(p, data["methods"][p.name]) for p in programs},
+            states,
+            {name: plain(value) for name, value in data["properties"].items()},
+        )
+    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise Damaged(f"the description makes no sense: {error!r:.80}") from None
+    if arrays.keys() != {name for name, kept in states.items() if kept.kind != "random"}:
+        raise Damaged("the weights have other names than the states")
+    for program in programs:
+        check_states(program, states)
+        check_sizes(program, set())
+    check_names([*saved.methods, *saved.properties])
+    check_paths(states.values())
+    if info(saved, data["sum"]) != data:
+        raise Damaged("the programs and the description of them do not agree")
+    return saved
+
+
+def state_of(name: str, said: dict, arrays: dict) -> Kept:
+    """A state, on the current device."""
+    kind, paths = said["kind"], said["paths"]
+    if kind not in KINDS or type(paths) is not list or not all(type(p) is str for p in paths):
+        raise Damaged(f"{name} is of no kind")
+    if kind == "random":
+        return Kept(kind, None, paths)
+    array = arrays.get(name)
+    if array is None or str(Spec(array.shape, array.dtype)) != said["spec"]:
+        raise Damaged(f"the weights have no {name} that is {said['spec']!s:.80}")
+    tensor = Parameter(()) if kind == "parameter" else Tensor(())
+    tensor.array = as_array(array)
+    tensor.name, tensor.stop_gradient = name, said["trainable"] is not True
+    return Kept(kind, tensor, paths)
+
+
+def method_of(program: Program, said: dict) -> Method:
+    leaves, places = [], []
+    structure = structured(said["outputs"], leaves, places, 0)
+    count = len(program.outputs)
+    if any(type(k) is not int or not 0 <= k < count for k in places if k is not None):
+        raise Damaged(f"{program.name} has {count} outputs: one is named that is not there")
+    return Method(program, structure, leaves, places)
+
+
+def structured(node, leaves: list, places: list, depth: int):
+    """The structure that JSON says; leaves and places are filled."""
+    ((kind, value),) = node.items()
+    if depth > DEEPEST:
+        raise Damaged(f"results nested more than {DEEPEST} deep")
+    if kind in ("tensor", "size", "value"):
+        leaf = plain(value) if kind == "value" else None
+        leaves.append(Reader().size(value) if kind == "size" else leaf)
+        places.append(value if kind == "tensor" else None)
+        return LEAF
+    if kind == "dict":
+        keys, inside, like = [plain(k) for k, _ in value], [v for _, v in value], {}
+    else:
+        like = {"list": [], "tuple": ()}[kind]
+        keys, inside = range(len(value)), value
+    children = [structured(child, leaves, places, depth + 1) for child in inside]
+    return Node(type(like), tuple(keys), tuple(children), like)
+
+
+def plain(value):
+    if type(value) not in PLAIN:
+        raise Damaged(f"{value!r:.80} is no plain value")
+    return value
+
+
+def check_states(program: Program, states: dict) -> None:
+    """Raise Damaged unless the states of a program are those of the weights."""
+    for state in program.states:
+        kept = states.get(state.name)
+        if kept is None:
+            raise Damaged(f"the state {state.name} is not described")
+        spec = COUNTER if kept.tensor is None else kept.tensor.spec
+        if state.record.spec != spec:
+            raise Damaged(f"the state {state.name} is {state.record.spec}, its weights {spec}")
+
+
+def check_sizes(program: Program, known: set) -> None:
+    """Raise Damaged if a program uses a size that no shape gives."""
+    for record in program.given:
+        bound(record.spec, known)
+    used = [r.attrs["value"] for r in numbers(program)]
+    used += [n for left, _, right, _ in program.guards for n in (left, right)]
+    require(used, known)
+    for record in program.records:
+        require(record.attrs.values(), known)
+        for region in regions(record).values():
+            check_sizes(region, known)
+        if record.dtype is not None:
+            bound(record.spec, known)
+
+
+def require(values, known: set) -> None:
+    for value in values:
+        if type(value) is tuple:
+            require(value, known)
+        elif missing := dims.symbols(value) - known:
+            raise Damaged(f"the size {missing.pop()} is used before it is known")
+
+
+def check_names(names: list) -> None:
+    """Raise ValueError unless methods and properties can be attributes of a loaded model."""
+    taken = {*dir(Layer), "program"} - {"forward"}
+    for name in names:
+        if not name.isidentifier() or name.startswith("_") or name in taken:
+            raise Damaged(f"{name[:80]!r} can not be the name of a method: a Layer has its own")
+    if len(set(names)) < len(names):
+        raise Damaged("a method and a property have one name")
+
+
+def check_paths(states) -> None:
+    """Raise Damaged unless every path leads to a place of its own, in a tree."""
+    ends, inner = set(), set()
+    for kept in states:
+        if kept.kind in ("constant", "random"):
+            if kept.paths:
+                raise Damaged(f"{kept.paths[0][:80]!r} is the path of a {kept.kind}")
+            continue
+        for path in kept.paths:
+            parts = path.split(".")
+            if path in ends or not all(parts) or len(parts) > DEEPEST:
+                raise Damaged(f"{path[:80]!r} is no path, or one that two states have")
+            ends.add(path)
+            inner |= {".".join(parts[:k]) for k in range(1, len(parts))}
+    if ends & inner:
+        raise Damaged(f"{(ends & inner).pop()[:80]!r} is a tensor and a layer")

@@ -1,0 +1,335 @@
+"""`jit.save`: the programs of a layer or a function, and the tensors they use, in three files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import warnings
+
+from ..core.errors import teach
+from ..eager.cells import Attribute, GeneratorCell, Gradient, TensorCell
+from ..eager.tensor import Parameter
+from ..eager.tracer import trace
+from ..io.serialization import encoded, replace
+from ..ir.control import while_loop
+from ..ir.cut import pruned
+from ..ir.input_spec import InputSpec
+from ..ir.parser import parse_all
+from ..ir.printer import plain
+from ..ir.program import ITEM, Program, everywhere, regions
+from ..nn import Layer
+from ..tensor.generator import GENERATOR
+from .loading import TranslatedLayer
+from .saved import Kept, Method, Saved, check_names, checked, info, model_text, sum_of
+from .to_static import StaticFunction, Switch, argument_names, of_tensors
+from .tree import flatten
+
+CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra"}
+
+
+def save(layer, path, input_spec=None, **configs) -> None:
+    """Write `path`.pdmodel, `path`.pdiparams and `path`.pdiparams.info; `jit.load` reads them.
+
+    `layer` is a Layer, of which `forward` and every method under `to_static` are saved, or a
+    function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
+    converted and called needs none. Training or evaluation mode stay as they are now. `with_hook`
+    saves the layer's own hooks too, `skip_forward` leaves `forward` out. The files appear whole or
+    not at all. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
+    Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
+
+    >>> import os, tempfile
+    >>> import minipaddle as paddle
+    >>> path = os.path.join(tempfile.mkdtemp(), "net")
+    >>> net = paddle.nn.Linear(4, 2)
+    >>> paddle.jit.save(net, path, input_spec=[paddle.static.InputSpec([None, 4])])
+    >>> x = paddle.ones([3, 4])
+    >>> bool((paddle.jit.load(path)(x) == net(x)).all())
+    True
+    """
+    unknown = configs.keys() - CONFIGS
+    if unknown:
+        raise ValueError(teach(f"jit.save takes no option {min(unknown)!r}"))
+    prefix = os.fspath(path)
+    if not os.path.basename(prefix):
+        raise ValueError(
+            teach(f"jit.save to {prefix!r}", expected="folder/name, the name is missing")
+        )
+    if not Switch.on:
+        raise RuntimeError(teach("jit.save while enable_to_static(False) holds"))
+    write(model_of(layer, input_spec, configs), prefix)
+
+
+def write(saved: Saved, prefix: str) -> None:
+    """Put a model in its files; what could not be read back is not written."""
+    tensors = {name: kept.tensor for name, kept in saved.states.items() if kept.tensor is not None}
+    weights = encoded(tensors)
+    total = sum_of(weights)
+    model, said = model_text(saved, total), info(saved, total)
+    arrays = {name: x.array for name, x in tensors.items()}
+    checked(json.loads(json.dumps(said)), parse_all(model.partition("\n")[2]), arrays)
+    replace(
+        {
+            f"{prefix}.pdiparams": weights,
+            f"{prefix}.pdiparams.info": json.dumps(said, indent=1).encode(),
+            f"{prefix}.pdmodel": model.encode(),
+        }
+    )
+
+
+# ---- what is saved ---------------------------------------------------------------------------
+
+
+def model_of(target, input_spec, configs: dict) -> Saved:
+    """The programs of a layer or a function, and their states."""
+    if isinstance(target, TranslatedLayer) and input_spec is None:
+        return target.saved()
+    owner, functions, properties = parts_of(target, configs)
+    if input_spec is not None and functions.keys() - {"forward"}:
+        raise ValueError(
+            teach(
+                f"jit.save with an input_spec, but {min(functions.keys() - {'forward'})} is "
+                "converted too",
+                hint="give each method its own: @paddle.jit.to_static(input_spec=[...])",
+            )
+        )
+    check_names([*functions, *properties])
+    methods = {
+        name: method_of(name, function, arguments_of(function, input_spec))
+        for name, function in functions.items()
+    }
+    states = states_of(owner, [method.program for method in methods.values()])
+    return Saved(methods, states, properties)
+
+
+def parts_of(target, configs: dict) -> tuple:
+    """(the layer or None, its methods by name, its properties) of what is to be saved."""
+    if not isinstance(target, Layer):
+        if not callable(target) or inspect.isclass(target):
+            raise TypeError(
+                teach(f"jit.save was given {target!r:.60}", expected="a Layer or a function")
+            )
+        owner = getattr(getattr(target, "function", target), "__self__", None)
+        return owner if isinstance(owner, Layer) else None, {"forward": target}, {}
+    functions, properties = {}, {}
+    if not configs.get("skip_forward"):
+        functions["forward"] = forward_of(target, configs.get("with_hook"))
+    for name in sorted(vars_of(target) - {"forward"}):
+        found = inspect.getattr_static(target, name)
+        if isinstance(found, StaticFunction):
+            method = getattr(target, name)
+            if method.is_property:
+                properties[name] = method.function()
+            else:
+                functions[name] = method
+    if not functions:
+        raise ValueError(teach("jit.save with skip_forward, of a layer without other programs"))
+    return target, functions, properties
+
+
+def vars_of(target) -> set:
+    """The names of all attributes that stand in a layer or in its classes."""
+    return {name for space in (target, *type(target).__mro__) for name in vars(space)}
+
+
+def forward_of(layer, with_hook):
+    hooks = layer._forward_pre_hooks or layer._forward_post_hooks
+    if hooks and with_hook:
+        return layer.__call__
+    if hooks:
+        warnings.warn(
+            f"{type(layer).__name__} has hooks of its own, which are not saved: "
+            "jit.save(..., with_hook=True) saves them",
+            stacklevel=5,
+        )
+    return layer.forward
+
+
+# ---- programs --------------------------------------------------------------------------------
+
+
+def arguments_of(function, input_spec) -> tuple:
+    """(leaves, structure, places of the tensors, their names, their specs): what to trace with."""
+    own = function.input_spec if isinstance(function, StaticFunction) else None
+    if own is not None and input_spec is not None:
+        if not agree(flatten(own)[0], flatten(input_spec)[0]):
+            raise ValueError(
+                teach(
+                    f"jit.save was given the input_spec {input_spec}",
+                    expected=f"that of to_static, {own}, or none",
+                )
+            )
+        warnings.warn("jit.save uses the input_spec that to_static was given", stacklevel=5)
+    input_spec = input_spec if own is None else own
+    if input_spec is None:
+        return last_call(function)
+    if not isinstance(input_spec, list | tuple):
+        raise TypeError(teach(f"input_spec is {input_spec!r:.80}", expected="a list of InputSpecs"))
+    leaves, structure = flatten((tuple(input_spec), {}))
+    names = argument_names(getattr(function, "function", function), structure)
+    places = [k for k, x in enumerate(leaves) if has_spec(x)]
+    specs = [as_input_spec(leaves[k]) for k in places]
+    names = [spec.name or names[k] for k, spec in zip(places, specs, strict=True)]
+    return leaves, structure, places, names, [spec.spec(k) for k, spec in enumerate(specs)]
+
+
+def has_spec(x) -> bool:
+    """Is it an InputSpec, a tensor or an array?"""
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def as_input_spec(x) -> InputSpec:
+    return x if isinstance(x, InputSpec) else InputSpec(list(x.shape), x.dtype)
+
+
+def agree(own: list, given: list) -> bool:
+    """Could two lists of InputSpecs be meant for the same inputs?"""
+    a, b = ([as_input_spec(x) for x in xs if has_spec(x)] for xs in (own, given))
+    return len(a) == len(b) and all(map(alike, a, b))
+
+
+def alike(a: InputSpec, b: InputSpec) -> bool:
+    pairs = zip(a.shape, b.shape, strict=False)
+    sizes = all(n == k or not (isinstance(n, int) and isinstance(k, int) and min(n, k) >= 0)
+                for n, k in pairs)  # fmt: skip
+    return a.dtype == b.dtype and len(a.shape) == len(b.shape) and sizes
+
+
+def last_call(function) -> tuple:
+    """What a converted function was traced with last."""
+    if not isinstance(function, StaticFunction) or not len(function.cache):
+        raise ValueError(
+            teach(
+                f"jit.save has no program of {getattr(function, '__name__', function)}",
+                hint="give input_spec=[InputSpec(...)], or convert it with to_static and call it",
+            )
+        )
+    if len(function.cache) > 1:
+        warnings.warn(
+            f"{function.__name__} has {len(function.cache)} programs; that of the last new kind of "
+            "call is saved. An input_spec says which inputs are meant",
+            stacklevel=6,
+        )
+    return function.concrete_program.arguments
+
+
+def method_of(name: str, function, arguments: tuple) -> Method:
+    """A function as a program of that name."""
+    leaves, structure, places, names, specs = arguments
+    run, found = of_tensors(getattr(function, "function", function), leaves, structure, places)
+
+    def differentiable(*inputs):
+        for x in inputs:  # whether a gradient is wanted is for the caller of the program to say
+            x.stop_gradient = x.spec.dtype.kind not in "fV"
+        return run(*inputs)
+
+    made = trace(differentiable, specs, name=name, names=unique(names))
+    check_left(made.after, made.program)
+    program = made.program
+    program.outputs = program.outputs[: sum(k is not None for k in made.places)]
+    return Method(lighter(program), found["structure"], found["leaves"], made.places)
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names for a text, each its own."""
+    found: list[str] = []
+    for name in names:
+        found.append(free(name, found))
+    return found
+
+
+def free(name: str, taken) -> str:
+    base = name = plain(name)
+    n = 1
+    while name in taken:
+        n += 1
+        name = f"{base}_{n}"
+    return name
+
+
+def check_left(after: list, program: Program) -> None:
+    """Raise ValueError for what a saved program could not leave behind; warn of what is dropped."""
+    for each in after:
+        if isinstance(each, Attribute):
+            warnings.warn(
+                f"{program.name} assigns {each.name} of a layer: a saved program does not",
+                stacklevel=6,
+            )
+        elif not isinstance(each, Gradient) or each.outputs:
+            what = "gradients" if isinstance(each, Gradient) else "a call of Python code"
+            raise ValueError(
+                teach(
+                    f"{program.name} leaves {what} behind, which a saved program can not",
+                    hint="save the forward alone; a training step should end with clear_grad()",
+                )
+            )
+
+
+def lighter(program: Program) -> Program:
+    """Without the rounds that loops keep for a derivative nobody has asked for yet."""
+    pruned(program)
+    used: dict = {}
+    for record in everywhere(program):
+        if record.op is ITEM:
+            whole = record.inputs[0]
+            used[whole] = max(used.get(whole, 0), record.attrs["k"])
+    for record in everywhere(program):
+        for region in regions(record).values():
+            pruned(region)
+        n = record.attrs.get("carried")
+        if record.op is while_loop and used.get(record, 0) < n:
+            record.attrs["keep"], record.shape = False, record.shape[:n]
+    return program
+
+
+# ---- states ----------------------------------------------------------------------------------
+
+
+def states_of(owner, programs: list[Program]) -> dict[str, Kept]:
+    """The tensors of a layer and of its programs, each under a name of its own."""
+    found: dict[int, Kept] = of_layer(owner) if owner is not None else {}
+    used = {}
+    for state in (s for program in programs for s in program.states):
+        key, kept = kept_by(state.cell)
+        used[state] = found.setdefault(key, kept)
+    taken = {name for program in programs for name in (r.attrs["name"] for r in program.inputs)}
+    meant = set(map(id, used.values()))
+    named: dict[str, Kept] = {}
+    names: dict[int, str] = {}
+    for kept in found.values():
+        if kept.kind == "transient" and id(kept) not in meant:
+            continue
+        own = kept.tensor._name if kept.tensor is not None else "generator"
+        name = free(own or (kept.paths or ["constant"])[0], {*taken, *named})
+        named[name], names[id(kept)] = kept, name
+        if kept.kind == "parameter" and not kept.paths:
+            kept.paths.append(name.replace(".", "_"))
+    for state, kept in used.items():
+        state.name = names[id(kept)]
+    return named
+
+
+def of_layer(owner) -> dict[int, Kept]:
+    """What a layer has, by its memory: a tensor that stands in two places is one state."""
+    found: dict[int, Kept] = {}
+    persistent = owner.state_dict(use_hook=False)
+    for path, x in owner.to_static_state_dict(use_hook=False).items():
+        kind = "buffer" if path in persistent else "transient"
+        kind = "parameter" if isinstance(x, Parameter) else kind
+        found.setdefault(id(x.array), Kept(kind, x, [])).paths.append(path)
+    return found
+
+
+def kept_by(cell) -> tuple[int, Kept]:
+    """The memory that a state of a program is, and the state as it is saved."""
+    if isinstance(cell, TensorCell):
+        x = cell.tensor
+        return id(x.array), Kept("parameter" if isinstance(x, Parameter) else "constant", x, [])
+    if isinstance(cell, GeneratorCell) and cell.generator is GENERATOR:
+        return id(GENERATOR), Kept("random", None, [])
+    own = isinstance(cell, GeneratorCell)
+    what = "a generator of its own" if own else "a gradient that waits: clear it first"
+    raise ValueError(teach(f"the program uses {what}"))
+
+
+__all__ = ["save"]
