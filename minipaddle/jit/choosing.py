@@ -5,6 +5,8 @@ program, and what they leave behind becomes the results of a `cond`.
 from __future__ import annotations
 
 import dis
+import threading
+from contextlib import contextmanager
 
 from ..core.errors import inside, line_of
 from ..core.slots import slot
@@ -49,6 +51,26 @@ def nothing() -> None:
 
 class Again(Exception):
     """A trace learned something that it should have known from its start."""
+
+
+class Catching(threading.local):
+    """What the `try` statements around catch on this thread, the innermost last."""
+
+    def __init__(self):
+        self.open: list = []
+
+
+catching = Catching()
+
+
+@contextmanager
+def trying(kinds):
+    """The body of a `try`; `kinds()` gives the exceptions it catches."""
+    catching.open.append(kinds)
+    try:
+        yield
+    finally:
+        catching.open.pop()
 
 
 class Raised(Exception):
@@ -108,6 +130,12 @@ class Choice:
     def checked(self, raised: Raised):
         """One side raises: the program checks that it is not taken, and goes on with the other."""
         test, error = as_bool(self.test), raised.error
+        if any(isinstance(error, kinds()) for kinds in catching.open):
+            raise refusal(
+                f"{type(error).__name__} is raised under a condition on a tensor, inside a `try` "
+                "that catches it: when the program runs nothing can catch it",
+                hint="write the handler as the other side of the condition",
+            )
         check_raised(logical_not(test) if raised.side == 0 else test, error)
         return self.sides[1 - raised.side]()
 

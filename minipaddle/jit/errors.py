@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 @contextmanager
 def told_in_user_lines():
-    """A block whose errors are told so; with TRANSLATOR_DISABLE_NEW_ERROR=1 they stay as they are."""
+    """A block whose errors are told so; TRANSLATOR_DISABLE_NEW_ERROR=1 leaves them as they are."""
     try:
         yield
     except Exception as error:

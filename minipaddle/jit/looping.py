@@ -254,7 +254,8 @@ class Loop:
             f"{wording(place)}{path} is not the same kind of value after a round of a loop on a "
             f"tensor:\n  before: {before}\n  after:  {after}",
             expected="the same structure, and tensors of the same shape",
-            hint="give it a tensor of its final shape and dtype before the loop",
+            hint="give it a tensor of its final shape and dtype before the loop; instead of "
+            "appending to a list, write out[i] = ... into a tensor made before",
         )
 
     def disagreement(self, error: CarriedError, slots):

@@ -3,13 +3,31 @@ it does what Python does, on a tensor of a program it writes the program.
 """
 
 from .calling import attr, call, item
-from .choosing import if_else, if_exp
+from .choosing import if_else, if_exp, trying
 from .logic import and_, and_value, assert_, chain, in_, none, not_, not_in, or_, or_value
 from .looping import for_loop, while_loop
 from .writing import defined, writing, writing_names
 
 __all__ = [
-    "and_", "and_value", "assert_", "attr", "call", "chain", "defined", "for_loop", "if_else",
-    "if_exp", "in_", "item", "none", "not_", "not_in", "or_", "or_value", "while_loop", "writing",
+    "and_",
+    "and_value",
+    "assert_",
+    "attr",
+    "call",
+    "chain",
+    "defined",
+    "for_loop",
+    "if_else",
+    "if_exp",
+    "in_",
+    "item",
+    "none",
+    "not_",
+    "not_in",
+    "or_",
+    "or_value",
+    "trying",
+    "while_loop",
+    "writing",
     "writing_names",
 ]  # fmt: skip

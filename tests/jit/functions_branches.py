@@ -1,7 +1,5 @@
 """`if`, `elif`, `else`, conditional expressions: on tensors and on Python's values."""
 
-# ruff: noqa: B007, C416, C417, C419, RUF015
-
 import minipaddle as paddle
 from tests.jit.examples import T, example
 

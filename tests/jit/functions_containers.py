@@ -1,6 +1,6 @@
 """Lists, dicts, tuples, named tuples, dataclasses under control flow; items, slices, attributes."""
 
-# ruff: noqa: B007, C416, C417, C419, RUF015
+# ruff: noqa: C416
 
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass, replace

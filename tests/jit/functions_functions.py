@@ -1,6 +1,6 @@
 """Calls at any depth: functions, closures, classes, decorators, generators, recursion."""
 
-# ruff: noqa: B007, C416, C417, C419, RUF015
+# ruff: noqa: C417, RUF015
 
 import functools
 from contextlib import contextmanager
@@ -418,6 +418,28 @@ def try_around_tensor_if(x, n):
     except ZeroDivisionError:
         y = -1.0
     return x * y
+
+
+@example((X,), (Y,), refused="ValueError is raised under a condition on a tensor, inside a `try`")
+def raise_and_catch(x):
+    try:
+        if x.sum() > 0:
+            raise ValueError("positive")
+        x = x * 2
+    except (KeyError, ValueError):
+        x = x + 1
+    return x
+
+
+@example((Y,))
+def raise_and_catch_another(x):
+    try:
+        if x.sum() > 0:
+            raise ValueError("positive")
+        x = x * 2
+    except KeyError:
+        x = x + 1
+    return x
 
 
 @example((X,), (Y,))

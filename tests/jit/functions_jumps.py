@@ -1,7 +1,5 @@
 """`break`, `continue`, early `return`, anywhere."""
 
-# ruff: noqa: B007, C416, C417, C419, RUF015
-
 import minipaddle as paddle
 from tests.jit.examples import I, T, example
 

@@ -1,6 +1,6 @@
 """`and`, `or`, `not`, comparisons, `in`, `assert`, casts and other builtins."""
 
-# ruff: noqa: B007, C416, C417, C419, RUF015
+# ruff: noqa: C419
 
 import minipaddle as paddle
 from tests.jit.examples import B, I, T, example

@@ -1,6 +1,6 @@
 """`while` and `for`, on tensors and on everything Python can iterate."""
 
-# ruff: noqa: B007, C416, C417, C419, RUF015
+# ruff: noqa: B007
 
 import itertools
 from collections import OrderedDict, deque

@@ -41,6 +41,10 @@ def converted(name, text, **context):
          "    _jst.writing(x, 'a').a, _jst.writing(y)[k] = z\n    del _jst.writing(x, 'a').a"),
         ("writes", "def f():\n global g\n g = 1",
          "def f():\n    global g\n    _jst.writing_names(lambda: (g,))\n    g = 1"),
+        ("tries", "try: a\nexcept E: b\nexcept: c",
+         "try:\n    with _jst.trying(lambda: (E, BaseException)):\n        a\n"
+         "except E:\n    b\nexcept:\n    c"),
+        ("tries", "try: a\nfinally: b", "try:\n    a\nfinally:\n    b"),
         ("conditional", "a if t else b", "_jst.if_exp(t, lambda: a, lambda: b)"),
         ("conditional", "class C:\n x = a if t else b", "class C:\n    x = a if t else b"),
         ("conditional", "def f(): return (yield a) if t else b",
@@ -136,12 +140,13 @@ JUMPS = [
 @pytest.mark.parametrize(("before", "after"), JUMPS)
 def test_jumps(before, after):
     lines = "".join(f"\n    {line}" for line in before.splitlines())
-    expected = "def f():\n" + "\n".join(f"    {line}" for line in dedent(after).strip().splitlines())
+    expected = "\n    ".join(["def f():", *dedent(after).strip().splitlines()])
     assert converted("jumps", f"def f():{lines}") == expected
 
 
 def test_control_flow_becomes_functions():
-    assert converted("if_else", "def f(x):\n if x: y = 1; t = 2\n else: y = 2\n return y") == dedent(
+    text = "def f(x):\n if x: y = 1; t = 2\n else: y = 2\n return y"
+    assert converted("if_else", text) == dedent(
         """\
         def f(x):
             t: 'bound in a block'

@@ -117,7 +117,8 @@ def flow(text):
         ("def f(x):\n if x: y = 1\n raise y\n", "y"),
         ("def f(x):\n if x: y = 1\n return\n x\n", ""),
         ("def f(x):\n global y\n if x: y = 1\n", "y"),
-        ("def f(x):\n if x: y = z = 1\n for i in x:\n  if i: break\n  if x: continue\n  y\n z", "x y z"),
+        ("def f(x):\n if x: y = z = 1\n for i in x:\n  if i: break\n  if x: continue\n  y\n z",
+         "x y z"),
     ],
 )  # fmt: skip
 def test_what_is_needed_after_an_if(text, live):

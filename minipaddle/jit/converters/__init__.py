@@ -19,6 +19,7 @@ from .logic import assertions, chains, logic, membership, negation
 from .loops import for_loop, while_loop
 from .signature import annotations, declarations, signature, supers
 from .subscripts import subscripts
+from .tries import tries
 from .undefined import undefined
 from .walrus import walrus
 
@@ -29,6 +30,7 @@ CONVERTERS = (
     supers,        # super()                     super(__class__, self)
     jumps,         # break, continue, return     flags, and code that looks at them
     undefined,     # y, on some path not bound   _jst.defined(y)
+    tries,         # try: A                      try: with _jst.trying(lambda: (E,)): A
     writes,        # self.x = v, d[k] = v        _jst.writing(self, "x").x = v
     if_else,       # if                          _jst.if_else(test, then, else_)
     while_loop,    # while                       _jst.while_loop(test, body)
