@@ -106,7 +106,7 @@ def test_without_source():
     try:
         space["f"]()
     except ValueError as error:
-        assert "<--- HERE" in report(error)
+        assert "<--- HERE" in report(error)  # noqa: PT017
 
 
 def test_over_several_lines():
