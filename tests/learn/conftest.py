@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from minipaddle.learn import command
+from minipaddle.learn import command, process
+from minipaddle.learn.judge import judge
 
 FILES = {
     "solutions/01_first/double.py": '''"""Twice a number.
@@ -114,7 +115,17 @@ def solved(course):
 
 
 @pytest.fixture
-def learn(course):
+def at_once(monkeypatch):
+    """Judge in this process, which is quicker; `test_process.py` is about the other way."""
+
+    def here(exercise, source, file, seconds, seed):
+        return judge(exercise, source, str(file), seed=seed)
+
+    monkeypatch.setattr(process, "in_child", here)
+
+
+@pytest.fixture
+def learn(course, at_once):
     """`./run learn` in this process: a function from words to (exit status, what it prints)."""
 
     def run(*words):
