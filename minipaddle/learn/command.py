@@ -130,8 +130,6 @@ def check(console, options) -> int:
     show(console, verdict)
     if verdict.passed:
         console.print(solution_for_rich(exercise.name))
-    elif verdict.state == "not started":
-        console.print(f"  Help: ./run learn hint {exercise.name}", markup=False)
     return 0 if verdict.passed else 1
 
 

@@ -212,14 +212,14 @@ def differs(got, expected, rtol: float, atol: float) -> str:
     """In what the two differ; empty if they do not."""
     if isinstance(expected, dict):
         if not isinstance(got, dict) or set(got) != set(expected):
-            return "other keys"
+            return "the keys differ"
         parts = (differs(got[k], expected[k], rtol, atol) for k in expected)
         return next(filter(None, parts), "")
     if isinstance(expected, str | bytes | bool | None):
-        return "" if type(got) is type(expected) and got == expected else "not the same"
+        return "" if type(got) is type(expected) and got == expected else "it differs"
     if isinstance(expected, list | tuple) and not numeric(expected):
         if not isinstance(got, list | tuple) or len(got) != len(expected):
-            return "not as many"
+            return "there are not as many"
         parts = (differs(g, e, rtol, atol) for g, e in zip(got, expected, strict=True))
         return next(filter(None, parts), "")
     return arrays_differ(got, expected, rtol, atol)
@@ -228,12 +228,12 @@ def differs(got, expected, rtol: float, atol: float) -> str:
 def arrays_differ(got, expected, rtol: float, atol: float) -> str:
     a, b = as_numpy(got), as_numpy(expected)
     if a is None or b is None:
-        return "" if a is b and got == expected else "not the same"
+        return "" if a is b and got == expected else "it differs"
     if a.shape != b.shape:
         return f"shape {list(a.shape)} instead of {list(b.shape)}"
     if (a.dtype.kind in "biu") != (b.dtype.kind in "biu"):
         return f"dtype {a.dtype} instead of {b.dtype}"
-    return "" if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) else "other values"
+    return "" if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) else "the values differ"
 
 
 def numeric(x) -> bool:

@@ -31,25 +31,24 @@ MARKS = {
 
 
 class Part(NamedTuple):
-    """A piece of what a verdict says: a label, the text, and whether that is program text."""
+    """A piece of what a verdict says: a label, the text, and what kind of text that is."""
 
     label: str
     text: str
-    code: bool = False
+    kind: str = "words"  # or "code", or "strong"
 
 
 def parts(verdict: Verdict) -> list[Part]:
     """All that a verdict has to say, in order."""
-    found = [Part("", load(verdict.name).title)]
-    found += {"not started": unstarted, "passed": praised}.get(verdict.state, faulty)(verdict)
-    if verdict.printed.strip():
-        found.append(Part("printed", verdict.printed.rstrip(), code=True))
-    return found
+    say = {"not started": unstarted, "passed": praised}.get(verdict.state, faulty)
+    printed = Part("printed", verdict.printed.rstrip(), "code")
+    found = [Part("", load(verdict.name).title), *say(verdict), printed]
+    return [part for part in found if part.text.strip()]
 
 
 def unstarted(verdict: Verdict) -> list[Part]:
-    lines = [Part("to write", verdict.why)]
-    return lines + ([Part("next", verdict.line, code=True)] if verdict.line else [])
+    where = Part("next", verdict.line, "code")
+    return [Part("to write", verdict.why), where, help_on(verdict)]
 
 
 def praised(verdict: Verdict) -> list[Part]:
@@ -57,24 +56,25 @@ def praised(verdict: Verdict) -> list[Part]:
 
 
 def faulty(verdict: Verdict) -> list[Part]:
-    check = ": ".join(filter(None, [verdict.check, verdict.explains]))
+    looks = f"This looks like {verdict.looks_like}." if verdict.looks_like else ""
     given = "\n".join(f"{k} = {v}" if k else v for k, v in verdict.given.items())
-    looks = verdict.looks_like and f"This looks like {verdict.looks_like}."
-    seed = (
-        verdict.seed is not None
-        and f"at random (seed {verdict.seed}); smaller inputs do not show it"
-    )
-    found = [
-        Part("check", check),
+    drawn = "" if verdict.seed is None else f"at random (seed {verdict.seed}), then made small"
+    return [
+        Part("", looks, "strong"),
+        Part("check", ": ".join(filter(None, [verdict.check, verdict.explains]))),
         Part("because" if verdict.state == "wrong" else "error", verdict.why),
-        Part("at", verdict.line, code=True),
-        Part("given", given, code=True),
-        Part("expected", verdict.expected, code=True),
-        Part("got", verdict.got, code=True),
-        Part("", looks),
-        Part("drawn", seed or ""),
+        Part("at", verdict.line, "code"),
+        Part("given", given, "code"),
+        Part("expected", verdict.expected, "code"),
+        Part("got", verdict.got, "code"),
+        Part("drawn", drawn),
+        help_on(verdict),
     ]
-    return [part for part in found if part.text]
+
+
+def help_on(verdict: Verdict) -> Part:
+    short = verdict.name.split("/")[-1]
+    return Part("hint", f"./run learn hint {short}; in a notebook %exercise {short} --hint")
 
 
 # ---- text ----------------------------------------------------------------------------------------
@@ -115,19 +115,17 @@ def as_rich(verdict: Verdict):
     from rich.table import Table
     from rich.text import Text
 
-    colour = MARKS[verdict.state].colour
-    table = Table.grid(padding=(0, 2))
-    rows = []
+    strong = f"bold {MARKS[verdict.state].colour}"
+    words, table = [], Table.grid(padding=(0, 2))
     for part in parts(verdict):
+        text = Text(part.text, style=strong if part.kind == "strong" else "")
         if part.label:
-            table.add_row(Text(part.label, style=GREY), Text(part.text))
+            table.add_row(Text(part.label, style=GREY), text)
         else:
-            rows.append(Text(part.text, style=f"bold {colour}" if "looks" in part.text else ""))
-    title, *rest = rows
-    body = [title, *([table] if table.row_count else []), *rest]
-    if verdict.sketch:
-        body.append(Text(verdict.sketch, style=GREY))
-    return Group(Text(head(verdict), style=f"bold {colour}"), Padding(Group(*body), (0, 0, 0, 2)))
+            words.append(text)
+    sketch = [Text(verdict.sketch, style=GREY)] if verdict.sketch else []
+    body = Group(*words, *([table] if table.row_count else []), *sketch)
+    return Group(Text(head(verdict), style=strong), Padding(body, (0, 0, 0, 2)))
 
 
 def solution_for_rich(name: str):
@@ -165,11 +163,10 @@ def box(colour: str, inside: str) -> str:
 
 
 def row(part: Part) -> str:
-    text = html.escape(part.text)
-    if part.code:
-        text = f'<code style="white-space:pre-wrap;background:none">{text}</code>'
-    else:
-        text = f'<span style="white-space:pre-wrap">{text}</span>'
+    style = "white-space:pre-wrap" + (";font-weight:bold" if part.kind == "strong" else "")
+    style += ";background:none" if part.kind == "code" else ""
+    tag = "code" if part.kind == "code" else "span"
+    text = f'<{tag} style="{style}">{html.escape(part.text)}</{tag}>'
     if not part.label:
         return f"<div>{text}</div>"
     label = f'<span style="flex:0 0 5.5em;color:{GREY}">{html.escape(part.label)}</span>'

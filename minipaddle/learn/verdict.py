@@ -75,7 +75,8 @@ def shown(value) -> str:
         text = ", ".join(f"{k}: {shown(v)}" for k, v in value.items())
     elif isinstance(value, list | tuple):
         inside = ", ".join(map(shown, value))
-        text = f"[{inside}]" if isinstance(value, list) else f"({inside})"
+        comma = "," if len(value) == 1 else ""
+        text = f"[{inside}]" if isinstance(value, list) else f"({inside}{comma})"
     else:
         text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

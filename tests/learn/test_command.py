@@ -209,12 +209,13 @@ def test_a_pipe_gets_plain_text(course, solved):
     assert page == (
         """✗ 01_first/double: wrong
   Twice a number
+  This looks like doing nothing.
   check     two: 2 becomes 4.
-  because   other values
+  because   the values differ
   given     x = 2
   expected  4
   got       2
-  This looks like doing nothing.
+  hint      ./run learn hint double; in a notebook %exercise double --hint
 """
     )
 

@@ -31,17 +31,17 @@ def test_the_same(got, expected):
 @pytest.mark.parametrize(
     ("got", "expected", "why"),
     [
-        (1.0, 1.1, "other values"),
+        (1.0, 1.1, "the values differ"),
         ([1.0], [1.0, 2.0], r"shape \[1\] instead of \[2\]"),
         (np.ones((2, 1)), np.ones(2), r"shape \[2, 1\] instead of \[2\]"),
         (np.ones(2, "int64"), np.ones(2), "dtype int64 instead of float64"),
-        (None, 1.0, "not the same"),
-        (1, True, "not the same"),
-        ("a", "b", "not the same"),
-        ({"a": 1}, {"b": 1}, "other keys"),
-        (["a"], ["a", "b"], "not as many"),
-        (3, ["a"], "not as many"),
-        (lambda: 1, 1.0, "not the same"),
+        (None, 1.0, "it differs"),
+        (1, True, "it differs"),
+        ("a", "b", "it differs"),
+        ({"a": 1}, {"b": 1}, "the keys differ"),
+        (["a"], ["a", "b"], "there are not as many"),
+        (3, ["a"], "there are not as many"),
+        (lambda: 1, 1.0, "it differs"),
     ],
 )
 def test_not_the_same(got, expected, why):
@@ -90,6 +90,7 @@ def test_a_wrong_second_derivative_is_called_so():
         ("it's", "it's"),
         ([1, "a", 0.5], "[1, a, 0.5]"),
         ((1, None), "(1, None)"),
+        ((3,), "(3,)"),
         ({"k": 1.0}, "k: 1"),
         (np.array([1.5, 2.0]), "[1.5, 2. ]  (float64[2])"),
         (paddle.ones([2, 1]), "float32[2, 1]\n[[1.],\n [1.]]"),

@@ -54,7 +54,8 @@ def test_the_committed_cell_of_a_fresh_reader(cell, course):
     assert page == (
         "○ 01_first/double: not started\n"
         "  Twice a number\n"
-        "  to write  double in exercises/01_first/double.py"
+        "  to write  double in exercises/01_first/double.py\n"
+        "  hint      ./run learn hint double; in a notebook %exercise double --hint"
     )
     assert (course / f"{NAME}.py").read_text() == load(NAME).stub
 

@@ -40,7 +40,7 @@ def test_another_file_can_be_judged(course, tmp_path):
 def test_a_file_that_is_not_there_is_not_started(course):
     found = judged(NAME)
     assert found.state == "not started"
-    assert found.why == "exercises/01_first/double.py, which is not there yet"
+    assert found.why == "double in exercises/01_first/double.py"
 
 
 def test_what_is_not_text_is_an_error(course, solved):

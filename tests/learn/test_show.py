@@ -23,7 +23,7 @@ VERDICTS = {
         printed="hello\n",
     ),
     "wrong": Verdict(
-        NAME, "wrong", "other values", "any number", "Every whole number.",
+        NAME, "wrong", "the values differ", "any number", "Every whole number.",
         given={"x": "[[1.],\n [2.]]", "n": "3"}, expected="4", got="3",
         looks_like="doing nothing", picture=PICTURE.source, sketch="v1 = tanh(x)", seed=2026,
     ),
@@ -33,25 +33,28 @@ VERDICTS = {
 PAGES = {
     "not started": """○ 01_first/double: not started
   Twice a number
-  to write  double in exercises/01_first/double.py""",
+  to write  double in exercises/01_first/double.py
+  hint      ./run learn hint double; in a notebook %exercise double --hint""",
     "error": """! 01_first/double: error
   Twice a number
   check     two: 2 becomes 4.
   error     TypeError: no <b>
             and more
   at        double.py:7: x & y
+  hint      ./run learn hint double; in a notebook %exercise double --hint
   printed   hello""",
     "wrong": """✗ 01_first/double: wrong
   Twice a number
+  This looks like doing nothing.
   check     any number: Every whole number.
-  because   other values
+  because   the values differ
   given     x = [[1.],
              [2.]]
             n = 3
   expected  4
   got       3
-  This looks like doing nothing.
-  drawn     at random (seed 2026); smaller inputs do not show it
+  drawn     at random (seed 2026), then made small
+  hint      ./run learn hint double; in a notebook %exercise double --hint
   v1 = tanh(x)""",
     "passed": """✓ 01_first/double: passed
   Twice a number
