@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import time
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,8 @@ from .verdict import Verdict, shown
 
 SEED = 2026
 """Of the random inputs, unless another is asked for."""
+PATIENCE = 4.0
+"""Seconds after which no later check is begun for the sake of a picture."""
 
 
 def judge(
@@ -36,8 +39,8 @@ def judge(
 ) -> Verdict:
     """Judge a text in this process.
 
-    A `thorough` judge looks for the smallest failing input, and compares a wrong solution with the
-    known wrong ones; before it does the latter it tells `first` what it has.
+    A `thorough` judge looks for the smallest failing input, compares a wrong solution with the
+    known wrong ones, and looks for a picture; what it has so far it tells `first`.
     """
     verdict = begun(exercise, source, file)
     if verdict is not None:
@@ -46,7 +49,7 @@ def judge(
         yours = module_of(source, file)
     except BaseException as error:  # sys.exit() is a mistake like another
         return failed(exercise, error, file)
-    for test in exercise.tests:
+    for k, test in enumerate(exercise.tests):
         inputs: dict = {}
         try:
             run(test, yours, inputs, seed, thorough)
@@ -56,6 +59,8 @@ def judge(
             if thorough and isinstance(error, Disagreement):
                 first(verdict)
                 verdict.looks_like = suspect(exercise, test, inputs, error)
+                first(verdict)
+                illustrate(verdict, exercise.tests[k + 1 :], yours, seed)
             return verdict
     return Verdict(exercise.name, "passed")
 
@@ -185,6 +190,20 @@ def draw(verdict: Verdict, error: Disagreement) -> None:
             verdict.picture, verdict.sketch = graph.source, getattr(graph, "text", "")
     except Exception as broken:  # as a picture of broken code may be; the verdict matters more
         verdict.sketch = f"(no picture: {type(broken).__name__}: {broken})"
+
+
+def illustrate(verdict: Verdict, tests: list[Test], yours: ModuleType, seed: int) -> None:
+    """If the check that failed has no picture, take that of a later one that fails."""
+    ends = time.monotonic() + PATIENCE
+    for test in tests:
+        if verdict.picture or time.monotonic() > ends:
+            return
+        try:
+            run(test, yours, {}, seed)
+        except Disagreement as error:
+            draw(verdict, error)
+        except BaseException:
+            continue
 
 
 def told(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import html
 import inspect
+from functools import cache
 from pathlib import Path
 
 from ..core.op import OPS, Op
 from ..core.slots import find
+from .style import GREY
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,9 +35,23 @@ def as_html(part: tuple[str, int, str]) -> str:
     from pygments.lexers import PythonLexer
 
     file, line, text = part
-    formatter = HtmlFormatter(noclasses=True, nobackground=True, style="friendly_grayscale")
-    head = f'<div style="color:#808080;font-size:90%">{html.escape(file)}, line {line}</div>'
+    formatter = HtmlFormatter(noclasses=True, nobackground=True, style=look())
+    head = f'<div style="color:{GREY};font-size:90%">{html.escape(file)}, line {line}</div>'
     return head + highlight(text, PythonLexer(), formatter)
+
+
+@cache
+def look():
+    """How code is set: by weight, slant and one grey, to be read on a white and on a dark page."""
+    from pygments import token
+    from pygments.style import Style
+
+    class Look(Style):
+        bold = (token.Keyword, token.Operator.Word, token.Name.Function, token.Name.Class)
+        grey = (token.Comment, token.Literal.String.Doc, token.Name.Decorator)
+        styles = dict.fromkeys(bold, "bold") | dict.fromkeys(grey, f"italic {GREY}")
+
+    return Look
 
 
 def code(*things) -> Code:

@@ -121,6 +121,26 @@ def test_the_bad_node_is_red(course):
     assert "[yours]" in found.picture
 
 
+EARLIER = """
+@exercise.example
+def at_once(yours):
+    \'\'\'At 1.\'\'\'
+    expect_that(yours.slope(paddle.ones([1]), paddle.ones([1])).item() == 0, "it is flat at 1")
+
+
+@exercise.example
+def in_the_engine"""
+
+
+def test_a_later_check_lends_its_picture(course):
+    check = course / "checks/02_second/slope.py"
+    text = check.read_text().replace("expect_gradients\n", "expect_gradients, expect_that\n")
+    check.write_text(text.replace("\n@exercise.example\ndef in_the_engine", EARLIER))
+    found = judge(load("02_second/slope"), "def slope(g, out):\n    return g\n", "slope.py")
+    assert (found.check, found.why) == ("at once", "it is flat at 1")
+    assert "✗ its rule" in found.sketch
+
+
 def test_a_plain_assertion_of_a_check_is_wrong(course):
     check = course / "checks/01_first/double.py"
     check.write_text(
