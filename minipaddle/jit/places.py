@@ -185,7 +185,8 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
     held = [[values[key] for key in (*known, *found)], returned]
     while True:
         own = [key for key, place in found.items()
-               if place.owner is not None and not held_outside(place, found, held)]  # fmt: skip
+               if place.owner is not None
+               and not held_outside(place, found, held, values)]  # fmt: skip
         for key in own:
             del found[key]
             noted.noted.pop(key)
@@ -193,11 +194,12 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
             return list(found.values())
 
 
-def held_outside(place: Place, found: dict, held) -> bool:
+def held_outside(place: Place, found: dict, held, values: dict) -> bool:
     """Does anybody hold the owner of a place besides these?"""
     owner = place.owner
     ours = sum(other.owner is owner for other in found.values())
-    return sys.getrefcount(owner) > ours + occurrences(owner, held) + LOCAL
+    noted = sum(value is owner for value in values.values())
+    return sys.getrefcount(owner) > ours + noted + occurrences(owner, held) + LOCAL
 
 
 LOCAL = 2
