@@ -56,7 +56,7 @@ def judge(
         except BaseException as error:
             verdict = failed(exercise, error, file)
             told(verdict, test, inputs, seed)
-            if thorough and isinstance(error, Disagreement):
+            if thorough and verdict.state in ("wrong", "error") and isinstance(error, Exception):
                 first(verdict)
                 verdict.looks_like = suspect(exercise, test, inputs, error)
                 first(verdict)
@@ -214,18 +214,26 @@ def told(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:
         verdict.given = verdict.given or as_dict(inputs)
 
 
-def suspect(exercise: Exercise, test: Test, inputs: dict, error: Disagreement) -> str:
-    """Which known wrong solution says the same for the same inputs; empty if none does."""
+def suspect(exercise: Exercise, test: Test, inputs: dict, error: Exception) -> str:
+    """Which known wrong solution fails alike for the same inputs; empty if none does."""
     for looks_like, source in exercise.wrong_solutions().items():
         try:
             seed_engine(SEED)
             test.run(module_of(source, "<wrong>", "wrong"), **inputs)
-        except Disagreement as theirs:
-            if str(theirs) == str(error) and not differs(theirs.got, error.got, 1e-6, 1e-9):
+        except Exception as theirs:
+            if alike(theirs, error):
                 return looks_like
-        except Exception:
-            continue
     return ""
+
+
+def alike(one: Exception, other: Exception) -> bool:
+    """Do two failures say the same? The line that an error stands on is another in each text."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Disagreement):
+        return str(one) == str(other) and not differs(one.got, other.got, 1e-6, 1e-9)
+    texts = [[s for s in str(e).splitlines() if not s.startswith("  at: ")] for e in (one, other)]
+    return texts[0] == texts[1]
 
 
 def main(args: list[str]) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from minipaddle.learn.exercise import load
-from minipaddle.learn.judge import judge, main
+from minipaddle.learn.judge import alike, judge, main
 from minipaddle.learn.verdict import Verdict
 
 STUB = """def double(x):
@@ -55,6 +55,23 @@ def test_another_seed_is_noted(verdict):
 )
 def test_a_known_mistake_is_recognised(verdict, body, looks_like):
     assert verdict(f"def double(x):\n    return {body}\n").looks_like == looks_like
+
+
+def test_a_mistake_that_makes_the_engine_raise_is_recognised_too(course):
+    check = course / "checks/01_first/double.py"
+    raising = '"forgetting x": [("_times(x, 2)", "_times(\\"x\\" - x, 2)")],\n    "halving"'
+    check.write_text(check.read_text().replace('"halving"', raising))
+    found = judge(load("01_first/double"), 'def double(x):\n    y = "x"\n    return y - x\n')
+    assert (found.state, found.looks_like) == ("error", "forgetting x")
+    found = judge(load("01_first/double"), "def double(x):\n    return x - 'x'\n")
+    assert (found.state, found.looks_like) == ("error", "")
+
+
+def test_where_an_error_stands_does_not_tell_it_from_another():
+    lines = "matmul(a, b): no\n  at: line {} of a notebook cell\n  try: this"
+    assert alike(ValueError(lines.format(1)), ValueError(lines.format(2)))
+    assert not alike(ValueError(lines.format(1)), TypeError(lines.format(1)))
+    assert not alike(ValueError("one"), ValueError("another"))
 
 
 def test_nothing_returned_is_shown(verdict):

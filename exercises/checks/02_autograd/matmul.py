@@ -32,7 +32,12 @@ exercise = Exercise(
         "not summing over the stacks that y was repeated for": [
             ("products.sum_to(y_spec.shape)", "products")
         ],
-        "transposing every axis, the stack's too": [("column.mT", "column.T")],
+        "transposing every axis of y, the stack's too": [("column.mT", "column.T")],
+        "transposing every axis of x, the stack's too": [("row.mT", "row.T")],
+        "a column y without its second axis": [
+            ("y.unsqueeze(-1) if len(y.shape) == 1 else y", "y")
+        ],
+        "a row x without its first axis": [("x.unsqueeze(0) if len(x.shape) == 1 else x", "x")],
         "no axis for an x that is a vector": [("if len(x_shape) == 1", "if False")],
         "no axis for a y that is a vector": [("if len(y_shape) == 1", "if False")],
         "keeping all of x where its shape is enough": [
