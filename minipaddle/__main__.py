@@ -3,14 +3,24 @@
 import sys
 from importlib import import_module
 
-COMMANDS = {"draw": "viz", "learn": "learn"}
+COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
+            "learn": ("learn", "exercises: list, check, watch, hint")}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
-    """Hand the arguments to the command they begin with."""
-    package = COMMANDS.get(arguments[0] if arguments else "", "viz")  # which explains itself
-    command = import_module(f"minipaddle.{package}.command")
-    return command.main(arguments if package == "viz" else arguments[1:])
+    """Hand the arguments to the command they begin with; say which there are if there is none."""
+    name = arguments[0] if arguments else ""
+    if name not in COMMANDS:
+        lines = [
+            f"  python -m minipaddle {name:<6} {about}" for name, (_, about) in COMMANDS.items()
+        ]
+        asked = name in ("-h", "--help")
+        print("\n".join(lines), file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
+    package = COMMANDS[name][0]
+    return import_module(f"minipaddle.{package}.command").main(
+        arguments if name == "draw" else arguments[1:]
+    )
 
 
 if __name__ == "__main__":

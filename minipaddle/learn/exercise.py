@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -135,9 +136,25 @@ def loaded(name: str, path: Path, _written: int) -> Exercise:
 
 
 def names() -> list[str]:
-    """Every exercise's name, in the book's order: as chapters are numbered, then as they say."""
+    """Every exercise's name, in the book's order: chapter by chapter, as their cells follow."""
     checks = home() / "checks"
-    return sorted(p.relative_to(checks).with_suffix("").as_posix() for p in checks.glob("*/*.py"))
+    found = [p.relative_to(checks).with_suffix("").as_posix() for p in checks.glob("*/*.py")]
+    return sorted(found, key=lambda name: (name.split("/")[0], place_in_chapter(name), name))
+
+
+def place_in_chapter(name: str) -> int:
+    """Where the exercise's cell is in its chapter's file; at the end if it has none."""
+    chapter = home().parent / "book" / f"{name.split('/')[0]}.ipynb"
+    if not chapter.is_file():
+        return 0
+    cells = cells_of(chapter, chapter.stat().st_mtime_ns)
+    return cells.index(name) if name in cells else len(cells)
+
+
+@cache
+def cells_of(chapter: Path, _written: int) -> list[str]:
+    """The exercises a chapter has cells for, in order."""
+    return re.findall(r'"%%exercise ([\w/]+)', chapter.read_text(encoding="utf-8"))
 
 
 # ---- what a check says ---------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from minipaddle import __main__ as package
 from minipaddle.learn import command, progress
-from minipaddle.learn.exercise import load
+from minipaddle.learn.exercise import load, names
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_first/double"
@@ -233,6 +234,25 @@ def test_the_command_explains_itself(course):
     for name in ("list", "check", "watch", "hint", "reset", "solution"):
         assert name in page
     assert shell("chek")[0] == 2
+
+
+def test_the_package_names_its_commands(capsys):
+    assert package.main([]) == package.main(["lern"]) == 2
+    assert "python -m minipaddle learn" in capsys.readouterr().err
+    assert package.main(["--help"]) == 0
+    assert "python -m minipaddle draw" in capsys.readouterr().out
+
+
+def test_exercises_come_as_the_chapter_has_them(course):
+    checks = course / "checks/01_first"
+    (checks / "aaa.py").write_text((checks / "double.py").read_text())
+    cells = ["%%exercise 01_first/double\\ntext", "%%exercise 01_first/aaa\\ntext"]
+    book = course.parent / "book"
+    book.mkdir()
+    (book / "01_first.ipynb").write_text("".join(f'"{cell}"\n' for cell in cells))
+    assert names() == ["01_first/double", "01_first/aaa", "02_second/slope"]
+    (book / "01_first.ipynb").unlink()
+    assert names() == ["01_first/aaa", "01_first/double", "02_second/slope"]
 
 
 @pytest.mark.slow
