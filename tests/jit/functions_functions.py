@@ -112,6 +112,21 @@ def closure_writes(x):
     return x, count
 
 
+@example((X, 3), (Y, 0))
+def nonlocal_in_a_block(x, n):
+    k = 1
+    for i in range(n):
+
+        def later():
+            nonlocal k
+            k = i * 2
+            return k
+
+        if i > 1:
+            x = x + later()
+    return x, k
+
+
 @example((X,), (Y,))
 def lambda_with_condition(x):
     f = lambda v, k=2: v * k if v.sum() > 0 else v - k

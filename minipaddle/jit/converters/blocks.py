@@ -42,7 +42,8 @@ def keep_local(function: ast.FunctionDef) -> None:
     """A name that only blocks bind is still the function's own: it gets a hint of type."""
     names = Names(function.body)
     bound = names.written | names.globals | names.nonlocals | parameters(function.args)
-    blocks = [n for n in own(function.body) if hasattr(n, "analysed")]
+    inner = [n for n in own(function.body) if isinstance(n, ast.FunctionDef)]
+    blocks = [n for n in inner if n.name.startswith("_jst_")]
     lost = set().union(*(Names(block.body).nonlocals for block in blocks)) - bound
     put_first(function, [line for name in sorted(lost) for line in hint(name, function.body[0])])
 
