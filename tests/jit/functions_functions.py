@@ -1,6 +1,6 @@
 """Calls at any depth: functions, closures, classes, decorators, generators, recursion."""
 
-# ruff: noqa: C417, RUF015
+# ruff: noqa: B023, C417, RUF015
 
 import functools
 from contextlib import contextmanager
