@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 
 from ..core.dtype import bool_
+from ..core.interpreter import current
 from ..core.op import Op, opaque
 from ..core.record import Spec
-from ..eager.control import is_static
 from ..eager.printing import format_tensor
-from ..eager.tensor import wrap
+from ..eager.tensor import Tensor, wrap
 
 BOOL = Spec((), bool_.numpy)
 
@@ -58,12 +58,16 @@ def _(*values, parts, sep, end):
 
 EFFECTS: tuple[Op, ...] = (check, show)
 """Operators that are there for what they do: no pass may drop, double or reorder them."""
+for op in EFFECTS:
+    op.effect = True
 
 
 def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
-    """`print`: with tensors of a program among its arguments, it prints when the program runs."""
-    if file is not None or not any(map(is_static, args)):
+    """`print`: in a program it prints when the program runs, as often as that is."""
+    if file is not None or not current.top.tracing:
         builtins.print(*args, sep=sep, end=end, file=file, flush=flush)
         return
-    parts = tuple(x.stop_gradient if is_static(x) else str(x) for x in args)
-    show(*filter(is_static, args), parts=parts, sep=sep or " ", end="\n" if end is None else end)
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    parts = tuple(x.stop_gradient if isinstance(x, Tensor) else str(x) for x in args)
+    sep, end = " " if sep is None else sep, "\n" if end is None else end
+    show(*tensors, parts=parts, sep=sep, end=end)
