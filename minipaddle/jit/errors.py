@@ -36,17 +36,20 @@ class Line(NamedTuple):
 
 @contextmanager
 def told_in_user_lines():
-    """A block whose errors are told so; TRANSLATOR_DISABLE_NEW_ERROR=1 leaves them as they are."""
+    """A block whose errors are told so."""
     try:
         yield
     except Exception as error:
-        if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1" or isinstance(error, Told):
-            raise
-        raise retold(error) from error.__cause__
+        raise retold(error) from None
 
 
 def retold(error: Exception) -> Exception:
-    """The same error, as its type and with its attributes, whose text is the report."""
+    """The same error, as its type and with its attributes, whose text is the report.
+
+    TRANSLATOR_DISABLE_NEW_ERROR=1 leaves errors as they are.
+    """
+    if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1" or isinstance(error, Told):
+        return error
     kind = type(error)
     told = type(kind.__name__, (Told, kind), {"__module__": kind.__module__})
     new = told.__new__(told, *error.args)
@@ -69,6 +72,9 @@ class Told:
 def report(error: BaseException) -> str:
     """The user's lines that lead to an error, and what it says."""
     lines, folded = user_lines(error.__traceback__)
+    where = getattr(getattr(error, "record", None), "where", None)
+    if type(where) is tuple:  # raised by a record of a program that ran: its line
+        lines.append(Line(where[0], *place(*where)))
     out = [TITLE, ""]
     for k, line in enumerate(lines):
         code = line.code
@@ -98,10 +104,13 @@ def position(frame: FrameType, traceback) -> tuple:
     """The line of a frame when the error passed it, and the columns of the expression."""
     while traceback.tb_frame is not frame:
         traceback = traceback.tb_next
-    places = list(frame.f_code.co_positions())
-    first, last, start, end = places[traceback.tb_lasti // 2]
-    line = traceback.tb_lineno
-    return (line, start, end) if first == last == line else (line, None, None)
+    return place(frame.f_code, traceback.tb_lasti)
+
+
+def place(code: CodeType, offset: int) -> tuple:
+    """The line of an instruction, and the columns of its expression if it is on one line."""
+    first, last, start, end = list(code.co_positions())[offset // 2]
+    return (first, start, end) if first == last else (first, None, None)
 
 
 def holds(outer: CodeType, inner: CodeType) -> bool:
@@ -113,7 +122,8 @@ def holds(outer: CodeType, inner: CodeType) -> bool:
 def marked(line: Line) -> list[str]:
     """The line among its neighbours, underlined where the expression stands."""
     name, first = line.code.co_filename, line.code.co_firstlineno
-    numbers = range(max(first, line.line - CONTEXT), line.line + CONTEXT + 1)
+    last = max([line.line, *(n for *_, n in line.code.co_lines() if n)])
+    numbers = range(max(first, line.line - CONTEXT), min(last, line.line + CONTEXT) + 1)
     around = {n: linecache.getline(name, n).rstrip() for n in numbers}
     if not any(around.values()):
         return [f"        {HERE}"]
