@@ -1,109 +1,53 @@
-"""Sizes that are known only when a program runs: `n`, `2*n + 1`, `(n + 1)//2`.
+"""Sizes that are known only when a program runs: `n`, `2*n + 1`, `(n + 1)//2`, `max(n + -2, 0)`.
 
-A `Dim` is a polynomial with whole coefficients in symbols and in quotients of polynomials. What
-simplifies to a number is a number: `n - n` is 0, `6*n // (2*n)` is 3. Two Dims are equal if they
-are the same polynomial. The order of two Dims is that of their hints, the sizes a symbol was seen
-with; a `guarded` Dim (what user code gets from `x.shape`) notes each answer that another size might
-change, so that a program is used only where its decisions hold.
+A `Dim` is a polynomial with whole coefficients in symbols, in quotients of polynomials and in the
+larger or smaller of two. What simplifies to a number is a number: `n - n` is 0, `6*n // (2*n)` is
+3. Two Dims are equal if they are the same polynomial. The order of two Dims is that of their hints,
+the sizes a symbol was seen with; a `guarded` Dim (what user code gets from `x.shape`) notes each
+answer that another size might change, so that a program is used only where its decisions hold.
+Two sizes that must be equal, or an operator makes no sense, are taken to be (`same`).
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
+from contextlib import contextmanager
 from itertools import count
 
-from .errors import teach
+from .polynomial import (
+    UNSEEN,
+    Polynomial,
+    Symbol,
+    at,
+    bounds,
+    hint_of,
+    larger,
+    renamed,
+    smaller,
+    symbols,
+    terms_of,
+)
 
-Monomial = tuple  # of atoms, sorted by their text; () is the number 1
-
-
-class Symbol:
-    """An unknown size called `name`; `hint` is the size it stands for while something decides."""
-
-    def __init__(self, name: str, hint: int):
-        self.name, self.hint = name, hint
-
-    def __str__(self) -> str:
-        return self.name
-
-    def value(self, sizes) -> int:
-        return sizes[self.name]
-
-
-class Quotient:
-    """`over // under` or `over % under` that does not simplify."""
-
-    def __init__(self, sign: str, over, under):
-        self.sign, self.over, self.under = sign, over, under
-        self.hint = APPLY[sign](hint_of(over), hint_of(under))
-
-    def __str__(self) -> str:
-        over, under = (f"({x})" if isinstance(x, Dim) else x for x in (self.over, self.under))
-        return f"({over}{self.sign}{under})"
-
-    def value(self, sizes) -> int:
-        return APPLY[self.sign](at(self.over, sizes), at(self.under, sizes))
+__all__ = [
+    "COMPARE", "HINT", "UNSEEN", "Dim", "Matching", "as_guarded", "assume", "assumed", "assuming",
+    "at", "bounds", "decided", "hint_of", "hinted", "is_one", "larger", "notes", "renamed", "same",
+    "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
+]  # fmt: skip
 
 
-APPLY = {"//": operator.floordiv, "%": operator.mod}
+class Dim(Polynomial):
+    """A size: a polynomial that can be compared. A guarded one notes what is decided by it."""
 
-
-class Dim:
-    """A polynomial: {monomial: coefficient}, monomials being tuples of atoms."""
-
-    __slots__ = ("atoms", "guarded", "terms", "text")
+    __slots__ = ("guarded",)
 
     def __init__(self, terms: dict, atoms: dict, guarded: bool = False):
-        self.terms, self.atoms, self.guarded = terms, atoms, guarded
-        self.text = written(terms)
+        super().__init__(terms, atoms)
+        self.guarded = guarded
 
-    def __str__(self) -> str:
-        return self.text
-
-    __repr__ = __str__
-
-    # ---- arithmetic --------------------------------------------------------------------------
-
-    def __add__(self, other):
-        return combined(self, other, lambda a, b: [*a.items(), *b.items()])
-
-    def __mul__(self, other):
-        def products(a, b):
-            return [(tuple(sorted(k + j)), c * d) for k, c in a.items() for j, d in b.items()]
-
-        return combined(self, other, products)
-
-    def __neg__(self):
-        return self * -1
-
-    def __sub__(self, other):
-        return self + -other if isinstance(other, int | Dim) else NotImplemented
-
-    def __rsub__(self, other):
-        return -self + other
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __floordiv__(self, other):
-        return quotient(self, other, "//")
-
-    def __rfloordiv__(self, other):
-        return quotient(other, self, "//")
-
-    def __mod__(self, other):
-        return quotient(self, other, "%")
-
-    def __rmod__(self, other):
-        return quotient(other, self, "%")
-
-    def __pow__(self, n: int):
-        out = 1
-        for _ in range(n):
-            out = self * out
-        return out
-
-    # ---- decisions ---------------------------------------------------------------------------
+    def like(self, terms: dict, atoms: dict, parents) -> Dim:
+        return Dim(terms, atoms, any(map(guarded, parents)))
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -111,12 +55,17 @@ class Dim:
     def __eq__(self, other):
         if isinstance(other, Dim) and self.text == other.text:
             return True
-        if not isinstance(other, int | Dim) or not (self.guarded or guarded(other)):
-            return False
-        return decided(self, other, "==")
+        if isinstance(other, int | float | Dim) and (self.guarded or guarded(other)):
+            return decided(self, other, "==")
+        if not isinstance(other, int | Dim):
+            return NotImplemented
+        if assumed and not terms_of(settled(self - other)):
+            return True
+        return Matching.on and not (isinstance(other, int) and other < 2) and same(self, other)
 
     def __ne__(self, other):
-        return not self == other
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
 
     def __lt__(self, other):
         return decided(self, other, "<")
@@ -133,17 +82,48 @@ class Dim:
     def __bool__(self) -> bool:
         return not decided(self, 0, "==")
 
+    def __format__(self, spec: str) -> str:
+        return format(self.text, spec.rstrip("d"))
+
     def __index__(self) -> int:
-        raise TypeError(
-            teach(
-                f"the size {self} is known only when the program runs: it is no int yet",
-                hint="give InputSpec a number there, or write the loop in a function that "
-                "to_static converts",
-            )
-        )
+        raise self.unknown_yet()
 
-    __int__ = __index__
+    __int__ = __float__ = __index__
 
+
+# ---- sizes by name -----------------------------------------------------------------------------
+
+
+def symbol(name: str, hint: int, guarded: bool = False) -> Dim:
+    """An unknown size."""
+    return Dim({(name,): 1}, {name: Symbol(name, hint)}, guarded)
+
+
+def unknown() -> Dim:
+    """A size that nobody knows before some values are: a builder gives it its name."""
+    return symbol(f"?{next(fresh)}", HINT)
+
+
+fresh = count()
+HINT = 480
+"""Stands for a size nobody has seen: many small numbers divide it."""
+
+
+def hinted(x, sizes: dict):
+    """The same size, its symbols having these sizes as hints."""
+    return renamed(x, {name: symbol(name, hint) for name, hint in sizes.items()})
+
+
+def guarded(x) -> bool:
+    return isinstance(x, Dim) and x.guarded
+
+
+def as_guarded(x, yes: bool):
+    """The same size, guarded or not."""
+    return Dim(x.terms, x.atoms, yes) if isinstance(x, Dim) and x.guarded != yes else x
+
+
+# ---- decisions ---------------------------------------------------------------------------------
 
 COMPARE = {
     "==": operator.eq,
@@ -157,201 +137,123 @@ notes: list[Callable] = []
 """Who wants to know of decisions: functions (left, sign, right, answer). A trace adds itself."""
 
 
-def decided(a, b, sign: str) -> bool:
+assumed: dict[str, int | Dim] = {}
+"""Sizes that the program being traced takes to be other sizes; see `same`."""
+
+
+@contextmanager
+def assuming(guards=()):
+    """Sizes are taken to be what these guards say, and what the block goes on to assume."""
+    global assumed
+    before, assumed = assumed, dict(assumed)
+    try:
+        for left, sign, right, answer in guards:
+            if sign == "==" and answer:
+                assume(left, right)
+        yield
+    finally:
+        assumed = before
+
+
+def assume(a, b) -> None:
+    """From now on a size that is a symbol is another one."""
+    a, b = sorted((settled(as_guarded(x, False)) for x in (a, b)), key=rank)
+    if is_symbol(a) and a.text not in symbols(b):
+        for name, x in assumed.items():
+            assumed[name] = renamed(x, {a.text: b})
+        assumed[a.text] = b
+
+
+def rank(x) -> tuple:
+    """Values are taken to be sizes, and sizes to be others."""
+    return not is_symbol(x), not (isinstance(x, Dim) and UNSEEN.match(x.text)), str(x)
+
+
+def is_symbol(x) -> bool:
+    return isinstance(x, Dim) and x.text in x.atoms and isinstance(x.atoms[x.text], Symbol)
+
+
+def settled(x):
+    """The size in terms of those that are not taken to be others."""
+    return renamed(x, assumed) if assumed else x
+
+
+def same(a, b) -> bool:
+    """Are two sizes equal that must be? If only the hints say so, the program relies on it."""
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        return decided(as_guarded(a, True), as_guarded(b, True), "==")
+    return a == b
+
+
+class Matching:
+    """While an operator's shape rule is asked, `==` of two sizes means `same`, but against 0 and 1.
+
+    >>> n = symbol("n", hint=3)
+    >>> with Matching():
+    ...     (2, n) == (2, 3), n == 1
+    (True, False)
+    """
+
+    on = False
+
+    def __enter__(self):
+        self.before, Matching.on = Matching.on, True
+
+    def __exit__(self, *exc):
+        Matching.on = self.before
+
+
+def is_one(n) -> bool:
+    """Is a size 1? For an open one it is its hint that says so, and the program relies on it."""
+    return bool(as_guarded(n, True) == 1)
+
+
+def same_shape(a, b) -> bool:
+    """Are two shapes equal that must be?"""
+    return len(a) == len(b) and all(map(same, a, b))
+
+
+def decided(a, b, sign: str):
     """Whether `a sign b`: for every size if that can be shown, else for the hints."""
-    difference = a - b
+    if isinstance(b, float):
+        if not math.isfinite(b) or (sign == "==" and not b.is_integer()):
+            return COMPARE[sign](hint_of(a), b)
+        b = math.ceil(b) if sign in ("<", ">=") else math.floor(b)
+    if not isinstance(b, int | Dim):
+        return NotImplemented
+    difference = settled(a - b)
     if isinstance(difference, int):
         return COMPARE[sign](difference, 0)
-    low, high = bounds(difference)
-    certain = [COMPARE[sign](x, 0) for x in (low, high) if x is not None]
-    if len(certain) == 2 and certain[0] == certain[1] and sign != "==":
-        return certain[0]
-    if low is not None and low > 0:
-        return sign in (">", ">=")
-    if high is not None and high < 0:
-        return sign in ("<", "<=")
-    if (low == 0 and sign in (">=", "<")) or (high == 0 and sign in ("<=", ">")):
-        return sign in (">=", "<=")
+    answer = certain(*bounds(difference), sign)
+    if answer is not None:
+        return answer
     answer = COMPARE[sign](hint_of(difference), 0)
     if guarded(a) or guarded(b):
+        if answer and sign == "==":
+            assume(a, b)
         for note in notes:
             note(a, sign, b, answer)
     return answer
 
 
-def bounds(dim) -> tuple:
-    """The least and the greatest value, sizes being at least 1; None where there is none."""
-    low = high = 0
-    for monomial, c in dim.terms.items():
-        least = 0 if any(isinstance(dim.atoms[a], Quotient) for a in monomial) else 1
-        if not monomial:
-            low, high = shifted(low, c), shifted(high, c)
-        elif c > 0:
-            low, high = shifted(low, c * least), None
-        else:
-            low, high = None, shifted(high, c * least)
-    return low, high
+def suppose(a, sign: str, b) -> None:
+    """Take `a sign b` for granted, whatever the hints say; the program fails where it is not so."""
+    difference = settled(a - b)
+    if isinstance(difference, int) or certain(*bounds(difference), sign) is None:
+        if sign == "==":
+            assume(a, b)
+        for note in notes:
+            note(a, sign, b, True)
 
 
-def shifted(bound, by: int):
-    return None if bound is None else bound + by
-
-
-# ---- how polynomials are made ------------------------------------------------------------------
-
-
-def symbol(name: str, hint: int, guarded: bool = False) -> Dim:
-    """An unknown size."""
-    return Dim({(name,): 1}, {name: Symbol(name, hint)}, guarded)
-
-
-def unknown() -> Dim:
-    """A size that nobody knows before some values are: a builder gives it its name."""
-    return symbol(f"?{next(fresh)}", HINT)
-
-
-def renamed(x, names: dict):
-    """The same size with other names for its symbols."""
-    if not isinstance(x, Dim) or not names.keys() & symbols(x):
-        return x
-    out = 0
-    for monomial, c in x.terms.items():
-        for a in monomial:
-            atom = x.atoms[a]
-            if isinstance(atom, Quotient):
-                over, under = renamed(atom.over, names), renamed(atom.under, names)
-                c = c * quotient(over, under, atom.sign)
-            else:
-                c = c * symbol(names.get(a, a), atom.hint, x.guarded)
-        out = out + c
-    return out
-
-
-fresh = count()
-HINT = 480
-"""Stands for a size nobody has seen: many small numbers divide it."""
-
-
-def terms_of(x) -> dict:
-    return x.terms if isinstance(x, Dim) else {(): int(x)} if x else {}
-
-
-def guarded(x) -> bool:
-    return isinstance(x, Dim) and x.guarded
-
-
-def combined(a, b, pairs):
-    """A Dim or a number from the terms that `pairs` makes of those of a and b."""
-    if not isinstance(b, int | Dim):
-        return NotImplemented
-    terms: dict = {}
-    for monomial, c in pairs(terms_of(a), terms_of(b)):
-        terms[monomial] = terms.get(monomial, 0) + c
-    return simplest(terms, a, b)
-
-
-def simplest(terms: dict, *parents):
-    """A number if nothing unknown is left."""
-    terms = {k: c for k, c in terms.items() if c}
-    if not terms.keys() - {()}:
-        return terms.get((), 0)
-    atoms = {k: v for p in parents if isinstance(p, Dim) for k, v in p.atoms.items()}
-    used = {a for monomial in terms for a in monomial}
-    return Dim(terms, {a: atoms[a] for a in used}, any(map(guarded, parents)))
-
-
-def quotient(over, under, sign: str):
-    if not isinstance(over, int | Dim) or not isinstance(under, int | Dim):
-        return NotImplemented
-    if under == 0:
-        raise ZeroDivisionError(f"{over} {sign} 0")
-    whole, rest = divided(over, under)
-    if not rest:
-        return whole if sign == "//" else 0
-    if isinstance(under, int) and under > 0 and isinstance(rest, int) and 0 <= rest < under:
-        return whole if sign == "//" else rest
-    atom = Quotient(sign, rest, under)
-    parents = [p for p in (over, under) if isinstance(p, Dim)]
-    left = Dim({(str(atom),): 1}, {str(atom): atom}, any(map(guarded, parents)))
-    return whole + left if sign == "//" else left
-
-
-def divided(over, under) -> tuple:
-    """(whole, rest) with over = whole · under + rest, term by term where that comes out even."""
-    below = terms_of(under)
-    if len(below) != 1:
-        return (1, 0) if over == under else (0, over)
-    ((monomial, c),) = below.items()
-    whole, rest = {}, {}
-    for k, coefficient in terms_of(over).items():
-        left = without(k, monomial)
-        fits = left is not None and coefficient % c == 0
-        if fits:
-            whole[left] = coefficient // c
-        elif not k and not monomial:
-            whole[()], rest[()] = divmod(coefficient, c)
-        else:
-            rest[k] = coefficient
-    return simplest(whole, over, under), simplest(rest, over, under)
-
-
-def without(atoms: tuple, taken: tuple):
-    """`atoms` with those of `taken` removed; None if one of them is not there."""
-    left = list(atoms)
-    for a in taken:
-        if a not in left:
-            return None
-        left.remove(a)
-    return tuple(left)
-
-
-def written(terms: dict) -> str:
-    """`2*n + 1`: monomials by degree and name, the number last."""
-    parts = []
-    for monomial, c in sorted(terms.items(), key=lambda t: (-len(t[0]), t[0])):
-        factors = [*([str(c)] if c != 1 or not monomial else []), *monomial]
-        parts.append("*".join(factors))
-    return " + ".join(parts)
-
-
-# ---- values --------------------------------------------------------------------------------------
-
-
-def at(x, sizes: dict) -> int:
-    """The number that a Dim is for these sizes of its symbols; a number is itself."""
-    if not isinstance(x, Dim):
-        return x
-    total = 0
-    for monomial, c in x.terms.items():
-        for a in monomial:
-            c *= x.atoms[a].value(sizes)
-        total += c
-    return total
-
-
-def hint_of(x) -> int:
-    """The number that a Dim is for the hints of its symbols."""
-    if not isinstance(x, Dim):
-        return x
-    total = 0
-    for monomial, c in x.terms.items():
-        for a in monomial:
-            c *= x.atoms[a].hint
-        total += c
-    return total
-
-
-def symbols(x) -> set[str]:
-    """The names of the unknown sizes in a Dim."""
-    if not isinstance(x, Dim):
-        return set()
-    found = set()
-    for name, atom in x.atoms.items():
-        quotient = isinstance(atom, Quotient)
-        found |= symbols(atom.over) | symbols(atom.under) if quotient else {name}
-    return found
-
-
-def as_guarded(x, yes: bool):
-    """The same size, guarded or not."""
-    return Dim(x.terms, x.atoms, yes) if isinstance(x, Dim) and x.guarded != yes else x
+def certain(low, high, sign: str) -> bool | None:
+    """Whether every number between the bounds is `sign` 0, none of them is (False), or some."""
+    if sign in (">", ">="):
+        low, high = (None if x is None else -x for x in (high, low))
+        sign = sign.replace(">", "<")
+    if sign == "==":
+        outside = (low is not None and low > 0) or (high is not None and high < 0)
+        return False if outside else None
+    if high is not None and COMPARE[sign](high, 0):
+        return True
+    return False if low is not None and not COMPARE[sign](low, 0) else None

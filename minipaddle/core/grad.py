@@ -13,6 +13,7 @@ Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2n
 
 from __future__ import annotations
 
+from .dim import same_shape
 from .errors import teach
 from .interpreter import current
 from .record import FREED, Record
@@ -137,7 +138,7 @@ def fit(gx, edge: Record, record: Record, k: int):
     """
     spec = gx.spec
     if spec.shape != edge.shape:
-        if record.op.kind != "elementwise":
+        if record.op.kind != "elementwise" and not same_shape(spec.shape, edge.shape):
             raise ValueError(
                 teach(
                     f"the derivative of {record.op.name} for input {k} has shape "
@@ -146,5 +147,6 @@ def fit(gx, edge: Record, record: Record, k: int):
                     where=record.where,
                 )
             )
-        gx = gx.sum_to(edge.shape)
+        if record.op.kind == "elementwise":
+            gx = gx.sum_to(edge.shape)
     return gx if spec.dtype == edge.dtype else gx.astype(edge.dtype)

@@ -38,6 +38,10 @@ class Interpreter:
         """A Var with a copy of `data`: numbers, nested lists, an array."""
         raise NotImplementedError
 
+    def sizes(self, x):
+        """The whole numbers of a Var that says sizes or places, as Python's: nested lists."""
+        return x.tolist()
+
     def draw(self, generator):
         """The base of the next random stream of `generator`: a Python int, or a Var."""
         return generator.draw()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from operator import index
 
+from . import dim as dims
 from . import dtype as dt
 from .errors import called
 from .slots import slot
@@ -21,19 +22,40 @@ def broadcast_shapes(*shapes) -> tuple:
     rank = max(map(len, shapes), default=0)
     out = []
     for d in range(-rank, 0):
-        sizes = {s[d] for s in shapes if len(s) >= -d} - {1}
-        if len(sizes) > 1:
-            given = " and ".join(str(list(s)) for s in shapes)
-            raise ValueError(
-                f"shapes {given} do not broadcast: dimension {d} is "
-                f"{' and '.join(map(str, sorted(sizes)))}; sizes must be equal or 1"
-            )
-        out.append(sizes.pop() if sizes else 1)
+        size = 1
+        for n in [s[d] for s in shapes if len(s) >= -d]:
+            if size == 1:
+                size = n
+            elif n != 1 and not dims.same(size, n):
+                if dims.is_one(size):
+                    size = n
+                elif not dims.is_one(n):
+                    raise mismatch(shapes, d)
+        out.append(size)
     return tuple(out)
+
+
+def mismatch(shapes, d: int) -> ValueError:
+    sizes = {s[d] for s in shapes if len(s) >= -d} - {1}
+    given = " and ".join(str(list(s)) for s in shapes)
+    return ValueError(
+        f"shapes {given} do not broadcast: dimension {d} is "
+        f"{' and '.join(map(str, sorted(sizes)))}; sizes must be equal or 1"
+    )
+
+
+def fits(shape, whole) -> bool:
+    """Does a shape broadcast to `whole`, which stays as it is?"""
+    behind = whole[len(whole) - len(shape) :] if len(shape) <= len(whole) else None
+    return behind is not None and all(
+        n == 1 or dims.same(n, k) or dims.is_one(n) for n, k in zip(shape, behind, strict=True)
+    )
 
 
 def scalar_dtype(value):
     """The dtype a Python scalar has when it stands alone."""
+    if type(value) is dims.Dim:
+        return dt.int64.numpy
     return dt.default() if type(value) is float else dt.resolve(type(value))
 
 

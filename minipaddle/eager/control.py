@@ -15,6 +15,8 @@ from ..core.record import Record, Spec, mark_written
 from ..core.spec import promote, scalar_dtype
 from ..ir import control
 from ..ir.builder import Builder, Promise
+from ..ir.cut import silent
+from ..ir.program import INPUT
 from ..ops import creation, movement
 from ..ops.indexing import take
 from .backward import grad
@@ -76,13 +78,13 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     branches = [branch(tracer, f, n) for f, n in ((true_fn, "true"), (false_fn, "false"))]
     specs = agreed(*(b.results for b in branches))
     written = union(b.builder.changed() for b in branches)
-    outputs = [b.outputs(tracer, specs, written) for b in branches]
+    tapes = {**branches[1].tapes, **branches[0].tapes}
+    outputs = [b.outputs(tracer, specs, written, tapes) for b in branches]
     captured = union(b.builder.captured for b in branches)
     for b, records in zip(branches, outputs, strict=True):
         b.close([b.input_of(p) for p in captured], records)
     attrs = {name: b.builder.program for name, b in zip(("true", "false"), branches, strict=True)}
-    tapes = {**branches[1].tapes, **branches[0].tapes}
-    edges = [None, *(edge_of(tapes.get(p)) for p in captured)]
+    edges = [None, *edges_of(tracer, captured, tapes)]
     outs = iter(emitted(tracer, control.cond, [pred.array, *captured], edges, attrs))
     plain = [r.value for r in branches[0].results]
     results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
@@ -104,7 +106,10 @@ class Result(NamedTuple):
 def result(x) -> Result:
     if not isinstance(x, Tensor):
         return Result(x, None, "")
-    where = current.top.builder.value(current.top.borrow(x)).where
+    tracer, promise = current.top, current.top.borrow(x)
+    if not x.stop_gradient:  # also if it is given back as it came, and nothing used it
+        tracer.tapes.setdefault(promise, x)
+    where = tracer.builder.value(promise).where
     return Result(x, x.spec, f", made at {line_of(where)}" if where else "")
 
 
@@ -114,11 +119,11 @@ class Region:
     def __init__(self, builder: Builder, results: list, written: list, tapes: dict):
         self.builder, self.results, self.written, self.tapes = builder, results, written, tapes
 
-    def outputs(self, tracer, specs, written) -> list[Record]:
+    def outputs(self, tracer, specs, written, tapes) -> list[Record]:
         """The records of the results that have a spec, and of what either branch wrote."""
         with tracer.inside(self.builder):
             pairs = zip(self.results, specs, strict=True)
-            made = [as_tensor(r.value, s) for r, s in pairs if s]
+            made = [severed(tracer, as_tensor(r.value, s), tapes) for r, s in pairs if s]
             return [self.builder.value(p) for p in [*map(tracer.borrow, made), *written]]
 
     def input_of(self, promise: Promise) -> Record:
@@ -128,6 +133,16 @@ class Region:
 
     def close(self, inputs: list[Record], outputs: list[Record]) -> None:
         self.builder.program.inputs, self.builder.program.outputs = inputs, outputs
+
+
+def severed(tracer, x: Tensor, tapes: dict) -> Tensor:
+    """x, or a copy of it if it wants no gradient and shares its record with one that does."""
+    if not x.stop_gradient or x.spec.dtype not in FLOATS:
+        return x
+    promise = tracer.borrow(x)
+    record = tracer.builder.value(promise)
+    shared = promise in tapes if record.op is INPUT else record.saved
+    return creation.assign(x) if shared else x
 
 
 def branch(tracer, function, name: str, given=()) -> Region:
@@ -183,8 +198,10 @@ def as_tensor(x, spec: Spec) -> Tensor:
 # ---- while ---------------------------------------------------------------------------------------
 
 
-def while_loop(test_fn, body_fn, carried: list) -> list:
+def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False) -> list:
     """`carried`, sent through `body_fn` while `test_fn` holds; both take what is carried.
+
+    With `rounds`, while a program is traced, also what it was before each round, stacked.
 
     Numbers become tensors. A value that changes its dtype is promoted beforehand; one that changes
     its shape raises CarriedError. What the body writes in place is carried too.
@@ -201,21 +218,24 @@ def while_loop(test_fn, body_fn, carried: list) -> list:
     if test.builder.changed():
         raise NotImplementedError(teach("the condition of a loop writes to a tensor in place"))
     written = body.builder.changed()
-    outputs = body.outputs(tracer, specs, written)
-    tests = test.outputs(tracer, [BOOL], [])
+    tapes = {**test.tapes, **body.tapes}
+    outputs = body.outputs(tracer, specs, written, tapes)
+    tests = test.outputs(tracer, [BOOL], [], tapes)
     used = union([body.builder.captured, test.builder.captured])
     captured = [p for p in used if p not in written]
     for region, records in ((body, outputs), (test, tests)):
         own = region.builder.program.inputs[: len(carried)]
         region.close([*own, *map(region.input_of, [*written, *captured])], records)
-    tapes = {**test.tapes, **body.tapes}
-    edges = [*map(edge_of, carried), *(edge_of(tapes.get(p)) for p in [*written, *captured])]
+    entering = [*map(tracer.borrow, carried), *written, *captured]
+    tapes |= {x.array: x for x in carried if not x.stop_gradient}
+    edges = edges_of(tracer, entering, tapes)
     attrs = {"test": test.builder.program, "body": body.builder.program}
-    attrs |= {"carried": len(carried) + len(written), "keep": tracer.recording and any(edges)}
-    given = [*map(tracer.borrow, carried), *written, *captured]
-    outs = emitted(tracer, control.while_loop, given, edges, attrs)
-    settle(tracer, written, outs[len(carried) : attrs["carried"]], body.written)
-    return outs[: len(carried)]
+    attrs |= {"carried": len(carried) + len(written), "keep": rounds or any(edges)}
+    outs = emitted(tracer, control.while_loop, entering, edges, attrs)
+    n = attrs["carried"]
+    settle(tracer, written, outs[len(carried) : n], body.written)
+    now = outs[: len(carried)]
+    return (now, outs[n + 1 : n + 1 + len(carried)]) if rounds else now
 
 
 def scalar_spec(x) -> Spec:
@@ -264,9 +284,22 @@ def edge_of(x: Tensor | None) -> Record | None:
     return None if x is None or x.stop_gradient else x.record or leaf_of(x)
 
 
+def edges_of(tracer, promises, tapes: dict) -> list[Record | None]:
+    """The tapes that lead to what a region uses; the region around it uses it too.
+
+    Under `no_grad` a value that passes through unchanged keeps its own.
+    """
+    if not tracer.differentiable:
+        return [None] * len(promises)
+    for p in promises:
+        if p in tapes:
+            tracer.tapes.setdefault(p, tapes[p])
+    return [edge_of(tapes.get(p)) for p in promises]
+
+
 def emitted(tracer, op, arrays, edges, attrs) -> list[Tensor]:
     """The results of an operator with regions, on the tape if an input is."""
-    mask = sum(1 << k for k, e in enumerate(edges) if e is not None) if tracer.recording else 0
+    mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
     builder = tracer.builder  # kept as it is now: a region may write to what it was given
     arrays = [builder.promise(builder.value(p), p.place) for p in arrays]
     y = builder.emit(op, arrays, attrs, tracer.scope, mask)
@@ -299,7 +332,7 @@ def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> l
             tied = again and not args[k].stop_gradient
             args[k] = creation.assign(args[k]) if tied else wrap(args[k].array)
             args[k].stop_gradient = False
-        outs = replay(region, args)
+        outs = replay(silent(region), args)
         pairs = [
             (y, g)
             for y, g in zip(outs, cotangents, strict=False)

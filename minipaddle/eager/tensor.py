@@ -70,7 +70,7 @@ class Tensor(Indexing, Values, Placed, Methods):
     @property
     def size(self) -> int:
         """How many elements. Source: Paddle API `Tensor.size`."""
-        return self.array.size
+        return as_guarded(self.array.size, True)
 
     @property
     def name(self) -> str:
@@ -366,6 +366,13 @@ class Parameter(Tensor):
     is_distributed = False
 
     def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
+        if current.top.tracing:
+            raise NotImplementedError(
+                teach(
+                    "a parameter made while a program is traced: it would be new in every run",
+                    hint="make layers and parameters in __init__, or before the call",
+                )
+            )
         super().__init__(data, dtype, stop_gradient=not trainable)
         self.name = name
         self.optimize_attr = {"learning_rate": 1.0}

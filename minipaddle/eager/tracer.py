@@ -28,6 +28,7 @@ from .cells import Attribute, Call, GeneratorCell, Gradient, GradientCell, Tenso
 from .convert import as_array
 from .device import current_place, place_of
 from .eager import Eager, keep
+from .sizes import gathered, later, noting, sizes_in
 from .tape import leaf_of
 from .tensor import Tensor, wrap
 
@@ -69,6 +70,7 @@ class Tracer(Eager):
     """Writes a program; see the module."""
 
     tracing = True
+    differentiable = True  # will anyone walk back through the program?
 
     def __init__(self, name: str = "program"):
         super().__init__()
@@ -97,6 +99,10 @@ class Tracer(Eager):
         if chain is not None:
             self.note(chain[1])
 
+    def place_in_layers(self):
+        """The scope of a new record; in a backward that of the record being passed."""
+        return (self.passing and self.passing.scope) or self.scope
+
     def note(self, layer) -> None:
         """Remember a layer, and what its attributes are before anything is assigned to them."""
         if id(layer) not in self.layers:
@@ -123,14 +129,14 @@ class Tracer(Eager):
                 edge = None if x.stop_gradient else x.record or leaf_of(x)
                 if edge is not None:
                     mask |= 1 << k
-                    self.tapes.setdefault(x.array, x)
+                    self.note_tape(x)
             else:
                 arrays.append(x if type(x) in NUMBERS else self.borrow(wrap(as_array(x))))
                 edge = None
             edges.append(edge)
         try:
             flow = mask if self.recording else 0
-            y = self.builder.emit(op, arrays, attrs, self.scope, flow)
+            y = self.builder.emit(op, arrays, attrs, self.place_in_layers(), flow)
         except (ValueError, TypeError, IndexError) as error:
             raise op.explain(error, inputs, attrs) from error
         kept = op.kept[mask] if mask and self.recording else None
@@ -143,13 +149,26 @@ class Tracer(Eager):
             out.record.where, out.stop_gradient = self.builder.value(y).where, False
         return out
 
+    def note_tape(self, x: Tensor) -> None:
+        """The region being written uses x, to which a gradient may flow back."""
+        if self.recording and not x.stop_gradient:
+            self.tapes.setdefault(x.array, x)
+
     def full(self, spec, value, like):
         return creation.full(shape=spec.shape, value=value, dtype=spec.dtype)
 
     def constant(self, data, dtype=None, place=None):
-        if isinstance(data, Tensor) and type(data.array) is Promise:
-            return data.astype(dtype) if dtype is not None else creation.assign(data)
-        return super().constant(data, dtype, place)
+        if not later(data):
+            return super().constant(data, dtype, place)
+        with Recording(False):
+            out = gathered(data)
+            return out.astype(dtype) if dtype is not None else out
+
+    def sizes(self, x):
+        """A size where the program will know it, a number where it is known now."""
+        if type(x.array) is not Promise:
+            return x.tolist()
+        return sizes_in(self.builder, self.builder.value(x.array)).tolist()
 
     # ---- tensors of the outside --------------------------------------------------------------
 
@@ -199,8 +218,7 @@ class Tracer(Eager):
         """Let x take over the value and the past of `result`."""
         self.borrow(x)
         self.written.append((x, x.record, x.stop_gradient))
-        if not x.stop_gradient:
-            self.tapes.setdefault(x.array, x)
+        self.note_tape(x)
         self.builder.write(x.array, self.borrow(result))
         mark_written(x.array)
         if result.record is not None:
@@ -226,15 +244,20 @@ class Tracer(Eager):
 
     def draw(self, generator: Generator) -> Tensor:
         """The base of the next stream; the generator's counter is a state of the program."""
+        promise = self.counter(generator)
+        with Recording(False):
+            state = random.next_state(wrap(promise))
+            self.builder.write(promise, state.array)
+            return random.base_of(state)
+
+    def counter(self, generator: Generator) -> Promise:
+        """Where a generator stands."""
         promise = self.generators.get(generator)
         if promise is None:
             spec, cell = Spec((2,), int64.numpy), GeneratorCell(generator)
             promise = self.root.state("generator", spec, self.root.place, cell)
             self.generators[generator] = promise
-        with Recording(False):
-            state = random.next_state(wrap(promise))
-            self.builder.write(promise, state.array)
-            return random.base_of(state)
+        return promise
 
     # ---- regions -----------------------------------------------------------------------------
 
@@ -244,7 +267,7 @@ class Tracer(Eager):
         written, tapes, grads = self.written, self.tapes, self.gradient_states()
         self.written, self.tapes = [], {}
         try:
-            with self.inside(Builder(name, self.builder)) as builder:
+            with self.inside(Builder(name, self.builder)) as builder, dims.assuming():
                 yield builder
         finally:
             inner, self.written, self.tapes = self.written, written, tapes
@@ -302,30 +325,21 @@ class Trace(NamedTuple):
 
 def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:
     """The program of `function`, which takes a tensor for each spec and returns a list."""
-    scope = current.top.scope
+    outer = current.top
     with LOCK, interpreter(Tracer(name)) as tracer:
-        tracer.scope = scope
+        tracer.scope = outer.scope
+        tracer.recording = tracer.differentiable = outer.recording
         before, Writing.top = Writing.top, tracer.builder
         note = noting(tracer.root.program)
         dims.notes.append(note)
         try:
-            inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
-            return finished(tracer, function(*inputs))
+            with dims.assuming():
+                inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
+                return finished(tracer, function(*inputs))
         finally:
             dims.notes.remove(note)
             tracer.give_back()
             Writing.top = before
-
-
-def noting(program: Program):
-    """Writes down what a program takes for granted of its sizes."""
-
-    def note(left, sign, right, answer):
-        guard = (dims.as_guarded(left, False), sign, dims.as_guarded(right, False), answer)
-        if guard not in program.guards:
-            program.guards.append(guard)
-
-    return note
 
 
 def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:

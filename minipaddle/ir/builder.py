@@ -12,7 +12,7 @@ import weakref
 from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
 from ..core.dtype import int64
-from ..core.errors import teach, user_frame
+from ..core.errors import called, teach, user_frame
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .program import INPUT, ITEM, NUMBER, Program, State
@@ -102,6 +102,8 @@ class Flags:
 
 
 def known_later(what: str) -> Exception:
+    """The error for asking a promise for its value; `what` if no function of ours was called."""
+    what = called().rpartition(".")[2] or what
     return TypeError(
         teach(
             f"{what}: while a program is traced a tensor has no value yet",
@@ -122,6 +124,7 @@ class Builder:
         self.captured: dict[Promise, Record] = {}  # what a region uses of the outside
         self.begun: dict[Record, Promise] = {}  # each state's memory
         self.unknown: dict[str, str] = parent.unknown if parent else {}  # sizes nobody knows yet
+        self.sizes: dict[Record, object] = {}  # what tensors that say sizes hold
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -192,7 +195,8 @@ class Builder:
         edges = [self.edge(x) for x in inputs]
         attrs = {k: plain(v) for k, v in attrs.items()}
         specs = [e.spec if type(x) is Promise else hint_of(x) for x, e in zip(inputs, edges)]
-        spec = self.named(op.result_spec(specs, attrs))
+        with dims.Matching():
+            spec = self.named(op.result_spec(specs, attrs))
         place = next((x.place for x in inputs if type(x) is Promise), self.place)
         several = not isinstance(spec, Spec)
         record = Record(op, edges, attrs, *((spec, None) if several else spec), flow, scope)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from ..core import dim as dims
 from ..core.dtype import FLOATS
-from ..core.errors import line_of
+from ..core.errors import line_of, teach
 from ..core.record import Record, Spec
 from .program import ITEM, NUMBER, Program
 
@@ -21,10 +21,11 @@ class Step(NamedTuple):
     call: object
     places: tuple
     attrs: dict
-    sized: bool  # do the attributes hold unknown sizes?
+    sized: bool  # do the attributes or the inputs hold unknown sizes?
     out: int
     free: tuple
     binds: tuple  # (axis, symbol): sizes that are known from here on
+    guards: tuple  # what is taken for granted of them
     record: Record
 
 
@@ -36,6 +37,7 @@ class Steps(NamedTuple):
     steps: list[Step]
     results: list[int]
     binds: list  # for each given value its (axis, symbol) pairs
+    guards: tuple  # what is taken for granted of sizes that are known then
     count: int
 
 
@@ -52,18 +54,37 @@ def read(program: Program) -> Steps:
     for record in program.records:
         places[record] = len(places)
     last = last_uses(program)
+    later = {name for r in program.records for name in names_of(r)} - known
+    waiting = [g for g in program.guards if not later.isdisjoint(needed(g))]
+    guards = tuple(g for g in program.guards if g not in waiting)
     steps = []
     for k, record in enumerate(program.records):
         free = tuple(places[r] for r in last.get(k, ()) if r.op is not NUMBER)
         inputs = tuple(places[r] for r in record.inputs)
         call = calling(record)
-        sized = any(map(holds_size, record.attrs.values()))
-        binds_here = bound(record.spec, known) if record.dtype is not None else ()
+        sized = any(map(holds_size, record.attrs.values())) or any(
+            holds_size(r.attrs["value"]) for r in record.inputs if r.op is NUMBER
+        )
+        here = bound(record.spec, known) if record.dtype is not None else ()
+        later -= {name for _, name in here}
+        ready = tuple(g for g in waiting if later.isdisjoint(needed(g))) if here else ()
+        waiting = [g for g in waiting if g not in ready]
         steps.append(
-            Step(call, inputs, record.attrs, sized, places[record], free, binds_here, record)
+            Step(call, inputs, record.attrs, sized, places[record], free, here, ready, record)
         )
     results = [places[r] for r in program.results]
-    return Steps(len(given), constants, steps, results, binds, len(places))
+    return Steps(len(given), constants, steps, results, binds, guards, len(places))
+
+
+def names_of(record: Record) -> set[str]:
+    """The sizes that a record's result shows."""
+    return {n.text for n in record.shape if isinstance(n, dims.Dim)} if record.dtype else set()
+
+
+def needed(guard: tuple) -> set[str]:
+    """The sizes that a guard is about."""
+    left, _, right, _ = guard
+    return dims.symbols(left) | dims.symbols(right)
 
 
 def numbers(program: Program) -> list[Record]:
@@ -146,15 +167,15 @@ class Run:
         for array, pairs in zip(arrays, todo.binds, strict=True):
             for axis, name in pairs:
                 sizes[name] = array.shape[axis]
-        if sizes:
-            for k, value in enumerate(todo.constants):
-                if isinstance(value, dims.Dim):
-                    values[k] = dims.at(value, sizes)
-        for call, places, attrs, sized, out, free, binds, record in todo.steps:
+        if todo.guards:
+            check(todo.guards, sizes)
+        for call, places, attrs, sized, out, free, binds, guards, record in todo.steps:
             if sized:
                 attrs = {k: resolved(v, sizes) for k, v in attrs.items()}
             try:
                 given = [values[k] for k in places]
+                if sized:
+                    given = [resolved(x, sizes) for x in given]
                 if call is not None:
                     y = call(m, *given, **attrs)
                 elif record.op.kind == "control":
@@ -170,9 +191,29 @@ class Run:
             values[out] = y
             for axis, name in binds:
                 sizes[name] = y.shape[axis]
+            if guards:
+                check(guards, sizes, record)
             for k in free:
                 values[k] = None
-        return [values[k] for k in todo.results]
+        return [resolved(values[k], sizes) for k in todo.results]
+
+
+def check(guards, sizes: dict, record: Record | None = None) -> None:
+    """Raise ValueError unless what a program takes for granted of its sizes is so."""
+    for left, sign, right, answer in guards:
+        a, b = dims.at(left, sizes), dims.at(right, sizes)
+        if dims.COMPARE[sign](a, b) is not answer:
+            wrong = ValueError(
+                teach(
+                    f"the program takes for granted that {left} {sign} {right} is {answer}; here "
+                    f"they are {a} and {b}",
+                    hint="trace the function with these sizes too; what compared the sizes, or "
+                    "needed them to be equal, decided it",
+                    where=record and record.where,
+                )
+            )
+            wrong.record = record
+            raise wrong
 
 
 def run_error(record: Record, error: Exception) -> Exception:

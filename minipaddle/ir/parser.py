@@ -18,6 +18,7 @@ from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .input_spec import HINT
+from .printer import MAY_FLOW
 from .program import INPUT, NUMBER, Program, State
 from .verifier import verify
 
@@ -107,7 +108,12 @@ def parse_all(text: str) -> list[Program]:
             most = max(most, depth)
     if most > 2 * DEEPEST:
         raise ParseError(f"brackets in brackets, {most} deep: {2 * DEEPEST} are allowed")
-    return [verify(read(tree)) for tree in parsed(text, "text").children]
+    try:
+        return [verify(read(tree)) for tree in parsed(text, "text").children]
+    except RecursionError:
+        raise ParseError("nested too deeply") from None
+    except (OverflowError, ZeroDivisionError) as error:
+        raise ParseError(f"its sizes make no sense: {error}") from None
 
 
 def parsed(text: str, start: str):
@@ -127,8 +133,6 @@ def read(tree) -> Program:
     reader = Reader()
     try:
         return reader.program(str(name), params, block)
-    except RecursionError:
-        raise ParseError("nested too deeply") from None
     except (ParseError, OverflowError, ZeroDivisionError) as error:
         raise ParseError(f"line {reader.line}: {error}") from None
 
@@ -208,7 +212,7 @@ class Reader:
                 attrs[str(key)] = self.value(value)
                 continue
             mark, edge = self.operand(argument, values)
-            flows = (edge in flowing) != (mark is not None)
+            flows = edge.dtype in MAY_FLOW and (edge in flowing) != (mark is not None)
             flow |= flows << len(edges)
             edges.append(edge)
         self.line = name.line

@@ -15,6 +15,12 @@ class VerifyError(ValueError):
 
 def verify(program: Program) -> Program:
     """The program itself; raises VerifyError if it is not well formed."""
+    with dims.assuming(program.guards):
+        check_program(program)
+    return program
+
+
+def check_program(program: Program) -> None:
     known = set(program.given)
     if len(known) < len(program.given):
         raise VerifyError(f"{program.name}: an input or a state is listed twice")
@@ -24,22 +30,30 @@ def verify(program: Program) -> Program:
         for edge in record.inputs:
             if edge not in known and edge.op is not NUMBER:
                 raise VerifyError(f"{said(record)}: uses {said(edge)}, which is not defined before")
+            if edge.dtype is None and record.op is not ITEM:
+                raise VerifyError(f"{said(record)}: uses all results of {edge.op.name} as one")
         for name, region in regions(record).items():
+            if not isinstance(record.op, control.Control):
+                raise VerifyError(f"{said(record)}: {name} is a region, which it has no use for")
             if region.states:
                 raise VerifyError(f"{said(record)}: the region {name} has states")
-            verify(region)
+            check_program(region)
         check_spec(record)
         known.add(record)
     for result in program.results:
-        if result not in known and result.op is not NUMBER:
+        if (result not in known and result.op is not NUMBER) or result.dtype is None:
             raise VerifyError(f"{program.name}: gives {said(result)}, which is not defined")
     for state in program.states:
-        if state.update is not None and not alike(state.update.spec, state.record.spec):
-            raise VerifyError(
-                f"{program.name}: the state {state.name} is {state.record.spec}, its update "
-                f"{state.update.spec}"
-            )
-    return program
+        check_update(program, state)
+
+
+def check_update(program: Program, state) -> None:
+    """Raise VerifyError unless a state's update is what the state is."""
+    now = state.update
+    if now is not None and (now.op is NUMBER or not alike(now.spec, state.record.spec)):
+        raise VerifyError(
+            f"{program.name}: the state {state.name} is {state.record.spec}, its update {said(now)}"
+        )
 
 
 def said(record: Record) -> str:
@@ -57,14 +71,15 @@ def check_spec(record: Record) -> None:
     """Raise VerifyError unless a record's spec is what its operator says."""
     if record.op is ITEM:
         whole, k = record.inputs[0], record.attrs["k"]
-        fits = whole.dtype is None and 0 <= k < len(whole.shape) and record.spec == whole.shape[k]
-        if not fits:
+        several = whole.dtype is None and type(k) is int and 0 <= k < len(whole.shape)
+        if not several or record.spec != whole.shape[k]:
             raise VerifyError(f"{said(record)}: no result number {k} of {said(whole)}")
         return
     check_regions(record)
     given = [value_of(e) if e.op is NUMBER else e.spec for e in record.inputs]
     try:
-        found = record.op.result_spec(given, record.attrs)
+        with dims.Matching():
+            found = record.op.result_spec(given, record.attrs)
     except Exception as error:
         raise VerifyError(f"{said(record)}: {error}") from error
     own = record.spec if record.dtype is not None else record.shape
@@ -93,24 +108,30 @@ def unknown(n) -> bool:
 
 def check_regions(record: Record) -> None:
     """Raise VerifyError unless the regions of a record take and give what it does."""
+    if not isinstance(record.op, control.Control):
+        return
+    inside = regions(record)
+    wanted = {"true", "false"} if record.op is control.cond else {"test", "body"}
+    if inside.keys() != wanted:
+        raise VerifyError(f"{said(record)}: its regions are {[*inside]}, not {sorted(wanted)}")
     specs = [e.spec for e in record.inputs]
     if record.op is control.cond:
-        pairs = [(region, specs[1:]) for region in regions(record).values()]
-        outputs = [[r.spec for r in region.outputs] for region, _ in pairs]
-        if not specs or specs[0].size != 1 or len(outputs[0]) != len(outputs[1]):
+        takes = specs[1:]
+        counts = {len(region.outputs) for region in inside.values()}
+        if not specs or specs[0].size != 1 or len(counts) > 1:
             raise VerifyError(f"{said(record)}: its branches do not give the same")
-    elif record.op is control.while_loop:
-        body, n = record.attrs["body"], record.attrs["carried"]
-        pairs = [(region, specs) for region in regions(record).values()]
-        if not 0 <= n <= len(specs) or not every([r.spec for r in body.outputs], specs[:n]):
-            raise VerifyError(f"{said(record)}: its body does not give what it carries")
-        if len(record.attrs["test"].outputs) != 1:
-            raise VerifyError(f"{said(record)}: its test gives no single value")
     else:
-        return
-    for region, wanted in pairs:
-        if not every([r.spec for r in region.inputs], wanted):
-            raise VerifyError(f"{said(record)}: the region {region.name} takes other inputs")
+        takes, n = specs, record.attrs["carried"]
+        if type(n) is not int or type(record.attrs["keep"]) is not bool:
+            raise VerifyError(f"{said(record)}: carried is a number, keep is True or False")
+        body, test = inside["body"].outputs, inside["test"].outputs
+        if not 0 <= n <= len(specs) or not every([r.spec for r in body], specs[:n]):
+            raise VerifyError(f"{said(record)}: its body does not give what it carries")
+        if len(test) != 1 or test[0].spec.size != 1:
+            raise VerifyError(f"{said(record)}: its test gives no single value")
+    for name, region in inside.items():
+        if not every([r.spec for r in region.inputs], takes):
+            raise VerifyError(f"{said(record)}: the region {name} takes other inputs")
 
 
 def every(found: list, wanted: list) -> bool:

@@ -7,11 +7,12 @@ import re
 import threading
 import warnings
 from functools import update_wrapper
+from time import perf_counter
 from types import MethodType
 
 from numpy import ndarray
 
-from ..core.dim import Dim, at
+from ..core.dim import Dim, at, hinted
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.record import Spec
@@ -19,6 +20,7 @@ from ..eager.tensor import Tensor
 from ..ir.input_spec import InputSpec
 from .cache import Cache, Key, settings
 from .capture import Captured
+from .errors import retold
 from .ignore import MARK
 from .transpile import code_text, transpile
 from .tree import describe, flatten, paths, unflatten
@@ -144,10 +146,13 @@ class StaticFunction:
             tuple([constant(x) for x in leaves if not isinstance(x, Tensor)]),
             settings(),
         )
-        captured = self.cache.find(key, sizes)
-        if captured is None:
-            captured = self.capture(key, leaves, structure, places, sizes)
-        results, sizes = captured(tensors)
+        try:
+            captured = self.cache.find(key, sizes)
+            if captured is None:
+                captured = self.capture(key, leaves, structure, places, sizes)
+            results, sizes = captured(tensors)
+        except Exception as error:
+            raise retold(error) from None
         return captured.restore(results, sizes)
 
     def specs(self, leaves, structure, places) -> tuple[list, dict]:
@@ -171,16 +176,17 @@ class StaticFunction:
         with self.lock:
             captured = self.cache.find(key, sizes)  # another thread may have written it
             if captured is None:
-                names = argument_names(self.function, structure)
-                captured = self.traced(key, leaves, structure, places, names)
-                self.cache.add(key, captured, [names[k] for k in places])
+                names, begun = argument_names(self.function, structure), perf_counter()
+                captured = self.traced(key, leaves, structure, places, names, sizes)
+                spent = perf_counter() - begun
+                self.cache.add(key, captured, [names[k] for k in places], spent)
                 if len(self.cache) == MANY + 1:
                     self.warn()
             return captured
 
-    def traced(self, key, leaves, structure, places, names):
+    def traced(self, key, leaves, structure, places, names, sizes):
         run, found = of_tensors(self.function, leaves, structure, places)
-        specs = [Spec(s, d) for s, d, _ in key.specs]
+        specs = [Spec(tuple(hinted(n, sizes) for n in s), d) for s, d, _ in key.specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
         captured = Captured(run, specs, stops, own, self.__name__)
@@ -192,7 +198,7 @@ class StaticFunction:
     def warn(self) -> None:
         warnings.warn(
             f"{self.__name__} was traced {MANY + 1} times; the last reasons: "
-            + " | ".join(list(self.cache.misses)[-3:])
+            + " | ".join(miss.reason for miss in list(self.cache.misses)[-3:])
             + ". An input_spec with None where a size varies makes one program for all sizes; "
             "for sequences of many lengths see paddle.jit.bucketed",
             stacklevel=5,
@@ -231,7 +237,7 @@ class StaticFunction:
 
     def explain(self) -> str:
         """Why each program was written, in order."""
-        return "\n".join(f"{k}. {why}" for k, why in enumerate(self.cache.misses, 1))
+        return "\n".join(f"{k}. {miss.reason}" for k, miss in enumerate(self.cache.misses, 1))
 
     def rollback(self):
         """The function as it was; a layer's `forward` again. Source: Paddle
@@ -291,13 +297,15 @@ class Itself:
 
 def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
     """The shape of a spec that x fits; raises ValueError if it does not."""
-    given = x.array.shape
+    given, shape = x.array.shape, []
     fits = len(given) == len(spec.shape) and x.array.dtype == spec.dtype
     for n, size in zip(spec.shape, given, strict=False):
         if isinstance(n, Dim):
             fits = fits and sizes.setdefault(n.text, size) == size
+            shape.append(n if size else 0)  # nothing is a case of its own: sizes are at least 1
         else:
             fits = fits and n == size
+            shape.append(n)
     if not fits:
         known = {k: v for k, v in sizes.items() if any(k == str(n) for n in spec.shape)}
         raise ValueError(
@@ -307,7 +315,7 @@ def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
                 + (f", where {', '.join(f'{k} = {v}' for k, v in known.items())}" if known else ""),
             )
         )
-    return spec.shape
+    return tuple(shape)
 
 
 def argument_names(function, structure) -> list[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 
-from ..core.dtype import int64
+from ..core.dim import unknown
+from ..core.dtype import bool_, int64
 from ..core.errors import teach
 from ..core.op import movement, opaque
 from ..core.record import Spec
@@ -178,10 +179,16 @@ def nonzero(m, x):
     return m.argwhere(x)
 
 
+nonzero.shape(lambda x: Spec((unknown(), x.ndim), int64.numpy))
+
+
 @opaque
 def flatnonzero(m, x):
     """The row-major position of every element that is not zero."""
     return m.flatnonzero(x)
+
+
+flatnonzero.shape(lambda x: Spec((unknown(),), int64.numpy))
 
 
 @opaque
@@ -191,21 +198,20 @@ def repeated(m, repeats):
     return m.searchsorted(ends, m.arange(int(ends[-1]) if len(ends) else 0), "right")
 
 
-def shape_depends_on_data(op) -> None:
-    """Let `op` say why it has no shape rule."""
-
-    @op.shape
-    def _(*specs, **attrs):
-        raise NotImplementedError(
-            teach(
-                f"the shape of the result of {op.name} depends on the values: it runs eagerly only",
-                hint="a mask and paddle.where, whose shapes are known beforehand",
-            )
-        )
+repeated.shape(lambda repeats: Spec((unknown(),), int64.numpy))
 
 
-for op in (nonzero, flatnonzero, repeated):
-    shape_depends_on_data(op)
+@opaque
+def extent(m, count):
+    """As many places as `count` says, with nothing in them: so a value becomes a size."""
+    count = int(count)
+    if count < 0:
+        raise ValueError(teach(f"a size of {count}", expected="0 or more"))
+    return m.broadcast_to(m.zeros((), dtype=bool), (count,))
+
+
+extent.shape(lambda count: Spec((unknown(),), bool_.numpy))
+extent.effect = True
 
 # ---- scatter with other folds than the sum ---------------------------------------------------
 

@@ -241,7 +241,9 @@ def check_fits(value, place: tuple) -> None:
     shape = value.shape if isinstance(value, Spec) else ()
     extra = max(len(shape) - len(place), 0)
     if not all(map(is_one, shape[:extra])) or not fits(shape[extra:], place):
-        raise ValueError(f"a value of shape {list(shape)} does not fit into {list(place)}: they do not broadcast")
+        raise ValueError(
+            f"a value of shape {list(shape)} does not fit into {list(place)}: they do not broadcast"
+        )
 
 
 slice_assign.vjp(

@@ -15,6 +15,7 @@ from math import prod
 
 from ..core.op import opaque
 from ..core.record import Spec
+from ..core.spec import fits
 from .elementwise import rsqrt
 from .reduction import sum
 
@@ -119,7 +120,7 @@ def _(x, *, axes, centered):
 def shape_of_x(x, scale, **_):
     """The spec of x; scale must broadcast to it."""
     shape = getattr(scale, "shape", ())
-    if len(shape) > x.ndim or any(n not in (1, k) for n, k in zip(shape[::-1], x.shape[::-1])):
+    if not fits(shape, x.shape):
         raise ValueError(f"scale and shift of shape {list(shape)} do not fit x of shape {x.shape}")
     return x
 

@@ -75,6 +75,7 @@ def sources(m, n: int, out: int, corners: bool, centers: bool, step):
     i = m.arange(out, dtype="float64")
     if corners:
         return i * ((n - 1) / (out - 1) if out > 1 else 0.0)
+    step = n / out if step is None else step
     return (i + 0.5) * step - 0.5 if centers else i * step
 
 
@@ -117,7 +118,8 @@ def resample(m, x, *, axis, size, to, method, corners, centers, step, adjoint):
     """One axis of `size` pixels resampled to `to`; with `adjoint` the transposed map.
 
     `method` is linear, cubic or area. `corners`: first and last pixels keep their places;
-    otherwise output pixel i comes from i · step, or with `centers` from (i + ½) · step - ½.
+    otherwise output pixel i comes from i · step, or with `centers` from (i + ½) · step - ½. The
+    step is size / to if it is None.
     """
     w = weights(m, size, to, method, corners, centers, step).astype(x.dtype)
     w = w.T if adjoint else w

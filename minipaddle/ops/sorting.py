@@ -6,10 +6,11 @@ largest. So a result does not depend on which library, or which executor, did th
 
 from __future__ import annotations
 
+from ..core import dim as dims
 from ..core.dtype import int64
 from ..core.op import opaque
 from ..core.record import Spec
-from .indexing import along_index, scatter_sum, shape_depends_on_data
+from .indexing import along_index, scatter_sum
 from .movement import replaced, reshape
 
 
@@ -140,5 +141,22 @@ def unique_consecutive(m, x, *, axis):
     return m.moveaxis(x[new], 0, axis or 0), m.cumsum(new) - 1, counts
 
 
-shape_depends_on_data(unique)
-shape_depends_on_data(unique_consecutive)
+def distinct(x, axis) -> tuple:
+    """The spec of distinct elements (slices, with an axis), and their number: nobody knows it."""
+    count = dims.unknown()
+    shape = (count,) if axis is None else replaced(x.shape, axis, count)
+    return Spec(shape, x.dtype), Spec((count,), int64.numpy)
+
+
+@unique.shape
+def _(x, *, axis):
+    values, each = distinct(x, axis)
+    size = x.size if axis is None else x.shape[axis]
+    return values, each, Spec((size,), int64.numpy), each
+
+
+@unique_consecutive.shape
+def _(x, *, axis):
+    values, each = distinct(x, axis)
+    size = x.size if axis is None else x.shape[axis]
+    return values, Spec((size,), int64.numpy), each

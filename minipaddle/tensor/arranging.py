@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.dim import Dim
 from ..core.errors import teach
 from ..core.spec import broadcast_shapes
 from ..ops import arrangement, indexing, movement
@@ -144,7 +145,7 @@ def broadcast_shape(x_shape, y_shape):
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     """Each element `repeats` times, one after the other, along `axis` (flattened without one).
 
-    With a tensor of counts, one for each place, the shape depends on the data: eager only.
+    With a tensor of counts, one for each place, a program knows the shape when it runs.
     Source: Paddle API `paddle.repeat_interleave`.
 
     >>> import minipaddle as paddle
@@ -153,7 +154,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     """
     x, axis = (flatten(x), 0) if axis is None else (x, axis_of(axis, x.spec.ndim))
     shape = x.spec.shape
-    if not isinstance(repeats, int):
+    if not isinstance(repeats, int | Dim):
         return indexing.take(x, indexing.repeated(repeats), axis=axis)
     apart = movement.reshape(x, shape=movement.replaced(shape, axis, shape[axis], 1))
     more = movement.broadcast_to(apart, shape=movement.replaced(shape, axis, shape[axis], repeats))

@@ -103,7 +103,7 @@ def is_empty(x, name=None):
     >>> paddle.is_empty(paddle.ones([2, 0])).item()
     True
     """
-    return constant(x.spec.size == 0, dt.bool_)
+    return constant(x.spec.size, dt.int64) == 0
 
 
 def real(x, name=None):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import wraps
 from operator import index
 
-from ..core.dim import Dim
+from ..core.dim import Dim, as_guarded
 from ..core.errors import called, teach
+from ..core.interpreter import current
 from ..core.spec import normalize_axis
 from ..ops.var import Var
 
@@ -20,7 +21,7 @@ def whole_numbers(value, what: str = "shape") -> tuple:
     Raises TypeError that names `what` was given.
     """
     if isinstance(value, Var):
-        value = value.tolist()
+        value = current.top.sizes(value)
     try:
         return tuple(map(whole, value)) if isinstance(value, list | tuple) else (whole(value),)
     except TypeError:
@@ -31,17 +32,34 @@ def whole_numbers(value, what: str = "shape") -> tuple:
 
 def whole(n):
     """A size or a place: an int, or a size that is known when a program runs."""
-    return n if isinstance(n, Dim) else index(n)
+    if isinstance(n, Var):
+        n = current.top.sizes(n)
+        n = n[0] if isinstance(n, list) and len(n) == 1 else n
+    return as_guarded(n, False) if isinstance(n, Dim) else index(n)
 
 
 def axis_of(axis, ndim: int) -> int:
     """One axis, counted from the front."""
-    return normalize_axis(index(axis), ndim)
+    return normalize_axis(axis if type(axis) is int else number(axis), ndim)
+
+
+def number(n, what: str = "axis") -> int:
+    """What decides how a program goes on must be a number when it is written."""
+    n = whole(n)
+    if isinstance(n, Dim):
+        raise TypeError(
+            teach(
+                f"{what} is {n}, which is known only when the program runs",
+                expected="a number of Python: the shapes that follow depend on it",
+                hint="give it as an argument that is no tensor",
+            )
+        )
+    return n
 
 
 def axes_of(axes, ndim: int) -> tuple:
     """Several axes, counted from the front, in the order given; ValueError if one comes twice."""
-    found = tuple(normalize_axis(d, ndim) for d in whole_numbers(axes, "axis"))
+    found = tuple(axis_of(d, ndim) for d in whole_numbers(axes, "axis"))
     if len(set(found)) != len(found):
         raise ValueError(f"axis {axes} names a dimension twice")
     return found
@@ -52,7 +70,7 @@ def listed(function):
 
     @wraps(function)
     def call(x, *args, **kwargs):
-        if len(args) > 1 and all(isinstance(n, int) for n in args):
+        if len(args) > 1 and all(isinstance(n, int | Dim | Var) for n in args):
             args = (args,)
         return function(x, *args, **kwargs)
 

@@ -6,16 +6,16 @@ A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1
 from __future__ import annotations
 
 import math
-from operator import index
 
 from ..core import dtype as dt
+from ..core.dim import Dim, larger
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..ops import creation as ops
 from ..ops import elementwise
 from ..ops.movement import reshape
 from ..ops.var import Var
-from .axes import whole_numbers
+from .axes import whole, whole_numbers
 
 __all__ = [
     "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace",
@@ -58,6 +58,8 @@ def floating(dtype):
 
 def number(x):
     """A Python number from a number, a NumPy number or a tensor of one element."""
+    if isinstance(x, Var) and x.spec.dtype.kind in "iu":
+        return whole(x)
     return x.item() if hasattr(x, "item") else x
 
 
@@ -184,10 +186,11 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
     if step == 0:
         raise ValueError(teach("arange with step=0 never ends", expected="a step other than 0"))
     if dtype is None:
-        dtype = "int64" if all(isinstance(x, int) for x in (start, end, step)) else dt.default()
-    whole = isinstance(end - start, int) and isinstance(step, int)
-    size = -((start - end) // step) if whole else math.ceil((end - start) / step)
-    return ops.arange(size=max(size, 0), dtype=dt.resolve(dtype), start=start, step=step)
+        counted = all(isinstance(x, int | Dim) for x in (start, end, step))
+        dtype = "int64" if counted else dt.default()
+    counted = isinstance(end - start, int | Dim) and isinstance(step, int | Dim)
+    size = -((start - end) // step) if counted else math.ceil((end - start) / step)
+    return ops.arange(size=larger(size, 0), dtype=dt.resolve(dtype), start=start, step=step)
 
 
 def range(start=0, end=None, step=1, dtype=None, *, name=None):
@@ -209,12 +212,13 @@ def linspace(start, stop, num, dtype=None, name=None):
     >>> paddle.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    num = index(num)
+    num = whole(num)
     if num < 1:
         raise ValueError(teach(f"linspace of num={num} numbers", expected="num of 1 or more"))
     i = ops.arange(size=num, dtype=dt.float64.numpy)
-    below = start + i * ((stop - start) / max(num - 1, 1))
-    above = stop - (num - 1 - i) * ((stop - start) / max(num - 1, 1))
+    steps = larger(num - 1, 1)
+    below = start + i * ((stop - start) / steps)
+    above = stop - (num - 1 - i) * ((stop - start) / steps)
     exact = elementwise.where(i < (num + 1) // 2, below, above)  # both ends come out exact
     return exact.astype(floating(dtype))
 

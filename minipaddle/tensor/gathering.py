@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import Dim
 from ..core.dtype import int64
 from ..core.errors import teach
 from ..ops import creation, elementwise, indexing, movement
@@ -193,7 +194,7 @@ def index_put(x, indices, value, accumulate=False, name=None):
 def masked_select(x, mask, name=None):
     """The elements of x where the mask holds, in row-major order; both broadcast.
 
-    The shape depends on the data: eager only. Source: Paddle API `paddle.masked_select`.
+    A program knows the shape when it runs. Source: Paddle API `paddle.masked_select`.
 
     >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1, 2, 3])
@@ -224,7 +225,7 @@ def masked_fill(x, mask, value, name=None):
 
 
 def masked_scatter(x, mask, value, name=None):
-    """x with the elements of `value`, in order, where the mask holds. Eager only.
+    """x with the elements of `value`, in order, where the mask holds.
 
     Source: Paddle API `paddle.masked_scatter`.
 
@@ -236,9 +237,12 @@ def masked_scatter(x, mask, value, name=None):
     x, mask = together(x, mask)
     places, value = indexing.flatnonzero(mask), flatten(value)
     count = places.spec.size
-    if value.spec.size < count:
+    if isinstance(count, Dim):
+        value = indexing.take(value, creation.arange(size=count, dtype=int64.numpy), axis=0)
+    elif value.spec.size < count:
         raise ValueError(teach(f"masked_scatter of {value.spec.size} values into {count} places"))
-    value = movement.slice_(value, index=((0, count, 1),))
+    else:
+        value = movement.slice_(value, index=((0, count, 1),))
     flat = indexing.put(flatten(x), places, value, axis=0)
     return movement.reshape(flat, shape=x.spec.shape)
 

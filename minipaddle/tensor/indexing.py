@@ -12,11 +12,13 @@ import math
 from operator import index
 from typing import NamedTuple
 
+from ..core.dim import Dim, same_shape
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.record import Spec
 from ..ops import elementwise, indexing, movement
 from ..ops.var import Var
+from .axes import whole
 
 WHOLE = movement.WHOLE[0]
 
@@ -56,7 +58,7 @@ def plan(x, key) -> Plan:
         else:
             new = (k,)
         entries += new
-        axis += 0 if type(k) is int else len(new)
+        axis += 0 if isinstance(k, int | Dim) else len(new)
     if dots > 1:
         raise IndexError(teach("an index has more than one ...", expected="at most one"))
     return Plan(tuple(entries) if any(k != WHOLE for k in entries) else None, arrays)
@@ -88,14 +90,14 @@ def part(k) -> tuple:
         if k is None or k is ...:
             return k, 0
         if type(k) is slice:
-            return tuple([v if v is None else index(v) for v in (k.start, k.stop, k.step)]), 1
+            return tuple([v if v is None else whole(v) for v in (k.start, k.stop, k.step)]), 1
         k = list(k) if isinstance(k, range) else k
         if isinstance(k, list | tuple) or hasattr(k, "dtype"):
             k = current.top.constant(k, "int64" if not hasattr(k, "dtype") and not len(k) else None)
         elif type(k) is bool:
             return new_axis(k)
         elif hasattr(k, "__index__"):
-            return index(k), 1
+            return whole(k), 1
     spec = k.spec if isinstance(k, Var) else None
     kind = spec.dtype.kind if spec else ""
     if kind == "b":
@@ -138,7 +140,7 @@ def locate(x: Spec, arrays) -> Places:
             indices.append(k)
             continue
         span = k.spec.ndim
-        if k.spec.shape != x.shape[axis : axis + span]:
+        if not same_shape(k.spec.shape, x.shape[axis : axis + span]):
             raise IndexError(
                 teach(
                     f"a mask of shape {list(k.spec.shape)} at axis {axis} of {x}",
@@ -221,7 +223,7 @@ def masked(x, axis: int, mask, value):
     on the data, so this works in programs too.
     """
     shape, span = mask.spec.shape, mask.spec.ndim
-    if shape != x.spec.shape[axis : axis + span]:
+    if not same_shape(shape, x.spec.shape[axis : axis + span]):
         locate(x.spec, [(axis, mask)])
     after = x.spec.ndim - axis - span
     mask = movement.reshape(mask, shape=(*shape, *(1,) * after)) if after else mask

@@ -5,13 +5,11 @@ Pieces share memory with what they were cut from, as in Paddle.
 
 from __future__ import annotations
 
-import builtins
-from operator import index
-
+from ..core.dim import larger, same, smaller
 from ..core.errors import teach
 from ..ops import arrangement, movement
 from . import shaping
-from .axes import axis_of, tensors, whole_numbers
+from .axes import axis_of, number, tensors, whole, whole_numbers
 
 __all__ = [
     "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
@@ -121,9 +119,9 @@ def split(x, num_or_sections, axis=0, name=None):
         rest = size - sum(n for n in sizes if n != -1)
         sizes = tuple(rest if n == -1 else n for n in sizes)
     else:
-        parts = index(num_or_sections)
-        sizes = (size // parts,) * parts if parts > 0 and size % parts == 0 else ()
-    if sum(sizes) != size or min(sizes, default=-1) < 0:
+        parts = number(num_or_sections, "num_or_sections")
+        sizes = (size // parts,) * parts if parts > 0 and same(size % parts, 0) else ()
+    if not same(sum(sizes), size) or any(n < 0 for n in sizes):
         raise ValueError(
             teach(
                 f"split of axis {axis} of {x.spec} into {num_or_sections}",
@@ -141,7 +139,7 @@ def chunk(x, chunks, axis=0, name=None):
     >>> [part.tolist() for part in paddle.chunk(paddle.arange(4), 2)]
     [[0, 1], [2, 3]]
     """
-    return split(x, index(chunks), axis)
+    return split(x, number(chunks, "chunks"), axis)
 
 
 def tensor_split(x, num_or_indices, axis=0, name=None):
@@ -157,13 +155,15 @@ def tensor_split(x, num_or_indices, axis=0, name=None):
     size = x.spec.shape[axis]
     if isinstance(num_or_indices, list | tuple):
         # as x[a:b] reads them: counted from the end when negative, cut off at the ends
-        ends = [builtins.slice(n).indices(size)[1] for n in num_or_indices]
+        places = whole_numbers(num_or_indices, "num_or_indices")
+        ends = [smaller(n, size) if n >= 0 else larger(size + n, 0) for n in places]
     else:
-        parts, more = divmod(size, num_or_indices)
-        ends = [k * parts + min(k, more) for k in range(1, num_or_indices)]
+        count = number(num_or_indices, "num_or_indices")
+        parts, more = divmod(size, count)
+        ends = [k * parts + smaller(k, more) for k in range(1, count)]
     pieces = zip([0, *ends], [*ends, size], strict=True)
     lead = movement.WHOLE[:axis]
-    return [movement.slice_(x, index=(*lead, (a, max(a, b), 1))) for a, b in pieces]
+    return [movement.slice_(x, index=(*lead, (a, larger(a, b), 1))) for a, b in pieces]
 
 
 def hsplit(x, num_or_indices, name=None):
@@ -285,7 +285,7 @@ def as_strided(x, shape, stride, offset=0, name=None):
     [[0, 1, 2], [2, 3, 4]]
     """
     shape, stride = whole_numbers(shape), whole_numbers(stride, "stride")
-    return arrangement.as_strided(x, shape=shape, strides=stride, offset=index(offset))
+    return arrangement.as_strided(x, shape=shape, strides=stride, offset=whole(offset))
 
 
 def unfold(x, axis, size, step, name=None):

@@ -7,7 +7,7 @@ from ..core.errors import teach
 from ..core.spec import normalize_axes
 from ..ops import elementwise, indexing, reduction, scan
 from ..ops.var import Var
-from .axes import axis_of, no_out, whole_numbers
+from .axes import axis_of, no_out, number, whole_numbers
 
 
 def folded(op, x, axis, keepdim, dtype=None, out=None):
@@ -18,7 +18,8 @@ def folded(op, x, axis, keepdim, dtype=None, out=None):
     if out is not None:
         raise no_out()
     x = x if dtype is None else x.astype(dtype)
-    axis = whole_numbers(axis, "axis") if isinstance(axis, Var) else axis
+    if isinstance(axis, Var):
+        axis = [number(d) for d in whole_numbers(axis, "axis")]
     return op(x, axis=normalize_axes(axis, len(x.spec.shape)), keepdim=bool(keepdim))
 
 

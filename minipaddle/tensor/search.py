@@ -47,7 +47,7 @@ def where(condition, x=None, y=None, name=None):
 def nonzero(x, as_tuple=False):
     """The index of each element that is not zero, as the rows of a matrix [count, ndim].
 
-    With `as_tuple`, a vector for each axis. The shape depends on the data: eager only.
+    With `as_tuple`, a vector for each axis. A program knows the count when it runs.
     Source: Paddle API `paddle.nonzero`.
 
     >>> import minipaddle as paddle
@@ -211,7 +211,7 @@ def unique(
     """The distinct elements (slices, with an axis), in rising order.
 
     On request with: the first place of each, which of them every element is, how often it comes;
-    these in `dtype`. No gradient; the shape depends on the data: eager only.
+    these in `dtype`. No gradient; a program knows the shape when it runs.
     Source: Paddle API `paddle.unique`.
 
     >>> import minipaddle as paddle

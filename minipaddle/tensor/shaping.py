@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from ..core import dtype as dt
+from ..core.dim import Dim, is_one
 from ..core.errors import teach
 from ..ops import arrangement, movement
 from .axes import axes_of, axis_of, listed, whole_numbers
@@ -64,7 +65,7 @@ def view(x, shape_or_dtype, name=None):
     >>> paddle.ones([4, 2]).view([8]).shape
     [8]
     """
-    if isinstance(shape_or_dtype, list | tuple | int):
+    if isinstance(shape_or_dtype, list | tuple | int | Dim):
         return reshape(x, shape_or_dtype)
     return arrangement.reinterpret(x, dtype=dt.resolve(shape_or_dtype))
 
@@ -121,7 +122,7 @@ def squeeze(x, axis=None, name=None):
     shape = x.spec.shape
     given = range(len(shape)) if axis is None else axes_of(axis, len(shape))
     return movement.reshape(
-        x, shape=tuple(n for d, n in enumerate(shape) if n != 1 or d not in given)
+        x, shape=tuple(n for d, n in enumerate(shape) if d not in given or not is_one(n))
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import larger
 from ..core.dtype import float32
 from ..core.errors import teach
 from ..core.spec import normalize_axes
@@ -19,6 +20,7 @@ from ..ops import (
     sorting,
 )
 from ..ops.var import Var
+from .axes import whole
 from .math import floating, lerp
 from .reduce import folded
 
@@ -224,9 +226,9 @@ def bincount(x, weights=None, minlength=0, name=None):
     """
     if x.spec.dtype.kind not in "iu" or x.spec.ndim != 1:
         raise ValueError(teach(f"bincount of {x.spec}", expected="a vector of whole numbers"))
-    size = int(reduction.max(x, axis=(0,), keepdim=False)) + 1 if x.spec.size else 0
+    size = whole(reduction.max(x, axis=(0,), keepdim=False)) + 1 if x.spec.size else 0
     given = () if weights is None else (weights,)
-    return counting.bincount(x, *given, size=max(size, int(minlength)))
+    return counting.bincount(x, *given, size=larger(size, whole(minlength)))
 
 
 def limits(x, low, high) -> tuple:

@@ -96,6 +96,7 @@ WITH_ZEROS = fixed(np.array([1.5, 0.0, 3.0, 0.0]), PLACES, np.array([2.0, 0.0, 0
 REACHED = fixed(np.array([1.0, 5.0, 3.0]), np.array([0, 0, 1, 1]), np.array([2.0, 2.0, 5.0, 4.0]))
 
 CASES = {
+    "extent": Case(fixed(np.array(3)), numpy=lambda count: np.zeros(int(count), bool)),
     "take": [
         Case(
             together(normal(4, 3), fixed(np.array([[0, 3], [-1, 0]]))),

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import minipaddle as paddle
+from minipaddle.core import dim as dims
 from minipaddle.core.op import OPS
 from minipaddle.core.record import Spec
 from minipaddle.testing import check_grad
@@ -157,13 +158,12 @@ def test_shape_and_dtype_are_foretold(name, k):
     op, case = OPS[name], CASES[name][k]
     inputs = drawn(name, k, "float32")
     specs = [Spec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
-    try:
-        told = op.result_spec(specs, {**op.defaults, **case.attrs})
-    except NotImplementedError as error:
-        reason = str(error)
-        pytest.skip(reason) if "depends on" in reason else pytest.fail(reason)
+    told = op.result_spec(specs, {**op.defaults, **case.attrs})
     told = [told] if isinstance(told, Spec) else list(told)
-    assert told == [Spec(y.shape, y.dtype) for y in run(name, k, inputs)]
+    for spec, y in zip(told, run(name, k, inputs), strict=True):
+        assert (spec.dtype, len(spec.shape)) == (y.dtype, y.ndim)
+        for n, size in zip(spec.shape, y.shape, strict=True):
+            assert n == size or dims.symbols(n)  # a size that the values decide
 
 
 def spread_out(x: np.ndarray) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ...core.dtype import FLOATS
+from ...core.dim import Dim
+from ...core.dtype import FLOATS, int64
 from ...core.errors import teach
-from ...ops import movement
+from ...ops import creation, elementwise, indexing, movement
 from ...ops import resample as ops
 from .input import require_one_of
 from .windows import LAYOUTS, whole_numbers
@@ -60,8 +61,11 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
         return with_border(x, [pairs.get(d, (0, 0)) for d in range(x.spec.ndim)], value)
     for axis, (before, after) in pairs.items():
         if before or after:
-            index = border_index(mode, x.spec.shape[axis], before, after)
-            x = ops.remap(x, axis=axis, index=index)
+            n = x.spec.shape[axis]
+            if isinstance(n, Dim):
+                x = indexing.take(x, open_border(mode, n, before, after), axis=axis)
+            else:
+                x = ops.remap(x, axis=axis, index=border_index(mode, n, before, after))
     return x
 
 
@@ -93,6 +97,16 @@ def border_index(mode: str, n: int, before: int, after: int) -> tuple:
     if mode == "replicate":
         return tuple(min(max(p, 0), n - 1) for p in places)
     return tuple(n - 1 - abs(n - 1 - abs(p)) for p in places)
+
+
+def open_border(mode: str, n: Dim, before: int, after: int):
+    """`border_index` for a size that only the program knows."""
+    p = creation.arange(size=before + n + after, start=-before, dtype=int64.numpy)
+    if mode == "circular":
+        return p % n
+    if mode == "replicate":
+        return elementwise.minimum(elementwise.maximum(p, 0), n - 1)
+    return n - 1 - abs(n - 1 - abs(p))
 
 
 def zeropad2d(x, padding, data_format="NCHW", name=None):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from itertools import product
 
+from ...core.dim import as_guarded, same_shape
 from ...core.dtype import int64
 from ...core.errors import teach
 from ...ops import elementwise, indexing, movement, rounding
 from ...tensor import creation, manipulation
 from .input import require_one_of
+from .windows import whole_numbers
 
 __all__ = ["affine_grid", "grid_sample"]
 
 
 def centers(size: int, corners: bool, dtype):
     """Pixel places on a line from -1 to 1: these are its edges or, with `corners`, end pixels."""
-    if corners and size > 1:
+    if corners and as_guarded(size, True) > 1:
         return creation.arange(0, size, dtype=dtype) * (2 / (size - 1)) - 1
     if corners:
         return creation.zeros([size], dtype=dtype)
@@ -34,11 +36,9 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     >>> paddle.nn.functional.affine_grid(same, [1, 1, 2, 2]).tolist()[0]
     [[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]
     """
-    if hasattr(out_shape, "spec"):
-        out_shape = out_shape.tolist()
-    shape = [int(n) for n in out_shape]
+    shape = whole_numbers(out_shape)
     n, size = len(shape) - 2, shape[2:]
-    if n not in (2, 3) or theta.spec.shape != (shape[0], n, n + 1):
+    if n not in (2, 3) or not same_shape(theta.spec.shape, (shape[0], n, n + 1)):
         raise ValueError(
             teach(
                 f"affine_grid was given theta of {theta.spec} and out_shape={shape}",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from ...core.dim import Dim
+from ...core.dtype import int64
 from ...core.errors import teach
-from ...ops import movement
+from ...ops import creation, elementwise, indexing, movement
 from ...ops import resample as ops
 from ...tensor import manipulation
 from .adaptive import area
@@ -39,7 +43,7 @@ def resized_to(x, n, size, scale_factor, *, recompute) -> list:
         after = whole_numbers(size)
         if len(after) != n or min(after) < 1:
             raise ValueError(teach(f"size={after} for {x.spec}", expected=f"{n} positive numbers"))
-        return [(o, m / o) for m, o in zip(before, after)]
+        return [(o, ratio(m, o)) for m, o in zip(before, after)]
     if hasattr(scale_factor, "spec"):
         scale_factor = scale_factor.tolist()
     many = isinstance(scale_factor, list | tuple)
@@ -49,9 +53,22 @@ def resized_to(x, n, size, scale_factor, *, recompute) -> list:
             teach(f"scale_factor={scale_factor!r} for {x.spec}",
                   expected=f"a positive number, or {n} of them")
         )  # fmt: skip
-    after = [int(m * s) for m, s in zip(before, scales)]
-    steps = [m / o if recompute else 1 / s for m, o, s in zip(before, after, scales)]
+    after = [scaled(m, s) for m, s in zip(before, scales)]
+    steps = [ratio(m, o) if recompute else 1 / s for m, o, s in zip(before, after, scales)]
     return list(zip(after, steps))
+
+
+def ratio(m, o):
+    """m / o; None where only the program will know."""
+    return None if isinstance(m, Dim) or isinstance(o, Dim) else m / o
+
+
+def scaled(m, s: float):
+    """The whole part of m · s."""
+    if not isinstance(m, Dim):
+        return int(m * s)
+    s = Fraction(s).limit_denominator(1000)
+    return m * s.numerator // s.denominator
 
 
 def interpolate(
@@ -104,13 +121,25 @@ def resized(x, targets, method, corners, centers):
     for d, (o, step) in enumerate(targets):
         m, axis = x.spec.shape[d + 2], d + 2
         if method == "nearest":
-            places = tuple(min(int(i * step), m - 1) for i in range(o))
-            x = ops.remap(x, axis=axis, index=places)
+            x = nearest(x, axis, m, o, step)
         else:
             centred = centers or method == "cubic"
             how = {"method": method, "corners": bool(corners), "centers": centred, "step": step}
             x = ops.resample(x, axis=axis, size=m, to=o, adjoint=False, **how)
     return x
+
+
+def nearest(x, axis: int, m, o, step):
+    """Pixel ⌊i · step⌋ of m at each place i of o."""
+    if not isinstance(m, Dim) and not isinstance(o, Dim):
+        places = tuple(min(int(i * step), m - 1) for i in range(o))
+        return ops.remap(x, axis=axis, index=places)
+    i = creation.arange(size=o, dtype=int64.numpy)
+    if step is None:
+        places = i * m // o
+    else:
+        places = (i.astype("float64") * step).astype("int64")
+    return indexing.take(x, elementwise.minimum(places, m - 1), axis=axis)
 
 
 def upsample(

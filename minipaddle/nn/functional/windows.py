@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ...core.dim import Dim
 from ...core.dtype import FLOATS
 from ...core.errors import teach
+from ...core.interpreter import current
 from ...ops import movement
+from ...tensor.axes import whole
 
 LAYOUTS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 """Number of image axes -> (channels first, channels last)."""
@@ -28,8 +31,9 @@ def numbers(what: str, value, n: int, least: int = 1) -> tuple:
 def whole_numbers(values) -> list[int]:
     """Python numbers from a list, which may hold tensors, or from a tensor."""
     if hasattr(values, "spec"):
-        values = values.tolist()
-    return [int(v) for v in (values if isinstance(values, list | tuple) else [values])]
+        values = current.top.sizes(values)
+    many = values if isinstance(values, list | tuple) else [values]
+    return [v if isinstance(v, Dim) else int(whole(v) if hasattr(v, "spec") else v) for v in many]
 
 
 def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = False) -> tuple:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 
+from ...core.dim import Dim, suppose
+from ...core.dtype import int64
 from ...core.errors import teach
+from ...eager.control import while_loop
+from ...ops import arrangement, creation, indexing, movement
 from ...ops import elementwise as e
-from ...ops import movement
 from .. import functional as F
 from ..functional.input import require_one_of
 from .cells import GatedCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
@@ -41,16 +44,78 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
         def step(x, states):
             return cell(x, states, **kwargs)
 
+    def padded(k, output, new, states):
+        if lengths is None:
+            return output, new
+        inside = lengths.unsqueeze(1) > k
+        output = mapped(lambda y: e.where(inside, y, 0.0), output)
+        return output, mapped(lambda a, b: e.where(inside, a, b), new, states)
+
+    size = inputs.spec.shape[time]
+    if isinstance(size, Dim):
+        return rolled(step, padded, inputs, states, time, reverse)
     steps = movement.unstack(inputs, axis=time)
     outputs = [None] * len(steps)
     for k in reversed(range(len(steps))) if reverse else range(len(steps)):
-        output, new = step(steps[k], states)
-        if lengths is not None:
-            inside = lengths.unsqueeze(1) > k
-            output = mapped(lambda y, inside=inside: e.where(inside, y, 0.0), output)
-            new = mapped(lambda a, b, inside=inside: e.where(inside, a, b), new, states)
-        outputs[k], states = output, new
+        outputs[k], states = padded(k, *step(steps[k], states), states)
     return mapped(lambda *ys: movement.stack(*ys, axis=time), *outputs), states
+
+
+def rolled(step, padded, inputs, states, time: int, reverse: bool):
+    """The same as a loop of a program, which knows how long the sequence is when it runs.
+
+    The outputs are those that go into the rounds after the first, and the last.
+    """
+    size, shapes = inputs.spec.shape[time], []
+
+    def place(k):
+        return size - 1 - k if reverse else k
+
+    def round_(k, *carried):
+        _, states = renested(shapes, carried)
+        at = place(k)
+        output, new = step(indexing.take(inputs, at, axis=time), states)
+        return [k + 1, *flat(padded(at, output, new, states))]
+
+    output, _ = step(movement.slice_(inputs, index=(*movement.WHOLE[:time], 0)), states)
+    nested = mapped(lambda y: y * 0, output), states
+    flattened = flat(nested, shapes)
+    begin = creation.full(shape=(), value=0, dtype=int64.numpy)
+    last, before = while_loop(lambda k, *_: k < size, round_, [begin, *flattened], rounds=True)
+    final, states = renested(shapes, last[1:])
+    history, _ = renested(shapes, before[1:])
+
+    def joined(history, final):
+        suppose(history.spec.shape[0], "==", size)
+        shape = final.spec.shape
+        history = movement.reshape(history, shape=(size, *shape))
+        history = movement.slice_(history, index=((1, None, None),))
+        final = movement.reshape(final, shape=(1, *shape))
+        whole = movement.concat(history, final, axis=0)
+        whole = arrangement.flip(whole, axis=(0,)) if reverse else whole
+        return whole if time == 0 else transpose_first(whole)
+
+    return mapped(joined, history, final), states
+
+
+def transpose_first(x):
+    """x with its first two axes exchanged."""
+    return movement.transpose(x, perm=(1, 0, *range(2, x.spec.ndim)))
+
+
+def flat(nested, shapes: list | None = None) -> list:
+    """The tensors of nested tuples; `shapes` keeps how they were nested."""
+    if shapes is not None:
+        shapes.append(nested)
+    if isinstance(nested, list | tuple):
+        return [x for part in nested for x in flat(part)]
+    return [nested]
+
+
+def renested(shapes: list, tensors):
+    """Tensors nested as before `flat`."""
+    rest = iter(tensors)
+    return mapped(lambda _: next(rest), shapes[0])
 
 
 class RNN(Layer):
