@@ -83,22 +83,23 @@ def list_all(console, options) -> int:
 
     states = {name: progress.state(name) for name in names()}
     titles = {name: load(name).title for name in states}
-    known = progress.read()
+    known, lines = progress.read(), []
     name_width = max((len(name.split("/")[1]) for name in states), default=0)
     title_width = max(map(len, titles.values()), default=0)
     for chapter, members in groupby(states, lambda name: name.split("/")[0]):
-        console.print(Text(chapter, style="bold"))
+        lines.append(Text(chapter, style="bold"))
         for name in members:
             mark, short = MARKS[states[name]], name.split("/")[1]
             row = Text(f"  {mark.sign}", style=mark.colour)
             row.append(f" {short:<{name_width}}  {titles[name]:<{title_width}}  ", style="default")
             row.append(remarks(states[name], known.get(name, progress.NEW)))
-            console.print(row)
+            lines.append(row)
     solved = sum(state == "passed" for state in states.values())
-    console.print(Text(f"{bar(solved, len(states))} {solved} of {len(states)} passed"))
+    lines.append(Text(f"{bar(solved, len(states))} {solved} of {len(states)} passed"))
     waiting = progress.following()
     if waiting:
-        console.print(Text(f"Next: {load(waiting).place}, then ./run learn check {waiting}"))
+        lines.append(Text(f"Next: {load(waiting).place}, then ./run learn check {waiting}"))
+    console.print(Text("\n").join(lines))  # at once: in a notebook each print is an output
     return 0
 
 
