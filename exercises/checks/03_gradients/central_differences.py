@@ -12,8 +12,8 @@ exercise = Exercise(
     title="A slope without rules, and what counts as equal",
     slots={"gradcheck.slope": "slope", "gradcheck.agrees": "agrees"},
     hints=(
-        "You stand half a step to the right of x, then half a step to the left. How far apart are "
-        "the two places, and which arrays does f get to see?",
+        "You stand epsilon to the right of x, then epsilon to the left. How far apart are the two "
+        "places, and which arrays does f get to see?",
         "x.copy() makes an array of your own, and array[index] += … changes one element of it, "
         "also for index (). For `agrees`, chapter 3 says why NaN is caught by `<=` and not by `>`.",
         "one copy of x, epsilon more at index\n"

@@ -21,7 +21,7 @@ everything that `import minipaddle as paddle` brings, with these operators and f
 
 `draw(*shape)` gives a float64 tensor of that shape: numbers of both signs, 0.5 to 1.5 in size, so
 away from kinks, and other ones with every call; `draw()` gives one number. Choose shapes and
-programs with care: which mistakes can not be seen if all shapes are equal, or in one number?
+programs with care: which mistakes cannot be seen if all shapes are equal, or in one number?
 
     def check_engine(draw):                  # catches the fourth, and no other
         check_grad(paddle.tanh, draw(2))

@@ -22,7 +22,8 @@ matrices takes a view. The slices must not change.
 
 The engine calls it for every convolution, and once more on the way back, with the taps in reverse
 order. Source: Vasudevan, Anderson, Gregg, "Parallel multi channel convolution using general
-matrix multiplication" (2017), which calls it kn2row."""
+matrix multiplication" (2017), which calls it kn2row.
+"""
 
 
 def correlate(m, slices, w):
