@@ -11,13 +11,14 @@ from ..ir.program import ITEM, NUMBER, Program
 from .tensor import Tensor, wrap
 
 
-def replay(program: Program, inputs: list[Tensor]) -> list:
+def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) -> list:
     """The results of a program for tensors as inputs (and states), on the tape of who asks.
 
-    Gradients flow where they flowed when the program was traced, and nowhere else.
+    Gradients flow where they flowed when the program was traced, and nowhere else. `sizes` gets the
+    unknown sizes by name.
     """
     values = dict(zip(program.given, inputs, strict=True))
-    sizes: dict[str, int] = {}
+    sizes = {} if sizes is None else sizes
     known: set[str] = set()
     for record, x in values.items():
         sizes |= {name: x.spec.shape[axis] for axis, name in bound(record.spec, known)}

@@ -43,7 +43,9 @@ def text(program: Program, *, lines: bool = False) -> str:
 
 def plain(name: str) -> str:
     """A name that can stand in a text: itself if it can."""
-    name = name if NAME.match(name) else re.sub(r"\W", "_", f"_{name}", flags=re.ASCII)
+    if not NAME.match(name):
+        name = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII).strip("_")
+        name = name if NAME.match(name) else f"_{name}"
     return f"{name}_" if RESERVED.match(name) else name
 
 
@@ -122,24 +124,31 @@ class Flow:
     """Where gradients flow in a program: most of it follows from what was given."""
 
     def __init__(self, program: Program):
-        bits = [(r, k, e) for r in program.records for k, e in enumerate(r.inputs)]
         given = set(program.given)
-        self.given = {e for r, k, e in bits if e in given and r.saved >> k & 1}
-        self.flowing = set(self.given)
+        bits = {(r, k): e for r in program.records for k, e in enumerate(r.inputs) if flows(r, k)}
+        self.given = given.intersection(bits.values())
+        self.flowing = self.given | {r for r, _ in bits}
         for record in program.records:
-            if record.op is ITEM:
-                self.flowing |= {record} if record.inputs[0] in self.flowing else set()
-            elif record.saved:
-                self.flowing.add(record)
+            if record.op is ITEM and record.inputs[0] not in self.flowing:
+                self.flowing.discard(record)
 
     def mark(self, record: Record, k: int) -> str:
         """`~` where none flows although it could, `^` where one flows although it is new."""
-        edge, bit = record.inputs[k], record.saved >> k & 1
-        if edge.op is NUMBER or record.op is ITEM or edge.dtype not in (None, *FLOATS):
+        edge = record.inputs[k]
+        if record.op is ITEM or edge.op is NUMBER or edge.dtype not in MAY_FLOW:
             return ""
-        if bit == (edge in self.flowing):
+        if flows(record, k) == (edge in self.flowing):
             return ""
-        return "^" if bit else "~"
+        return "^" if flows(record, k) else "~"
+
+
+MAY_FLOW = {None, *FLOATS}
+"""Dtypes of what a gradient may flow back to; None is that of several results."""
+
+
+def flows(record: Record, k: int) -> bool:
+    """May a gradient flow back to input k of a record?"""
+    return bool(record.saved and record.saved >> k & 1 and record.inputs[k].dtype in MAY_FLOW)
 
 
 def spec_text(spec: Spec) -> str:

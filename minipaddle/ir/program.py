@@ -43,7 +43,7 @@ class State:
     cell: object = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Program:
     """`records` compute `outputs` and the states' updates from `inputs` and states.
 
@@ -61,6 +61,9 @@ class Program:
         from .printer import text
 
         return text(self)
+
+    def __repr__(self) -> str:
+        return f"<program {self.name} of {len(self.records)} records>"
 
     @property
     def results(self) -> list[Record]:

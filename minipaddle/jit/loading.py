@@ -54,7 +54,9 @@ def load(path, **configs) -> TranslatedLayer:
     try:
         return TranslatedLayer(read(prefix))
     except (ParseError, VerifyError, Damaged) as error:
-        raise ValueError(teach(f"{prefix} holds no model, or a damaged one: {error}")) from None
+        raise ValueError(
+            teach(f"{prefix} holds no model, or a damaged one: {error!s:.1000}")
+        ) from None
 
 
 def read(prefix: str) -> Saved:
@@ -222,7 +224,7 @@ def at_once(program: Program, inputs: list, states: list, sizes: dict) -> list[T
 def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
     """The same, operator by operator, with a tape; or into the program that is being traced."""
     held = [counter() if x is None else x for x in states]
-    results = replay(program, [*inputs, *held])
+    results = replay(program, [*inputs, *held], sizes)
     return settled(program, results, states)
 
 

@@ -1,7 +1,7 @@
 """What `jit.save` writes and `jit.load` reads: three files beside each other, no pickle.
 
 `<path>.pdmodel` is text in UTF-8. Its first line is `# minipaddle 1 <sum>`: the version of the
-format, and the SHA-256 of the weights it belongs to. Then comes a program for each method of the
+format, and the SHA-256 of the numbers it belongs to. Then comes a program for each method of the
 model, the method's name being that of the program:
 
     program forward(x: float32[batch, 4]) {
@@ -24,7 +24,7 @@ here; `x~: …`: never. (`ir/parser.py` has the grammar.)
 | key          | value                                                                            |
 |--------------|----------------------------------------------------------------------------------|
 | `format`     | `"minipaddle 1"`                                                                 |
-| `sum`        | the SHA-256 of `.pdiparams`, as in the first line of `.pdmodel`                  |
+| `sum`        | the SHA-256 of the numbers in `.pdiparams`, as in the first line of `.pdmodel`   |
 | `methods`    | for each method `inputs` (name, dtype and shape), `outputs`, `sizes` (the open   |
 |              | ones), `guards` (as text)                                                        |
 | `states`     | for each state `kind` (`parameter`, `buffer`, `transient`: a buffer that         |
@@ -53,10 +53,10 @@ from ..core.errors import teach
 from ..core.record import Spec
 from ..eager.convert import as_array
 from ..eager.tensor import Parameter, Tensor
-from ..ir.interpreter import bound, numbers
-from ..ir.parser import Reader
+from ..ir.interpreter import bound
+from ..ir.parser import ParseError, Reader
 from ..ir.printer import text
-from ..ir.program import Program, regions
+from ..ir.program import NUMBER, Program, regions
 from ..nn import Layer
 from .tree import LEAF, Node
 
@@ -174,7 +174,11 @@ def nested(structure, found):
 
 
 def sum_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    """The sum of a safetensors file's numbers. (What stands before them is read, and has no order:
+    the same weights need not give the same file.)
+    """
+    start = 8 + int.from_bytes(data[:8], "little")
+    return hashlib.sha256(memoryview(data)[start:]).hexdigest()
 
 
 # ---- from files ------------------------------------------------------------------------------
@@ -198,7 +202,9 @@ def checked(data: dict, programs: list[Program], arrays: dict) -> Saved:
             states,
             {name: plain(value) for name, value in data["properties"].items()},
         )
-    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (Damaged, ParseError):
+        raise
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged(f"the description makes no sense: {error!r:.80}") from None
     if arrays.keys() != {name for name, kept in states.items() if kept.kind != "random"}:
         raise Damaged("the weights have other names than the states")
@@ -277,15 +283,14 @@ def check_sizes(program: Program, known: set) -> None:
     """Raise Damaged if a program uses a size that no shape gives."""
     for record in program.given:
         bound(record.spec, known)
-    used = [r.attrs["value"] for r in numbers(program)]
-    used += [n for left, _, right, _ in program.guards for n in (left, right)]
-    require(used, known)
     for record in program.records:
         require(record.attrs.values(), known)
+        require([r.attrs["value"] for r in record.inputs if r.op is NUMBER], known)
         for region in regions(record).values():
             check_sizes(region, known)
         if record.dtype is not None:
             bound(record.spec, known)
+    require([n for left, _, right, _ in program.guards for n in (left, right)], known)
 
 
 def require(values, known: set) -> None:
