@@ -7,6 +7,7 @@ rather than kept.
 
 from __future__ import annotations
 
+from ..core.record import Record
 from .program import NUMBER, Program, regions
 
 
@@ -104,3 +105,19 @@ def pruned(program: Program) -> Program:
             records.append(record)
     program.records = records[::-1]
     return program
+
+
+def silent(program: Program) -> Program:
+    """The program without what is there for its effect alone: as a derivative computes it again."""
+    if not any(map(has_effect, program.records)):
+        return program
+    used = {r for record in program.records for r in record.inputs} | set(program.outputs)
+    new: dict[Record, Record] = {}
+    for r in program.records:
+        if not r.op.effect or r in used:
+            attrs = r.attrs | {k: silent(region) for k, region in regions(r).items()}
+            inputs = [new.get(x, x) for x in r.inputs]
+            new[r] = Record(r.op, inputs, attrs, r.shape, r.dtype, r.saved, r.scope)
+            new[r].where = r.where
+    outputs = [new.get(r, r) for r in program.outputs]
+    return Program(program.name, program.inputs, [], [*new.values()], outputs, program.guards)

@@ -30,7 +30,7 @@ def casting(kind, dtype):
         x = args[0]
         if x.spec.size != 1:
             x.item()  # says so, as in eager mode
-        return scalar(x).astype(dtype())
+        return scalar(x.detach()).astype(dtype())
 
     return cast
 

@@ -82,11 +82,13 @@ class Raised(Exception):
 
 
 def raised_by_user(error: Exception) -> bool:
-    """Does an error come from a `raise` outside this package?"""
+    """Does an error come from a `raise` or an `assert` outside this package?"""
     last = error.__traceback__
     while last.tb_next is not None:
         last = last.tb_next
     frame = last.tb_frame
+    if frame.f_code.co_name == "assert_":
+        return True
     return not inside(frame) and frame.f_code.co_code[last.tb_lasti] == RAISE
 
 
