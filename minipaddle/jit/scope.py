@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable
 from itertools import chain
 
+from ..core.slots import slot
 from .source import FUNCTIONS
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -101,6 +102,12 @@ class Names(ast.NodeVisitor):
             self.visit(node)
 
 
+@slot("jit.modified_names")
+def modified_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names these nodes bind or delete, in the function where they stand."""
+    return Names(nodes).written
+
+
 def parameters(a: ast.arguments) -> set[str]:
     """The names of a function's parameters."""
     stars = filter(None, [a.vararg, a.kwarg])
@@ -157,21 +164,32 @@ class Liveness:
         self.loops: list[tuple[set, set]] = []  # (needed after, needed at the next round)
         self.block(function.body, set())
 
+    @slot("jit.live.block")
     def block(self, statements, live: set) -> set:
         """What is needed before these statements, when `live` is needed after them."""
         for statement in reversed(statements):
-            visit = getattr(self, type(statement).__name__, self.plain)
-            live = visit(statement, live | self.always)
-        return live | self.always
+            live = self.before(statement, live)
+        return live
 
+    def before(self, statement, live: set) -> set:
+        """What is needed before one statement."""
+        visit = getattr(self, type(statement).__name__, self.plain)
+        return visit(statement, live | self.always) | self.always
+
+    @slot("jit.live.plain")
     def plain(self, node, live):
         names = Names([node])
         return (live - names.written) | names.read
 
     def Return(self, node, live):
-        return Names([node]).read
+        return self.leaving(node)
 
     def Raise(self, node, live):
+        return self.leaving(node)
+
+    @slot("jit.live.leaving")
+    def leaving(self, node):
+        """Nothing that stands after a `return` or a `raise` is reached."""
         return Names([node]).read
 
     def Break(self, node, live):
@@ -181,18 +199,23 @@ class Liveness:
         return self.loops[-1][1]
 
     def If(self, node, live):
-        node.live, node.binds = live, (Names(node.body).written, Names(node.orelse).written)
-        inside = self.block(node.body, live) | self.block(node.orelse, live)
-        return inside | Names([node.test]).read
+        node.live, node.binds = live, (modified_names(node.body), modified_names(node.orelse))
+        return self.fork(node, live)
+
+    @slot("jit.live.fork")
+    def fork(self, node, live):
+        """Before an `if`: its test, and what either side needs."""
+        sides = self.block(node.body, live) | self.block(node.orelse, live)
+        return sides | Names([node.test]).read
 
     def While(self, node, live):
         test = Names([node.test])
-        node.binds = (test.written, Names(node.body).written)
+        node.binds = (test.written, modified_names(node.body))
         return self.loop(node, live, test.read, set())
 
     def For(self, node, live):
         target = Names([node.target])
-        node.binds = (target.written | Names(node.body).written,)
+        node.binds = (target.written | modified_names(node.body),)
         stops = set(getattr(node, "stops", ()))  # flags that the runtime reads after each round
         before = self.loop(node, live, target.read | stops, target.written)
         return before | Names([node.iter]).read
