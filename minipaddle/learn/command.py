@@ -7,7 +7,7 @@ import sys
 from itertools import groupby
 
 from . import progress, sync
-from .exercise import Exercise, load, names, workspace
+from .exercise import Exercise, book, load, names, workspace
 from .lookup import UnknownError, find
 from .process import LIMIT, SEED, all_judged, judged
 from .show import MARKS, show, solution_for_rich
@@ -208,9 +208,12 @@ def agreed(console, question: str) -> bool:
 
 
 def stubs(console, options) -> int:
-    """Cut the readers' files from the solutions anew; a file that was begun stays."""
+    """Cut readers' files and the chapters' cells from the solutions; what was begun stays."""
     for name in sync.write_stubs():
         console.print(load(name).place, markup=False)
+    for chapter in sorted(book().glob("*.ipynb")):
+        for name in sync.write_cells(chapter):
+            console.print(f"the cell of {name} in {chapter.name}", markup=False)
     return 0
 
 
@@ -227,5 +230,5 @@ COMMANDS = [
     ("hint", hint, "a hint; asked again, the next", True),
     ("solution", solution, "the annotated solution", True),
     ("reset", reset, "put the empty exercise back, and keep a copy", True),
-    ("stubs", stubs, "for authors: cut readers' files from the solutions", False),
+    ("stubs", stubs, "for authors: cut files and cells from the solutions", False),
 ]

@@ -142,9 +142,14 @@ def names() -> list[str]:
     return sorted(found, key=lambda name: (name.split("/")[0], place_in_chapter(name), name))
 
 
+def book() -> Path:
+    """The folder of the chapters that the exercises belong to."""
+    return home().parent / "book"
+
+
 def place_in_chapter(name: str) -> int:
     """Where the exercise's cell is in its chapter's file; at the end if it has none."""
-    chapter = home().parent / "book" / f"{name.split('/')[0]}.ipynb"
+    chapter = book() / f"{name.split('/')[0]}.ipynb"
     if not chapter.is_file():
         return 0
     cells = cells_of(chapter, chapter.stat().st_mtime_ns)

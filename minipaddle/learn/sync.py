@@ -101,3 +101,19 @@ def write_stubs() -> list[str]:
     for exercise in map(load, fresh):
         write(exercise.path, exercise.stub)
     return fresh
+
+
+def write_cells(chapter: Path) -> list[str]:
+    """Put the stubs into the `%%exercise` cells of a notebook anew; which of them changed."""
+    import nbformat
+
+    notebook, changed = nbformat.read(chapter, as_version=4), []
+    for cell in notebook.cells:
+        magic, _, text = cell.source.partition("\n")
+        name = magic.removeprefix("%%exercise ").strip()
+        if name in names() and clean(text) != clean(load(name).stub):
+            cell.source = f"{magic}\n{load(name).stub}".rstrip()
+            changed.append(name)
+    if changed:
+        nbformat.write(notebook, chapter)
+    return changed

@@ -8,6 +8,7 @@ import copy
 import os
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ MUTANTS = 100
 """As many are tried of each solution, drawn with the exercise's name as the seed."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
+chapter_of = cache(read)
 every_exercise = pytest.mark.parametrize("name", names())
 
 
@@ -114,7 +116,7 @@ def test_what_the_reader_opens_shows_no_solution(name):
     exercise = load(name)
     opened = {"the stub": exercise.stub}
     for chapter in CHAPTERS:
-        for cell in your_turn(read(chapter)):
+        for cell in your_turn(chapter_of(chapter)):
             opened[f"{chapter.name}, {cell.id}"] = cell.source
     for where, text in opened.items():
         for line in telling(exercise.solution):
@@ -123,14 +125,14 @@ def test_what_the_reader_opens_shows_no_solution(name):
 
 @every_exercise
 def test_the_chapter_has_a_cell_with_the_stub(name):
-    cells = [cell.source for chapter in CHAPTERS for cell in read(chapter).cells]
+    cells = [cell.source for chapter in CHAPTERS for cell in chapter_of(chapter).cells]
     (cell,) = [text for text in cells if text.startswith(f"%%exercise {name}\n")]
     assert clean(cell.split("\n", 1)[1]) == clean(load(name).stub)
     assert (BOOK / f"{name.split('/')[0]}.ipynb").is_file()
 
 
 def test_every_cell_names_an_exercise():
-    cells = [cell.source for chapter in CHAPTERS for cell in read(chapter).cells]
+    cells = [cell.source for chapter in CHAPTERS for cell in chapter_of(chapter).cells]
     named = {m[1] for text in cells if (m := re.match(r"%%exercise (\S+)", text))}
     assert named <= set(names())
 

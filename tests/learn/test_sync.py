@@ -1,5 +1,6 @@
 """Cell and file: whoever was edited counts, and nothing that was written by hand is lost."""
 
+import nbformat
 import pytest
 
 from minipaddle.learn import progress, sync
@@ -80,6 +81,22 @@ def test_a_reset_keeps_every_copy(course, solved):
     assert [path.read_text() for path in kept] == ["first\n", "second\n"]
     assert all(path.is_relative_to(course / ".backups") for path in kept)
     assert sync.reset(exercise) is None  # nothing is lost
+
+
+def test_the_cells_of_a_chapter_follow_the_solutions(course, tmp_path):
+    stub = load("01_first/double").stub.rstrip()
+    cells = [
+        nbformat.v4.new_code_cell("%%exercise 01_first/double\nold text"),
+        nbformat.v4.new_code_cell("%%time\n01_first/double"),
+        nbformat.v4.new_markdown_cell("text"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_first.ipynb")
+    assert sync.write_cells(tmp_path / "01_first.ipynb") == ["01_first/double"]
+    assert sync.write_cells(tmp_path / "01_first.ipynb") == []
+    found = nbformat.read(tmp_path / "01_first.ipynb", as_version=4).cells
+    exercise, *others = [cell.source for cell in found]
+    assert exercise == f"%%exercise 01_first/double\n{stub}"
+    assert others == ["%%time\n01_first/double", "text"]
 
 
 def test_stubs_are_written_where_nothing_is_begun(course, solved):
