@@ -13,6 +13,7 @@ def stub_of(solution: str) -> str:
 
     Every body becomes `raise NotImplementedError`; what begins with `_` vanishes.
 
+    >>> from minipaddle.learn import stub_of
     >>> print(stub_of('def double(x):\\n    "Twice x."\\n    return 2 * x\\n'))
     def double(x):
         "Twice x."
