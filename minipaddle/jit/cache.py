@@ -52,12 +52,20 @@ class Entry(NamedTuple):
     hits: list
 
 
+class Miss(NamedTuple):
+    """A call that found no program: why, the how manieth call it was, and what tracing took."""
+
+    reason: str
+    call: int
+    seconds: float
+
+
 class Cache:
     """The programs of one function, by key; `misses` says why each was made."""
 
     def __init__(self):
         self.entries: dict[Key, list[Entry]] = {}
-        self.misses: deque[str] = deque(maxlen=100)
+        self.misses: deque[Miss] = deque(maxlen=100)
 
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
@@ -67,17 +75,32 @@ class Cache:
                 return captured
         return None
 
-    def add(self, key: Key, captured, names) -> None:
+    def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
         """Keep a program, and note why none of those before would do."""
-        self.misses.append(self.reason(key, names))
+        self.misses.append(Miss(self.reason(key, names), self.calls + 1, seconds))
         self.entries.setdefault(key, []).insert(0, Entry(captured, [0]))
 
     def reason(self, key: Key, names) -> str:
         """Why no program serves: in what the nearest one differs."""
         if key in self.entries:
-            return "a layer's mode, a waiting gradient or a decision about an open size differs"
+            return self.beside_key(self.entries[key][0].captured)
         nearest = min((key.differences(k, names) for k in self.entries), key=len, default=None)
         return "the first call" if nearest is None else "; ".join(nearest)
+
+    def beside_key(self, captured) -> str:
+        """What else a program depends on and does not find as it was."""
+        for layer, training in captured.layers:
+            if layer.training is not training:
+                now, was = ("training", "evaluation")[:: -1 if training else 1]
+                return f"{type(layer).__name__} is in {now} mode, was in {was}"
+        if not captured.fits():
+            return "a gradient that waits in .grad differs"
+        return "a decision about an open size differs"
+
+    @property
+    def calls(self) -> int:
+        """How often a program was asked for: each was missed once, then hit."""
+        return len(self) + sum(e.hits[0] for entries in self.entries.values() for e in entries)
 
     def __len__(self) -> int:
         return sum(map(len, self.entries.values()))

@@ -169,6 +169,8 @@ class Optimizer:
             name: Tensor(m.full(shape, value), dtype if type(value) is float else "int64", p.place)
             for name, (shape, value) in self.states(options, p.spec.shape).items()
         }
+        for name, state in states.items():  # in a captured step they are known by it
+            state.name = self._key(p, name)
         master = Tensor(p, dtype, p.place) if half and self.multi_precision else None
         kept = self._kept[p] = Kept(options, states, dtype, half, master)
         return kept

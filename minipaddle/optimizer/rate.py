@@ -43,4 +43,5 @@ class Rate:
         found = self._tensors.get(dtype)
         if found is None:
             found = self._tensors[dtype] = Tensor(self._value, dtype=dtype)
+            found.name = "learning_rate"
         return found

@@ -14,19 +14,29 @@ from pathlib import Path
 
 from ..core.dtype import FLOATS, resolve
 from ..eager.tensor import Tensor
+from ..jit import to_static
 from ..nn.layer.layers import Layer
 from ..nn.layer.tree import child_name
 from ..tensor.creation import ones, zeros
 from .engine import KINDS
+from .joint import joint
 from .module import module
 from .operator import operator
+from .program import program
 from .tape import tape
+from .transpiling import transpiling
 
 EXAMPLES = """examples:
   python -m minipaddle draw model.py:Net --input 1,3,32,32 -o net.svg
   python -m minipaddle draw model.py:Net                      (the tree of its layers)
   python -m minipaddle draw model.py:gpt --input 1,16:int64 --depth 2
+  python -m minipaddle draw model.py:Net --what program --input 1,3,32,32
+  python -m minipaddle draw model.py:Net --what joint --input 1,3,32,32
+  python -m minipaddle draw model.py:step --what transpiling --stage if_else
   python -m minipaddle draw tanh --what operator -o tanh.png"""
+
+
+WHATS = ["tape", "module", "operator", "program", "joint", "transpiling"]
 
 
 class CommandError(Exception):
@@ -62,7 +72,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="SHAPE[:DTYPE]",
         help="shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input",
     )
-    one.add_argument("--what", choices=["tape", "module", "operator"], help="what to draw")
+    one.add_argument("--what", choices=WHATS, help="what to draw")
+    one.add_argument("--stage", help="of --what transpiling one converter, such as if_else")
     one.add_argument("--depth", type=int, help="how many levels of layers to open")
     one.add_argument("-o", "--output", help=f"file to write: {', '.join('.' + k for k in KINDS)}")
     return top
@@ -91,8 +102,8 @@ def guarded(make):
     """The graph, or the first line of the error as the user's."""
     try:
         return make()
-    except KeyError as error:
-        raise CommandError(error.args[0]) from None
+    except (KeyError, TypeError, OSError) as error:
+        raise CommandError(str(error.args[0])) from None
 
 
 # ---- the target ------------------------------------------------------------------------------
@@ -168,11 +179,19 @@ def picture(what: str, found, name: str, options):
                 "such as --input 1,3,32,32"
             )
         return module(model, options.depth)
+    if what == "transpiling":
+        model = found if inspect.isfunction(found) else model
+        return guarded(lambda: transpiling(model, options.stage))
     if not callable(model):
         raise CommandError(f"{name} is a {type(model).__name__}, which can not be called")
     inputs = [made_input(text) for text in options.input]
     try:
-        return tape(model, *inputs, depth=options.depth)
+        if what == "tape":
+            return tape(model, *inputs, depth=options.depth)
+        function = to_static(model)
+        function(*inputs)
+        draw = program if what == "program" else joint
+        return draw(function, depth=options.depth)
     except Exception as error:
         raise CommandError(told(error, name, inputs)) from None
 

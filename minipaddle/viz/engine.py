@@ -212,6 +212,7 @@ class Graph(graphviz.Digraph):
         """The picture as an `<svg>` element; Verdana (of DejaVu's widths) if a viewer lacks it."""
         text = self.pipe(format="svg", encoding="utf-8")
         text = text[text.index("<svg") :]
+        text = text.replace('font-family="DejaVu Sans Mono"', f'font-family="{FIXED}"')
         return text.replace('font-family="DejaVu Sans"', f'font-family="{FAMILY}"')
 
     def _repr_mimebundle_(self, include=None, exclude=None, **_):
@@ -226,6 +227,7 @@ class Graph(graphviz.Digraph):
 
 
 FAMILY = "DejaVu Sans,Verdana,sans-serif"
+FIXED = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
 def box(message: str, source: str) -> str:

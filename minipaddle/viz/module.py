@@ -7,8 +7,8 @@ import math
 
 from ..core.errors import teach
 from ..nn.layer.layers import Layer
+from .drawing import LIMIT
 from .style import GREY, LOOKS, count, graph, legend, literal, node
-from .tape import LIMIT
 
 
 def module(layer, depth: int | None = None, title: str = ""):

@@ -97,7 +97,8 @@ def kept_bytes(records) -> int:
 
 def input_name(op, k: int) -> str:
     """The name of input `k`, as the operator's formula has it."""
-    return f"{op.inputs[0]}[{k}]" if op.variadic else op.inputs[k]
+    rest = k - len(op.inputs) + 1
+    return f"{op.inputs[-1]}[{rest}]" if op.variadic and rest >= 0 else op.inputs[k]
 
 
 def given_text(record, k: int) -> str:
@@ -143,3 +144,9 @@ def layer_label(scope) -> str:
     """`conv1 (Conv2D)`: a layer's name and class."""
     name, kind = layer_name(scope), type(scope[1]).__name__
     return kind if name == kind else f"{name} ({kind})"
+
+
+def layer_class(scope) -> str:
+    """Where a layer's class is defined: `minipaddle.nn.layer.conv.Conv2D`."""
+    kind = type(scope[1])
+    return f"{kind.__module__}.{kind.__name__}"

@@ -36,6 +36,21 @@ LOOKS = {
     "reduction": Look("reduction", "#009e73", "#000000", "invtrapezium", "▽"),
     "opaque": Look("matmul, conv, gather, …", "#0072b2", "#ffffff", "hexagon", "⬡"),
     "layer": Look("layer", "#cc79a7", "#000000", "box3d", "❒"),
+    "decision": Look("decision", "#ffffff", "#000000", "diamond", "◇"),
+    "region": Look("branch or loop, closed", "#cc79a7", "#000000", "tab", "❐"),
+    "carried": Look("carried from round to round", "#ffffff", "#000000", "ellipse", "↻"),
+    "merge": Look("what a branch or a loop gives", "#ffffff", "#000000", "invhouse", "⋎"),
+    "same": Look("passed on as it is", "#ffffff", "#000000", "circle", "="),
+    "lines": Look("lines of yours, closed", "#ffffff", "#000000", "tab", "❏"),
+    "state": Look("state: outlives a run", "#f7cf7d", "#000000", "cylinder", "⛁"),
+    "kept": Look("as it was", "#dddddd", "#000000", "box", "="),
+    "around": Look("changed inside", "#fff3b0", "#000000", "box", "◌"),
+    "moved": Look("as it was, elsewhere", "#56b4e9", "#000000", "box", "→"),
+    "gone": Look("gone", "#d55e00", "#000000", "box", "−"),
+    "new": Look("new", "#3cc29a", "#000000", "box", "+"),
+    "key": Look("what its calls agree in", "#d6ecfa", "#000000", "box", "≡"),
+    "served": Look("program that served again", "#009e73", "#000000", "box3d", "✓"),
+    "unused": Look("program that did not", "#cfcfcf", "#000000", "box", "0"),
     "more": Look("more of the same", "#ffffff", "#000000", "folder", "…"),
     "output": Look("result", "#d55e00", "#000000", "doublecircle", "◎"),
     "gradient": Look("gradient that arrives", "#000000", "#ffffff", "ellipse", "∇"),
@@ -81,8 +96,8 @@ def literal(text: str) -> str:
     return graphviz.escape(text.replace("&", "&amp;"))
 
 
-def node(g, name: str, label: str, role: str, tooltip: str = "", **attrs) -> None:
-    """Add a node that plays `role` (a key of LOOKS)."""
+def node(g, name: str, label: str, role: str, tooltip: str = "", left=False, **attrs) -> None:
+    """Add a node that plays `role` (a key of LOOKS); `left` is where its lines begin, if told."""
     look = LOOKS[role]
     style = {"shape": look.shape, "fillcolor": look.fill, "fontcolor": look.ink} | attrs
     if look.shape in ROOMY:
@@ -90,8 +105,8 @@ def node(g, name: str, label: str, role: str, tooltip: str = "", **attrs) -> Non
     if look.shape == "doublecircle":  # room for text: an ellipse with two rims
         style |= {"shape": "ellipse", "peripheries": "2"}
     text = literal(label)
-    if role == "code":
-        text = text.replace("\n", r"\l") + r"\l"  # lines begin at the left
+    if left or role == "code":
+        text = text.replace("\n", r"\l") + r"\l"
     g.node(name, text, tooltip=literal(tooltip or label), **style)
 
 
@@ -111,7 +126,7 @@ def faded(attrs: dict) -> dict:
     return attrs | {"fillcolor": LOOKS["reference"].fill, "fontcolor": LOOKS["reference"].ink}
 
 
-def cluster(g, name: str, label: str, tooltip: str):
+def cluster(g, name: str, label: str, tooltip: str, **attrs):
     """A frame around nodes, as a context manager."""
     return g.subgraph(
         name=f"cluster_{name}",
@@ -122,7 +137,8 @@ def cluster(g, name: str, label: str, tooltip: str):
             "style": "rounded",
             "color": GREY,
             "margin": "6",
-        },
+        }
+        | attrs,
     )
 
 

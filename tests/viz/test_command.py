@@ -43,6 +43,17 @@ def lookup(x):
     return paddle.exp(paddle.cast(x, "float32") * paddle.ones([1]))
 
 
+def choose(x):
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+@paddle.jit.to_static
+def chosen(x):
+    return choose(x)
+
+
 ready = Net(5)
 number = 3
 """
@@ -172,6 +183,10 @@ def test_the_ending_says_the_format(folder, capsys, kind):
         ("model.py:Net -o net.bmp", "net.bmp: the ending must be one of .svg, .png, .pdf, .dot"),
         ("model.py:Net -o no/such/net.svg", "can not be written: No such file or directory"),
         ("tahn --what operator", "no operator 'tahn'"),
+        ("model.py:choose --what transpiling --stage if", "no converter 'if'"),
+        ("model.py:number --what transpiling", "how int is converted"),
+        ("model.py:lookup --what joint --input 2:int64", "has no backward program"),
+        ("model.py:Net --what program --input 2,5", "Net(float32[2, 5]) failed: ValueError"),
     ],
 )
 def test_mistakes_are_explained(folder, capsys, line, message):
@@ -180,6 +195,25 @@ def test_mistakes_are_explained(folder, capsys, line, message):
     assert err.startswith("error: ")
     assert message in err
     assert not out
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("model.py:choose --what program --input 2", "cond"),
+        ("model.py:chosen --what program --input 2", "cond"),
+        ("model.py:Net --what program --input 2,4", "body (Sequential)"),
+        ("model.py:Net --what program --input 2,4 --depth 0", "Net"),
+        ("model.py:ready --what joint --input 2,4", "backward"),
+        ("model.py:choose --what transpiling", "converters"),
+        ("model.py:Net --what transpiling", "converted"),
+        ("model.py:choose --what transpiling --stage if_else", "FunctionDef _jst_"),
+    ],
+)
+def test_programs_and_their_making(folder, capsys, line, inside):
+    status, out, err = run(capsys, f"{line} -o g.svg")
+    assert (status, out, err) == (0, "g.svg\n", "")
+    assert inside in (folder / "g.svg").read_text().replace("&#160;", " ")
 
 
 def test_a_file_that_wants_paddle_learns_whom_to_import(folder, capsys, monkeypatch):

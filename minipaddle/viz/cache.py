@@ -1,0 +1,254 @@
+"""The cache of a static function: a tree of what its programs differ in, and a timeline."""
+
+from __future__ import annotations
+
+import textwrap
+
+from ..core.errors import teach
+from ..jit.cache import SETTINGS
+from .drawing import LIMIT
+from .picture import Picture
+from .style import YOURS, count, graph, legend, node
+
+ROWS = 25
+"""A timeline shows so many of the last misses."""
+
+
+def static_function(target):
+    """The static function itself, or that of a layer; raises TypeError for anything else."""
+    found = getattr(target, "forward", target)
+    if not hasattr(found, "program_cache"):
+        raise TypeError(
+            teach(
+                f"a picture of the cache of {type(target).__name__}",
+                expected="what paddle.jit.to_static gave: a function or a layer",
+            )
+        )
+    return found
+
+
+# ---- the tree --------------------------------------------------------------------------------
+
+
+def cache(function, *, title: str = ""):
+    """The programs of a static function as a tree: at each fork what they differ in, hits below.
+
+    What all have in common stands at the root: shapes, dtypes, values, settings. Below come the
+    differences, one fork each, down to the layers' modes; the leaves are programs, with how often
+    each served again.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> double = paddle.jit.to_static(lambda x: x * 2)
+    >>> _ = [double(paddle.ones([n])) for n in (2, 3, 2)]
+    >>> print(viz.cache(double).text.replace("  ", "."))  # doctest: +ELLIPSIS
+    <lambda>: 2 programs, 3 calls, 1 hit
+    .the structure is ((*,), {}), x is float32, x.stop_gradient is True, ...
+    .x.shape is [2]
+    ..program 1: 1 record, 1 hit
+    .x.shape is [3]
+    ..program 2: 1 record, 0 hits
+    """
+    return CacheDrawing(static_function(function)).draw(title)
+
+
+class CacheDrawing:
+    """Facts of the programs, and the tree of where they differ."""
+
+    def __init__(self, function):
+        self.name, self.cache = function.__name__, function.program_cache
+        pairs = [(key, e) for key, entries in self.cache.entries.items() for e in entries]
+        pairs.sort(key=lambda pair: pair[1].captured.number)
+        self.entries = [entry for _, entry in pairs]
+        self.facts = [facts(key, entry.captured) for key, entry in pairs]
+        self.hidden = max(0, len(self.entries) - LIMIT // 2)
+        self.lines, self.roles, self.made = [], set(), 0
+
+    def draw(self, title: str = ""):
+        g = graph(title, rankdir="LR", ranksep="0.4", nodesep="0.1")
+        hits = sum(e.hits[0] for e in self.entries)
+        programs, calls = count(len(self.entries), "program"), count(self.cache.calls, "call")
+        head = f"{self.name}: {programs}, {calls}, {count(hits, 'hit')}"
+        self.lines.append(head)
+        shown = range(self.hidden, len(self.entries))
+        self.write(g, list(shown), [head], set(), 0, "")
+        if self.hidden:
+            self.lines.append(f"  … {self.hidden:,} older programs")
+        legend(g, self.roles, f"… {self.hidden:,} older programs" if self.hidden else "", (), title)
+        g.text = "\n".join(self.lines)
+        return g
+
+    def write(self, g, members, said, known: set, level: int, above: str) -> None:
+        """A node for what `members` have in common, and below it their differences."""
+        new = [f for f in self.common(members) if f[0] not in known]
+        lines = [*said, *(f"{what} is {value}" for what, value in new)]
+        here = self.add(g, above, "\n".join(fold(lines)), "key", "\n".join(lines))
+        margin = "  " * (level + (not above))
+        if lines[len(said) if not above else 0 :]:
+            self.lines.append(margin + ", ".join(lines[len(said) if not above else 0 :]))
+        known = known | {what for what, _ in new}
+        groups = self.split(members, known)
+        for group in groups:
+            if len(groups) > 1:
+                self.write(g, group, [], known, level + 1, here)
+                continue
+            for k in group:
+                self.write_program(g, k, here, margin + "  " * bool(above))
+
+    def split(self, members, known: set) -> list[list]:
+        """The members in groups by the first fact in which they differ."""
+        for what in dict.fromkeys(w for k in members for w in self.facts[k]):
+            groups: dict = {}
+            for k in members:
+                groups.setdefault(self.facts[k].get(what), []).append(k)
+            if what not in known and len(groups) > 1:
+                return list(groups.values())
+        return [members]
+
+    def common(self, members) -> list[tuple]:
+        first, *rest = (self.facts[k] for k in members) if members else [{}]
+        return [(w, v) for w, v in first.items() if all(f.get(w) == v for f in rest)]
+
+    def write_program(self, g, k: int, above: str, margin: str) -> None:
+        captured, hits = self.entries[k].captured, self.entries[k].hits[0]
+        records = len(captured.program.records)
+        if captured.backward is not None:
+            records += len(captured.backward.records)
+        what = f"program {k + 1}: {count(records, 'record')}"
+        self.lines.append(f"{margin}{what}, {count(hits, 'hit')}")
+        role = "served" if hits else "unused"
+        self.add(g, above, f"{what}\n{count(hits, 'hit')}", role, self.why(k))
+
+    def why(self, k: int) -> str:
+        """Why it was made, if that is still known."""
+        place = k - len(self.entries) + len(self.cache.misses)
+        if place < 0:
+            return f"program {k + 1}"
+        miss = self.cache.misses[place]
+        return f"call {miss.call}: {miss.reason}\ntraced in {time_text(miss.seconds)}"
+
+    def add(self, g, above: str, label: str, role: str, tip: str) -> str:
+        name, self.made = f"n{self.made}", self.made + 1
+        self.roles.add(role)
+        node(g, name, label, role, tip)
+        if above:
+            g.edge(above, name)
+        return name
+
+
+def facts(key, captured) -> dict:
+    """What a program depends on, in words: {what: value}, the most general first."""
+    found = {"the structure": key.structure}
+    names = captured.arguments[3]
+    found |= {f"{n}.shape": list(shape) for n, (shape, *_) in zip(names, key.specs)}
+    found |= {n: str(dtype) for n, (_, dtype, _) in zip(names, key.specs)}
+    found |= {f"{n}.stop_gradient": stop for n, (*_, stop) in zip(names, key.specs)}
+    found |= {f"argument {k}": repr(value) for k, (_, value) in enumerate(key.values, 1)}
+    found |= dict(zip(SETTINGS, map(str, key.settings)))
+    found |= modes(captured.layers)
+    found |= {f"{x.name}.grad": condition for x, condition in captured.conditions}
+    for left, sign, right, answer in captured.program.guards:
+        found[f"{left} {sign} {right}"] = answer
+    return {what: str(value) for what, value in found.items()}
+
+
+def modes(layers) -> dict:
+    """The mode of all layers, or where they differ that of each."""
+    said = {True: "training", False: "evaluation"}
+    if len({on for _, on in layers}) == 1:
+        return {"the layers' mode": said[layers[0][1]]}
+    return {f"the mode of {k}, a {type(x).__name__},": said[on] for k, (x, on) in enumerate(layers)}
+
+
+def fold(lines) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(line, 44)]
+
+
+# ---- the timeline ----------------------------------------------------------------------------
+
+
+def recompilations(function, *, title: str = "") -> Picture:
+    """The calls of a static function: where a program was written, why, and how long that took.
+
+    Each row is a miss: a dot at the number of its call, and a line over the hits that followed.
+    The bars are the time of tracing. The last 25 misses are shown.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> double = paddle.jit.to_static(lambda x: x * 2)
+    >>> _ = [double(paddle.ones([n])) for n in (2, 2, 3)]
+    >>> print(viz.recompilations(double).text.splitlines()[0])
+    <lambda>: 3 calls, 2 misses, 1 hit
+    """
+    function = static_function(function)
+    found = function.program_cache
+    if not found.misses:
+        raise ValueError(teach(f"{function.__name__} was not called yet", hint="call it first"))
+    misses = list(found.misses)[-ROWS:]
+    ends = [*(miss.call for miss in misses[1:]), found.calls + 1]
+    rows = [(miss, end - miss.call - 1) for miss, end in zip(misses, ends)]
+    return timeline(rows, timeline_text(function.__name__, found, rows), title)
+
+
+def timeline_text(name: str, found, rows) -> str:
+    hits = found.calls - len(found)
+    head = f"{name}: {count(found.calls, 'call')}, {misses_text(len(found))}, {count(hits, 'hit')}"
+    lines = [
+        f"  call {miss.call:,}: {time_text(miss.seconds)}: {miss.reason}; then {count(n, 'hit')}"
+        for miss, n in rows
+    ]
+    older = len(found) - len(rows)
+    return "\n".join([head, *([f"  … {misses_text(older)} before"] if older else []), *lines])
+
+
+def misses_text(n: int) -> str:
+    return "1 miss" if n == 1 else f"{n:,} misses"
+
+
+def timeline(rows, text: str, title: str) -> Picture:
+    """The staircase of misses, and beside it the time each took."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    fig = Figure(figsize=(11, 1.2 + 0.42 * len(rows)), facecolor="white")
+    calls, times = fig.subplots(1, 2, sharey=True, width_ratios=(3, 1))
+    for y, (miss, hits) in enumerate(rows):
+        calls.plot([miss.call, miss.call + hits], [y, y], color=YOURS, linewidth=4, zorder=1)
+        calls.plot([miss.call], [y], marker="o", color=MISS, markersize=8, zorder=2)
+        said = f"{count(hits, 'hit')}" if hits else ""
+        at = (miss.call + hits, y)
+        calls.annotate(said, at, (8, 0), textcoords="offset points", va="center", color="#00614a")
+        seconds = 1000 * miss.seconds
+        times.barh(y, seconds, color=MISS, height=0.6)
+        at = (seconds, y)
+        told = time_text(miss.seconds)
+        times.annotate(told, at, (4, 0), textcoords="offset points", va="center")
+    last = rows[-1][0].call + rows[-1][1]
+    calls.set_xlim(rows[0][0].call - 0.5, last + max(1.0, 0.12 * (last - rows[0][0].call)))
+    calls.set_yticks(range(len(rows)), [shortened(miss.reason) for miss, _ in rows], fontsize=9)
+    calls.set_ylim(len(rows) - 0.5, -0.5)
+    calls.xaxis.set_major_locator(MaxNLocator(integer=True))
+    calls.set_xlabel("call")
+    times.set_xlabel("tracing [ms]")
+    times.set_xlim(right=1.35 * max(1000 * miss.seconds for miss, _ in rows))
+    times.tick_params(left=False)
+    for axes in (calls, times):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="x", color="#dddddd")
+        axes.set_axisbelow(True)
+    fig.suptitle(title or text.splitlines()[0], fontsize=11)
+    fig.tight_layout()
+    return Picture(fig, text)
+
+
+MISS = "#d55e00"
+
+
+def shortened(reason: str) -> str:
+    lines = textwrap.wrap(reason, 48)
+    return "\n".join(lines[:2]) + ("…" if len(lines) > 2 else "")
+
+
+def time_text(seconds: float) -> str:
+    """`12 ms`, `1.5 s`."""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

@@ -1,0 +1,331 @@
+"""A program spread out: its regions' records too, the frames each stands in, what flows where.
+
+Regions are closed programs: what they use comes in by their inputs. In a picture it comes straight
+from where it was made, so those inputs vanish; but what a loop carries from round to round stays.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections import Counter
+from functools import reduce
+from typing import NamedTuple
+
+from ..core.errors import line_number, line_of
+from ..core.record import Record
+from ..eager.cells import TensorCell
+from ..ir.control import cond, while_loop
+from ..ir.program import INPUT, ITEM, NUMBER, Program, regions
+from .drawing import common
+from .records import input_name, layer_class, layer_label, layers_of, spec_text
+
+MANY = 8
+"""More records than this, made by one line in which no layer is called, get a frame."""
+NEW = "new "
+"""How the label of an update's frame begins."""
+SAME = "same"
+"""What stands in `attrs` of a record that hands on a value as it is."""
+
+
+class Frame(NamedTuple):
+    """A box around records; `kind` is "layer", "region" or "lines". Compared by identity."""
+
+    kind: str
+    label: str
+    tip: str
+
+
+class Flow(NamedTuple):
+    """A value on its way from one record to another."""
+
+    source: Record
+    to: Record
+    tip: str
+    attrs: dict
+
+
+class Spread:
+    """`records` in order, `paths` to the frames of each, and `flows`.
+
+    `carried` are the values loops carry, `controls` the records with regions.
+    """
+
+    def __init__(self, program: Program, around: tuple = ()):
+        self.records: list[Record] = []
+        self.paths: dict[Record, tuple] = {}
+        self.flows: list[Flow] = []
+        self.carried: set[Record] = set()
+        self.controls: set[Record] = set()
+        self.states = {s.record: s for s in program.states}
+        self.frames: dict[tuple, Frame] = {}
+        self.layers: dict[int, object] = {}  # id of a frame -> the layer called there
+        self.entries: dict[int, Frame] = {}  # id of a flow -> the region it leads into
+        self.updates: list[Frame] = []
+        self.at: dict[Record, Record | None] = {}  # where a value comes from in the picture
+        self.busy = busy_lines(program.records)
+        for record in program.given:
+            self.put(record, around, record)
+        self.region(program, around, ())
+        self.update_frames(program)
+        self.settle_states(program)
+        if len(program.inputs) > MANY:
+            self.settle_inputs(program)
+        self.stack_updates()
+
+    def put(self, record, path: tuple, source) -> None:
+        self.records.append(record)
+        self.paths[record], self.at[record] = path, source
+
+    def flow(self, source, to, tip: str, attrs: dict | None = None) -> None:
+        found = self.at.get(source)
+        if found is not None:
+            self.flows.append(Flow(found, to, tip, attrs or {}))
+
+    # ---- records -----------------------------------------------------------------------------
+
+    def region(self, program: Program, path: tuple, outer: tuple) -> None:
+        """The records of a program; `outer` are the layers its owner was called in."""
+        uses = {e for r in program.records for e in r.inputs} | set(program.results)
+        for record in program.records:
+            inner = layers_of(record.scope)
+            layers = inner[len(common(inner, outer)) :]
+            place = self.layer_frames(path + self.line_frame(record, path, outer), layers)
+            if regions(record):
+                self.control(record, place, inner)
+            elif record.op is ITEM and record.inputs[0] in self.controls:
+                if record in uses:
+                    self.result(record)
+            else:
+                self.put(record, place, record)
+                for k, edge in enumerate(record.inputs):
+                    if edge.op is not NUMBER:
+                        self.flow(edge, record, f"{input_name(record.op, k)}: {spec_text(edge)}")
+
+    def layer_frames(self, path: tuple, scopes) -> tuple:
+        """The path, and on it a frame for each layer call."""
+        for scope in scopes:
+            key = (*map(id, path), id(scope))
+            frame = self.frame(key, "layer", layer_label(scope), layer_class(scope))
+            self.layers[id(frame)] = scope[1]
+            path += (frame,)
+        return path
+
+    def line_frame(self, record, path, outer) -> tuple:
+        """The frame of a busy line, at the outermost level."""
+        line = place_of(record)
+        if path or outer or line not in self.busy:
+            return ()
+        text = linecache.getline(*line).strip() or line_of(record.where)
+        text = text if len(text) <= 50 else f"{text[:49]}…"
+        return (self.frame(line, "lines", text, line_of(record.where)),)
+
+    def frame(self, key, kind: str, label: str, tip: str) -> Frame:
+        return self.frames.setdefault(key, Frame(kind, label, tip))
+
+    # ---- branches and loops ------------------------------------------------------------------
+
+    def control(self, record, path: tuple, layers: tuple) -> None:
+        """A record with regions: a frame with a decision, a frame for each region, the results."""
+        tip = line_of(record.where) if record.where else record.op.name
+        path = (*path, Frame("region", record.op.name, tip))
+        inputs = record.inputs
+        if record.op is while_loop:
+            inputs = self.carry(record, path)
+        self.controls.add(record)
+        self.put(record, path, record)
+        if record.op is cond:
+            self.flow(inputs[0], record, f"pred: {spec_text(inputs[0])}")
+        for name, region in regions(record).items():
+            frame = Frame("region", name, f"{name} of {record.op.name}")
+            given = inputs[len(inputs) - len(region.inputs) :]
+            self.at |= {inner: self.at.get(e) for inner, e in zip(region.inputs, given)}
+            if record.op is while_loop and name == "test" and region.outputs[0] in region.inputs:
+                self.flow(region.outputs[0], record, "goes on while it holds")
+                continue
+            self.region(region, (*path, frame), layers)
+            self.hand_on(region, (*path, frame))
+            self.enter(record, frame, name)
+        if record.op is while_loop:
+            self.go_round(record)
+
+    def carry(self, record, path) -> list:
+        """What a loop carries: the body's inputs, as values of the picture."""
+        carried = record.inputs[: record.attrs["carried"]]
+        own = record.attrs["body"].inputs[: len(carried)]
+        for first, inner in zip(carried, own):
+            self.put(inner, path, inner)
+            self.flow(first, inner, f"at first: {spec_text(first)}")
+            self.carried.add(inner)
+        return [*own, *record.inputs[len(carried) :]]
+
+    def go_round(self, record) -> None:
+        test, body = record.attrs["test"], record.attrs["body"]
+        if test.outputs[0] not in test.inputs:
+            self.flow(test.outputs[0], record, "goes on while it holds")
+        for inner, output in zip(body.inputs, body.outputs):
+            self.flow(output, inner, "for the next round", AGAIN)
+
+    def hand_on(self, region: Program, path) -> None:
+        """A node for each output of a region that is none of its own values."""
+        for output in dict.fromkeys(region.outputs):
+            if output.op is INPUT:
+                same = Record(INPUT, (), {"name": SAME}, output.shape, output.dtype)
+                self.put(same, path, same)
+                self.flow(output, same, spec_text(output))
+                self.at[output] = same
+
+    def enter(self, record, frame, name: str) -> None:
+        """The decision leads to the first record of a region."""
+        first = next((r for r in self.records if self.inside(r, frame)), None)
+        if first is not None and name != "test":
+            self.flows.append(Flow(record, first, name, DECIDED))
+            self.entries[id(self.flows[-1])] = frame
+
+    def result(self, item) -> None:
+        """A result of a record with regions: where its branches meet, or a loop's last value."""
+        record, k = item.inputs[0], item.attrs["k"]
+        self.put(item, self.paths[record], item)
+        if record.op is while_loop:
+            body, n = record.attrs["body"], record.attrs["carried"]
+            if k == n:
+                self.flow(record, item, "how many rounds")
+            else:
+                self.flow(body.inputs[k % (n + 1)], item, "at last" if k < n else "of each round")
+            return
+        for name, region in regions(record).items():
+            self.flow(region.outputs[k], item, f"{name}: {spec_text(region.outputs[k])}")
+
+    # ---- frames of updates, and states -------------------------------------------------------
+
+    def update_frames(self, program: Program) -> None:
+        """In a busy line, a frame for the records of each update that stands alone."""
+        for line in list(self.frames.values()):
+            if line.kind != "lines":
+                continue
+            members = [r for r in self.records if self.paths[r] == (line,)]
+            groups = connected(members, program.states)
+            if len(groups) < 2:
+                continue
+            for group in groups:
+                states = [s for s in program.states if s.update in group]
+                if states and len(group) > 1:
+                    label = f"{NEW}{min((s.name for s in states), key=len) or 'state'}"
+                    frame = Frame("lines", label, line.tip)
+                    self.updates.append(frame)
+                    for r in group:
+                        self.paths[r] = (line, frame)
+
+    def settle_states(self, program: Program) -> None:
+        """A state stands in each outermost frame that uses it, so that no line to it is long."""
+        for state in program.states:
+            uses: dict[int, list] = {}
+            for k, flow in enumerate(self.flows):
+                if flow.source is state.record:
+                    uses.setdefault(outermost(self.paths[flow.to]), []).append(k)
+            new = state.update and self.at[state.update]
+            if new is state.record:  # as it was
+                new = None
+            if new is not None:
+                uses.setdefault(outermost(self.paths[new]), [])
+            for n, (top, places) in enumerate(uses.items()):
+                users = [self.flows[k].to for k in places]
+                if new is not None and outermost(self.paths[new]) == top:
+                    users.append(new)
+                record = self.copy(state) if n else state.record
+                self.settle(record, users)
+                if new in users[len(places) :]:
+                    self.flow(new, record, "the new value", UPDATE)
+                for k in places:
+                    self.flows[k] = self.flows[k]._replace(source=record)
+
+    def settle_inputs(self, program: Program) -> None:
+        """Where inputs are many, each stands in what is common to its uses."""
+        for record in program.inputs:
+            users = [flow.to for flow in self.flows if flow.source is record]
+            if users:
+                self.settle(record, users)
+
+    def copy(self, state) -> Record:
+        """The same state, to be drawn once more."""
+        record = Record(INPUT, (), {}, *state.record.spec)
+        self.states[record], self.at[record] = state, record
+        self.records.append(record)
+        return record
+
+    def settle(self, record, users) -> None:
+        """Let a record stand in what is common to its users, before the first of them."""
+        self.paths[record] = reduce(common, [self.paths[r] for r in users])
+        self.records.remove(record)
+        self.records.insert(min(map(self.records.index, users)), record)
+
+    def stack_updates(self) -> None:
+        """Frames of updates stand in rows."""
+        columns = math.isqrt(len(self.updates))
+        for k, frame in enumerate(self.updates[columns:]):
+            above = [r for r in self.records if self.inside(r, self.updates[k])]
+            below = [r for r in self.records if self.inside(r, frame) and r in self.states]
+            self.flows += [Flow(above[-1], r, "", {"style": "invis"}) for r in below]
+
+    def inside(self, record, frame) -> bool:
+        return any(f is frame for f in self.paths[record])
+
+    def state_role(self, record) -> str:
+        """A parameter, or what else outlives a run."""
+        cell = self.states[record].cell
+        own = isinstance(cell, TensorCell) and cell.tensor.is_parameter
+        return "parameter" if own else "state"
+
+    def state_name(self, record) -> str:
+        """What a state is called where it stands: in its layer by its attribute."""
+        state = self.states[record]
+        tensor = getattr(state.cell, "tensor", None)
+        for frame in reversed(self.paths[record]):
+            layer = self.layers.get(id(frame))
+            held = {} if layer is None else {**layer._parameters, **layer._buffers}
+            for name, x in held.items():
+                if x is tensor:
+                    return name
+            around = f"{frame.label.removeprefix(NEW)}_"
+            if frame.label.startswith(NEW) and state.name.startswith(around):
+                return state.name.removeprefix(around)
+        return state.name or "state"
+
+
+UPDATE = {"style": "dashed", "constraint": "false", "color": "#d55e00", "arrowhead": "empty"}
+AGAIN = {"style": "dashed", "constraint": "false", "arrowhead": "empty"}
+DECIDED = {"style": "dotted", "arrowhead": "open", "penwidth": "1.5"}
+
+
+def busy_lines(records) -> set:
+    """The lines that made many records, some of them outside of any layer."""
+    made = Counter(place_of(r) for r in records if r.where)
+    bare = {place_of(r) for r in records if r.where and r.scope is None}
+    return {line for line, n in made.items() if n > MANY and line in bare}
+
+
+def place_of(record) -> tuple | None:
+    """File and line of a record."""
+    if not record.where or isinstance(record.where, str):  # of a program read from a file
+        return record.where and (record.where, 0)
+    return record.where[0].co_filename, line_number(record.where)
+
+
+def outermost(path: tuple) -> int:
+    """Which of the outermost frames a path leads into."""
+    return id(path[0]) if path else 0
+
+
+def connected(records, states) -> list[set]:
+    """The records in groups that nothing flows between, be it by way of a state that changes."""
+    moving = {s.record for s in states if s.update is not None}
+    first = {e: r for r in reversed(records) for e in r.inputs if e in moving}
+    group = {r: {r} for r in records}
+    for r in records:
+        for edge in r.inputs:
+            edge = first.get(edge, edge)
+            if edge in group and group[edge] is not group[r]:
+                group[r] |= group[edge]
+                for other in group[r]:
+                    group[other] = group[r]
+    return list({id(g): g for g in group.values()}.values())

@@ -1,0 +1,277 @@
+"""What the transpiler makes of a function: the source and the tree, before and after each step."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import html
+import textwrap
+from itertools import count as counter
+from itertools import groupby
+
+from ..core.errors import teach
+from ..jit.transpile import stages
+from .drawing import LIMIT
+from .style import LOOKS, cluster, count, graph, legend, node
+from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
+from .syntax import title as title_of
+
+MONO = "DejaVu Sans Mono"
+WIDTH, LINES = 44, 8
+"""How much of the source stands in a node of the tree."""
+LONG = 60
+"""Of a longer source only what changed is drawn."""
+
+
+def transpiling(function, stage: str | None = None, *, title: str = ""):
+    """How `to_static` converts a function: all converters at a glance, or one `stage` in detail.
+
+    At a glance: the source as it is written, the list of converters with the lines each removed and
+    added, and the source at the end. In detail: source and syntax tree before and after the
+    converter, side by side, with what is gone, moved and new in colours; what is the same is drawn
+    as one node. Raises KeyError for an unknown stage.
+
+    >>> from minipaddle import viz
+    >>> from textwrap import indent
+    >>> viz.transpiling(indent).text.startswith("textwrap.indent: ")
+    True
+    """
+    function = as_written(function)
+    found = stages(function)
+    if stage is None:
+        return overview(name_of(function), found, title)
+    return detail(name_of(function), pick(found, stage), title)
+
+
+def source_diff(function, stage: str | None = None) -> SourceDiff:
+    """The source before and after all converters, or one of them, as a coloured comparison.
+
+    >>> from minipaddle import viz
+    >>> from textwrap import indent
+    >>> print(viz.source_diff(indent, "negation"))
+    textwrap.indent, negation: 0 lines gone, 0 new
+    """
+    function = as_written(function)
+    found, name = stages(function), name_of(function)
+    if stage is None:
+        return SourceDiff(name, source(found[0].before), source(found[-1].after))
+    one = pick(found, stage)
+    return SourceDiff(f"{name}, {stage}", source(one.before), source(one.after))
+
+
+def as_written(function):
+    """The Python function behind a layer or a static function."""
+    found = getattr(function, "forward", function)
+    found = getattr(found, "dygraph_function", found)
+    if not hasattr(found, "__code__"):
+        raise TypeError(
+            teach(
+                f"how {type(function).__name__} is converted", expected="a Python function or layer"
+            )
+        )
+    return found
+
+
+def name_of(function) -> str:
+    return f"{function.__module__}.{function.__qualname__}".removeprefix("__main__.")
+
+
+def pick(found, stage: str):
+    """The stage of that name; raises KeyError that points to the nearest."""
+    names = [each.name for each in found]
+    if stage not in names:
+        near = difflib.get_close_matches(stage, names, 1)
+        raise KeyError(
+            teach(
+                f"no converter {stage!r}",
+                expected=", ".join(names),
+                hint=repr(near[0]) if near else "",
+            )
+        )
+    return found[names.index(stage)]
+
+
+def source(tree: ast.AST) -> str:
+    return ast.unparse(tree)
+
+
+# ---- as text ---------------------------------------------------------------------------------
+
+
+class SourceDiff:
+    """Two sources side by side in a notebook; in a terminal lines with - and +."""
+
+    def __init__(self, name: str, before: str, after: str):
+        self.name, self.rows = name, list(side_by_side(before, after))
+
+    def counts(self) -> tuple[int, int]:
+        """How many lines are gone, and how many are new."""
+        changed = [row for row in self.rows if row[0] != KEPT]
+        return sum(a is not None for _, a, _ in changed), sum(b is not None for _, _, b in changed)
+
+    def __repr__(self) -> str:
+        gone, new = self.counts()
+        lines = [f"{self.name}: {gone} line{'' if gone == 1 else 's'} gone, {new} new"]
+        if not gone and not new:
+            return lines[0]
+        late: list[str] = []
+        for word, a, b in self.rows:
+            if word == KEPT:
+                lines += [*late, f"  {a}"]
+                late = []
+                continue
+            lines += [f"- {a}"] if a is not None else []
+            late += [f"+ {b}"] if b is not None else []
+        return "\n".join([*lines, *late])
+
+    def html(self) -> str:
+        """A table with two columns; colours that white and dark pages set off."""
+        body = "".join(
+            f"<tr>{cell(a, word, RED, '−')}{cell(b, word, GREEN, '+')}</tr>"
+            for word, a, b in self.rows
+        )
+        style = "border-collapse:collapse;font-family:monospace;text-align:left"
+        return f'<table style="{style}"><caption>{html.escape(self.name)}</caption>{body}</table>'
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        return {"text/html": self.html(), "text/plain": repr(self)}
+
+
+RED, GREEN = "rgba(213,94,0,.25)", "rgba(0,158,115,.25)"
+
+
+def cell(line: str | None, word: str, colour: str, sign: str) -> str:
+    changed = word != KEPT and line is not None
+    back = f"background:{colour};" if changed else ""
+    text = f"{sign if changed else ' '} {line or ''}"
+    style = f"{back}white-space:pre;text-align:left;padding:0 .8em 0 .3em"
+    return f'<td style="{style}">{html.escape(text)}</td>'
+
+
+# ---- at a glance -----------------------------------------------------------------------------
+
+
+def overview(name: str, found, title: str):
+    """Source, converters, source."""
+    g = graph(title, rankdir="LR", ranksep="0.3")
+    steps = [(s.name, SourceDiff(s.name, source(s.before), source(s.after))) for s in found]
+    changed = [(n, d.counts()) for n, d in steps if any(d.counts())]
+    whole = SourceDiff(name, source(found[0].before), source(found[-1].after))
+    before = [(a, GONE if word != KEPT else KEPT) for word, a, _ in whole.rows if a is not None]
+    after = [(b, NEW if word != KEPT else KEPT) for word, _, b in whole.rows if b is not None]
+    g.node("before", card("as it is written", before), shape="plain", tooltip=name)
+    g.node("steps", steps_card(steps), shape="plain", tooltip="the converters, in order")
+    g.node("after", card("converted", after), shape="plain", tooltip=f"{name}, converted")
+    g.edge("before", "steps")
+    g.edge("steps", "after")
+    said = f"{len(changed)} of {len(steps)} converters changed something"
+    legend(g, {GONE, NEW}, said, (), title)
+    lines = [f"  {n}: {gone} gone, {new} new" for n, (gone, new) in changed]
+    g.text = "\n".join([f"{name}: {said}", *lines, repr(whole)])
+    return g
+
+
+def card(heading: str, lines) -> str:
+    """Source as a table; `lines` are pairs (text, word)."""
+    rows = "".join(code_row(text, word) for text, word in folded(list(lines)))
+    return table(f"<TR><TD ALIGN='LEFT'><B>{html.escape(heading)}</B></TD></TR>{rows}")
+
+
+def folded(lines: list):
+    """Of a long source what changed, with a line before and after."""
+    shown = [
+        len(lines) <= LONG or any(word != KEPT for _, word in lines[max(0, k - 1) : k + 2])
+        for k in range(len(lines))
+    ]
+    for show, group in groupby(zip(lines, shown), key=lambda pair: pair[1]):
+        inside = [line for line, _ in group]
+        yield from inside if show else [(f"⋮ {count(len(inside), 'line')}", KEPT)]
+
+
+def table(rows: str) -> str:
+    return (
+        '<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" BGCOLOR="#ffffff" '
+        f'COLOR="#797979">{rows}</TABLE>>'
+    )
+
+
+def code_row(text: str, word: str) -> str:
+    fill = TINTS[word]
+    shown = html.escape(text or " ").replace(" ", "&#160;")
+    face = f'<FONT FACE="{MONO}" POINT-SIZE="9" COLOR="#000000">{shown}</FONT>'
+    return f'<TR><TD ALIGN="LEFT" BGCOLOR="{fill}">{face}</TD></TR>'
+
+
+TINTS = {KEPT: "#ffffff", GONE: "#f7cba9", NEW: "#b3e2d2"}
+"""Behind a line of source: the colours of the legend, light."""
+
+
+def steps_card(steps) -> str:
+    """The converters: those that changed something in colour."""
+    rows = []
+    for name, diff in steps:
+        gone, new = diff.counts()
+        fill, ink = (LOOKS[NEW].fill, "#000000") if gone or new else ("#ffffff", "#9d9d9d")
+        told = f"−{gone} +{new}" if gone or new else "·"
+        cells = "".join(
+            f'<TD ALIGN="{side}" BGCOLOR="{fill}"><FONT COLOR="{ink}">{text}</FONT></TD>'
+            for side, text in (("LEFT", name), ("RIGHT", told))
+        )
+        rows.append(f"<TR>{cells}</TR>")
+    return table('<TR><TD ALIGN="LEFT" COLSPAN="2"><B>converters</B></TD></TR>' + "".join(rows))
+
+
+# ---- one stage -------------------------------------------------------------------------------
+
+
+def detail(name: str, stage, title: str):
+    """Source and tree before and after one converter."""
+    g = graph(title, ordering="out")
+    diff = SourceDiff(f"{name}, {stage.name}", source(stage.before), source(stage.after))
+    comparison, roles = Comparison(stage.before, stage.after), set()
+    names = (f"n{k}" for k in counter())
+    sides = (("before", stage.before, GONE, 1), ("after", stage.after, NEW, 2))
+    for side, tree, word, column in sides:
+        lines = [(row[column], word if row[0] != KEPT else KEPT) for row in diff.rows]
+        lines = [(text, word) for text, word in lines if text is not None]
+        with cluster(g, side, f"{side} {stage.name}", diff.name) as box:
+            box.node(side, card("source", lines), shape="plain", tooltip=f"source {side}")
+            root = TreeDrawing(box, comparison, names, roles).write(tree.body[0])
+            box.edge(side, root, style="invis")
+    g.text = repr(diff)
+    legend(g, roles, g.text.splitlines()[0], (), title)
+    return g
+
+
+class TreeDrawing:
+    """Writes one of two compared trees; a subtree in which nothing differs is one node."""
+
+    def __init__(self, g, comparison: Comparison, names, roles: set):
+        self.g, self.comparison, self.names, self.roles = g, comparison, names, roles
+
+    def write(self, tree) -> str:
+        """Write a node and what is below it; the name of its node."""
+        name, word = next(self.names), self.comparison.marks[id(tree)]
+        self.roles.add(word)
+        whole = self.comparison.whole(tree) or int(name[1:]) >= LIMIT
+        text = f"{title_of(tree)}\n{excerpt(tree)}" if whole else title_of(tree)
+        tip = title_of(tree) if small(tree) else f"{title_of(tree)}, {LOOKS[word].meaning}"
+        node(self.g, name, text, word, tip, left=text.count("\n") > 1)
+        for field in () if whole else tree._fields:
+            for child in inside(tree, field):
+                if not small(child):
+                    self.g.edge(name, self.write(child), tooltip=field, **said(tree, field))
+        return name
+
+
+def said(tree, field: str) -> dict:
+    """The field's name at its edge, where a node has several."""
+    fields = [f for f in tree._fields if any(not small(x) for x in inside(tree, f))]
+    return {"label": f" {field}"} if len(fields) > 1 else {}
+
+
+def excerpt(tree) -> str:
+    """The first lines of the source of a node."""
+    lines = [textwrap.shorten(line, WIDTH, placeholder="…") if len(line) > WIDTH else line
+             for line in ast.unparse(tree).splitlines()]  # fmt: skip
+    return "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))

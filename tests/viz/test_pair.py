@@ -1,0 +1,68 @@
+"""Two graphs side by side are one picture."""
+
+import io
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib import image
+
+import minipaddle as paddle
+from minipaddle import viz
+from minipaddle.viz import engine
+from tests.viz import static_cases as cases
+
+
+def pair():
+    x = paddle.ones([2])
+    x.stop_gradient = False
+    return viz.tape(cases.halves, x), viz.program(cases.static(cases.halves, x))
+
+
+def test_both_pictures_are_in_the_svg():
+    left, right = pair()
+    both = viz.beside(left, right).svg()
+    root = ElementTree.fromstring(both)
+    assert len(root) == 2
+    assert both.count('class="node"') == left.svg().count('class="node"') + right.svg().count(
+        'class="node"'
+    )
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    wide = [float(part.get("width")) for part in root]
+    assert float(root[1].get("x")) > wide[0]
+    assert float(root.get("width").removesuffix("pt")) == pytest.approx(sum(wide) + 24, abs=0.1)
+
+
+def test_the_png_is_as_wide_as_both():
+    left, right = pair()
+    sizes = [image.imread(io.BytesIO(g.pipe(format="png"))).shape for g in (left, right)]
+    both = image.imread(io.BytesIO(viz.beside(left, right).png()))
+    assert both.shape == (
+        max(sizes[0][0], sizes[1][0]), sizes[0][1] + sizes[1][1] + 32, 4,
+    )  # fmt: skip
+    assert both[0, sizes[0][1] + 3, 3] == 0  # between them the page shows
+
+
+def test_it_shows_itself_and_saves_itself(tmp_path):
+    both = viz.beside(*pair())
+    bundle = both._repr_mimebundle_()
+    assert set(bundle) == {"image/svg+xml", "image/png", "text/plain"}
+    assert bundle["text/plain"] == repr(both) == both.text
+    assert "program halves" in both.text
+    assert both.save_as(tmp_path / "a.svg").read_text() == both.svg()
+    assert both.save_as(tmp_path / "a.png").read_bytes() == both.png()
+    with pytest.raises(ValueError, match="of two graphs"):
+        both.save_as(tmp_path / "a.pdf")
+
+
+def test_without_an_engine_a_box_says_what_to_do(monkeypatch):
+    both = viz.beside(*pair())
+    monkeypatch.setattr(engine, "ENGINES", {})
+    assert "pip install pygraphviz" in both._repr_mimebundle_()["text/html"]
+
+
+def test_only_graphs_stand_beside_each_other():
+    with pytest.raises(TypeError, match="beside was given str"):
+        viz.beside(viz.Graph(), "text")
+    bare = viz.Graph()
+    assert viz.beside(bare, bare).text.count("digraph") == 2
