@@ -66,8 +66,8 @@ class Gradient(NamedTuple):
         x = self.tensor
         if arrays:
             x._grad, x._stale = wrap(*arrays), False
-        elif self.cleared:
-            x.clear_gradient()
+        elif self.cleared:  # as in eager mode, zeros even where there was nothing before
+            x._grad, x._stale = wrap(x.array) if x._grad is None else x._grad, True
         else:
             x._grad, x._stale = None, False
 

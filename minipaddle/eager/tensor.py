@@ -128,6 +128,8 @@ class Tensor(Indexing, Values, Placed, Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
+        if current.top.tracing:
+            current.top.borrow(self)
         if self._stale:
             self.grad = current.top.waiting(self)
         return self._grad
@@ -141,6 +143,8 @@ class Tensor(Indexing, Values, Placed, Methods):
                     expected=f"shape {self.shape}",
                 )
             )
+        if current.top.tracing:
+            current.top.borrow(self)
         self._grad, self._stale = value, False
 
     @property
@@ -196,6 +200,8 @@ class Tensor(Indexing, Values, Placed, Methods):
         >>> x.grad.item()
         0.0
         """
+        if current.top.tracing:
+            current.top.borrow(self)
         if set_to_zero:  # the zeros are made when somebody looks: adding to them costs a pass
             self._stale = self._grad is not None
         else:
