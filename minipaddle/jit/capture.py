@@ -21,7 +21,7 @@ from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
 from ..ir.cut import cut
 from ..ir.interpreter import Run
-from ..ir.program import ITEM, Program
+from ..ir.program import Program
 
 
 class WalkBack(NamedTuple):
@@ -201,11 +201,17 @@ def wants_gradient(x) -> bool:
 
 
 def walked(y: Tensor) -> bool:
-    """Has the function walked back from y itself, as a training step does from its loss?"""
-    record = y.record
-    while record is not None and record.op is ITEM:
-        record = record.inputs[0]
-    return record is not None and record.saved is FREED
+    """Has the function walked back through what y was computed from, as a training step does?"""
+    todo, seen = [y.record], set()
+    while todo:
+        record = todo.pop()
+        if record is None or record in seen:
+            continue
+        if record.saved is FREED:
+            return True
+        seen.add(record)
+        todo += record.inputs
+    return False
 
 
 def holds(x: Tensor, condition: str) -> bool:
