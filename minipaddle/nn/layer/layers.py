@@ -210,6 +210,8 @@ class Layer(Tree, State):
         raise AttributeError(message, name=name, obj=self)  # Python adds the nearest name
 
     def __setattr__(self, name: str, value) -> None:
+        if current.top.tracing and "_buffers" in self.__dict__:
+            current.top.note(self)
         for wanted, kind in PARTS:
             if isinstance(value, wanted):
                 self._adopt(kind, name, value)
