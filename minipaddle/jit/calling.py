@@ -90,9 +90,15 @@ def construct(kind: type, init, /, *args, **kwargs):
 @slot("jit.runtime.attr")
 def attr(owner, name: str):
     """`owner.name`, where `name` is a property of some class: its getter is converted."""
-    found = getattr(type(owner), name, None)
+    kind = type(owner)
+    if kind is super:  # the classes after its own, in the order in which it asks them
+        order, owner_ = owner.__self_class__.__mro__, owner.__self__
+        later = order[order.index(owner.__thisclass__) + 1 :]
+        found = next((vars(each)[name] for each in later if name in vars(each)), None)
+    else:
+        found, owner_ = getattr(kind, name, None), owner
     if isinstance(found, property) and type(found.fget) is FunctionType:
-        return converted(found.fget)(owner)
+        return converted(found.fget)(owner_)
     return getattr(owner, name)
 
 
