@@ -62,7 +62,7 @@ class Gradient(NamedTuple):
     cleared: bool
     outputs: tuple = ()
 
-    def leave(self, *arrays) -> None:
+    def leave(self, inputs, *arrays) -> None:
         x = self.tensor
         if arrays:
             x._grad, x._stale = wrap(*arrays), False
@@ -79,8 +79,28 @@ class Attribute(NamedTuple):
     name: str
     outputs: tuple
 
-    def leave(self, array) -> None:
+    def leave(self, inputs, array) -> None:
         self.store[self.name] = wrap(array)
+
+
+class Written(NamedTuple):
+    """An input that a run writes in place: number `k`."""
+
+    k: int
+    outputs: tuple
+
+    def leave(self, inputs, array) -> None:
+        TensorCell(inputs[self.k]).write(array)
+
+
+class Received(NamedTuple):
+    """A gradient that a run leaves at its input number `k`."""
+
+    k: int
+    outputs: tuple
+
+    def leave(self, inputs, array) -> None:
+        inputs[self.k].receive(wrap(array))
 
 
 class Call(NamedTuple):
@@ -92,7 +112,7 @@ class Call(NamedTuple):
     places: list
     outputs: tuple
 
-    def leave(self, *arrays) -> None:
+    def leave(self, inputs, *arrays) -> None:
         args = list(self.args)
         for k, array in zip(self.places, arrays, strict=True):
             args[k] = wrap(array)

@@ -24,7 +24,9 @@ from ..ir.builder import Builder, Promise, Writing
 from ..ir.program import Program
 from ..ops import creation, random
 from ..tensor.generator import Generator
-from .cells import Attribute, Call, GeneratorCell, Gradient, GradientCell, TensorCell
+from .cells import (
+    Attribute, Call, GeneratorCell, Gradient, GradientCell, Received, TensorCell, Written,
+)  # fmt: skip
 from .convert import as_array
 from .device import current_place, place_of
 from .eager import Eager, keep
@@ -318,9 +320,10 @@ class Trace(NamedTuple):
 
     program: Program
     places: list  # for each result of the function its output; None if it is no tensor
-    after: list  # of Attribute, Gradient and Call
+    after: list  # what a run does besides: see cells.py
     conditions: list[tuple]  # (tensor, what its `.grad` must be when the program is used)
     layers: list  # those that were called
+    outer: dict[int, Tensor]  # the tensors of the outside it uses, by id
 
 
 def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:
@@ -335,7 +338,7 @@ def trace(function, specs, *, name: str = "program", names=(), stop_gradient=Tru
         try:
             with dims.assuming():
                 inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
-                return finished(tracer, function(*inputs))
+                return finished(tracer, function(*inputs), inputs)
         finally:
             dims.notes.remove(note)
             tracer.give_back()
@@ -347,7 +350,7 @@ def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:
     return wrap(tracer.root.promise(tracer.root.input(spec, name), current_place()))
 
 
-def finished(tracer: Tracer, results: list) -> Trace:
+def finished(tracer: Tracer, results: list, inputs: list) -> Trace:
     """Close the program: its outputs, and the updates of its states."""
     root, outputs, places = tracer.root, [], []
     for x in results:
@@ -357,6 +360,7 @@ def finished(tracer: Tracer, results: list) -> Trace:
     after = [
         *kept_in_layers(tracer, outputs),
         *left_behind(tracer, outputs),
+        *left_at(inputs, tracer, outputs),
         *(called_later(tracer, outputs, *call) for call in tracer.calls),
     ]
     conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
@@ -366,7 +370,8 @@ def finished(tracer: Tracer, results: list) -> Trace:
         now = root.values[root.begun[state.record]]
         state.update = None if now is state.record else now
     conditions = [(x, c) for x, c in conditions if c]
-    return Trace(root.program, places, after, conditions, [*tracer.layers.values()])
+    outer = {id(b.tensor): b.tensor for b in tracer.borrowed.values()}
+    return Trace(root.program, places, after, conditions, [*tracer.layers.values()], outer)
 
 
 def promised(x: Tensor) -> bool:
@@ -391,6 +396,20 @@ def called_later(tracer: Tracer, outputs: list, function, args, kwargs, kept) ->
     begin = len(outputs)
     outputs += [tracer.root.value(x.array) for _, x in kept]
     return Call(function, args, kwargs, places, tuple(range(begin, len(outputs))))
+
+
+def left_at(inputs: list, tracer: Tracer, outputs: list) -> list:
+    """What the run writes to its inputs, and the gradients it leaves there."""
+    found = []
+    for k, (x, begun) in enumerate(zip(inputs, tracer.root.program.inputs, strict=False)):
+        now = tracer.root.value(x.array)
+        if now is not begun:
+            found.append(Written(k, (len(outputs),)))
+            outputs.append(now)
+        if x._grad is not None and not x._stale:
+            found.append(Received(k, (len(outputs),)))
+            outputs.append(tracer.root.value(tracer.borrow(x._grad)))
+    return found
 
 
 def left_behind(tracer: Tracer, outputs: list) -> list[Gradient]:

@@ -14,6 +14,7 @@ from ..core.errors import teach
 from ..core.grad import fit, pull_back
 from ..core.interpreter import Recording, current
 from ..core.record import FREED, Record, written_at
+from ..eager.cells import Written
 from ..eager.control import derivative, edge_of
 from ..eager.device import QUIET, current_place
 from ..eager.tape import item_of
@@ -21,7 +22,7 @@ from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
 from ..ir.cut import cut
 from ..ir.interpreter import Run
-from ..ir.program import Program
+from ..ir.program import ITEM, Program
 
 
 class WalkBack(NamedTuple):
@@ -48,11 +49,13 @@ class Captured:
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
         self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
+        self.outer = found.outer
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))
         self.states = [s.cell for s in self.program.states]
         self.updates = [s.cell for s in self.program.states if s.update is not None]
+        self.copied = overwritten(self.program, self.after)
         self.quietly = QUIET.copy().run
 
     # ---- tracing -----------------------------------------------------------------------------
@@ -107,11 +110,13 @@ class Captured:
         run = Run(current_place().module)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         outputs = self.quietly(run, self.program, arrays)
+        for k in self.copied:
+            outputs[k] = outputs[k].copy()
         count = len(self.program.outputs)
         for cell, array in zip(self.updates, outputs[count:], strict=True):
             cell.write(array)
         for each in self.after:
-            each.leave(*(outputs[k] for k in each.outputs))
+            each.leave(inputs, *(outputs[k] for k in each.outputs))
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
         if self.backward is not None and current.top.recording:
             self.put_on_tape(inputs, results, outputs[self.residuals : count], run.sizes)
@@ -194,6 +199,17 @@ class without_hooks:
     def __exit__(self, *exc):
         for record, hooks in self.hooks.items():
             record.hooks = hooks
+
+
+def overwritten(program: Program, after) -> list[int]:
+    """The results that may share memory with a state or an input that the run writes afterwards."""
+    memory = {s.record: {s.record} for s in program.states if s.update is not None}
+    memory |= {r: {r} for r in (program.inputs[a.k] for a in after if type(a) is Written)}
+    for record in program.records if memory else ():
+        sources = record.inputs[:1] if record.op.view else record.inputs
+        if record.op.view or record.op.kind == "control" or record.op is ITEM:
+            memory[record] = set().union(*(memory.get(r, ()) for r in sources))
+    return [k for k, record in enumerate(program.results) if memory.get(record)]
 
 
 def wants_gradient(x) -> bool:

@@ -139,21 +139,28 @@ class StaticFunction:
             if isinstance(x, Tensor):
                 places.append(k)
                 tensors.append(x)
-        specs, sizes = self.specs(leaves, structure, places)
-        key = Key(
-            describe(structure),
-            tuple(specs),
-            tuple([constant(x) for x in leaves if not isinstance(x, Tensor)]),
-            settings(),
-        )
         try:
-            captured = self.cache.find(key, sizes)
-            if captured is None:
-                captured = self.capture(key, leaves, structure, places, sizes)
+            captured = self.captured(leaves, structure, places)
+            if not captured.outer.keys().isdisjoint(map(id, tensors)):
+                # a tensor that the function also knows from outside is no argument
+                places = [k for k in places if id(leaves[k]) not in captured.outer]
+                captured = self.captured(leaves, structure, places)
+                tensors = [leaves[k] for k in places]
             results, sizes = captured(tensors)
         except Exception as error:
             raise retold(error) from None
         return captured.restore(results, sizes)
+
+    def captured(self, leaves, structure, places):
+        """What was captured for arguments like these, of which the tensors at `places` vary."""
+        specs, sizes = self.specs(leaves, structure, places)
+        values = [constant(x) for x in leaves if not isinstance(x, Tensor)]
+        if len(places) + len(values) < len(leaves):
+            fixed = [k for k, x in enumerate(leaves) if isinstance(x, Tensor) and k not in places]
+            values += [(k, Itself(leaves[k])) for k in fixed]
+        key = Key(describe(structure), tuple(specs), tuple(values), settings())
+        found = self.cache.find(key, sizes)
+        return found or self.capture(key, leaves, structure, places, sizes)
 
     def specs(self, leaves, structure, places) -> tuple[list, dict]:
         """For each tensor (shape, dtype, stop_gradient), open sizes being symbols; and their
