@@ -10,6 +10,8 @@ import copy
 import dataclasses
 from typing import NamedTuple
 
+from ..eager.tensor import Parameter, Tensor
+
 
 class Node(NamedTuple):
     """A container without what it holds; `keys` name the places inside, `like` is the original."""
@@ -42,7 +44,14 @@ def flatten(value, kept=frozenset()) -> tuple[list, object]:
     return leaves, structure(value, leaves, kept)
 
 
+PLAIN = {Tensor, Parameter, int, float, bool, str, type(None)}
+"""Types of leaves that are known without looking."""
+
+
 def structure(value, leaves: list, kept):
+    if type(value) in PLAIN:
+        leaves.append(value)
+        return LEAF
     inside = None if id(value) in kept else parts(value)
     if inside is None:
         leaves.append(value)
