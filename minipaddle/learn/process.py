@@ -144,25 +144,27 @@ def left_in(folder: str) -> Verdict | None:
         return None
 
 
-def trace_in(folder: str) -> str:
+def trace_in(folder: str) -> str | None:
+    """What faulthandler wrote in a child; None if it never came to that."""
     try:
         return Path(folder, "trace").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
+        return None
 
 
-def gone(exercise: Exercise, file: Path, status, seconds: float, trace: str) -> Verdict:
+def gone(exercise: Exercise, file: Path, status, seconds: float, trace) -> Verdict:
     """The verdict on code that left none: it hung, crashed, or ended its process."""
     if status is None:
         why = f"still running after {seconds:g} s: a loop that does not end?"
+    elif trace is None:
+        why = "the judge itself did not start: this is not your code's fault"
     elif status < 0:
         name = signal.Signals(-status).name
-        why = f"the process was killed by {name}" + (
-            ": out of memory?" if name == "SIGKILL" else ""
-        )
+        why = f"the process was killed by {name}"
+        why += ": out of memory?" if name == "SIGKILL" else ""
     else:
         why = f"your code ended its process (exit status {status}) before the checks were done"
-    return Verdict(exercise.name, "error", why, line=line_of_trace(trace, file))
+    return Verdict(exercise.name, "error", why, line=line_of_trace(trace or "", file))
 
 
 def line_of_trace(trace: str, file: Path) -> str:

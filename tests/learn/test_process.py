@@ -68,6 +68,14 @@ def test_a_process_that_ends_itself_has_not_passed(verdict, body):
     assert "ended its process" in found.why
 
 
+def test_a_judge_that_does_not_start_is_not_the_readers_fault(verdict, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('broken')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = verdict("return 2 * x")
+    assert found.why == "the judge itself did not start: this is not your code's fault"
+    assert "broken" in found.printed
+
+
 def test_sys_exit_names_the_line(verdict):
     found = verdict("sys.exit(0)")
     assert (found.state, found.line) == ("error", "double.py:4: sys.exit(0)")
