@@ -14,6 +14,7 @@ from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
 from ..core.slots import slot
 from ..tensor.creation import leaves
+from .custom import with_derivative
 from .tape import item_of, leaf_of
 from .tensor import Tensor, wrap
 
@@ -130,6 +131,8 @@ def apply(layer, args, kwargs):
         results = layer.forward(ctx, *args, **kwargs)
     if not current.top.recording or all(x.stop_gradient for x in inputs):
         return results
+    if current.top.tracing:
+        return in_program(layer, ctx, inputs, results)
     return on_tape(layer, ctx, inputs, results)
 
 
@@ -157,6 +160,23 @@ def gradients(layer, ctx, grads, count: int) -> tuple:
 def tensors_in(args, kwargs) -> list:
     """The tensors among arguments, those in lists too, in order."""
     return [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
+
+
+def in_program(layer, ctx, inputs, results):
+    """The results, with `backward` traced into the program as their derivative."""
+    whole = type(results) in (tuple, list)
+    ys = list(results) if whole else [results]
+    own = [y for y in ys if isinstance(y, Tensor)]
+
+    def back(outs, grads):
+        inside = {id(y): out for y, out in zip(own, outs, strict=True)}
+        ctx.entries = [inside.get(id(x), x) for x in ctx.entries]
+        return gradients(layer, ctx, grads, len(inputs))
+
+    made = dict(zip(map(id, own), with_derivative(own, inputs, back), strict=True))
+    constant = {id(y) for y in own if y.spec.dtype not in FLOATS} | {*map(id, ctx.constants)}
+    outs = [y if id(y) in constant else made.get(id(y), y) for y in ys]
+    return type(results)(outs) if whole else outs[0]
 
 
 def on_tape(layer, ctx, inputs, results):

@@ -262,6 +262,8 @@ class Tensor(Indexing, Values, Placed, Methods):
                     hint="set x.stop_gradient = False before using it",
                 )
             )
+        if current.top.tracing:
+            current.top.hooked()
         record = self.record or leaf_of(self)
         record.hooks = [*(record.hooks or ()), hook]
         return HookHandle(record, hook)

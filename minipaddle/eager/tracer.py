@@ -242,6 +242,16 @@ class Tracer(Eager):
         kept = [(k, creation.assign(x)) for k, x in enumerate(args) if isinstance(x, Tensor)]
         self.calls.append((function, args, kwargs, kept))
 
+    def hooked(self) -> None:
+        """A hook was registered: on the tape of a region it would be forgotten."""
+        if self.builder is not self.root:
+            raise NotImplementedError(
+                teach(
+                    "register_hook inside a branch or a loop that depends on a tensor",
+                    hint="a PyLayer whose backward changes the gradient does the same",
+                )
+            )
+
     # ---- randomness --------------------------------------------------------------------------
 
     def draw(self, generator: Generator) -> Tensor:

@@ -58,6 +58,19 @@ def merged(a: tuple, b: tuple) -> tuple:
 
 
 @Control
+def custom(run, *inputs, backward, results):
+    """The first `results` inputs. The region `backward` is their derivative for as many inputs
+    after them as it has outputs; it takes the results, their cotangents, and the other inputs.
+    """
+    return inputs[:results]
+
+
+@custom.shape
+def _(*inputs, backward, results):
+    return tuple(inputs[:results])
+
+
+@Control
 def while_loop(run, *inputs, test, body, carried, keep):
     """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
 

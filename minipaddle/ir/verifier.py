@@ -106,12 +106,19 @@ def unknown(n) -> bool:
     return isinstance(n, Dim) and any(name[0] == "?" for name in dims.symbols(n))
 
 
+REGIONS = {
+    control.cond: {"true", "false"},
+    control.while_loop: {"test", "body"},
+    control.custom: {"backward"},
+}
+
+
 def check_regions(record: Record) -> None:
     """Raise VerifyError unless the regions of a record take and give what it does."""
     if not isinstance(record.op, control.Control):
         return
     inside = regions(record)
-    wanted = {"true", "false"} if record.op is control.cond else {"test", "body"}
+    wanted = REGIONS[record.op]
     if inside.keys() != wanted:
         raise VerifyError(f"{said(record)}: its regions are {[*inside]}, not {sorted(wanted)}")
     specs = [e.spec for e in record.inputs]
@@ -120,6 +127,11 @@ def check_regions(record: Record) -> None:
         counts = {len(region.outputs) for region in inside.values()}
         if not specs or specs[0].size != 1 or len(counts) > 1:
             raise VerifyError(f"{said(record)}: its branches do not give the same")
+    elif record.op is control.custom:
+        n, ends = record.attrs["results"], inside["backward"].outputs
+        if type(n) is not int or not 0 <= n <= len(specs) - len(ends):
+            raise VerifyError(f"{said(record)}: results is a number of inputs")
+        takes = [*specs[:n], *specs[:n], *specs[n + len(ends) :]]
     else:
         takes, n = specs, record.attrs["carried"]
         if type(n) is not int or type(record.attrs["keep"]) is not bool:

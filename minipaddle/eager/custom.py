@@ -1,0 +1,64 @@
+"""Derivatives of the user's (a `PyLayer`, a hook) in a program: the way back is traced too.
+
+A region's derivative is found by computing the region again, operator by operator; so an operator
+with a derivative of its own must be one, whose way back is a region.
+"""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..core.grad import fit
+from ..core.interpreter import OUT, Recording, current
+from ..core.record import Spec
+from ..ir import control
+from .control import edges_of, emitted, zeros_like
+from .replay import replay
+from .tensor import Tensor, wrap
+
+
+def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[Tensor]:
+    """The results, their derivative being `back(results, cotangents)`: for each of the inputs a
+    tensor, or None.
+    """
+    tracer, specs = current.top, [y.spec for y in results]
+    with tracer.region("backward") as builder, Recording(True):
+        outs, cotangents = ([given(builder, spec) for spec in specs] for _ in range(2))
+        found = [
+            zeros_like(x) if g is None else g
+            for x, g in zip(inputs, back(outs, cotangents), strict=True)
+        ]
+        builder.program.outputs = [builder.value(tracer.borrow(g)) for g in found]
+        tapes = dict(tracer.tapes)
+    if builder.changed():
+        raise NotImplementedError(
+            teach("a backward of a PyLayer, or a hook, that writes to a tensor outside, in place")
+        )
+    used = list(builder.captured)
+    arrays = [*map(tracer.borrow, [*results, *inputs]), *used]
+    tapes |= {x.array: x for x in inputs if not x.stop_gradient}
+    edges = edges_of(tracer, arrays, tapes)
+    edges[: len(results)] = [None] * len(results)
+    attrs = {"backward": builder.program, "results": len(results)}
+    return emitted(tracer, control.custom, arrays, edges, attrs)
+
+
+def given(builder, spec: Spec) -> Tensor:
+    """An input of the region."""
+    x = wrap(builder.promise(builder.input(spec), builder.place))
+    x.stop_gradient = False
+    return x
+
+
+def pull(record, g, useful):
+    """The derivative: the region, with the results, their cotangents, and what else it uses."""
+    n, region = record.attrs["results"], record.attrs["backward"]
+    count = len(region.outputs)
+    used = [current.top.read(record, k) for k in range(n + count, len(record.inputs))]
+    found = replay(region, [*current.top.read(record, OUT), *g, *used])
+    for k, gx in enumerate(found, n):
+        edge = record.inputs[k]
+        if edge is not None and edge in useful:
+            yield edge, fit(gx, edge, record, k)
+
+
+control.custom.pull = pull
