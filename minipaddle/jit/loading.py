@@ -52,11 +52,15 @@ def load(path, **configs) -> TranslatedLayer:
             teach(f"there is no {prefix}.pdmodel", hint="give the path that jit.save was given")
         )
     try:
-        return TranslatedLayer(read(prefix))
+        saved = read(prefix)
     except (ParseError, VerifyError, Damaged) as error:
         raise ValueError(
             teach(f"{prefix} holds no model, or a damaged one: {error!s:.1000}")
         ) from None
+    loaded = TranslatedLayer(saved.methods, saved.states)
+    loaded._properties = saved.properties
+    loaded.__dict__.update(saved.properties)
+    return loaded
 
 
 def read(prefix: str) -> Saved:
@@ -100,15 +104,14 @@ class TranslatedLayer(Layer):
     Source: Paddle API `paddle.jit.TranslatedLayer`.
     """
 
-    def __init__(self, saved: Saved):
+    def __init__(self, programs: dict, persistable_vars: dict):
         super().__init__("translated_layer")
-        self._methods, self._properties = saved.methods, saved.properties
+        self._methods, self._properties = programs, {}
         self._constants: dict[str, Tensor] = {}
-        self._places = {name: self._house(name, kept) for name, kept in saved.states.items()}
+        self._places = {name: self._house(name, kept) for name, kept in persistable_vars.items()}
         self.training = False
-        for name in saved.methods.keys() - {"forward"}:
+        for name in programs.keys() - {"forward"}:
             self.__dict__[name] = MethodType(Running(name), self)
-        self.__dict__.update(saved.properties)
 
     def forward(self, *inputs, **named):
         """The results for tensors in the order of the program's inputs, or by their names."""

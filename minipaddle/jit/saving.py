@@ -7,8 +7,9 @@ import json
 import os
 import warnings
 
+from ..core.dtype import FLOATS
 from ..core.errors import teach
-from ..eager.cells import Attribute, GeneratorCell, Gradient, TensorCell
+from ..eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
 from ..eager.tensor import Parameter
 from ..eager.tracer import trace
 from ..io.serialization import encoded, replace
@@ -19,6 +20,7 @@ from ..ir.parser import parse_all
 from ..ir.printer import plain
 from ..ir.program import ITEM, Program, everywhere, regions
 from ..nn import Layer
+from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .loading import TranslatedLayer
 from .saved import Kept, Method, Saved, check_names, checked, info, model_text, sum_of
@@ -33,7 +35,8 @@ def save(layer, path, input_spec=None, **configs) -> None:
 
     `layer` is a Layer, of which `forward` and every method under `to_static` are saved, or a
     function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
-    converted and called needs none. Training or evaluation mode stay as they are now. `with_hook`
+    converted and called needs none. Training or evaluation mode stay as they are now; a program
+    leaves its inputs as they are. `with_hook`
     saves the layer's own hooks too, `skip_forward` leaves `forward` out. The files appear whole or
     not at all. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
     Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
@@ -220,14 +223,27 @@ def method_of(name: str, function, arguments: tuple) -> Method:
 
     def differentiable(*inputs):
         for x in inputs:  # whether a gradient is wanted is for the caller of the program to say
-            x.stop_gradient = x.spec.dtype.kind not in "fV"
-        return run(*inputs)
+            x.stop_gradient = x.spec.dtype not in FLOATS
+        return run(*map(creation.assign, inputs))  # what is written in place is no leaf, and ours
 
     made = trace(differentiable, specs, name=name, names=unique(names))
     check_left(made.after, made.program)
     program = made.program
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
+    drop_copies(program)
     return Method(lighter(program), found["structure"], found["leaves"], made.places)
+
+
+def drop_copies(program: Program) -> None:
+    """The first records copy the inputs: others use the inputs themselves."""
+    n = len(program.inputs)
+    own = dict(zip(program.records[:n], program.inputs, strict=True))
+    del program.records[:n]
+    for record in program.records:
+        record.inputs = [own.get(r, r) for r in record.inputs]
+    program.outputs = [own.get(r, r) for r in program.outputs]
+    for state in program.states:
+        state.update = own.get(state.update, state.update)
 
 
 def unique(names: list[str]) -> list[str]:
@@ -248,15 +264,18 @@ def free(name: str, taken) -> str:
 
 
 def check_left(after: list, program: Program) -> None:
-    """Raise ValueError for what a saved program could not leave behind; warn of what is dropped."""
+    """Raise ValueError for what a saved program could not leave behind; warn of what is dropped.
+
+    A gradient at an input is there because `method_of` asked for all: nobody misses it.
+    """
     for each in after:
         if isinstance(each, Attribute):
             warnings.warn(
                 f"{program.name} assigns {each.name} of a layer: a saved program does not",
                 stacklevel=6,
             )
-        elif not isinstance(each, Gradient) or each.outputs:
-            what = "gradients" if isinstance(each, Gradient) else "a call of Python code"
+        elif isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):
+            what = "a call of Python code" if isinstance(each, Call) else "gradients"
             raise ValueError(
                 teach(
                     f"{program.name} leaves {what} behind, which a saved program can not",

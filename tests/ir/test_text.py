@@ -409,6 +409,9 @@ BAD_PROGRAMS = {
     "an attribute that makes no sense": (
         body("v1 = sum(x, axis='a', keepdim=False) : float32[]"), "sum",
     ),
+    "a dtype that is none": (
+        body("v1 = full(shape=(2,), value=1, dtype=55) : float32[2]"), "55 is no data type",
+    ),
     "too many parts": (
         body("v1 = unstack(x, axis=0) : (float32[])", head="x: float32[9999999]"), "65,536",
     ),
