@@ -80,11 +80,12 @@ def check_spec(record: Record) -> None:
     try:
         with dims.Matching():
             found = record.op.result_spec(given, record.attrs)
+        rule = str(found)  # in here: its dtype may be any attribute of a hostile text
     except Exception as error:
         raise VerifyError(f"{said(record)}: {error}") from error
     own = record.spec if record.dtype is not None else record.shape
     if not alike(found, own):
-        raise VerifyError(f"{said(record)}: its rule says {found}")
+        raise VerifyError(f"{said(record)}: its rule says {rule}")
 
 
 def value_of(number: Record):
