@@ -32,8 +32,8 @@ from .polynomial import (
 
 __all__ = [
     "COMPARE", "HINT", "UNSEEN", "Dim", "Matching", "as_guarded", "assume", "assumed", "assuming",
-    "at", "bounds", "decided", "hint_of", "hinted", "is_one", "larger", "notes", "renamed", "same",
-    "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
+    "at", "bounds", "decided", "hint_of", "hinted", "is_one", "larger", "never", "notes", "renamed",
+    "same", "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
 ]  # fmt: skip
 
 
@@ -141,36 +141,44 @@ assumed: dict[str, int | Dim] = {}
 """Sizes that the program being traced takes to be other sizes; see `same`."""
 
 
+facts: dict[tuple, bool] = {}
+"""What was decided for the program being traced: (difference, sign) -> answer."""
+
+
 @contextmanager
 def assuming(guards=()):
     """Sizes are taken to be what these guards say, and what the block goes on to assume."""
-    global assumed
-    before, assumed = assumed, dict(assumed)
+    global assumed, facts
+    before = assumed, facts
+    assumed, facts = dict(assumed), dict(facts)
     try:
         for left, sign, right, answer in guards:
-            if sign == "==" and answer:
-                assume(left, right)
+            learn(left, sign, right, answer)
         yield
     finally:
-        assumed = before
+        assumed, facts = before
+
+
+def learn(a, sign: str, b, answer: bool) -> None:
+    """From now on `a sign b` is answered so."""
+    facts[str(a - b), sign] = answer
+    if sign == "==" and answer:
+        facts[str(b - a), sign] = answer
+        assume(a, b)
 
 
 def assume(a, b) -> None:
-    """From now on a size that is a symbol is another one."""
-    a, b = sorted((settled(as_guarded(x, False)) for x in (a, b)), key=rank)
-    if is_symbol(a) and a.text not in symbols(b):
-        for name, x in assumed.items():
-            assumed[name] = renamed(x, {a.text: b})
-        assumed[a.text] = b
-
-
-def rank(x) -> tuple:
-    """Values are taken to be sizes, and sizes to be others."""
-    return not is_symbol(x), not (isinstance(x, Dim) and UNSEEN.match(x.text)), str(x)
-
-
-def is_symbol(x) -> bool:
-    return isinstance(x, Dim) and x.text in x.atoms and isinstance(x.atoms[x.text], Symbol)
+    """From now on two sizes are the same: one of their symbols is what follows from that."""
+    difference = settled(as_guarded(a - b, False))
+    for name in sorted(symbols(difference), key=lambda name: (not UNSEEN.match(name), name)):
+        c = terms_of(difference).get((name,))
+        rest = difference - (c or 0) * symbol(name, 1)
+        if c and name not in symbols(rest) and not any(k % c for k in terms_of(rest).values()):
+            found = {name: rest // -c}
+            for other, x in assumed.items():
+                assumed[other] = renamed(x, found)
+            assumed.update(found)
+            return
 
 
 def settled(x):
@@ -225,25 +233,35 @@ def decided(a, b, sign: str):
     if isinstance(difference, int):
         return COMPARE[sign](difference, 0)
     answer = certain(*bounds(difference), sign)
+    answer = facts.get((str(a - b), sign)) if answer is None else answer
     if answer is not None:
         return answer
     answer = COMPARE[sign](hint_of(difference), 0)
-    if guarded(a) or guarded(b):
-        if answer and sign == "==":
-            assume(a, b)
-        for note in notes:
-            note(a, sign, b, answer)
+    note_all(a, sign, b, answer)
     return answer
+
+
+def note_all(a, sign: str, b, answer: bool) -> None:
+    """What was decided holds from now on, and whoever traces is told."""
+    if notes:
+        learn(a, sign, b, answer)
+    for note in notes:
+        note(a, sign, b, answer)
+
+
+def never(a, sign: str, b) -> bool:
+    """Is `a sign b` wrong for every size? What may be right is left to the run."""
+    difference = settled(a - b)
+    if isinstance(difference, int):
+        return not COMPARE[sign](difference, 0)
+    return certain(*bounds(difference), sign) is False
 
 
 def suppose(a, sign: str, b) -> None:
     """Take `a sign b` for granted, whatever the hints say; the program fails where it is not so."""
     difference = settled(a - b)
     if isinstance(difference, int) or certain(*bounds(difference), sign) is None:
-        if sign == "==":
-            assume(a, b)
-        for note in notes:
-            note(a, sign, b, True)
+        note_all(a, sign, b, True)
 
 
 def certain(low, high, sign: str) -> bool | None:

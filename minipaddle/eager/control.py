@@ -10,17 +10,15 @@ from typing import NamedTuple
 
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, teach
-from ..core.interpreter import OUT, Recording, current
+from ..core.interpreter import OUT, current
 from ..core.record import Record, Spec, mark_written
 from ..core.spec import promote, scalar_dtype
 from ..ir import control
 from ..ir.builder import Builder, Promise
-from ..ir.cut import silent
 from ..ir.program import INPUT
 from ..ops import creation, movement
 from ..ops.indexing import take
-from .backward import grad
-from .replay import replay
+from .replay import derivative, zeros_like
 from .tape import leaf_of
 from .tensor import Tensor, wrap
 
@@ -118,6 +116,8 @@ class Region:
 
     def __init__(self, builder: Builder, results: list, written: list, tapes: dict):
         self.builder, self.results, self.written, self.tapes = builder, results, written, tapes
+        outer = [x for x, _, stop in written if stop and x.array in builder.captured]
+        self.grown = {x for x in outer if not x.stop_gradient}  # these got a past in it
 
     def outputs(self, tracer, specs, written, tapes) -> list[Record]:
         """The records of the results that have a spec, and of what either branch wrote."""
@@ -252,6 +252,11 @@ def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
     while True:
         specs = [x.spec for x in carried]
         region = branch(tracer, body_fn, "body", specs)
+        if tracer.recording and region.grown:  # from the second round on they have one before it
+            for x in region.grown:
+                x.record = Record(creation.assign, [None], {}, *x.spec, {})
+                x.stop_gradient = False
+            continue
         if len(region.results) != len(carried):
             raise ValueError(f"a loop carries {len(carried)} values, its body gives another number")
         pairs = enumerate(zip(specs, region.results, strict=True))
@@ -321,35 +326,6 @@ def settle(tracer, written, values, log) -> None:
 
 
 # ---- derivatives --------------------------------------------------------------------------------
-
-
-def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:
-    """Cotangents of the wanted operands of a region, given those of its outputs."""
-    again = current.top.recording  # will this be differentiated too?
-    args = list(operands)
-    with Recording(True):
-        for k in wanted:
-            tied = again and not args[k].stop_gradient
-            args[k] = creation.assign(args[k]) if tied else wrap(args[k].array)
-            args[k].stop_gradient = False
-        outs = replay(silent(region), args)
-        pairs = [
-            (y, g)
-            for y, g in zip(outs, cotangents, strict=False)
-            if g is not None and not y.stop_gradient
-        ]
-    zeros = [zeros_like(args[k]) for k in wanted]
-    if not pairs:
-        return zeros
-    ys, gs = zip(*pairs, strict=True)
-    found = grad(
-        list(ys), [args[k] for k in wanted], list(gs), create_graph=again, allow_unused=True
-    )
-    return [zero if g is None else g for g, zero in zip(found, zeros, strict=True)]
-
-
-def zeros_like(x: Tensor) -> Tensor:
-    return current.top.full(x.spec, 0, x)
 
 
 def pull_cond(record: Record, g, useful):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numpy import generic, ndarray
 
+from ..core.dim import Dim
 from ..core.dtype import FLOATS, float32, float64
 from ..core.errors import teach, user_frame
 from ..core.interpreter import OUT, Interpreter, current
@@ -96,7 +97,7 @@ class Eager(Interpreter):
     def read(self, record, k):
         value = record.saved[k]
         kind = type(value)
-        if kind in SCALARS:
+        if kind in NUMBERS:
             return value
         if kind is Packed:
             value = value.unpack(value.held).array
@@ -127,6 +128,7 @@ class Eager(Interpreter):
 
 
 SCALARS = (float, int, bool)
+NUMBERS = (*SCALARS, Dim)
 MIXED = object()
 FLOAT32, FLOAT64 = float32.numpy, float64.numpy
 
@@ -156,7 +158,7 @@ def keep(kept, arrays, y) -> dict:
         saved[k] = arrays[k]
     for k in specs:
         a = arrays[k]
-        scalar = type(a) in SCALARS
+        scalar = type(a) in NUMBERS
         saved["spec", k] = Spec((), scalar_dtype(a)) if scalar else Spec(a.shape, a.dtype)
     return packed(saved) if PACKING else saved
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from ..core import dim as dims
-from ..core.interpreter import current
+from ..core.interpreter import Recording, current
 from ..core.record import Record, Spec
 from ..ir.control import while_loop
+from ..ir.cut import silent
 from ..ir.interpreter import bound
 from ..ir.program import ITEM, NUMBER, Program
+from ..ops import creation
+from .backward import grad
 from .tensor import Tensor, wrap
 
 
@@ -85,3 +88,32 @@ def sized_region(region: Program, sizes: dict) -> Program:
         new[r] = copied(r)
     inputs, records = ([new[r] for r in rs] for rs in (region.inputs, region.records))
     return Program(region.name, inputs, [], records, [*map(again, region.outputs)])
+
+
+def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:
+    """Cotangents of the wanted operands of a region, given those of its outputs."""
+    again = current.top.recording  # will this be differentiated too?
+    args = list(operands)
+    with Recording(True):
+        for k in wanted:
+            tied = again and not args[k].stop_gradient
+            args[k] = creation.assign(args[k]) if tied else wrap(args[k].array)
+            args[k].stop_gradient = False
+        outs = replay(silent(region), args)
+        pairs = [
+            (y, g)
+            for y, g in zip(outs, cotangents, strict=False)
+            if g is not None and not y.stop_gradient
+        ]
+    zeros = [zeros_like(args[k]) for k in wanted]
+    if not pairs:
+        return zeros
+    ys, gs = zip(*pairs, strict=True)
+    found = grad(
+        list(ys), [args[k] for k in wanted], list(gs), create_graph=again, allow_unused=True
+    )
+    return [zero if g is None else g for g, zero in zip(found, zeros, strict=True)]
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    return current.top.full(x.spec, 0, x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy
 
 from ..core import dim as dims
+from ..core.dtype import float64
 from ..core.errors import teach
 from ..core.record import Record
 from ..core.spec import scalar_dtype
@@ -18,7 +19,7 @@ from ..ops import arrangement, creation, elementwise, movement
 from ..ops.indexing import extent
 from .tensor import Tensor
 
-SAME = {movement.reshape, movement.slice_, movement.broadcast_to, movement.concat, movement.stack,
+SAME = {movement.reshape, movement.slice_, movement.broadcast_to, movement.concat,
         movement.unstack, movement.split, arrangement.flip, elementwise.add, elementwise.subtract,
         elementwise.multiply, elementwise.floor_divide, elementwise.remainder,
         elementwise.neg}  # fmt: skip
@@ -26,6 +27,7 @@ SAME = {movement.reshape, movement.slice_, movement.broadcast_to, movement.conca
 INSTEAD = {
     creation.full: lambda *, shape, value, dtype: numpy.full(shape, value, object),
     creation.assign: lambda x: x,
+    movement.stack: lambda *xs, axis: numpy.stack(xs, axis),
     elementwise.cast: lambda x, *, dtype: x,
     elementwise.maximum: numpy.frompyfunc(dims.larger, 2, 1),
     elementwise.minimum: numpy.frompyfunc(dims.smaller, 2, 1),
@@ -107,13 +109,19 @@ def later(data) -> bool:
     return isinstance(data, dims.Dim) or type(getattr(data, "array", None)) is Promise
 
 
-def gathered(data) -> Tensor:
-    """Nested lists in which tensors of the program or sizes are, as one tensor."""
+def gathered(data, beside: bool = False) -> Tensor:
+    """Nested lists in which tensors of the program or sizes are, as one tensor.
+
+    As in eager mode numbers `beside` tensors are not rounded to the default dtype.
+    """
     if isinstance(data, Tensor):
         return creation.assign(data)
     if isinstance(data, list | tuple):
-        return movement.stack(*map(gathered, data), axis=0)
-    return creation.full(shape=(), value=data, dtype=scalar_dtype(data))
+        beside = beside or any(isinstance(x, Tensor) for x in data)
+        return movement.stack(*(gathered(x, beside) for x in data), axis=0)
+    wide = beside and type(data) is float
+    dtype = float64.numpy if wide else scalar_dtype(data)
+    return creation.full(shape=(), value=data, dtype=dtype)
 
 
 def noting(program: Program):

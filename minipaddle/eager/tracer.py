@@ -32,7 +32,7 @@ from .device import current_place, place_of
 from .eager import Eager, keep
 from .sizes import gathered, later, noting, sizes_in
 from .tape import leaf_of
-from .tensor import Tensor, wrap
+from .tensor import Tensor, leaf_written, wrap
 
 LOCK = threading.RLock()
 """One trace at a time: while it lasts, tensors of the outside hold promises."""
@@ -86,6 +86,7 @@ class Tracer(Eager):
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[Promise, Tensor] = {}  # what a region used that wants a gradient
         self.generators: dict[Generator, Promise] = {}
+        self.numbers: dict[int, object] = {}  # arrays of a few numbers made here, by their id
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
 
     # ---- layers ------------------------------------------------------------------------------
@@ -146,10 +147,16 @@ class Tracer(Eager):
             return self.several(op, edges, arrays, attrs, kept, y)
         out = wrap(y)
         if kept:
-            saved = None if kept is NOTHING else keep(kept, arrays, y)
+            saved = None if kept is NOTHING else keep(kept, [*map(self.now, arrays)], self.now(y))
             out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
             out.record.where, out.stop_gradient = self.builder.value(y).where, False
         return out
+
+    def now(self, array):
+        """What an array of the program holds now, whatever is written to it later."""
+        if type(array) is not Promise:
+            return array
+        return self.builder.promise(self.builder.value(array), array.place)
 
     def note_tape(self, x: Tensor) -> None:
         """The region being written uses x, to which a gradient may flow back."""
@@ -161,7 +168,10 @@ class Tracer(Eager):
 
     def constant(self, data, dtype=None, place=None):
         if not later(data):
-            return super().constant(data, dtype, place)
+            out = super().constant(data, dtype, place)
+            if isinstance(data, int | list | tuple) and out.array.size <= FEW:
+                self.numbers[id(out.array)] = out.array
+            return out
         with Recording(False):
             out = gathered(data)
             return out.astype(dtype) if dtype is not None else out
@@ -180,6 +190,10 @@ class Tracer(Eager):
         if type(array) is Promise:
             return array
         found = self.memory.get(id(array))
+        if found is None and self.numbers.get(id(array)) is array and array.dtype.kind == "i":
+            with self.inside(self.root), Recording(False):  # sizes may be computed with them
+                found = array, gathered(array.tolist()).astype(array.dtype).array
+            self.memory[id(array)] = found
         if found is None:
             spec, place = Spec(array.shape, array.dtype), place_of(array)
             owner = self.gradients.get(id(x))
@@ -218,6 +232,9 @@ class Tracer(Eager):
 
     def become(self, x: Tensor, result: Tensor) -> Tensor:
         """Let x take over the value and the past of `result`."""
+        leaf = x.is_leaf and not x.stop_gradient and self.borrow(x) in self.root.values
+        if leaf and result.record is not None:  # a region's own input is no leaf
+            raise leaf_written()
         self.borrow(x)
         self.written.append((x, x.record, x.stop_gradient))
         self.note_tape(x)
@@ -323,6 +340,7 @@ class Tracer(Eager):
 
 NUMBERS = (bool, int, float, dims.Dim)
 MISSING = object()
+FEW = 8
 
 
 class Trace(NamedTuple):

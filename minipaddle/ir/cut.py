@@ -8,7 +8,7 @@ rather than kept.
 from __future__ import annotations
 
 from ..core.record import Record
-from .program import NUMBER, Program, regions
+from .program import NUMBER, Program, binders, regions
 
 
 def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
@@ -96,8 +96,8 @@ def has_effect(record) -> bool:
 
 
 def pruned(program: Program) -> Program:
-    """The program without the records nobody needs."""
-    needed = set(program.results)
+    """The program without the records nobody needs. A size is needed: others go by its name."""
+    needed = set(program.results) | binders(program)
     records = []
     for record in reversed(program.records):
         if record in needed or has_effect(record):

@@ -5,53 +5,51 @@ A program is read once into steps; a value is let go after its last use.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
 from ..core import dim as dims
+from ..core import slots
 from ..core.dtype import FLOATS
 from ..core.errors import line_of, teach
 from ..core.record import Record, Spec
+from ..core.slots import slot
 from .program import ITEM, NUMBER, Program
 
 
 class Step(NamedTuple):
     """One record: `values[out] = call(m, values[places]…, attrs)`, then let go of `free`."""
 
-    call: object
+    call: object  # the operator's body where nothing stands between; else None: `Run.apply` does it
     places: tuple
     attrs: dict
-    sized: bool  # do the attributes or the inputs hold unknown sizes?
     out: int
     free: tuple
     binds: tuple  # (axis, symbol): sizes that are known from here on
     guards: tuple  # what is taken for granted of them
+    sized: bool  # do the attributes or the inputs hold unknown sizes?
     record: Record
 
 
 class Steps(NamedTuple):
     """A program, read."""
 
-    given: int  # how many values there are before the first step
-    constants: list  # what the first values are: None for what is given, then numbers
+    constants: list  # the values between what is given and the results of the steps: numbers
     steps: list[Step]
     results: list[int]
     binds: list  # for each given value its (axis, symbol) pairs
     guards: tuple  # what is taken for granted of sizes that are known then
-    count: int
+    of: dict[Record, Step]
 
 
 def read(program: Program) -> Steps:
     """The steps of a program."""
     given = program.given
     places = {record: k for k, record in enumerate(given)}
-    constants: list = [None] * len(given)
     known: set[str] = set()
     binds = [bound(record.spec, known) for record in given]
-    for record in numbers(program):
-        places[record] = len(constants)
-        constants.append(record.attrs["value"])
-    for record in program.records:
+    constants = numbers(program)
+    for record in [*constants, *program.records]:
         places[record] = len(places)
     last = last_uses(program)
     later = {name for r in program.records for name in names_of(r)} - known
@@ -61,7 +59,6 @@ def read(program: Program) -> Steps:
     for k, record in enumerate(program.records):
         free = tuple(places[r] for r in last.get(k, ()) if r.op is not NUMBER)
         inputs = tuple(places[r] for r in record.inputs)
-        call = calling(record)
         sized = any(map(holds_size, record.attrs.values())) or any(
             holds_size(r.attrs["value"]) for r in record.inputs if r.op is NUMBER
         )
@@ -70,10 +67,26 @@ def read(program: Program) -> Steps:
         ready = tuple(g for g in waiting if later.isdisjoint(needed(g))) if here else ()
         waiting = [g for g in waiting if g not in ready]
         steps.append(
-            Step(call, inputs, record.attrs, sized, places[record], free, here, ready, record)
+            Step(
+                None if sized else calling(record),
+                inputs,
+                record.attrs,
+                places[record],
+                free,
+                here,
+                ready,
+                sized,
+                record,
+            )
         )
-    results = [places[r] for r in program.results]
-    return Steps(len(given), constants, steps, results, binds, guards, len(places))
+    return Steps(
+        [r.attrs["value"] for r in constants],
+        steps,
+        [places[r] for r in program.results],
+        binds,
+        guards,
+        {step.record: step for step in steps},
+    )
 
 
 def names_of(record: Record) -> set[str]:
@@ -93,6 +106,7 @@ def numbers(program: Program) -> list[Record]:
     return list(dict.fromkeys([*used, *(r for r in program.results if r.op is NUMBER)]))
 
 
+@slot("ir.last_uses")
 def last_uses(program: Program) -> dict[int, list[Record]]:
     """For each record's number the values nobody needs after it."""
     last: dict[Record, int] = {}
@@ -111,6 +125,8 @@ def last_uses(program: Program) -> dict[int, list[Record]]:
 def calling(record: Record):
     """The body itself where eager mode would call it; otherwise `evaluate`, which casts."""
     op = record.op
+    if op is ITEM:
+        return op.body
     floats = {r.dtype for r in record.inputs}
     wide = {d for d in floats if d in FLOATS and d.itemsize > 2}
     if op.direct and len(floats) == 1 and wide and all(r.op is not NUMBER for r in record.inputs):
@@ -146,9 +162,10 @@ _read: WeakKeyDictionary = WeakKeyDictionary()
 
 def steps_of(program: Program) -> Steps:
     """The steps of a program, read once. (A program is not changed any more when it runs.)"""
-    found = _read.get(program)
-    if found is None:
-        found = _read[program] = read(program)
+    epoch, found = _read.get(program, (None, None))
+    if epoch != slots.epoch:
+        found = read(program)
+        _read[program] = slots.epoch, found
     return found
 
 
@@ -159,48 +176,75 @@ class Run:
         self.m = m
         self.sizes = {} if sizes is None else sizes
 
+    @slot("ir.run")
     def __call__(self, program: Program, arrays) -> list:
         """The results of a program (outputs, then updates) for its inputs and states."""
-        todo, m, sizes = steps_of(program), self.m, self.sizes
-        values = [*todo.constants, *[None] * (todo.count - len(todo.constants))]
-        values[: todo.given] = arrays
-        for array, pairs in zip(arrays, todo.binds, strict=True):
-            for axis, name in pairs:
-                sizes[name] = array.shape[axis]
-        if todo.guards:
-            check(todo.guards, sizes)
-        for call, places, attrs, sized, out, free, binds, guards, record in todo.steps:
-            if sized:
-                attrs = {k: resolved(v, sizes) for k, v in attrs.items()}
+        todo, m = steps_of(program), self.m
+        self.begin(program, arrays)
+        values = [*arrays, *todo.constants, *[None] * len(todo.steps)]
+        for step in todo.steps:
+            call, places, attrs, out, free, binds = step[:6]
+            given = [values[k] for k in places]
             try:
-                given = [values[k] for k in places]
-                if sized:
-                    given = [resolved(x, sizes) for x in given]
-                if call is not None:
-                    y = call(m, *given, **attrs)
-                elif record.op.kind == "control":
-                    y = record.op.body(self, *given, **attrs)
-                elif record.op is ITEM:
-                    y = given[0][attrs["k"]]
-                else:
-                    y = record.op.evaluate(m, given, attrs)
+                y = call(m, *given, **attrs) if call is not None else self.apply(step, given)
             except Exception as error:
-                if hasattr(error, "record"):  # a record of a region has told already
-                    raise
-                raise run_error(record, error) from error
+                fail(step.record, error)
             values[out] = y
-            for axis, name in binds:
-                sizes[name] = y.shape[axis]
-            if guards:
-                check(guards, sizes, record)
+            if binds:
+                self.bind(step, y)
             for k in free:
                 values[k] = None
-        return [resolved(values[k], sizes) for k in todo.results]
+        return [self.number(values[k]) for k in todo.results]
+
+    # ---- one at a time -----------------------------------------------------------------------
+
+    def begin(self, program: Program, arrays) -> None:
+        """Take the open sizes from what is given; ValueError if they do not fit."""
+        todo = steps_of(program)
+        for array, binds in zip(arrays, todo.binds, strict=True):
+            for axis, name in binds:
+                self.sizes[name] = array.shape[axis]
+        if todo.guards:
+            check(todo.guards, self.sizes)
+
+    def compute(self, program: Program, record: Record, given) -> object:
+        """The value of one record of a program, for the values of its inputs."""
+        step = steps_of(program).of[record]
+        try:
+            y = self.apply(step, given)
+        except Exception as error:
+            fail(record, error)
+        self.bind(step, y)
+        return y
+
+    def number(self, x):
+        """A size that was open, as a number; anything else is itself."""
+        return resolved(x, self.sizes)
+
+    def apply(self, step: Step, given) -> object:
+        """The operator of a step, whatever its kind, for the values of its inputs."""
+        record, attrs = step.record, step.attrs
+        if step.sized:
+            attrs = {k: self.number(v) for k, v in attrs.items()}
+            given = [self.number(x) for x in given]
+        if record.op.kind == "control":
+            return record.op.body(self, *given, **attrs)
+        return record.op.evaluate(self.m, given, attrs)
+
+    def bind(self, step: Step, y) -> None:
+        """Sizes that a value is the first to show are known now."""
+        for axis, name in step.binds:
+            self.sizes[name] = y.shape[axis]
+        if step.guards:
+            check(step.guards, self.sizes, step.record)
 
 
 def check(guards, sizes: dict, record: Record | None = None) -> None:
     """Raise ValueError unless what a program takes for granted of its sizes is so."""
-    for left, sign, right, answer in guards:
+    for guard in guards:
+        left, sign, right, answer = guard
+        if not needed(guard) <= sizes.keys():
+            continue  # it is about values of a branch that was not taken
         a, b = dims.at(left, sizes), dims.at(right, sizes)
         if dims.COMPARE[sign](a, b) is not answer:
             wrong = ValueError(
@@ -216,18 +260,20 @@ def check(guards, sizes: dict, record: Record | None = None) -> None:
             raise wrong
 
 
-def run_error(record: Record, error: Exception) -> Exception:
-    """What went wrong, where the user asked for it: of the kind that eager mode raises.
+def fail(record: Record, error: Exception) -> NoReturn:
+    """Raise what went wrong, where the user asked for it: of the kind that eager mode raises.
 
-    It knows its `record`.
+    It knows its `record`. What a region has told already stays as it is.
     """
+    if hasattr(error, "record"):
+        raise error
     specs = ", ".join(str(r.spec) for r in record.inputs if r.dtype is not None)
     where = f"\n  at: {line_of(record.where)}" if record.where else ""
     kind = next((k for k in KINDS if isinstance(error, k)), ValueError)
     said = f"{record.op.name}({specs}): {error}" if kind is not AssertionError else str(error)
     told = kind(said + where)
     told.record = record
-    return told
+    raise told from error
 
 
 KINDS = (AssertionError, TypeError, IndexError, MemoryError)

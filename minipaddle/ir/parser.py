@@ -68,7 +68,7 @@ LARGER.2: /max(?=\()/
 SMALLER.2: /min(?=\()/
 STILL: "~"
 MARK: "~" | "^"
-WORD.2: /(True|False|None|nan|-?inf)\b(?![.])/
+WORD.2: /(True|False|None|nan|-?inf)\b(?![.=])/
 NAME: /[A-Za-z_][A-Za-z_0-9.]*/
 NUMBER: /-?\d+(\.\d*)?(e[+-]?\d+)?/
 INT: /-?\d+/

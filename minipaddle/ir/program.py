@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..core.dim import UNSEEN, Dim
 from ..core.op import Op
 from ..core.record import Record
 
@@ -87,3 +88,15 @@ def everywhere(program: Program) -> Iterator[Record]:
         for region in regions(record).values():
             yield from everywhere(region)
         yield record
+
+
+def binders(program: Program) -> set[Record]:
+    """The records whose results are the first to show a size that their values decide."""
+    found, known = set(), set()
+    for record in program.records:
+        shape = record.shape if record.dtype is not None else ()
+        names = {n.text for n in shape if isinstance(n, Dim) and UNSEEN.match(n.text)} - known
+        if names:
+            known |= names
+            found.add(record)
+    return found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from functools import reduce
 
-from ..core.dim import Dim
+from ..core.dim import Dim, larger, smaller
 from ..core.dtype import default, int64
 from ..eager.control import is_static
 from ..ops import elementwise, reduction
+from ..tensor.joining import grown
+from ..tensor.rest import stacked
 from .effects import print_
 from .leaves import scalar
 from .logic import and_, or_, truth
@@ -18,6 +21,8 @@ def len_(x):
     """`len`: of a tensor the first size, which may be unknown."""
     if is_static(x) and x.ndim:
         return x.shape[0]
+    if grown(x):
+        return stacked(x).shape[0]
     return x.length if isinstance(x, Sequence) else builtins.len(x)
 
 
@@ -40,7 +45,7 @@ def bool_(*args):
     return truth(*args) if args and is_static(args[0]) else builtins.bool(*args)
 
 
-def extreme(function, operator, fold):
+def extreme(function, operator, fold, size):
     """`max`, `min`, by comparing two at a time."""
 
     def best(*args, **kwargs):
@@ -48,6 +53,8 @@ def extreme(function, operator, fold):
         if is_static(items) and items.ndim == 1 and not kwargs:
             return fold(items, axis=(0,), keepdim=False)
         items = list(items)
+        if items and not kwargs and all(isinstance(x, int | Dim) for x in items):
+            return reduce(size, items)
         if kwargs.get("key") is not None or not any(map(is_static, items)):
             return function(items, **kwargs)
         out = items[0]
@@ -103,8 +110,8 @@ TABLE = {
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),
     bool: bool_,
-    max: extreme(max, elementwise.maximum, reduction.max),
-    min: extreme(min, elementwise.minimum, reduction.min),
+    max: extreme(max, elementwise.maximum, reduction.max, larger),
+    min: extreme(min, elementwise.minimum, reduction.min, smaller),
     sum: sum_,
     any: any_,
     all: all_,

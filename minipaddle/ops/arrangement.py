@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import larger, never, smaller
 from ..core.op import movement, opaque
 from ..core.record import Spec
 from .movement import reshape, unravel
@@ -83,7 +84,7 @@ def diagonal(m, x, *, offset, axis1, axis2):
 
 def diagonal_length(rows: int, columns: int, offset: int) -> int:
     """How many places the diagonal `offset` has."""
-    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    return larger(smaller(rows + min(offset, 0), columns - max(offset, 0)), 0)
 
 
 @diagonal.shape
@@ -159,7 +160,7 @@ def inside(whole, shape, strides, offset) -> None:
     """Raise ValueError when strides lead out of the memory of an array of shape `whole`."""
     size = math.prod(whole)
     last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if 0 not in shape and not 0 <= offset <= last < size:
+    if 0 not in shape and (offset < 0 or never(last, "<", size) or never(offset, "<=", last)):
         raise ValueError(
             f"shape {list(shape)} with strides {list(strides)}, from element {offset} on, reaches "
             f"element {last} of {size}"

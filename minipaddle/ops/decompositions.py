@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import smaller
 from ..core.dtype import int32
 from ..core.op import opaque
 from ..core.record import Spec
@@ -183,7 +184,7 @@ def qr(m, x, *, mode):
 @qr.shape
 def _(x, *, mode):
     *lead, rows, columns = require_matrix(x).shape
-    k = rows if mode == "complete" else min(rows, columns)
+    k = rows if mode == "complete" else smaller(rows, columns)
     return Spec((*lead, rows, k), x.dtype), Spec((*lead, k, columns), x.dtype)
 
 
@@ -235,7 +236,7 @@ def lu(m, x):
 @lu.shape
 def _(x):
     *lead, rows, columns = require_matrix(x).shape
-    return x, Spec((*lead, min(rows, columns)), int32.numpy)
+    return x, Spec((*lead, smaller(rows, columns)), int32.numpy)
 
 
 @lu.vjp
@@ -258,7 +259,7 @@ def _(g, out):
 def lower_of(packed):
     """The L of a packed LU factorization: unit diagonal, as many columns as pivots."""
     rows, columns = packed.spec.shape[-2:]
-    k = min(rows, columns)
+    k = smaller(rows, columns)
     ones = eye(rows=rows, columns=k, dtype=packed.spec.dtype)
     return tril(block(packed, (0, rows), (0, k)), diagonal=-1) + ones
 
@@ -287,7 +288,7 @@ def svd(m, x, *, full_matrices):
 @svd.shape
 def _(x, *, full_matrices):
     *lead, rows, columns = require_matrix(x).shape
-    k = min(rows, columns)
+    k = smaller(rows, columns)
     p, q = (rows, columns) if full_matrices else (k, k)
     shapes = (*lead, rows, p), (*lead, k), (*lead, q, columns)
     return tuple(Spec(shape, x.dtype) for shape in shapes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import unknown
+from ..core.dim import never, unknown
 from ..core.dtype import bool_, int64
 from ..core.errors import teach
 from ..core.op import movement, opaque
@@ -157,10 +157,9 @@ def along_index(m, index, *, shape, axis):
 
 @along_index.shape
 def _(index, *, shape, axis):
-    short = index.ndim == len(shape) and all(
-        n <= k for d, (n, k) in enumerate(zip(index.shape, shape, strict=True)) if d != axis
-    )
-    if not short:
+    pairs = enumerate(zip(index.shape, shape, strict=False))
+    long = [d for d, (n, k) in pairs if d != axis and never(n, "<=", k)]
+    if long or index.ndim != len(shape):
         raise ValueError(f"indices {index} do not fit along axis {axis} of {list(shape)}")
     return Spec(index.shape, int64.numpy)
 
@@ -211,7 +210,6 @@ def extent(m, count):
 
 
 extent.shape(lambda count: Spec((unknown(),), bool_.numpy))
-extent.effect = True
 
 # ---- scatter with other folds than the sum ---------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..core.dim import (
     decided,
     is_one,
     larger,
+    never,
     same,
     smaller,
     suppose,
@@ -111,7 +112,7 @@ def broadcast_to(m, x, *, shape):
 
 @broadcast_to.shape
 def _(x, *, shape):
-    if min(shape, default=0) < 0:
+    if any(never(n, ">=", 0) for n in shape):
         raise ValueError(f"shape {list(shape)} has a negative size where {x} has no axis to keep")
     if not fits(x.shape, shape):
         raise ValueError(f"{x} does not broadcast to shape {list(shape)}")

@@ -6,6 +6,7 @@ from ...core import dtype as dt
 from ...core.errors import teach
 from ...core.interpreter import current
 from ...ops import nn as ops
+from ...tensor.axes import whole
 
 __all__ = ["embedding", "one_hot"]
 
@@ -47,8 +48,8 @@ def one_hot(x, num_classes=-1, name=None):
     if x.spec.dtype.kind not in "iu":
         raise TypeError(teach(f"one_hot was given {x.spec}", expected="whole numbers"))
     if num_classes == -1:
-        num_classes = int(x.max().item()) + 1 if x.spec.size else 0
-    attrs = {"classes": int(num_classes), "dtype": dt.default()}
+        num_classes = whole(x.max()) + 1 if x.spec.size else 0
+    attrs = {"classes": whole(num_classes), "dtype": dt.default()}
     return current.top.apply(ops.one_hot, (x,), attrs)
 
 

@@ -11,6 +11,7 @@ from ...ops import movement
 from ...ops import nn as ops
 from ...ops.special import logaddexp
 from ...tensor import creation
+from ...tensor.axes import whole
 from .activation import log_softmax
 from .classification import check_reduction
 from .input import refuse_unsupported
@@ -28,7 +29,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     >>> paddle.nn.functional.sequence_mask(paddle.to_tensor([1, 3])).tolist()
     [[1, 0, 0], [1, 1, 1]]
     """
-    maxlen = int(x.max().item()) if maxlen is None else int(maxlen)
+    maxlen = whole(x.max() if maxlen is None else maxlen)
     return (creation.arange(0, maxlen, dtype=x.dtype) < x.unsqueeze(-1)).astype(dtype)
 
 

@@ -1,0 +1,102 @@
+"""Every operator with open sizes: one program, run at several sizes, equals eager mode.
+
+For each case of `tests/ops/cases_*.py` and each size that occurs in its inputs, all axes of that
+size are opened. What an attribute ties to one number (`reshape` to a fixed shape) the program takes
+for granted, and says so in its guards: there only that one size is tried.
+"""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.core.dim import symbol
+from minipaddle.core.op import OPS
+from minipaddle.core.record import Spec
+from minipaddle.eager.device import NUMPY
+from minipaddle.eager.tracer import trace
+from minipaddle.ir.interpreter import Run
+from minipaddle.ir.parser import parse
+from minipaddle.ir.verifier import verify
+from minipaddle.jit.cache import allowed
+
+CASES = {}
+for file in sorted((Path(__file__).parents[1] / "ops").glob("cases_*.py")):
+    CASES |= importlib.import_module(f"tests.ops.{file.stem}").CASES
+
+FIXED = {
+    "unstack": "as many results as the size says",
+    "move": "a program lives on one device",
+    "choose_distinct": "draws without repetition: fewer places than draws are an error",
+}
+"""Operators for which a size must be a number, and why."""
+
+
+def resized(x: np.ndarray, old: int, new: int) -> np.ndarray:
+    """x with the axes of size `old` having `new`, by repeating or leaving out."""
+    for axis, n in enumerate(x.shape):
+        if n == old:
+            x = x.take(np.arange(new) % old, axis)
+    return x
+
+
+def computed(op, attrs, inputs, order: int) -> list:
+    """The results of an operator, and the gradients of the sum of their squares."""
+    with paddle.set_grad_enabled(True):
+        for x in inputs:
+            if isinstance(x, paddle.Tensor) and x.spec.dtype.kind == "f" and order:
+                x.stop_gradient = False
+        y = op(*inputs, **attrs)
+        ys = list(y) if isinstance(y, tuple) else [y]
+        losses = [(v * v).sum() for v in ys if not v.stop_gradient]
+        leaves = [x for x in inputs if isinstance(x, paddle.Tensor) and not x.stop_gradient]
+        if not losses:
+            return ys
+        grads = paddle.grad(losses, leaves, allow_unused=True)
+    return [v.detach() for v in ys] + [g for g in grads if g is not None]
+
+
+def arranged(arrays, inputs):
+    """The inputs of a case with tensors for its arrays."""
+    rest = iter(arrays)
+    return [next(rest) if isinstance(x, np.ndarray) else x for x in inputs]
+
+
+def cases():
+    for name, given in CASES.items():
+        for k, case in enumerate(given if isinstance(given, list) else [given]):
+            yield pytest.param(name, case, id=f"{name}-{k}")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "case"), [*cases()])
+def test_open_sizes(name, case):
+    if name in FIXED:
+        pytest.skip(FIXED[name])
+    op = OPS[name]
+    inputs = case.build(np.random.default_rng(0))
+    arrays = [x for x in inputs if isinstance(x, np.ndarray)]
+    order = case.order if case.check is None and case.wrt is None else 0
+    attrs = op.defaults | case.attrs
+
+    for old in sorted({n for x in arrays for n in x.shape} - {0}):
+        n = symbol("n", hint=old)
+        specs = [Spec(tuple(n if s == old else s for s in x.shape), x.dtype) for x in arrays]
+        found = trace(lambda *xs: computed(op, attrs, arranged(xs, inputs), order), specs)
+        verify(found.program)
+        assert str(parse(str(found.program))) == str(found.program)
+        for new in (old, old + 2, 1):
+            if not allowed(found.program, {"n": new}):
+                assert new != old
+                continue
+            now = [resized(x, old, new) for x in arrays]
+            try:
+                wanted = computed(op, attrs, arranged(map(paddle.to_tensor, now), inputs), order)
+            except (ValueError, IndexError, TypeError, RuntimeError):
+                continue  # eager mode cannot either
+            states = [s.cell.read() for s in found.program.states]
+            got = Run(NUMPY)(found.program, [*now, *states])
+            for a, b in zip(got, wanted, strict=False):
+                np.testing.assert_allclose(a, b.numpy(), rtol=1e-6, atol=1e-9)
