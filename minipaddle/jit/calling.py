@@ -7,7 +7,9 @@ from types import BuiltinMethodType, FunctionType, MethodType
 
 from ..core.slots import slot
 from ..eager.control import is_static
+from ..tensor.joining import grown
 from .builtin import TABLE
+from .dy2static.utils import refusal
 from .ignore import MARK, converts, ours
 from .places import CONTAINERS, Contents, journals, note
 from .sequences import pick
@@ -53,6 +55,11 @@ def builtin(function):
     if type(owner) in CONTAINERS:
         if journals.open:
             note(Contents(owner))
+        if grown(owner) and function.__name__ not in ("append", "clear", "copy", "extend"):
+            raise refusal(
+                f"list.{function.__name__} of a list that grew in a loop on a tensor",
+                hint="paddle.stack(items) first",
+            )
         return searching(function, owner) if type(owner) is list else function
     try:
         return TABLE.get(function, function)
@@ -105,6 +112,6 @@ def attr(owner, name: str):
 @slot("jit.runtime.item")
 def item(owner, index):
     """`owner[index]`: a list may be indexed by a tensor."""
-    if is_static(index) and isinstance(owner, list | tuple):
+    if (is_static(index) and isinstance(owner, list | tuple)) or grown(owner):
         return pick(owner, index)
     return owner[index]

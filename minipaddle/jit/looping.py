@@ -5,16 +5,19 @@ the round on in which the condition is a tensor, the rest is one `while_loop` of
 from __future__ import annotations
 
 from itertools import islice
+from operator import is_
 
 from ..core.slots import slot
 from ..eager.control import CarriedError, is_static
 from ..eager.control import while_loop as program_loop
 from ..eager.tensor import Tensor
+from ..ops import movement
+from ..tensor.rest import Rest
 from .choosing import Again, Choice, nothing, wording
 from .dy2static.utils import refusal
 from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
 from .logic import none
-from .places import MISSING, Place, journal, lasting, variables
+from .places import MISSING, Contents, Place, journal, lasting, variables
 from .sequences import sequence
 from .tree import paths
 
@@ -125,6 +128,7 @@ class Loop:
         self.begin: dict = {}  # by place: a state to begin with, where there is none
         self.wide: dict = {}  # numbers that grow into a tensor: their shapes
         self.deep: set = set()  # ids of containers that are compared by what they hold
+        self.grows: dict = {}  # by place: the specs of what a round appends to a list
 
     def made(self) -> None:
         while True:
@@ -158,14 +162,54 @@ class Loop:
             if self.carried(i, j, leaf)
         ]
         first = [self.first(i, j) for i, j in slots]
+        new = [full(spec, 0) for specs in self.grows.values() for spec in specs]
+        rounds = {"rounds": True} if new else {}
         try:
-            _, *last = program_loop(
-                lambda go, *_: go, lambda _, *now: self.round(slots, now), [self.go, *first]
+            last = program_loop(
+                lambda go, *_: go,
+                lambda _, *now: self.round(slots, now[: len(slots)]),
+                [self.go, *first, *new],
+                **rounds,
             )
         except CarriedError as error:
             raise self.disagreement(error, slots) from None
+        rests = self.rests(*last, len(new)) if new else {}
+        last = (last[0] if new else last)[1 : 1 + len(slots)]
         for i, place in enumerate(self.places):
-            place.assign(self.filled(i, slots, last, self.after))
+            value = self.filled(i, slots, last, self.after)
+            place.assign([*value, *rests[place.key]] if place.key in rests else value)
+
+    def rests(self, last, before, count: int) -> dict:
+        """What the rounds appended, by place: of each new item all rounds, side by side.
+
+        An item that goes round is known before each round: all but what the last one appended.
+        """
+        stacks = [
+            movement.concat(b, movement.stack(x, axis=0), axis=0)[1:]
+            for x, b in zip(last[-count:], before[-count:], strict=True)
+        ]
+        found, waiting = {}, iter(stacks)
+        for key, specs in self.grows.items():
+            mine = [next(waiting) for _ in specs]
+            rows = movement.stack(*mine, axis=1) if len(mine) > 1 else mine[0]
+            if len(mine) > 1:
+                n, m, *inner = rows.spec.shape
+                rows = movement.reshape(rows, shape=(n * m, *inner))
+            found[key] = [Rest(rows)]
+        return found
+
+    def appended(self, place, values) -> list:
+        """What a round put at the end of a list; the list is as it was then."""
+        count = len(self.given[place.key])
+        new = values[place.key][count:]
+        values[place.key] = values[place.key][:count]
+        specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
+        if specs != self.grows[place.key] or len(specs) < len(new):
+            raise refusal(
+                f"{wording(place)} grows by other items in another round of a loop on a tensor",
+                expected="the same number of tensors in each, of one shape and dtype",
+            )
+        return new
 
     def start(self, place) -> State:
         state = State(place.get(), self.old)
@@ -193,8 +237,11 @@ class Loop:
     def round(self, slots, now) -> list:
         """Trace one round: the new condition, then the new value of each leaf that goes round."""
         with journal([*self.places, *self.drops]) as noted:
+            self.given = {}
             for i, place in enumerate(self.places):
-                place.set(self.filled(i, slots, now, self.before))
+                value = self.filled(i, slots, now, self.before)
+                place.set(value)
+                self.given[place.key] = list(value) if isinstance(value, list) else None
             self.body()
             go = self.test()
             values = noted.values()
@@ -203,11 +250,13 @@ class Loop:
             self.places += found
             self.kept = [*self.kept, *found]
             raise Again
+        growing = [place for place in self.places if place.key in self.grows]
+        new = [x for place in growing for x in self.appended(place, values)]
         self.after = [State(values[place.key], self.old) for place in self.places]
         for i, place in enumerate(self.places):
             self.compare(i, place)
         outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
-        return [go if is_static(go) else bool(go), *outs]
+        return [go if is_static(go) else bool(go), *outs, *new]
 
     def out(self, i: int, j: int, before: Tensor):
         leaf = self.after[i].leaves[j]
@@ -237,6 +286,7 @@ class Loop:
         if a.structure != b.structure:
             if a.value is None:
                 raise FirstRound
+            self.learn_growth(place, b)
             raise self.refused(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             number = self.carried(i, j, x) or type(x) in NUMBERS
@@ -247,6 +297,18 @@ class Loop:
             if not (number and travels(y)):
                 raise self.refused(place, paths(a.structure)[j], a.told(j), b.told(j))
             self.moving.add((place.key, j))
+            raise Again
+
+    def learn_growth(self, place, after: State) -> None:
+        """A list to which a round appends tensors of one kind: trace again, collecting them."""
+        given, now = self.given[place.key], after.value
+        if not (isinstance(place, Contents) and given is not None and place.key not in self.grows):
+            return
+        new = now[len(given) :]
+        kept = len(now) > len(given) and all(map(is_, given, now))
+        specs = [x.spec for x in new if isinstance(x, Tensor)]
+        if kept and len(specs) == len(new) and len(set(specs)) == 1:
+            self.grows[place.key] = specs
             raise Again
 
     def refused(self, place, path: str, before: str, after: str):

@@ -11,6 +11,8 @@ from ..core.dim import Dim
 from ..core.interpreter import current
 from ..eager.control import is_static
 from ..ops import elementwise, movement
+from ..tensor.joining import grown
+from ..tensor.rest import stacked
 from .dy2static.utils import refusal
 from .leaves import scalar
 
@@ -114,6 +116,8 @@ def sequence(items):
     """A sequence for what has a length that only the program knows; None for all else."""
     if isinstance(items, Sequence):
         return items
+    if grown(items):
+        return Rows(stacked(items))
     if is_static(items) and items.ndim and isinstance(items.shape[0], Dim):
         return Rows(items)
     return None
@@ -154,6 +158,8 @@ def reversed_(items):
 
 def pick(items, k):
     """`items[k]` of a Python list, `k` being a tensor: its items must be alike."""
+    if grown(items):
+        return stacked(items)[k]
     k = scalar(k)
     count = len(items)
     specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}

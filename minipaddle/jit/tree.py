@@ -10,6 +10,11 @@ import copy
 import dataclasses
 from typing import NamedTuple
 
+from ..eager.control import is_static
+from ..eager.tensor import Tensor
+from ..ops import movement
+from ..tensor.rest import Rest
+
 from ..eager.tensor import Parameter, Tensor
 
 
@@ -69,6 +74,8 @@ def parts(value):
         return getattr(kind, "_fields", None) or range(len(value)), list(value)
     if issubclass(kind, dict):
         return value.keys(), value.values()
+    if kind is Rest:
+        return ("stack",), [value.stack]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in dataclasses.fields(value) if f.name in vars_of(value)]
         return names, [getattr(value, name) for name in names]
@@ -89,6 +96,15 @@ def containers(value) -> set[int]:
     return below if isinstance(value, tuple) else below | {id(value)}
 
 
+def spliced(values) -> list:
+    """The items of a list; the rests in it are tensors too, once the program has run."""
+    found = []
+    for x in values:
+        known = type(x) is Rest and isinstance(x.stack, Tensor) and not is_static(x.stack)
+        found += movement.unstack(x.stack, axis=0) if known else [x]
+    return found
+
+
 def unflatten(structure, leaves):
     """The value of a structure with these leaves."""
     return build(structure, iter(leaves))
@@ -99,8 +115,10 @@ def build(structure, leaves):
         return next(leaves)
     kind, keys, children, like = structure
     values = [build(child, leaves) for child in children]
+    if kind is Rest:
+        return Rest(*values)
     if kind in (list, tuple):
-        return kind(values)
+        return kind(values if Rest not in map(type, values) else spliced(values))
     if issubclass(kind, tuple):
         return kind(*values) if hasattr(kind, "_fields") else kind(values)
     new = copy.copy(like)

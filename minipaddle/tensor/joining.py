@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from ..core.dim import larger, same, smaller
 from ..core.errors import teach
+from ..core.interpreter import current
 from ..ops import arrangement, movement
 from . import shaping
 from .axes import axis_of, number, tensors, whole, whole_numbers
+from .rest import Rest, joined, stacked
 
 __all__ = [
     "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
@@ -29,6 +31,8 @@ def concat(x, axis=0, name=None):
     >>> paddle.concat([paddle.ones([2, 1]), paddle.zeros([2, 2])], axis=1).shape
     [2, 3]
     """
+    if grown(x):
+        return joined(x, axis_of(axis, ndim_of(x[0])))
     return movement.concat(*tensors(x, "concat"), axis=axis_of(axis, x[0].spec.ndim))
 
 
@@ -41,7 +45,19 @@ def stack(x, axis=0, name=None):
     >>> paddle.stack([paddle.ones([3]), paddle.zeros([3])]).shape
     [2, 3]
     """
+    if grown(x):
+        return stacked(x, axis_of(axis, ndim_of(x[0]) + 1))
     return movement.stack(*tensors(x, "stack"), axis=axis_of(axis, x[0].spec.ndim + 1))
+
+
+def grown(x) -> bool:
+    """Is it a list that grew in a loop of a program that is traced?"""
+    return current.top.tracing and type(x) is list and any(type(each) is Rest for each in x)
+
+
+def ndim_of(x) -> int:
+    """The number of axes of a tensor of a list, or of those that a rest stands for."""
+    return x.stack.spec.ndim - 1 if type(x) is Rest else x.spec.ndim
 
 
 def hstack(x, name=None):

@@ -386,3 +386,66 @@ def append_after_tensor_if(x, n):
             x = x * 3
         out.append(x)
     return out
+
+
+# ---- lists that grow in a loop on a tensor ------------------------------------------------------
+
+
+@example((I(3), X), (I(0), X))
+def grown_and_stacked(n, x):
+    items = []
+    for i in range(n):
+        x = x * 0.5 + i
+        items.append(x)
+    items.append(x)
+    return paddle.stack(items, axis=1), paddle.concat(items, axis=0)
+
+
+@example((I(3), X))
+def grown_and_returned(n, x):
+    items = [x]
+    while n > 0:
+        x = paddle.tanh(x)
+        items.append(x)
+        items.append(x + 1)
+        n = n - 1
+    return items
+
+
+@example((I(4), X))
+def grown_and_used(n, x):
+    items = []
+    for i in range(n):
+        x = x * 1.5
+        items.append(x)
+    total = x * 0
+    for item in items:
+        total = total + item
+    return total, items[-1], items[1], x * len(items), items
+
+
+@example((I(2), X))
+def grown_in_two_loops(n, x):
+    items = []
+    for i in range(n):
+        items.append(x + i)
+    for i in range(n):
+        items.append(x * i)
+    return paddle.stack(items)
+
+
+@example((I(3), X), refused="list.pop of a list that grew")
+def grown_and_popped(n, x):
+    items = []
+    for i in range(n):
+        items.append(x + i)
+    return items.pop()
+
+
+@example((I(3), X), refused="not the same kind")
+def grown_on_one_side(n, x):
+    items = []
+    for i in range(n):
+        if i > 1:
+            items.append(x + i)
+    return items

@@ -60,7 +60,7 @@ def converted(name, text, **context):
         ("assertions", "assert a", "_jst.assert_(a)"),
         ("assertions", "class C:\n assert a", "class C:\n    assert a"),
         ("subscripts", "x[i], x[0], x[i:j], x[i, ::2]; x[i] = 1",
-         "(_jst.item(x, i), x[0], x[i:j], x[i, ::2])\nx[i] = 1"),
+         "(_jst.item(x, i), _jst.item(x, 0), x[i:j], x[i, ::2])\nx[i] = 1"),
         ("calls", "f(g(x)).h(*a, **k)",
          "_jst.call(_jst.call(f)(_jst.call(g)(x)).h)(*a, **k)"),
         ("calls", "_jst.none(f)", "_jst.none(f)"),

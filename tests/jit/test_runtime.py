@@ -260,7 +260,7 @@ def deletes(n, x):
 def grows(n, x):
     out = []
     for i in range(n):
-        out.append(x * i)
+        out.append([x, "text"])
     return out
 
 

@@ -11,17 +11,23 @@ from ..templates import runtime
 
 @slot("jit.subscripts")
 def subscripts(tree: ast.AST, context) -> ast.AST:
-    """`x[i]` -> `_jst.item(x, i)` where the index is computed."""
+    """`x[i]` -> `_jst.item(x, i)` where the index is a number or computed."""
     return Subscripts().visit(tree)
 
 
 class Subscripts(ast.NodeTransformer):
     def visit_Subscript(self, node):
         self.generic_visit(node)
-        fixed = not Names([node.slice]).read or holds_slice(node.slice)
+        fixed = not (number(node.slice) or Names([node.slice]).read) or holds_slice(node.slice)
         if fixed or not isinstance(node.ctx, ast.Load):
             return node
         return runtime("item", node, node.value, node.slice)
+
+
+def number(index) -> bool:
+    """`x[-1]`: of a list that grew in a loop, the last is the program's to find."""
+    index = index.operand if isinstance(index, ast.UnaryOp) else index
+    return isinstance(index, ast.Constant) and type(index.value) is int
 
 
 def holds_slice(index) -> bool:

@@ -1,0 +1,53 @@
+"""The part of a list whose length only the program will know."""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..ops import movement
+from ..ops.var import Var
+
+
+class Rest:
+    """Stands in a list for the tensors that a loop of a program appended to it: a stack of them."""
+
+    def __init__(self, stack: Var):
+        self.stack = stack
+
+    def __repr__(self) -> str:
+        return f"as many tensors as the loop has rounds: {self.stack.spec}"
+
+    def __getattr__(self, name: str):
+        raise TypeError(
+            teach(
+                "a list that grew in a loop on a tensor: how long it is, only the program will "
+                "know, so Python can not take it apart",
+                hint="paddle.stack(items), len(items), items[k], `for item in items`",
+            )
+        )
+
+
+def stacked(items, axis: int = 0) -> Var:
+    """The tensors of a list, and the rests in it, side by side along a new axis."""
+    parts = [x.stack if type(x) is Rest else movement.stack(x, axis=0) for x in items]
+    whole = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
+    return whole if axis == 0 else movement.transpose(whole, perm=moved(whole.spec.ndim, axis))
+
+
+def joined(items, axis: int) -> Var:
+    """The tensors of a list, and those of the rests in it, one after the other along `axis`."""
+    parts = [merged(x.stack, axis) if type(x) is Rest else x for x in items]
+    return parts[0] if len(parts) == 1 else movement.concat(*parts, axis=axis)
+
+
+def merged(stack: Var, axis: int) -> Var:
+    """The first axis of a stack, as the outer part of the axis `axis` of its tensors."""
+    x = movement.transpose(stack, perm=moved(stack.spec.ndim, axis))
+    shape = x.spec.shape
+    both = shape[axis] * shape[axis + 1]
+    return movement.reshape(x, shape=(*shape[:axis], both, *shape[axis + 2 :]))
+
+
+def moved(ndim: int, axis: int) -> tuple:
+    """The order of the axes with the first one at `axis`."""
+    rest = list(range(1, ndim))
+    return (*rest[:axis], 0, *rest[axis:])
