@@ -276,7 +276,9 @@ class Definedness(ast.NodeVisitor):
         self.local = names.written - names.globals - names.nonlocals - params
         self.block(function.body, set())
 
+    @slot("jit.known.block")
     def block(self, statements, known):
+        """What is bound for certain after these statements, when `known` is before them."""
         for statement in statements:
             if known is self.EVERYTHING:
                 break
@@ -309,21 +311,25 @@ class Definedness(ast.NodeVisitor):
 
     Raise = Break = Continue = Return
 
+    @slot("jit.known.both")
     def both(self, *ways):
         """What is known where ways meet."""
         ways = [way for way in ways if way is not self.EVERYTHING]
         return set.intersection(*ways) if ways else self.EVERYTHING
 
+    @slot("jit.known.if")
     def If(self, node, known):
         self.reads([node.test], known)
         known = known | bound_first(node.test)
         return self.both(self.block(node.body, known), self.block(node.orelse, known))
 
+    @slot("jit.known.while")
     def While(self, node, known):
         self.reads([node.test], known)
         self.block(node.body, known | bound_first(node.test))
         return self.both(self.block(node.orelse, known), known)
 
+    @slot("jit.known.for")
     def For(self, node, known):
         self.reads([node.iter], known)
         self.block(node.body, known | Names([node.target]).written)

@@ -63,18 +63,23 @@ class Lowering:
         self.loops: list[Loop] = []
 
     def body(self) -> list:
-        """The new body. If it returns early, the value is kept until the one return at the end."""
-        function, statements = self.function, self.function.body
-        if not self.returning:
-            return without_idle_flags(self.block(statements)[0])
-        last = statements[-1]
-        implicit = stand(ast.Return(constant(None, last)), last)
-        doc = statements[:1] if ast.get_docstring(function, clean=False) is not None else []
-        lowered, _, _ = self.block([*statements[len(doc) :], implicit])
-        end = stand(ast.Return(load(VALUE, last)), last)
-        first = [store(RETURNED, constant(False, last), function.body[0])]
-        return [*doc, *without_idle_flags([*first, *lowered, end])]
+        """The new body."""
+        lowered = self.one_return() if self.returning else self.block(self.function.body)[0]
+        return without_idle_flags(lowered)
 
+    @slot("jit.jumps.one_return")
+    def one_return(self) -> list:
+        """The body of a function that returns early: one return, at the end, of what was kept."""
+        statements = self.function.body
+        first, last = statements[0], statements[-1]
+        doc = ast.get_docstring(self.function, clean=False) is not None
+        implicit = stand(ast.Return(constant(None, last)), last)
+        lowered, _, _ = self.block([*statements[doc:], implicit])
+        down = store(RETURNED, constant(False, last), first)
+        end = stand(ast.Return(load(VALUE, last)), last)
+        return [*statements[:doc], down, *lowered, end]
+
+    @slot("jit.jumps.block")
     def block(self, statements) -> tuple[list, Way, set]:
         """The statements without jumps, how control leaves them, and the flags that may be up."""
         out, flags = [], set()
@@ -87,7 +92,7 @@ class Lowering:
             if raised and way is EITHER:
                 rest, then, more = self.block(statements[k + 1 :])
                 if rest and not into_other_side(new[-1], rest):
-                    out.append(guarded(raised, rest, statements[k + 1]))
+                    out += guarded(raised, rest, statements[k + 1])
                 way = JUMP if then is JUMP else EITHER
                 return out, way, flags | more
         return out, ON, flags
@@ -98,19 +103,23 @@ class Lowering:
         return ([node], ON, set()) if lower is None else lower(node)
 
     def Return(self, node):
-        if not self.returning:
-            return [node], JUMP, set()
-        value = node.value or constant(None, node)
-        flags = {RETURNED}
-        return [store(VALUE, value, node), raise_flag(RETURNED, node)], JUMP, flags
+        return self.early_return(node) if self.returning else ([node], JUMP, set())
+
+    @slot("jit.jumps.return")
+    def early_return(self, node):
+        """The value is kept, and the flag says that there is one."""
+        kept = store(VALUE, node.value or constant(None, node), node)
+        return [kept, raise_flag(RETURNED, node)], JUMP, {RETURNED}
 
     def Raise(self, node):
         return [node], JUMP, set()
 
+    @slot("jit.jumps.break")
     def Break(self, node):
         flag = self.loops[-1].breaking
         return [raise_flag(flag, node)], JUMP, {flag}
 
+    @slot("jit.jumps.continue")
     def Continue(self, node):
         flag = self.loops[-1].continuing
         return [raise_flag(flag, node)], JUMP, {flag}
@@ -124,20 +133,18 @@ class Lowering:
         return [node], way, up | more
 
     def While(self, node):
-        before, stops, way = self.rounds(node)
-        test = node.test
-        if stops:
-            node.test = stand(ast.BoolOp(ast.And(), [quiet(stops, test), test]), test)
-        endless = isinstance(test, ast.Constant) and test.value
-        if endless and way is EITHER and len(stops) == 1:
-            way = JUMP  # nothing but a return ends it
-        return self.after(node, before, stops, way)
+        before, stops = self.rounds(node)
+        endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        node.test = goes_on(stops, node.test)
+        only_return = endless and stops == {RETURNED}
+        return self.after(node, before, stops, JUMP if only_return else EITHER)
 
     def For(self, node):
-        before, stops, way = self.rounds(node)
+        before, stops = self.rounds(node)
         node.stops = tuple(sorted(stops))
-        return self.after(node, before, stops, way)
+        return self.after(node, before, stops, EITHER)
 
+    @slot("jit.jumps.rounds")
     def rounds(self, node):
         """Lower a loop's body; what must stand before it, and the flags that end it."""
         self.count += 1
@@ -148,15 +155,16 @@ class Lowering:
         node.body[:0] = [store(flag, constant(False, node), node) for flag in sorted(flags)]
         stops = flags - {loop.continuing}
         before = [store(loop.breaking, constant(False, node), node)] * (loop.breaking in stops)
-        return before, stops, EITHER if RETURNED in stops else ON
+        return before, stops
 
-    def after(self, node, before, stops, way):
-        """The loop; then its `else`, if nothing stopped it."""
+    def after(self, node, before, stops, returning):
+        """The loop, which is left the way `returning` if a return stops it; then its `else`."""
         orelse, node.orelse = node.orelse, []
         out, flags = [*before, node], stops & {RETURNED}
+        way = returning if flags else ON
         if orelse:
             rest, then, more = self.block(orelse)
-            out += [guarded(stops, rest, orelse[0])] if stops else rest
+            out += otherwise(stops, rest, orelse[0])
             flags |= more
             if then is not ON:  # a return, from the loop or from here: it is sure
                 way = then if stops <= {RETURNED} else EITHER
@@ -173,7 +181,7 @@ class Lowering:
         node.body, way, flags = self.block(node.body)
         if node.orelse:
             rest, then, more = self.block(node.orelse)
-            node.orelse = [guarded(flags, rest, node.orelse[0])] if flags else rest
+            node.orelse = guarded(flags, rest, node.orelse[0])
             way = then if way is ON else EITHER
             flags = flags | more
         for handler in node.handlers:
@@ -202,14 +210,29 @@ def quiet(flags, at) -> ast.expr:
         ast.Tuple([load(f, at) for f in sorted(flags)], ast.Load()), at))  # fmt: skip
 
 
-def guarded(flags, rest, at) -> ast.stmt:
+@slot("jit.jumps.goes_on")
+def goes_on(stops, test) -> ast.expr:
+    """The test of a `while` that the flags `stops` end too: they are asked first."""
+    return stand(ast.BoolOp(ast.And(), [quiet(stops, test), test]), test) if stops else test
+
+
+@slot("jit.jumps.otherwise")
+def otherwise(stops, rest, at) -> list:
+    """The `else` of a loop: run if nothing stopped it."""
+    return guarded(stops, rest, at)
+
+
+def guarded(flags, rest, at) -> list:
     """`rest`, if none of the flags is up."""
+    if not flags:
+        return rest
     down = [store(flag, constant(False, at), at) for flag in sorted(flags)]
     (guard,) = fill("if going:\n    rest", at, going=quiet(flags, at), rest=[*down, *rest])
     guard.jumps = True
-    return guard
+    return [guard]
 
 
+@slot("jit.jumps.other_side")
 def into_other_side(node, rest) -> bool:
     """If one side of an `if` always jumps and the other never, `rest` belongs to the other."""
     sides = getattr(node, "sides", None)

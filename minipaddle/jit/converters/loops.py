@@ -65,8 +65,14 @@ class ForLoop(Blocks):
         return new
 
 
-def groups(node) -> list:
-    """What a loop binds: needed after it, needed by its next round only, not needed."""
-    bound = set().union(*node.binds)
-    keeps, turns = bound & node.live, (bound & node.head) - node.live
-    return options(node, keeps=keeps, turns=turns, drops=bound - keeps - turns)
+def groups(node) -> list[ast.keyword]:
+    """The names that a loop binds, as keywords for the runtime."""
+    keeps, turns, drops = carried_names(set().union(*node.binds), node.live, node.head)
+    return options(node, keeps=keeps, turns=turns, drops=drops)
+
+
+@slot("jit.carried_names")
+def carried_names(bound: set, live: set, head: set) -> tuple[set, set, set]:
+    """Of what a loop binds: what is needed after it, by its next round only, not at all."""
+    keeps, turns = bound & live, (bound & head) - live
+    return keeps, turns, bound - keeps - turns
