@@ -110,7 +110,7 @@ class StaticFunction:
         self.function, self.input_spec, self.build_strategy = function, input_spec, build_strategy
         self.cache, self.lock = Cache(), threading.RLock()
         self.bound: dict[int, StaticFunction] = {}
-        update_wrapper(self, getattr(function, "__func__", function))
+        update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))
 
     def __get__(self, owner, kind=None):
         """As a method: each object has programs of its own."""
@@ -207,7 +207,7 @@ class StaticFunction:
             f"{self.__name__} was traced {MANY + 1} times; the last reasons: "
             + " | ".join(miss.reason for miss in list(self.cache.misses)[-3:])
             + ". An input_spec with None where a size varies makes one program for all sizes; "
-            "for sequences of many lengths see paddle.jit.bucketed",
+            "for sequences of many lengths see paddle.io.bucketed",
             stacklevel=5,
         )
 

@@ -42,6 +42,7 @@ NUMPY_ALLOWED = {
     "ir/printer.py": "a dtype again",
     "jit/to_static.py": "arguments may be NumPy arrays",
     "eager/device.py": "here the array module is chosen",
+    "io/buckets.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/collate.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/sampler.py": "indices are numbers on the CPU",
     "io/serialization.py": "what a file holds is NumPy arrays on the CPU",
