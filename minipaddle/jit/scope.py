@@ -282,16 +282,19 @@ class Definedness(ast.NodeVisitor):
         for statement in statements:
             if known is self.EVERYTHING:
                 break
-            visit = getattr(self, type(statement).__name__, self.plain)
-            known = visit(statement, known)
+            known = self.after(statement, known)
         return known
 
+    def after(self, statement, known):
+        """The same for one statement."""
+        return getattr(self, type(statement).__name__, self.plain)(statement, known)
+
     def reads(self, nodes, known):
-        """Mark the reads in expressions, and add what `:=` binds for certain."""
+        """Mark the reads in expressions, and add what `:=` binds for certain in one."""
         for node in own(nodes, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 node.maybe = node.id in self.local and node.id not in known
-        return known
+        return known.union(*map(bound_first, nodes))
 
     def plain(self, node, known):
         self.reads([node], known)
@@ -319,19 +322,18 @@ class Definedness(ast.NodeVisitor):
 
     @slot("jit.known.if")
     def If(self, node, known):
-        self.reads([node.test], known)
-        known = known | bound_first(node.test)
+        known = self.reads([node.test], known)
         return self.both(self.block(node.body, known), self.block(node.orelse, known))
 
     @slot("jit.known.while")
     def While(self, node, known):
-        self.reads([node.test], known)
-        self.block(node.body, known | bound_first(node.test))
+        known = self.reads([node.test], known)
+        self.block(node.body, known)
         return self.both(self.block(node.orelse, known), known)
 
     @slot("jit.known.for")
     def For(self, node, known):
-        self.reads([node.iter], known)
+        known = self.reads([node.iter], known)
         self.block(node.body, known | Names([node.target]).written)
         return self.both(self.block(node.orelse, known), known)
 
@@ -393,7 +395,7 @@ def truth(test: ast.expr) -> None:
             truth(part)
 
 
-def bound_first(test: ast.expr) -> set[str]:
+def bound_first(test: ast.AST) -> set[str]:
     """What a test binds whichever way it goes: `:=` in its first operand."""
     while isinstance(test, ast.BoolOp | ast.Compare):
         test = test.values[0] if isinstance(test, ast.BoolOp) else test.left

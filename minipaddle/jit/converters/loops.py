@@ -35,12 +35,19 @@ class WhileLoop(Blocks):
         self.generic_visit(node)
         if node.orelse or not movable([node.test, *node.body]):
             return node
-        new = fill(WHILE, node, test=node.test, body=node.body)
-        *functions, call = new
-        for function, binds in zip(functions, node.binds):
-            self.share(function, binds)
-        call.value.keywords = groups(node)
+        new = while_statement(node, self.share)
+        new[-1].value.keywords = groups(node)
         return new
+
+
+@slot("jit.while_statement")
+def while_statement(node: ast.While, share) -> list[ast.stmt]:
+    """Test, body, call; `share` lets a function bind names of the function around it."""
+    test, body, call = fill(WHILE, node, test=node.test, body=node.body)
+    in_test, in_body = node.binds
+    share(test, in_test)
+    share(body, in_body)
+    return [test, body, call]
 
 
 @slot("jit.for_loop")
