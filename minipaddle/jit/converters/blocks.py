@@ -62,10 +62,12 @@ def put_first(function: ast.FunctionDef, statements: list) -> None:
     body[k:k] = statements
 
 
-def options(at, **names) -> list[ast.keyword]:
-    """`keeps=("a", "b")`, sorted; without those that are empty."""
-    return [
-        stand(ast.keyword(key, stand(ast.Tuple(
-            [constant(n, at) for n in sorted(group)], ast.Load()), at)), at)
-        for key, group in names.items() if group
-    ]  # fmt: skip
+def options(at, **given) -> list[ast.keyword]:
+    """`keeps=("a", "b"), jumps=True`: sets of names, and flags; what is empty is left out."""
+
+    def written(value):
+        if value is True:
+            return constant(True, at)
+        return stand(ast.Tuple([constant(name, at) for name in sorted(value)], ast.Load()), at)
+
+    return [stand(ast.keyword(key, written(x)), at) for key, x in given.items() if x]

@@ -6,7 +6,7 @@ import ast
 
 from ...core.slots import slot
 from ..scope import movable
-from ..templates import constant, fill, stand
+from ..templates import fill
 from .blocks import Blocks, options
 
 BOTH = """
@@ -43,7 +43,6 @@ class IfElse(Blocks):
         for function, binds in zip(functions, node.binds):
             self.share(function, binds)
         bound = set().union(*node.binds)
-        call.value.keywords = options(node, keeps=bound & node.live, drops=bound - node.live)
-        if getattr(node, "jumps", False):
-            call.value.keywords.append(stand(ast.keyword("jumps", constant(True, node)), node))
+        keeps, jumps = bound & node.live, getattr(node, "jumps", False)
+        call.value.keywords = options(node, keeps=keeps, drops=bound - keeps, jumps=jumps)
         return new
