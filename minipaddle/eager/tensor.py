@@ -300,12 +300,7 @@ class Tensor(Indexing, Values, Placed, Methods):
                 )
             )
         if result.record is not None and self.is_leaf and not self.stop_gradient:
-            raise ValueError(
-                teach(
-                    "in-place change of a leaf that wants a gradient: its gradient would be lost",
-                    hint="wrap it in paddle.no_grad(), or use the out-of-place form",
-                )
-            )
+            raise leaf_written()
         if anew or (result.record is not None and self.is_needed_by(result.record)):
             self.array = result.array
         else:
@@ -398,6 +393,15 @@ class Parameter(Tensor):
 
 new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost twice as much
 numbers = count()  # for names
+
+
+def leaf_written() -> ValueError:
+    return ValueError(
+        teach(
+            "in-place change of a leaf that wants a gradient: its gradient would be lost",
+            hint="wrap it in paddle.no_grad(), or use the out-of-place form",
+        )
+    )
 
 
 def wrap(array) -> Tensor:

@@ -72,6 +72,9 @@ class Captured:
 
     def walk_back(self, tracer, inputs, results, of) -> list[Tensor]:
         cotangents = [given(tracer, results[k].spec, f"g{k}") for k in of]
+        for y in results:  # an outer tensor may be a result and used nowhere
+            if isinstance(y, Tensor):
+                tracer.borrow(y)
         borrowed = [b.tensor for b in list(tracer.borrowed.values())]
         ends = {edge_of(x): x for x in (*inputs, *borrowed) if wants_gradient(x)}
         seeds = [(edge_of(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
@@ -93,6 +96,8 @@ class Captured:
         self.places = [None if k is None else left.index(k) for k in own]
         self.after = [a._replace(outputs=tuple(map(left.index, a.outputs))) for a in self.after]
         self.residuals = len(left)  # where they begin among the outputs
+        if not gradients:  # nothing that wants a gradient leads to the results
+            self.backward = None
 
     # ---- running -----------------------------------------------------------------------------
 
