@@ -240,11 +240,11 @@ class Choice:
         return f"the `{which}` side of a condition on a tensor leaves it undefined: {said}"
 
     def refused(self, place, path: str, left: str, right: str):
-        lines = [stored(side, place.name) for side in self.sides]
-        at = [f" at {line_of(line)}" if line else "" for line in lines]
+        sides = zip((left, right), (stored(side, place.name) for side in self.sides))
+        left, right = (bound_at(said, line) for said, line in sides)
         return refusal(
             f"{wording(place)}{path} is not the same kind of value on both sides of a condition on "
-            f"a tensor:\n  if:   {left}{at[0]}\n  else: {right}{at[1]}",
+            f"a tensor:\n  if:   {left}\n  else: {right}",
             expected="the same structure, and tensors of the same shape and dtype",
             hint="bind it to a tensor on both sides, or make the condition a Python value",
         )
@@ -268,6 +268,12 @@ def is_plain(x) -> bool:
 def wording(place) -> str:
     names = {"_jst_value": "what the function returns", "the value": "the value"}
     return names.get(place.name, f"`{place.name}`")
+
+
+def bound_at(said: str, line) -> str:
+    """What is said of a value, and the line that binds it, if that is another than made it."""
+    where = line_of(line) if line else ""
+    return said if said.endswith(where) else f"{said}, bound at {where}"
 
 
 def stored(function, name: str):
