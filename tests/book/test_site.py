@@ -163,7 +163,7 @@ def test_the_first_page_lists_the_chapters(site):
     page = (site / "index.html").read_text(encoding="utf-8")
     places = [page.index(f'<td><p><a class="reference internal" href="{name}.') for name in NAMES]
     assert places == sorted(places)
-    assert "you train a network on handwritten digits" in page
+    assert "you have trained a network on handwritten digits" in page
 
 
 def test_every_operator_is_in_the_reference(site):
