@@ -34,7 +34,7 @@ def program(target, depth: int | None = None, *, title: str = ""):
       return v1
     }
     """
-    return ProgramDrawing(program_of(target), depth, residuals_of(target)).draw(title)
+    return ProgramDrawing(program_of(target), depth, *ends_of(target)).draw(title)
 
 
 def program_of(target) -> Program:
@@ -52,13 +52,13 @@ def program_of(target) -> Program:
     return found
 
 
-def residuals_of(target) -> set:
-    """What the forward program of a static function hands to its backward."""
+def ends_of(target) -> tuple[set, set]:
+    """The results of a program, and what its forward hands to its backward; some are both."""
     captured = getattr(getattr(target, "forward", target), "concrete_program", None)
     if captured is None or captured.backward is None:
-        return set()
-    states = {s.record for s in captured.program.states}
-    return set(captured.program.outputs[captured.residuals :]) - states
+        return set(program_of(target).outputs), set()
+    outputs, states = captured.program.outputs, {s.record for s in captured.program.states}
+    return set(outputs[: captured.residuals]), set(outputs[captured.residuals :]) - states
 
 
 FRAMES = {
@@ -74,10 +74,9 @@ KEPT = {"color": "#d55e00", "penwidth": "3"}
 class ProgramDrawing(RecordDrawing):
     """A program's records and those of its regions."""
 
-    def __init__(self, program: Program, depth: int | None = None, residuals=frozenset()):
+    def __init__(self, program: Program, depth, results: set, residuals: set):
         self.program, self.said = program, names_in(program)
         self.spread, self.residuals = Spread(program), residuals
-        results = {r for r in program.outputs if r not in residuals}
         super().__init__(self.spread.records, results, self.spread.paths, depth)
 
     def draw(self, title: str = "", **attrs):

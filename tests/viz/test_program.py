@@ -68,6 +68,21 @@ def test_what_a_branch_hands_on_is_a_node_of_its_own():
     assert "passed on as it is" in drawn.caption
 
 
+def test_a_result_that_the_backward_needs_too_is_drawn_as_a_result():
+    @paddle.jit.to_static
+    def f(x):
+        y = x.exp()
+        return y, y * 2
+
+    x = paddle.ones([3])
+    x.stop_gradient = False
+    f(x)
+    drawn = Drawing(viz.program(f))
+    fills = [drawn.node(text).attribute("fill") for text in ("exp", "multiply(·, 2)")]
+    assert fills[0] == fills[1]
+    assert "kept for the backward" in drawn.caption
+
+
 def test_a_loop_goes_round():
     drawn = Drawing(viz.program(cases.static(cases.doubled_until, paddle.ones([2]))))
     assert sorted(f.text for f in drawn.frames) == ["body", "while_loop"]
