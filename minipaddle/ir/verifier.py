@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core import dim as dims
 from ..core.dim import Dim
 from ..core.record import Record, Spec
+from ..core.slots import slot
 from . import control
 from .program import ITEM, NUMBER, Program, regions
 
@@ -21,6 +22,26 @@ def verify(program: Program) -> Program:
 
 
 def check_program(program: Program) -> None:
+    check_uses(program)
+    for record in program.records:
+        for name, region in regions(record).items():
+            if not isinstance(record.op, control.Control):
+                raise VerifyError(f"{said(record)}: {name} is a region, which it has no use for")
+            if region.states:
+                raise VerifyError(f"{said(record)}: the region {name} has states")
+            check_program(region)
+        if record.op is ITEM:
+            check_item(record)
+        else:
+            check_regions(record)
+            check_spec(record)
+    for state in program.states:
+        check_update(program, state)
+
+
+@slot("ir.check_uses")
+def check_uses(program: Program) -> None:
+    """Raise VerifyError unless every value is defined once, before its uses."""
     known = set(program.given)
     if len(known) < len(program.given):
         raise VerifyError(f"{program.name}: an input or a state is listed twice")
@@ -32,19 +53,12 @@ def check_program(program: Program) -> None:
                 raise VerifyError(f"{said(record)}: uses {said(edge)}, which is not defined before")
             if edge.dtype is None and record.op is not ITEM:
                 raise VerifyError(f"{said(record)}: uses all results of {edge.op.name} as one")
-        for name, region in regions(record).items():
-            if not isinstance(record.op, control.Control):
-                raise VerifyError(f"{said(record)}: {name} is a region, which it has no use for")
-            if region.states:
-                raise VerifyError(f"{said(record)}: the region {name} has states")
-            check_program(region)
-        check_spec(record)
         known.add(record)
     for result in program.results:
-        if (result not in known and result.op is not NUMBER) or result.dtype is None:
+        if result not in known and result.op is not NUMBER:
             raise VerifyError(f"{program.name}: gives {said(result)}, which is not defined")
-    for state in program.states:
-        check_update(program, state)
+        if result.dtype is None:
+            raise VerifyError(f"{program.name}: gives all results of {result.op.name} as one")
 
 
 def check_update(program: Program, state) -> None:
@@ -67,19 +81,19 @@ def spec(record: Record) -> str:
     return f"({', '.join(map(str, record.shape))})"
 
 
+def check_item(record: Record) -> None:
+    """Raise VerifyError unless there is such a result, and it is what the record says."""
+    whole, k = record.inputs[0], record.attrs["k"]
+    several = whole.dtype is None and type(k) is int and 0 <= k < len(whole.shape)
+    if not several or record.spec != whole.shape[k]:
+        raise VerifyError(f"{said(record)}: no result number {k} of {said(whole)}")
+
+
+@slot("ir.check_spec")
 def check_spec(record: Record) -> None:
-    """Raise VerifyError unless a record's spec is what its operator says."""
-    if record.op is ITEM:
-        whole, k = record.inputs[0], record.attrs["k"]
-        several = whole.dtype is None and type(k) is int and 0 <= k < len(whole.shape)
-        if not several or record.spec != whole.shape[k]:
-            raise VerifyError(f"{said(record)}: no result number {k} of {said(whole)}")
-        return
-    check_regions(record)
-    given = [value_of(e) if e.op is NUMBER else e.spec for e in record.inputs]
+    """Raise VerifyError unless a record's spec is what the rule of its operator says."""
     try:
-        with dims.Matching():
-            found = record.op.result_spec(given, record.attrs)
+        found = by_rule(record)
         rule = str(found)  # in here: its dtype may be any attribute of a hostile text
     except Exception as error:
         raise VerifyError(f"{said(record)}: {error}") from error
@@ -88,8 +102,11 @@ def check_spec(record: Record) -> None:
         raise VerifyError(f"{said(record)}: its rule says {rule}")
 
 
-def value_of(number: Record):
-    return dims.hint_of(number.attrs["value"])
+def by_rule(record: Record):
+    """The spec that the rule of a record's operator gives, or a tuple of them."""
+    given = [dims.hint_of(e.attrs["value"]) if e.op is NUMBER else e.spec for e in record.inputs]
+    with dims.Matching():
+        return record.op.result_spec(given, record.attrs)
 
 
 def alike(found, own) -> bool:

@@ -404,7 +404,7 @@ BAD_PROGRAMS = {
     "another shape": (add(result="float32[3]"), r"its rule says float32\[2\]"),
     "another dtype": (add(result="float64[2]"), "its rule says"),
     "another rank": (add(result="float32[2, 1]"), "its rule says"),
-    "results that are one": (add(result="(float32[2])"), "its rule says"),
+    "results that are one": (add(result="(float32[2])"), "as one"),
     "a rule that refuses": (body("v1 = matmul(x, 1.0) : float32[2]"), "matmul"),
     "an attribute that makes no sense": (
         body("v1 = sum(x, axis='a', keepdim=False) : float32[]"), "sum",
@@ -413,7 +413,7 @@ BAD_PROGRAMS = {
         body("v1 = full(shape=(2,), value=1, dtype=55) : float32[2]"), "55 is no data type",
     ),
     "too many parts": (
-        body("v1 = unstack(x, axis=0) : (float32[])", head="x: float32[9999999]"), "65,536",
+        body("v1 = unstack(x, axis=0) : (float32[])", "x", "x: float32[9999999]"), "65,536",
     ),
     "an update of another shape": (
         body("state s: int64[2]\nv1 = add(x, 1.0) : float32[2]\nupdate s = v1"),

@@ -1,0 +1,37 @@
+"""An interpreter: run the records in order.
+
+Write `run(self, program, arrays)`, which is `Run.__call__` of the engine. `arrays` are the values
+of `program.given` (inputs, then states), in order. Return the list of the values of
+`program.results` (outputs, then the new values of states), in order.
+
+`program.records` stand in an order in which every value is made before it is taken. Each has
+`record.inputs`, a list of records. One whose `op` is `NUMBER` stands for a Python number,
+`record.attrs["value"]`; it is not among the program's records, and may be a result too.
+
+What belongs to a single record the engine has for you:
+
+- `self.begin(program, arrays)`: call it before anything else. It finds out how large open sizes
+  are today, and raises if the program is not for such arrays;
+- `self.compute(program, record, values)`: the value of a record, for the list of its inputs' values;
+- `self.number(x)`: what a result that is a Python number gives (it may be an open size).
+
+Let values go as soon as nobody needs them: `interpreter.last_uses(program)` says, for each number
+of a record, which those are (numbers may be among them). Keep no second list of them,
+and change nothing of what you are given: a program runs many times, in loops even within itself.
+"""
+
+from minipaddle.ir import interpreter
+from minipaddle.ir.program import NUMBER
+
+
+def run(self, program, arrays) -> list:
+    """The values of the program's results."""
+    self.begin(program, arrays)
+    values = dict(zip(program.given, arrays, strict=True))
+    last = interpreter.last_uses(program)
+    for k, record in enumerate(program.records):
+        given = [values[e] if e in values else e.attrs["value"] for e in record.inputs]
+        values[record] = self.compute(program, record, given)
+        for ended in last.get(k, ()):
+            values.pop(ended, None)  # numbers were never there
+    return [self.number(r.attrs["value"]) if r.op is NUMBER else values[r] for r in program.results]
