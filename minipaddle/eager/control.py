@@ -82,7 +82,7 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     for b, records in zip(branches, outputs, strict=True):
         b.close([b.input_of(p) for p in captured], records)
     attrs = {name: b.builder.program for name, b in zip(("true", "false"), branches, strict=True)}
-    edges = [None, *edges_of(tracer, captured, tapes)]
+    edges = [None, *edges_of(tracer, [(p, tapes.get(p)) for p in captured])]
     outs = iter(emitted(tracer, control.cond, [pred.array, *captured], edges, attrs))
     plain = [r.value for r in branches[0].results]
     results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
@@ -227,8 +227,8 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False) -> list
         own = region.builder.program.inputs[: len(carried)]
         region.close([*own, *map(region.input_of, [*written, *captured])], records)
     entering = [*map(tracer.borrow, carried), *written, *captured]
-    tapes |= {x.array: x for x in carried if not x.stop_gradient}
-    edges = edges_of(tracer, entering, tapes)
+    tensors = [*carried, *(tapes.get(p) for p in entering[len(carried) :])]
+    edges = edges_of(tracer, zip(entering, tensors, strict=True))
     attrs = {"test": test.builder.program, "body": body.builder.program}
     attrs |= {"carried": len(carried) + len(written), "keep": rounds or any(edges)}
     outs = emitted(tracer, control.while_loop, entering, edges, attrs)
@@ -289,17 +289,18 @@ def edge_of(x: Tensor | None) -> Record | None:
     return None if x is None or x.stop_gradient else x.record or leaf_of(x)
 
 
-def edges_of(tracer, promises, tapes: dict) -> list[Record | None]:
-    """The tapes that lead to what a region uses; the region around it uses it too.
+def edges_of(tracer, pairs) -> list[Record | None]:
+    """The tapes that lead to what a region uses: pairs (promise, its tensor on a tape or None).
 
-    Under `no_grad` a value that passes through unchanged keeps its own.
+    The region around uses it too. Under `no_grad` a value that passes through keeps its own tape.
     """
-    if not tracer.differentiable:
-        return [None] * len(promises)
-    for p in promises:
-        if p in tapes:
-            tracer.tapes.setdefault(p, tapes[p])
-    return [edge_of(tapes.get(p)) for p in promises]
+    edges = []
+    for promise, x in pairs:
+        edge = edge_of(x) if tracer.differentiable else None
+        if edge is not None:
+            tracer.tapes.setdefault(promise, x)
+        edges.append(edge)
+    return edges
 
 
 def emitted(tracer, op, arrays, edges, attrs) -> list[Tensor]:

@@ -202,9 +202,10 @@ class Builder:
         record = Record(op, edges, attrs, *((spec, None) if several else spec), flow, scope)
         record.where = caller()
         self.program.records.append(record)
+        base = viewed(op, inputs)
         if not several:
-            return self.promise(record, place, viewed(op, inputs))
-        return tuple(self.promise(self.item(record, k), place) for k in range(len(spec)))
+            return self.promise(record, place, base)
+        return tuple(self.promise(self.item(record, k), place, base) for k in range(len(spec)))
 
     def edge(self, x) -> Record:
         """The record an input comes from; a number gets one of its own."""
@@ -244,7 +245,7 @@ def caller() -> tuple | None:
 
 
 def viewed(op, inputs):
-    """The promise that the result shares its memory with."""
+    """The promise that the result, or each of several, shares its memory with."""
     return inputs[0] if op.view and type(inputs[0]) is Promise else None
 
 

@@ -79,7 +79,8 @@ def remade(record, have: set, depth: int) -> list | None:
 
 def is_view(record) -> bool:
     """Is it another look at a value of the same size, which may as well be kept itself?"""
-    return record.op.view and record.inputs[0].spec.size == record.spec.size
+    whole = record.op.view and record.dtype is not None
+    return whole and record.inputs[0].spec.size == record.spec.size
 
 
 def residuals_of(late, program: Program, wanted) -> list:

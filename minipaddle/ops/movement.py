@@ -384,3 +384,4 @@ def _(x, *, axis):
 
 
 unstack.vjp(lambda g, axis: stack(*g, axis=axis))
+unstack.view = split.view = True
