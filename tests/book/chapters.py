@@ -15,6 +15,7 @@ CHAPTERS = sorted(BOOK.glob("*.ipynb"))
 VOLATILE = [
     (re.compile(r"\d[\d,.]*(e-?\d+)?(?= ?(ns|us|µs|ms|s|MB/s|GB/s|GFLOP/s|×)(?![\w]))"), "<n>"),
     (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
+    (re.compile(r"((?:minipaddle|exercises|book)/[\w/]+\.py)(:|, line )\d+"), r"\1\2<line>"),
     (re.compile(re.escape(str(BOOK.parent)) + r"[/\\]?"), "<repository>/"),
 ]
 
