@@ -90,6 +90,8 @@ def simpler_expressions(tree) -> Iterator[ast.FunctionDef]:
     nodes = list(ast.walk(tree))
     for k, node in enumerate(nodes):
         for field, value in ast.iter_fields(node):
+            if field in ("keys", "pattern", "func"):
+                continue
             places = enumerate(value) if isinstance(value, list) else [(None, value)]
             for j, each in places:
                 if isinstance(each, ast.expr) and not isinstance(
@@ -105,12 +107,17 @@ def replacements(node: ast.expr) -> Iterator[ast.expr]:
     """Expressions that may stand for this one."""
     length = len(ast.unparse(node))
     for part in ast.walk(node):
-        small = isinstance(part, ast.expr) and part is not node
+        small = isinstance(part, ast.expr) and part is not node and not calls(node, part)
         if small and isinstance(getattr(part, "ctx", ast.Load()), ast.Load):
             yield copy.deepcopy(part)
     for text in SIMPLE:
         if len(text) < length:
             yield ast.parse(text, mode="eval").body
+
+
+def calls(node, part) -> bool:
+    """Is it what a call in the node calls? A method alone is no result."""
+    return any(isinstance(n, ast.Call) and n.func is part for n in ast.walk(node))
 
 
 def put(node, field: str, j: int | None, value) -> None:

@@ -1,0 +1,110 @@
+"""What the fuzzer found, made small: each of these once differed between eager and static."""
+
+import minipaddle as paddle
+from tests.jit.fuzz_world import STATE, W
+
+
+def parameter_given_back(x, m, s, n, p, q, flag):
+    return {"a": x, "b": W}
+
+
+def branches_that_give_back_what_came(x, m, s, n, p, q, flag):
+    if s > 0:
+        return s, s, p
+    return s, s, p
+
+
+def nested_branches_that_give_back_what_came(x, m, s, n, p, q, flag):
+    if s > 0:
+        y = x * 2
+        if s > 0.5:
+            return x, W, s
+        x = y
+    return W, x, s
+
+
+def detached_on_one_side(x, m, s, n, p, q, flag):
+    if s > 0:
+        return s, x
+    return s, x.detach()
+
+
+def float_has_no_gradient(x, m, s, n, p, q, flag):
+    return x * float(s), int(s)
+
+
+def unchanged_under_no_grad(x, m, s, n, p, q, flag):
+    with paddle.no_grad():
+        y = z = x
+        if s > 0:
+            y += x
+        while s > 0:
+            z = z * 2
+            s = s - 1
+    return y, z
+
+
+def assert_of_a_python_value_on_one_side(x, m, s, n, p, q, flag):
+    if s > 10:
+        assert p > 100
+    return x
+
+
+def result_that_nothing_leads_to(x, m, s, n, p, q, flag):
+    y = paddle.where(x > 0, x, x) * 1.0
+    y.zero_()
+    return y
+
+
+def prints_once(x, m, s, n, p, q, flag):
+    print(x, W)
+    if s > 0:
+        print(s * 1.0, x)
+        y = x * 2
+    else:
+        y = m[0]
+    while n > 0:
+        print(y)
+        y = y * x
+        n = n - 1
+    return y
+
+
+def overwritten_after_its_use(x, m, s, n, p, q, flag):
+    y = x.clone()
+    y.multiply_(x)
+    y.tanh_()
+    return y * x
+
+
+def write_to_a_leaf(x, m, s, n, p, q, flag):
+    x[n] = s
+    return x
+
+
+def state_written_on_one_side(x, m, s, n, p, q, flag):
+    if x.sum() > 0:
+        STATE.add_(x.detach())
+    else:
+        STATE[n % 3] = s.detach()
+    return STATE * x
+
+
+def walrus_beside_a_nonlocal(x, m, s, n, p, q, flag):
+    for _, v in {"a": x, "b": W}.items():
+        if found := s:
+            u = (v * 2, found) if (v * q).sum() > m.sum() else (x, found)
+
+            def helper(u=u):
+                nonlocal found
+                found = u[1] * 2
+
+            helper()
+    return x, s
+
+
+def carried_beside_its_detached_self(x, m, s, n, p, q, flag):
+    y, z = x, x.detach()
+    for _ in range(n):
+        y, z = y * 1.0, z
+    return y, z
