@@ -35,9 +35,8 @@ def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[T
         )
     used = list(builder.captured)
     arrays = [*map(tracer.borrow, [*results, *inputs]), *used]
-    tapes |= {x.array: x for x in inputs if not x.stop_gradient}
-    edges = edges_of(tracer, arrays, tapes)
-    edges[: len(results)] = [None] * len(results)
+    tapes = [*[None] * len(results), *inputs, *map(tapes.get, used)]
+    edges = edges_of(tracer, zip(arrays, tapes, strict=True))
     attrs = {"backward": builder.program, "results": len(results)}
     return emitted(tracer, control.custom, arrays, edges, attrs)
 
