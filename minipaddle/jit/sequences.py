@@ -49,7 +49,7 @@ class Range(Sequence):
             self.length = (stop - start + step - elementwise.sign(step)) // step
 
     def at(self, k):
-        return self.start + k * self.step
+        return self.start + (k if type(self.step) is int and self.step == 1 else k * self.step)
 
 
 class Rows(Sequence):
