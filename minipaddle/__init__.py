@@ -57,6 +57,7 @@ from .framework import finfo, get_flags, iinfo, set_flags
 from .hapi import *
 from .io import load, save
 from .nn.param_attr import ParamAttr, create_parameter
+from .static.mode import disable_static, enable_static, in_dynamic_mode, in_static_mode
 from .tensor.attribute import *
 from .tensor.creation import *
 from .tensor.decompositions import cholesky, eigvalsh

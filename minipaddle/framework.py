@@ -10,7 +10,7 @@ from .core import dtype as dt
 from .core.dtype import get_default_dtype, set_default_dtype
 from .core.errors import teach
 from .core.missing import namespace
-from .eager.modes import disable_static, enable_static, in_dynamic_mode
+from .static.mode import disable_static, enable_static, in_dynamic_mode
 
 __all__ = [
     "disable_static",

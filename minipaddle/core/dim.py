@@ -196,6 +196,7 @@ def same(a, b) -> bool:
 class Matching:
     """While an operator's shape rule is asked, `==` of two sizes means `same`, but against 0 and 1.
 
+    >>> from minipaddle.core.dim import Matching, symbol
     >>> n = symbol("n", hint=3)
     >>> with Matching():
     ...     (2, n) == (2, 3), n == 1

@@ -7,7 +7,7 @@ program. Each thread has its own stack, with an `Eager` at its bottom.
 from __future__ import annotations
 
 import threading
-from contextlib import ContextDecorator, contextmanager
+from contextlib import ContextDecorator, contextmanager, nullcontext
 from functools import wraps
 
 OUT = -1
@@ -21,6 +21,7 @@ class Interpreter:
     scope = None  # the layer being called, as a chain (parent scope, layer)
     passing = None  # the record a reverse walk is passing
     tracing = False  # is a program written? Then writes to tensors are its business
+    by_hand = False  # is it one that a user defines, between enable_static and disable_static?
 
     def apply(self, op, inputs, attrs):
         """The result of `op` on `inputs`, which are Vars or Python scalars."""
@@ -41,6 +42,21 @@ class Interpreter:
     def sizes(self, x):
         """The whole numbers of a Var that says sizes or places, as Python's: nested lists."""
         return x.tolist()
+
+    def modes(self, training, testing):
+        """`training()`; a program that can be cloned for testing keeps both."""
+        return training()
+
+    def made(self, parameter, draw) -> None:
+        """A parameter was made, its values by `draw()`."""
+
+    def settled(self, part):
+        """A part of a layer, its value worked out where a program is defined by hand."""
+        return part
+
+    def outside(self):
+        """A context in which nothing is written into a program that is defined by hand."""
+        return nullcontext()
 
     def draw(self, generator):
         """The base of the next random stream of `generator`: a Python int, or a Var."""

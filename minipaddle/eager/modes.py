@@ -1,13 +1,11 @@
-"""Switches: is a tape kept, and is this eager mode?"""
+"""Switches: is a tape kept?"""
 
 from __future__ import annotations
 
-from ..core.errors import teach
 from ..core.interpreter import Recording, current
 
 __all__ = [
-    "disable_static", "enable_grad", "enable_static", "in_dynamic_mode", "is_grad_enabled",
-    "no_grad", "set_grad_enabled",
+    "enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled",
 ]  # fmt: skip
 
 
@@ -64,40 +62,3 @@ def is_grad_enabled() -> bool:
     True
     """
     return current.top.recording
-
-
-def in_dynamic_mode() -> bool:
-    """True: what is called is computed at once. Source: Paddle API `paddle.in_dynamic_mode`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.in_dynamic_mode()
-    True
-    """
-    return True
-
-
-def disable_static(place=None) -> None:
-    """Nothing: eager mode is the only one. Source: Paddle API `paddle.disable_static`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.disable_static()
-    """
-
-
-def enable_static() -> None:
-    """Refused, with what to use instead. Source: Paddle API `paddle.enable_static`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.enable_static()  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-      ...
-    RuntimeError: enable_static comes with a later part of MiniPaddle: programs and to_static
-      at: ...
-      try: write eager code
-    """
-    raise RuntimeError(
-        teach(
-            "enable_static comes with a later part of MiniPaddle: programs and to_static",
-            hint="write eager code",
-        )
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core import dtype as dt
 from ..core.errors import teach
+from ..core.interpreter import current
 from ..eager.tensor import Parameter
 from .initializer import Constant, Initializer, XavierUniform, defaults, values_of
 from .names import unique
@@ -86,8 +87,11 @@ def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefi
     )
     name = attr.name or unique(f"{prefix}.{'b' if is_bias else 'w'}")
     dtype = dt.default() if dtype is None else dt.resolve(dtype)
-    values = values_of(initializer, tuple(int(n) for n in shape), dtype)
-    parameter = Parameter(values, dtype, name, attr.trainable)
+    shape = tuple(int(n) for n in shape)
+    with current.top.outside():
+        values = values_of(initializer, shape, dtype)
+        parameter = Parameter(values, dtype, name, attr.trainable)
+    current.top.made(parameter, lambda: values_of(initializer, shape, dtype))
     parameter.optimize_attr = {"learning_rate": attr.learning_rate}
     parameter.regularizer = attr.regularizer
     parameter.need_clip = attr.need_clip

@@ -185,7 +185,7 @@ def qr(m, x, *, mode):
 def _(x, *, mode):
     *lead, rows, columns = require_matrix(x).shape
     k = rows if mode == "complete" else smaller(rows, columns)
-    return Spec((*lead, rows, k), x.dtype), Spec((*lead, k, columns), x.dtype)
+    return tuple(Spec((*lead, *size), x.dtype) for size in ((rows, k), (k, columns)))
 
 
 @qr.vjp
@@ -260,8 +260,8 @@ def lower_of(packed):
     """The L of a packed LU factorization: unit diagonal, as many columns as pivots."""
     rows, columns = packed.spec.shape[-2:]
     k = smaller(rows, columns)
-    ones = eye(rows=rows, columns=k, dtype=packed.spec.dtype)
-    return tril(block(packed, (0, rows), (0, k)), diagonal=-1) + ones
+    below = tril(block(packed, (0, rows), (0, k)), diagonal=-1)
+    return below + eye(rows=rows, columns=k, dtype=packed.spec.dtype)
 
 
 @opaque
@@ -290,8 +290,7 @@ def _(x, *, full_matrices):
     *lead, rows, columns = require_matrix(x).shape
     k = smaller(rows, columns)
     p, q = (rows, columns) if full_matrices else (k, k)
-    shapes = (*lead, rows, p), (*lead, k), (*lead, q, columns)
-    return tuple(Spec(shape, x.dtype) for shape in shapes)
+    return tuple(Spec((*lead, *size), x.dtype) for size in ((rows, p), (k,), (q, columns)))
 
 
 @svd.vjp

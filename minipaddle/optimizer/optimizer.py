@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ..core import dtype as dt
 from ..core.errors import teach
-from ..core.interpreter import Recording
+from ..core.interpreter import Recording, current
 from ..eager.tensor import Tensor
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
@@ -92,6 +92,13 @@ class Optimizer:
                 )
             )
         self._learning_rate = learning_rate
+
+    def adopt(self, parameters) -> None:
+        """Take over parameters, where none were given."""
+        new = [p for p in parameters if p not in self._keys]
+        self._param_groups[0].params += new
+        self._parameter_list += new
+        self._keys |= {p: p.name for p in new}
 
     # ---- what an optimizer defines -----------------------------------------------------------
 
@@ -177,6 +184,8 @@ class Optimizer:
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """`step()`, after `loss.backward()` was called; returns ([], [(parameter, gradient)])."""
+        if current.top.by_hand:
+            return current.top.minimize(self, loss, parameters, no_grad_set)
         if startup_program is not None or parameters is not None or no_grad_set is not None:
             raise NotImplementedError(
                 "minimize takes only the loss here: give the parameters to the optimizer"
@@ -304,6 +313,8 @@ def load(state: Tensor, value, key: str) -> None:
 
 def as_groups(parameters) -> list[dict]:
     """The list of dicts that `parameters` means."""
+    if parameters is None and current.top.by_hand:
+        return [{"params": []}]  # `minimize` fills it with what the program has
     if parameters is None:
         raise ValueError(
             teach(

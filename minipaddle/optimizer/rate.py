@@ -32,7 +32,7 @@ class Rate:
 
     def tensor(self, dtype) -> Tensor:
         """The 0-D tensor of the NumPy dtype `dtype` that always holds the value."""
-        if current.top.tracing and self.moved_in is current.top:
+        if current.top.tracing and not current.top.by_hand and self.moved_in is current.top:
             raise NotImplementedError(
                 teach(
                     "a captured step uses the learning rate after its schedule's step(), which "

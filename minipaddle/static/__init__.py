@@ -1,9 +1,20 @@
-"""Programs by hand. Source: Paddle API `paddle.static`."""
+"""Programs by hand: define them once, run them many times. Source: Paddle API `paddle.static`."""
 
 from ..core.missing import namespace
 from ..ir.input_spec import InputSpec
-from ..ir.program import Program
+from ..nn.param_attr import create_parameter
+from . import nn
+from .executor import BuildStrategy, CompiledProgram, ExecutionStrategy, Executor
+from .functions import *
+from .io import *
+from .mode import default_main_program, default_startup_program, program_guard
+from .program import Program
 
-__all__ = ["InputSpec", "Program"]
+__all__ = [
+    "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "InputSpec", "Program",
+    "append_backward", "cpu_places", "create_parameter", "data", "default_main_program",
+    "default_startup_program", "global_scope", "gradients", "load", "load_inference_model",
+    "name_scope", "nn", "program_guard", "save", "save_inference_model",
+]  # fmt: skip
 
 __getattr__ = namespace("paddle.static", globals())

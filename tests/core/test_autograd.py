@@ -252,8 +252,9 @@ def test_set_grad_enabled_as_function_and_context():
 def test_modes():
     assert paddle.in_dynamic_mode()
     assert paddle.disable_static() is None
-    with pytest.raises(RuntimeError, match="to_static"):
-        paddle.enable_static()
+    paddle.enable_static()
+    assert not paddle.in_dynamic_mode()
+    paddle.disable_static()
 
 
 def test_stop_gradient_and_detach():

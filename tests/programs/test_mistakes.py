@@ -201,8 +201,8 @@ NAMES = {
     "optimizer": (lambda: paddle.optimizer.Adm, AttributeError, "paddle.optimizer.Adam"),
     "initializer": (lambda: nn.initializer.Normel, AttributeError, "initializer.Normal"),
     "method": (lambda: ones(2).reshpe([2]), AttributeError, "Tensor.reshape"),
-    "later": (lambda: paddle.jit.to_static, AttributeError, "paddle.jit", "later part"),
-    "static mode": (lambda: paddle.enable_static(), RuntimeError, "enable_static", "eager"),
+    "later": (lambda: paddle.distributed, AttributeError, "distributed", "later part"),
+    "static mode": (lambda: paddle.static.data("x", [1]), RuntimeError, "data", "enable_static"),
     "fft": (lambda: paddle.fft, AttributeError, "paddle.fft"),
 }
 

@@ -81,7 +81,13 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         )
     if not p or (not training and mode == "upscale_in_train"):
         return x
-    y = dropped(x, p, axis, mode) if training else x * (1.0 - p)
+    if training:
+        y = current.top.modes(
+            lambda: dropped(x, p, axis, mode),
+            lambda: x if mode == "upscale_in_train" else x * (1.0 - p),
+        )
+    else:
+        y = x * (1.0 - p)
     return x.become(y) if inplace else y
 
 

@@ -6,7 +6,7 @@ from math import inf, prod
 
 from ...core.dtype import FLOATS, HALVES, float32
 from ...core.errors import teach
-from ...core.interpreter import Recording
+from ...core.interpreter import Recording, current
 from ...core.slots import slot
 from ...core.spec import normalize_axes
 from ...ops import elementwise, movement, reduction
@@ -113,8 +113,18 @@ def batch_norm(
 @slot("nn.batch_norm")
 def over_batch(x, running_mean, running_var, weight, bias, training, momentum, epsilon, axis):
     """`batch_norm` of x whose channels stand on `axis`; weight and bias may be None."""
-    if not training:
+
+    def testing():
         return frozen(x, running_mean, running_var, weight, bias, epsilon, axis)
+
+    def moving():
+        return moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis)
+
+    return current.top.modes(moving, testing) if training else testing()
+
+
+def moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
+    """x by the moments of this batch, which the running ones follow."""
     shape = x.spec.shape
     if axis == x.spec.ndim - 1:
         axes, how = (0,), {"view": (-1, shape[axis]), "per": (1, shape[axis])}

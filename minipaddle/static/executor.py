@@ -1,0 +1,177 @@
+"""`Executor`: compiles a program once for what is fed and fetched, and runs it many times."""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..core.record import Record
+from ..eager.convert import as_array
+from ..eager.device import CPU, QUIET, current_place
+from ..eager.tensor import Tensor, wrap
+from ..ir import program as ir
+from ..ir.cut import pruned
+from ..ir.interpreter import Run
+from .mode import default_main_program, outside
+from .program import Program, in_mode
+
+
+class Executor:
+    """Runs programs. Source: Paddle API `static.Executor`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    >>> main = paddle.static.Program()
+    >>> with paddle.static.program_guard(main):
+    ...     x = paddle.static.data("x", [None])
+    ...     y = x * x
+    >>> paddle.disable_static()
+    >>> paddle.static.Executor().run(main, feed={"x": [1.0, 3.0]}, fetch_list=[y])[0].tolist()
+    [1.0, 9.0]
+    """
+
+    def __init__(self, place=None):
+        self.place = place
+
+    def run(
+        self, program=None, feed=None, fetch_list=None, feed_var_name="feed",
+        fetch_var_name="fetch", scope=None, return_numpy=True, use_program_cache=True,
+        use_prune=False,
+    ):  # fmt: skip
+        """The tensors of `fetch_list` (or those of these names), for the data in `feed`.
+
+        Running a startup program gives parameters their first values. Data that nothing fetched or
+        updated needs may be left out. Raises ValueError that names data that is missing or does not
+        fit. Source: Paddle API `Executor.run`.
+        """
+        program = getattr(program, "program", program)
+        program = default_main_program() if program is None else program
+        with outside():
+            if hasattr(program, "fetched"):
+                found = program.fetched(feed or {}, fetch_list)
+            elif program.first and not fetch_list and not program.view().program.records:
+                found = self.initialize(program)
+            else:
+                found = self.compute(program, feed or {}, fetch_list or [])
+            return [CPU.move(a) if return_numpy else wrap(a) for a in found]
+
+    @staticmethod
+    def initialize(program: Program) -> list:
+        """Parameters have values from the start: a second run of the startup draws them again."""
+        for k, (parameter, draw) in enumerate(program.first):
+            if draw is not None and parameter in program.compiled:
+                parameter.set_value(draw())
+            program.compiled[parameter] = k
+        return []
+
+    @staticmethod
+    def compute(program: Program, feed: dict, fetch_list) -> list:
+        view = program.view()
+        fetched = [program.record_of(x, view) for x in fetch_list]
+        updates = tuple(s.update for s in view.program.states)
+        key = tuple(fetched), tuple(sorted(feed)), updates, len(view.program.records)
+        compiled = program.compiled.get(key)
+        if compiled is None:
+            compiled = program.compiled[key] = compile_(view.program, [*feed], fetched)
+        arrays = [fed(r, feed[r.attrs["name"]]) for r in compiled.inputs]
+        arrays += [s.cell.read() for s in compiled.states]
+        results = QUIET.copy().run(Run(current_place().module), compiled, arrays)
+        cells = [s.cell for s in compiled.states if s.update is not None]
+        for cell, array in zip(cells, results[len(fetched) :], strict=True):
+            cell.write(array)
+        return results[: len(fetched)]
+
+    def close(self) -> None:
+        """Nothing is held. Source: Paddle API `Executor.close`."""
+
+
+def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Program:
+    """The part of a program that computes what is fetched and what outlives a run."""
+    whole = ir.Program(
+        program.name, program.inputs, program.states, program.records, fetched, program.guards
+    )
+    found = pruned(in_mode(whole, True, {}))
+    used = {e for r in found.records for e in r.inputs} | set(found.results)
+    names = {r.attrs["name"] for r in program.inputs}
+    missing = [r.attrs["name"] for r in program.inputs if r in used and r.attrs["name"] not in feed]
+    if missing or set(feed) - names:
+        what = f"needs {missing[0]!r}" if missing else f"has no data {min(set(feed) - names)!r}"
+        raise ValueError(
+            teach(f"the program {what}; fed were {sorted(feed)}", expected=f"{sorted(names)}")
+        )
+    found.inputs = [r for r in program.inputs if r.attrs["name"] in feed]
+    found.states = [s for s in found.states if s.record in used or s.update is not None]
+    return found
+
+
+def fed(record: Record, data):
+    """Data for an input, as an array; raises ValueError if it does not fit."""
+    array = data.array if isinstance(data, Tensor) else as_array(data, None, current_place())
+    if array.dtype != record.dtype and not hasattr(data, "dtype"):
+        array = array.astype(record.dtype)  # lists have no dtype of their own
+    same = array.ndim == len(record.shape) and all(
+        n == k for n, k in zip(record.shape, array.shape, strict=False) if isinstance(n, int)
+    )
+    if array.dtype != record.dtype or not same:
+        raise ValueError(
+            teach(
+                f"{record.attrs['name']!r} was fed {array.dtype}{list(array.shape)}",
+                expected=str(record.spec),
+            )
+        )
+    return array
+
+
+class CompiledProgram:
+    """A program with a strategy for running it. Source: Paddle API `static.CompiledProgram`.
+
+    >>> import minipaddle as paddle
+    >>> main = paddle.static.Program()
+    >>> paddle.static.CompiledProgram(main).program is main
+    True
+    """
+
+    def __init__(self, program_or_graph, build_strategy=None):
+        self.program, self.build_strategy = program_or_graph, build_strategy
+
+
+class Strategy:
+    """Switches by name, remembered."""
+
+    def __init__(self):
+        self.__dict__.update(self.switches)
+
+    def __setattr__(self, name: str, value) -> None:
+        if name not in self.switches:
+            known = ", ".join(self.switches)
+            raise AttributeError(teach(f"{type(self).__name__} has no {name!r}", expected=known))
+        super().__setattr__(name, value)
+
+
+class BuildStrategy(Strategy):
+    """What passes shall do with a program. Source: Paddle API `static.BuildStrategy`.
+
+    >>> import minipaddle as paddle
+    >>> strategy = paddle.static.BuildStrategy()
+    >>> strategy.enable_inplace = True
+    """
+
+    switches = {  # noqa: RUF012
+        "enable_inplace": False, "fuse_elewise_add_act_ops": False, "fuse_bn_act_ops": False,
+        "fuse_gemm_epilogue": False, "fuse_relu_depthwise_conv": False, "memory_optimize": None,
+        "build_cinn_pass": False, "debug_graphviz_path": "", "sync_batch_norm": False,
+        "fuse_all_optimizer_ops": False, "fuse_broadcast_ops": False, "enable_addto": False,
+        "reduce_strategy": 0, "gradient_scale_strategy": 0,
+    }  # fmt: skip
+
+
+class ExecutionStrategy(Strategy):
+    """How a program is run. Source: Paddle API `static.ExecutionStrategy`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.static.ExecutionStrategy().num_threads
+    0
+    """
+
+    switches = {  # noqa: RUF012
+        "num_threads": 0, "num_iteration_per_drop_scope": 100, "num_iteration_per_run": 1,
+        "use_thread_barrier": False,
+    }  # fmt: skip

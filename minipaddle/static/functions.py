@@ -1,0 +1,108 @@
+"""What a program is made with, beside operators: data, gradients, names, places."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ..eager.backward import grad
+from ..eager.device import CPUPlace
+from ..ir.input_spec import InputSpec
+from .mode import Mode, writing
+
+__all__ = [
+    "append_backward", "cpu_places", "data", "global_scope", "gradients", "name_scope",
+]  # fmt: skip
+
+
+def data(name: str, shape, dtype=None, lod_level=0):
+    """An input of the program, by name; None or -1 is a size that varies from run to run.
+
+    Open first sizes are all the same, the batch. Source: Paddle API `static.data`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    >>> with paddle.static.program_guard(paddle.static.Program()):
+    ...     paddle.static.data("x", [None, 3]).shape
+    [batch, 3]
+    >>> paddle.disable_static()
+    """
+    return writing("static.data").data(name, InputSpec(shape, dtype or "float32", name))
+
+
+def append_backward(
+    loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None,
+    distop_context=None,
+):  # fmt: skip
+    """Write the walk back from `loss`; pairs (parameter, gradient).
+
+    Source: Paddle API `static.append_backward`.
+    """
+    return writing("append_backward").append_backward(loss, parameter_list, no_grad_set)
+
+
+def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> list:
+    """The gradients of `inputs`, None where there is none. Source: Paddle API `static.gradients`.
+
+    Data stops gradients unless its `stop_gradient` was set to False.
+    """
+    writing("static.gradients")
+    given = [None if v is None else listed(v) for v in (targets, inputs, target_gradients)]
+    return grad(*given, create_graph=True, allow_unused=True)
+
+
+def listed(x) -> list:
+    return list(x) if isinstance(x, list | tuple) else [x]
+
+
+@contextmanager
+def name_scope(prefix=None):
+    """A part of a program, in name only. Source: Paddle API `static.name_scope`.
+
+    >>> import minipaddle as paddle
+    >>> with paddle.static.name_scope("encoder"):
+    ...     y = paddle.ones([1])
+    """
+    yield
+
+
+def cpu_places(device_count=None) -> list:
+    """As many CPU places. Source: Paddle API `static.cpu_places`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.static.cpu_places(2)
+    [Place(cpu), Place(cpu)]
+    """
+    return [CPUPlace() for _ in range(device_count or 1)]
+
+
+class Scope:
+    """Where variables are found by name. Source: Paddle API `static.global_scope`."""
+
+    def find_var(self, name: str):
+        """The state of that name in the default program; None if there is none."""
+        found = Mode.main.state_dict().get(name)
+        return None if found is None else Variable(found)
+
+
+class Variable:
+    """A variable of a scope."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def get_tensor(self):
+        """Its tensor."""
+        return self.tensor
+
+
+SCOPE = Scope()
+
+
+def global_scope() -> Scope:
+    """The scope of all programs. Source: Paddle API `static.global_scope`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.static.global_scope().find_var("nothing") is None
+    True
+    """
+    return SCOPE

@@ -1,0 +1,104 @@
+"""Programs and their states in files, in the formats of `jit.save` and `paddle.save`."""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..eager.cells import GeneratorCell
+from ..eager.tensor import Parameter, Tensor
+from ..io import load as load_tensors
+from ..io import save as save_tensors
+from ..jit import loading, saving
+from ..jit.saved import Kept, Method, Saved
+from ..jit.tree import flatten
+from .executor import compile_
+from .mode import Mode, outside
+from .program import Program
+
+__all__ = ["load", "load_inference_model", "save", "save_inference_model"]
+
+
+def save(program: Program, model_path: str, protocol=4, **configs) -> None:
+    """Write the states of a program to `model_path`.pdparams and .pdopt.
+
+    Source: Paddle API `static.save`.
+    """
+    with outside():
+        save_tensors(program.state_dict("param"), f"{model_path}.pdparams")
+        save_tensors(program.state_dict("opt"), f"{model_path}.pdopt")
+
+
+def load(program: Program, model_path: str, executor=None, var_list=None) -> None:
+    """Read what `static.save` wrote into the states of a program; ValueError if one is missing.
+
+    Source: Paddle API `static.load`.
+    """
+    with outside():
+        for mode, ending in (("param", "pdparams"), ("opt", "pdopt")):
+            found = load_tensors(f"{model_path}.{ending}")
+            for name, x in program.state_dict(mode).items():
+                if name not in found:
+                    raise ValueError(teach(f"{model_path}.{ending} has no {name!r}"))
+                x.set_value(found[name])
+
+
+def save_inference_model(
+    path_prefix: str, feed_vars, fetch_vars, executor, **kwargs
+) -> None:
+    """Write the part of a program that computes `fetch_vars` from `feed_vars`, in test mode.
+
+    `jit.load` reads it too. Source: Paddle API `static.save_inference_model`.
+    """
+    program = (kwargs.get("program") or Mode.main).clone(for_test=True)
+    view = program.view()
+    feeds, fetches = (v if isinstance(v, list | tuple) else [v] for v in (feed_vars, fetch_vars))
+    names = [x if isinstance(x, str) else x.name for x in feeds]
+    fetched = [program.record_of(x, view) for x in fetches]
+    found = compile_(view.program, names, fetched)
+    found.inputs = [next(r for r in found.inputs if r.attrs["name"] == name) for name in names]
+    found.name = "forward"
+    states = {}
+    for k, state in enumerate(found.states):
+        state.name = state.name or f"constant_{k}"
+        state.record.attrs["name"] = state.name
+        random = isinstance(state.cell, GeneratorCell)
+        tensor = None if random else state.cell.tensor
+        parameter = isinstance(tensor, Parameter)
+        kind = "random" if random else "parameter" if parameter else "constant"
+        states[state.name] = Kept(kind, tensor, [state.name.replace(".", "_")] if parameter else [])
+    leaves, structure = flatten(list(range(len(fetched))))
+    method = Method(found, structure, [None] * len(leaves), [*range(len(leaves))])
+    with outside():
+        saving.write(Saved({"forward": method}, states, {}), path_prefix)
+
+
+def load_inference_model(path_prefix: str, executor, **kwargs) -> list:
+    """[program, names of its data, what it gives]: `Executor.run` runs it.
+
+    Source: Paddle API `static.load_inference_model`.
+    """
+    with outside():
+        program = Loaded(loading.load(path_prefix))
+    return [program, program.names, program.results]
+
+
+class Loaded:
+    """A program that was saved."""
+
+    first: tuple = ()
+
+    def __init__(self, layer):
+        self.layer = layer
+        self.ir = layer.program()
+        self.names = [r.attrs["name"] for r in self.ir.inputs]
+        self.results = list(range(len(self.ir.outputs)))
+
+    def fetched(self, feed: dict, fetch_list) -> list:
+        missing = [name for name in self.names if name not in feed]
+        if missing:
+            raise ValueError(teach(f"the program needs {missing[0]!r}; fed were {sorted(feed)}"))
+        found = self.layer(*(Tensor(feed[name]) for name in self.names))
+        found = found if isinstance(found, list | tuple) else [found]
+        return [found[k].array for k in (self.results if fetch_list is None else fetch_list)]
+
+    def __str__(self) -> str:
+        return str(self.ir)

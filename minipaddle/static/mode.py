@@ -1,0 +1,141 @@
+"""Static mode: what is called is written into the default program, to be run later."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+
+from ..core.errors import teach
+from ..core.interpreter import current
+from .program import Program
+
+__all__ = [
+    "default_main_program", "default_startup_program", "disable_static", "enable_static",
+    "in_dynamic_mode", "in_static_mode", "program_guard",
+]  # fmt: skip
+
+
+class Mode:
+    """The default programs, and whether they are being written."""
+
+    on = False
+    startup = Program("startup")
+    main = Program("main", startup)
+
+
+def enable_static() -> None:
+    """From now on calls are written into `static.default_main_program()`; a `static.Executor` runs
+    it. Source: Paddle API `paddle.enable_static`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    >>> x = paddle.static.data("x", [None, 2])
+    >>> y = (x * 2).sum()
+    >>> paddle.disable_static()
+    >>> exe = paddle.static.Executor()
+    >>> float(exe.run(feed={"x": [[1.0, 2.0]]}, fetch_list=[y])[0])
+    6.0
+    """
+    if not Mode.on:
+        Mode.on = True
+        Mode.main.tracer.enter()
+
+
+def disable_static(place=None) -> None:
+    """Back to eager mode: what is called is computed at once.
+
+    Source: Paddle API `paddle.disable_static`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.disable_static()
+    """
+    if Mode.on:
+        Mode.on = False
+        Mode.main.tracer.leave()
+
+
+def in_dynamic_mode() -> bool:
+    """Is what is called computed at once? Source: Paddle API `paddle.in_dynamic_mode`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.in_dynamic_mode()
+    True
+    """
+    return not current.top.by_hand
+
+
+def in_static_mode() -> bool:
+    """Is what is called written into a program? Source: Paddle API `paddle.in_static_mode`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.in_static_mode()
+    False
+    """
+    return current.top.by_hand
+
+
+def default_main_program() -> Program:
+    """The program that is being written. Source: Paddle API `static.default_main_program`.
+
+    >>> import minipaddle as paddle
+    >>> isinstance(paddle.static.default_main_program(), paddle.static.Program)
+    True
+    """
+    return Mode.main
+
+
+def default_startup_program() -> Program:
+    """The program that gives parameters their first values.
+
+    Source: Paddle API `static.default_startup_program`.
+
+    >>> import minipaddle as paddle
+    >>> isinstance(paddle.static.default_startup_program(), paddle.static.Program)
+    True
+    """
+    return Mode.startup
+
+
+@contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None):
+    """Write into `main_program` while the block runs. Source: Paddle API `static.program_guard`.
+
+    Raises RuntimeError in eager mode.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    >>> main = paddle.static.Program()
+    >>> with paddle.static.program_guard(main):
+    ...     x = paddle.static.data("x", [2])
+    >>> paddle.disable_static()
+    >>> [v.name for v in main.list_vars()]
+    ['x']
+    """
+    if not Mode.on:
+        raise RuntimeError(
+            teach("program_guard in eager mode", hint="call paddle.enable_static() first")
+        )
+    before = Mode.main, Mode.startup
+    Mode.main.tracer.leave()
+    Mode.main, Mode.startup = main_program, startup_program or Mode.startup
+    main_program.writable().startup = Mode.startup
+    Mode.main.tracer.enter()
+    try:
+        yield
+    finally:
+        if Mode.on:
+            Mode.main.tracer.leave()
+        Mode.main, Mode.startup = before
+        if Mode.on:
+            Mode.main.tracer.enter()
+
+
+def outside():
+    """A context in which no program is written."""
+    return Mode.main.tracer.outside() if Mode.on else nullcontext()
+
+
+def writing(what: str):
+    """The tracer of the program that is being written; raises RuntimeError in eager mode."""
+    if not Mode.on:
+        raise RuntimeError(teach(f"{what} in eager mode", hint="call paddle.enable_static() first"))
+    return Mode.main.tracer

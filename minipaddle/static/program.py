@@ -1,0 +1,192 @@
+"""`Program`: what is written in static mode, as users hold it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.errors import teach
+from ..core.record import Record
+from ..eager.tensor import Parameter, Tensor
+from ..ir import program as ir
+from ..ir.builder import Promise
+from ..ir.program import State, regions
+from .tracer import StaticTracer, by_mode
+
+
+class View(NamedTuple):
+    """What a program is at a moment: its records, and the record each tensor of it has."""
+
+    program: ir.Program
+    values: dict  # promise -> record
+    tensors: dict  # name -> tensor
+
+
+class Program:
+    """A program that is defined by calls in static mode. Source: Paddle API `static.Program`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    >>> main = paddle.static.Program()
+    >>> with paddle.static.program_guard(main):
+    ...     x = paddle.static.data("x", [None, 2])
+    ...     y = x + 1.0
+    >>> paddle.disable_static()
+    >>> [op.type for op in main.global_block().ops]
+    ['add']
+    """
+
+    def __init__(self, name: str = "main", startup: Program | None = None):
+        self.tracer = StaticTracer(name, startup)
+        self.first: list[tuple] = []  # (parameter, what draws its first values)
+        self.random_seed = 0
+        self.copied: View | None = None
+        self.compiled: dict = {}
+
+    def writable(self) -> StaticTracer:
+        """Its tracer; raises RuntimeError for a clone."""
+        if self.copied is not None:
+            raise RuntimeError(teach("a clone of a program is as it is", hint="write the original"))
+        return self.tracer
+
+    def view(self) -> View:
+        """What it is now."""
+        if self.copied is not None:
+            return self.copied
+        root = self.tracer.root
+        source = root.program
+        states = [State(s.name, s.record, changed(root, s), s.cell) for s in source.states]
+        now = ir.Program(
+            source.name, [*source.inputs], states, [*source.records], [], [*source.guards]
+        )
+        tensors = dict(self.tracer.tensors)
+        tensors |= {x._name: x for x in self.tracer.results if x._name is not None}
+        values = dict(root.values)
+        for x in tensors.values():
+            lent = self.tracer.lent.get(id(x))
+            if lent is not None and type(x.array) is not Promise:
+                values[id(x)] = root.values[lent[0]]
+        return View(now, values, tensors)
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy as the program is now; for a test one that learns nothing: dropout lets all pass,
+        batch norm takes its running statistics, no state changes.
+        Source: Paddle API `static.Program.clone`.
+        """
+        copy, view = Program(self.tracer.root.program.name), self.view()
+        if for_test:
+            table: dict[Record, Record] = {}
+            program = in_mode(view.program, False, table)
+            for state in program.states:
+                state.update = None
+            values = {k: table.get(r, r) for k, r in view.values.items()}
+            view = View(program, values, view.tensors)
+        copy.copied = view
+        return copy
+
+    def record_of(self, x, view: View) -> Record:
+        """The record of a tensor of the program, or of the one of that name."""
+        if isinstance(x, str):
+            if x not in view.tensors:
+                raise ValueError(
+                    teach(f"the program has no {x!r}", expected=f"one of {sorted(view.tensors)}")
+                )
+            x = view.tensors[x]
+        key = x.array if isinstance(x, Tensor) and type(x.array) is Promise else id(x)
+        if key not in view.values:
+            raise ValueError(teach(f"{getattr(x, 'spec', x)} is no tensor of this program"))
+        return view.values[key]
+
+    # ---- looking -----------------------------------------------------------------------------
+
+    def global_block(self) -> Block:
+        """Its operators and variables. Source: Paddle API `Program.global_block`."""
+        return Block(self)
+
+    def list_vars(self) -> list[Tensor]:
+        """The data, the parameters, and the results that were given names."""
+        return [*self.view().tensors.values()]
+
+    def all_parameters(self) -> list[Parameter]:
+        """Its parameters. Source: Paddle API `Program.all_parameters`."""
+        return [x for x in self.list_vars() if isinstance(x, Parameter)]
+
+    def state_dict(self, mode: str = "all", scope=None) -> dict[str, Tensor]:
+        """Its states by name: parameters ("param"), optimizer states and the rest ("opt"), all.
+
+        Source: Paddle API `Program.state_dict`.
+        """
+        cells = [(s.name, getattr(s.cell, "tensor", None)) for s in self.view().program.states]
+        found = {name: x for name, x in cells if x is not None and name}
+        kinds = {"all": (True, False), "param": (True,), "opt": (False,)}
+        if mode not in kinds:
+            raise ValueError(teach(f"state_dict(mode={mode!r})", expected="all, param or opt"))
+        return {n: x for n, x in found.items() if isinstance(x, Parameter) in kinds[mode]}
+
+    def __str__(self) -> str:
+        return str(self.view().program)
+
+
+class Block:
+    """A program as Paddle's code looks at it: `ops`, `vars`. Source: Paddle API `static.Block`."""
+
+    def __init__(self, program: Program):
+        self.program = program
+
+    @property
+    def ops(self) -> list[Operator]:
+        return [Operator(r) for r in self.program.view().program.records]
+
+    @property
+    def vars(self) -> dict[str, Tensor]:
+        return self.program.view().tensors
+
+    def var(self, name: str) -> Tensor:
+        """A variable by name; raises ValueError if there is none."""
+        if name not in self.vars:
+            raise ValueError(teach(f"the program has no {name!r}"))
+        return self.vars[name]
+
+    def all_parameters(self) -> list[Parameter]:
+        return self.program.all_parameters()
+
+
+class Operator:
+    """One operator of a program."""
+
+    def __init__(self, record: Record):
+        self.record, self.type = record, record.op.name
+
+    def attr(self, name: str):
+        """An attribute by name."""
+        return self.record.attrs[name]
+
+    def __repr__(self) -> str:
+        return repr(self.record)
+
+
+def changed(root, state: State) -> Record | None:
+    now = root.values[root.begun[state.record]]
+    return None if now is state.record else now
+
+
+def in_mode(program: ir.Program, training: bool, table: dict) -> ir.Program:
+    """The program with one side of each `by_mode`; `table` gets the records that were replaced."""
+
+    def again(r: Record) -> Record:
+        return table.get(r, r)
+
+    records = []
+    for r in program.records:
+        if r.op is by_mode:
+            table[r] = again(r.inputs[not training])
+            continue
+        inner = {k: in_mode(region, training, {}) for k, region in regions(r).items()}
+        inputs = [again(e) for e in r.inputs]
+        if inner or any(a is not b for a, b in zip(inputs, r.inputs, strict=True)):
+            new = Record(r.op, inputs, r.attrs | inner, r.shape, r.dtype, r.saved, r.scope)
+            new.where, table[r] = r.where, new
+            r = new
+        records.append(r)
+    states = [State(s.name, s.record, s.update and again(s.update), s.cell) for s in program.states]
+    outputs = [*map(again, program.outputs)]
+    return ir.Program(program.name, program.inputs, states, records, outputs, program.guards)

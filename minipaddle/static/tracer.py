@@ -1,0 +1,185 @@
+"""The tracer of a program that is defined by hand: it stays in charge while static mode is on."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+
+from ..core import dim as dims
+from ..core.errors import teach
+from ..core.interpreter import interpreter
+from ..core.op import opaque
+from ..eager.backward import grad
+from ..eager.device import current_place
+from ..eager.sizes import noting
+from ..eager.tensor import Parameter, Tensor, wrap
+from ..eager.tracer import Tracer, given
+from ..ir.builder import Promise, Writing
+from ..ir.cut import pruned
+from ..ir.input_spec import InputSpec
+from ..ir.interpreter import Run
+from ..ir.program import Program
+
+
+@opaque
+def by_mode(m, training, testing):
+    """What is so while training; `Program.clone(for_test=True)` takes the other."""
+    return training
+
+
+by_mode.shape(lambda training, testing: training)
+by_mode.vjp(training=lambda g: g)
+
+
+class StaticTracer(Tracer):
+    """A Tracer that can be left and entered again.
+
+    While it is in charge the tensors of the outside that it met hold promises; when it is left,
+    they have their arrays, so that a run can read and write them.
+    """
+
+    by_hand = True
+
+    def __init__(self, name: str, startup=None):
+        super().__init__(name)
+        self.startup = startup  # the program that a parameter's first values belong to
+        self.lent: dict[int, tuple] = {}  # id of a tensor of the outside -> what it is in here
+        self.tensors: dict[str, Tensor] = {}  # data and parameters by name
+        self.results: list[Tensor] = []
+        self.testing = False  # is the other side of `by_mode` being written?
+        self.inside_now: ExitStack | None = None
+
+    # ---- in charge or not --------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """Take charge."""
+        self.inside_now = ExitStack()
+        self.inside_now.enter_context(interpreter(self))
+        self.inside_now.enter_context(dims.assuming(self.root.program.guards))
+        self.inside_now.enter_context(writing_to(self))
+        for b in self.borrowed.values():
+            x = b.tensor
+            promise, record, stop = self.lent[id(x)]
+            self.memory[id(x.array)] = x.array, promise
+            x.array, x.record, x.stop_gradient = promise, record, stop
+            x._grad, x._stale = b.waiting, True
+
+    def leave(self) -> None:
+        """Give everything back, to be entered again."""
+        for b in self.borrowed.values():
+            x = b.tensor
+            self.lent[id(x)] = x.array, x.record, x.stop_gradient
+            x.array, x.record, x.stop_gradient = self.array_of(x), b.record, b.stop_gradient
+            x._grad, x._stale = b.grad, b.stale
+        self.inside_now.close()
+        self.inside_now = None
+
+    def array_of(self, x: Tensor):
+        return next(array for array, promise in self.memory.values() if promise is x.array)
+
+    @contextmanager
+    def outside(self):
+        self.leave()
+        try:
+            yield
+        finally:
+            self.enter()
+
+    def settled(self, part):
+        """A buffer is a state: what a constructor computed is computed at once."""
+        if not isinstance(part, Tensor) or type(part.array) is not Promise:
+            return part
+        if any(promise is part.array for _, promise in self.memory.values()):
+            return part
+        record = self.builder.value(part.array)
+        program = pruned(Program("first", [], [], [*self.root.program.records], [record]))
+        with self.outside():
+            (array,) = Run(current_place().module)(program, [])
+            return wrap(array)
+
+    def made(self, parameter: Parameter, draw) -> None:
+        self.tensors[parameter.name] = parameter
+        if self.startup is not None:
+            self.startup.first.append((parameter, draw))
+
+    # ---- what is written ---------------------------------------------------------------------
+
+    def apply(self, op, inputs, attrs):
+        out = super().apply(op, inputs, attrs)
+        self.results += out if type(out) is tuple else [out]
+        return out
+
+    def borrow(self, x: Tensor) -> Promise:
+        if type(x.array) is not Promise and isinstance(x, Parameter):
+            self.tensors.setdefault(x.name, x)
+            x._grad, x._stale = None, False
+        return super().borrow(x)
+
+    def data(self, name: str, spec: InputSpec) -> Tensor:
+        """An input of the program."""
+        if name in self.tensors:
+            raise ValueError(teach(f"the program has a {name!r} already", hint="another name"))
+        place = len(self.root.program.inputs)
+        x = given(self, InputSpec(spec.shape, spec.dtype, name).spec(place), name)
+        x.name = name
+        self.tensors[name] = x
+        return x
+
+    def modes(self, training, testing):
+        if self.testing:
+            return training()
+        self.testing = True
+        try:
+            quiet = testing()  # first: it sees what training is about to change
+            return by_mode(training(), quiet)
+        finally:
+            self.testing = False
+
+    def host(self, function, args, kwargs) -> None:
+        """A schedule's step, say: at once."""
+        with self.outside():
+            function(*args, **kwargs)
+
+    # ---- backward and the step ---------------------------------------------------------------
+
+    def trainable(self) -> list[Parameter]:
+        found = [x for x in self.tensors.values() if isinstance(x, Parameter)]
+        return [x for x in found if not x.stop_gradient]
+
+    def append_backward(self, loss, parameters=None, frozen=()) -> list[tuple]:
+        """Pairs (parameter, gradient), the walk back from `loss` being written."""
+        names = {x if isinstance(x, str) else x.name for x in frozen or ()}
+        wanted = self.trainable() if parameters is None else [*map(self.parameter, parameters)]
+        wanted = [p for p in wanted if p.name not in names]
+        found = grad([loss], wanted, retain_graph=True, allow_unused=True)
+        return [(p, g) for p, g in zip(wanted, found, strict=True) if g is not None]
+
+    def parameter(self, x):
+        return self.tensors[x] if isinstance(x, str) else x
+
+    def minimize(self, optimizer, loss, parameters, frozen) -> tuple:
+        """`Optimizer.minimize` in a program: walk back, then step."""
+        own = parameters or optimizer._parameter_list or None
+        pairs = self.append_backward(loss, own, frozen)
+        optimizer.adopt([p for p, _ in pairs])
+        self.step(optimizer, pairs)
+        return [], pairs
+
+    def step(self, optimizer, pairs) -> None:
+        for p, g in pairs:
+            p.grad = g
+        optimizer.step()
+        for p, _ in pairs:  # each run computes them anew
+            p._grad, p._stale = self.borrowed[id(p)].waiting, True
+
+
+@contextmanager
+def writing_to(tracer: StaticTracer):
+    """Promises have the specs they have in this program; decisions about sizes are its guards."""
+    before, Writing.top = Writing.top, tracer.builder
+    note = noting(tracer.root.program)
+    dims.notes.append(note)
+    try:
+        yield
+    finally:
+        dims.notes.remove(note)
+        Writing.top = before
