@@ -83,7 +83,19 @@ INDEX = fixed(np.arange(200), -1234567890123456789)
 UNIT = uniform(0.0, 1.0, 60)
 WEIGHTS = draw(lambda rng, shape: np.maximum(rng.normal(size=shape), 0) + np.eye(*shape), [(3, 6)])
 
+
+def base(state):
+    """The stream `counter` of a key, from two rounds of the generator."""
+    key, counter = map(int, state)
+    last = splitmix(splitmix(key % 2**64, 1)[0], counter + 1)[-1]
+    return np.array(last - 2**64 if last >> 63 else last, "int64")
+
+
 CASES = {
+    "next_state": Case(fixed(np.array([7, 3])), numpy=lambda state: state + [0, 1]),
+    "base_of": [
+        Case(fixed(np.array([key, k])), numpy=base) for key, k in ((0, 1), (7, 3), (-1, 9))
+    ],
     "random_bits": [
         Case(INDEX, numpy=bits),
         Case(fixed(np.array(5), 99), numpy=bits),

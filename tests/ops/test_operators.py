@@ -23,6 +23,14 @@ from tests.ops.cases import Case
 EXEMPT = {
     "leaf": "the start of a tape computes nothing",
     "item": "takes one result of several; every case with several results uses it",
+    "input": "what is given to a program is not computed",
+    "number": "a Python number in a program: every case with one becomes it under tracing",
+    "cond": "regions: tests/jit and tests/ir",
+    "while_loop": "regions: tests/jit and tests/ir",
+    "custom": "regions: tests/jit",
+    "by_mode": "tests/static",
+    "check": "raises: tests/jit/test_runtime.py",
+    "show": "prints: tests/jit/test_runtime.py",
 }
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 NEAR = {"float64": (1e-10, 1e-12), "float32": (2e-5, 1e-6), "float16": (1e-3, 1e-3)}
