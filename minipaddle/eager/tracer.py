@@ -25,7 +25,14 @@ from ..ir.program import Program
 from ..ops import creation, random
 from ..tensor.generator import Generator
 from .cells import (
-    Attribute, Call, GeneratorCell, Gradient, GradientCell, Received, TensorCell, Written,
+    Attribute,
+    Call,
+    GeneratorCell,
+    Gradient,
+    GradientCell,
+    Received,
+    TensorCell,
+    Written,
 )  # fmt: skip
 from .convert import as_array
 from .device import current_place, place_of
@@ -80,6 +87,8 @@ class Tracer(Eager):
         self.layers: dict[int, object] = {}  # the layers that were called, by id
         self.stores: list[tuple] = []  # (a layer's attributes or buffers, what they were)
         self.calls: list[tuple] = []  # what Python does after each run
+        self.rebound: list[tuple] = []  # (a tensor outside, one whose value it has after a run)
+        self.leaving: list[tuple] = []  # (tensors, what makes of their outputs something to leave)
         self._scope = None
         self.memory: dict[int, tuple] = {}  # id of an outer array -> (the array, its promise)
         self.borrowed: dict[int, Borrowed] = {}  # by id of the tensor
@@ -386,6 +395,7 @@ def finished(tracer: Tracer, results: list, inputs: list) -> Trace:
         if isinstance(x, Tensor):
             outputs.append(root.value(tracer.borrow(x)))
     after = [
+        *(made(placed(tracer, outputs, tensors)) for tensors, made in tracer.leaving),
         *kept_in_layers(tracer, outputs),
         *left_behind(tracer, outputs),
         *left_at(inputs, tracer, outputs),
@@ -408,13 +418,16 @@ def promised(x: Tensor) -> bool:
 
 def kept_in_layers(tracer: Tracer, outputs: list) -> list[Attribute]:
     """What the run will assign to attributes of layers. Over a tensor alike it writes instead."""
-    found = []
+    root, found, over = tracer.root, [], list(tracer.rebound)
     for store, name, before, now in tracer.assigned():
         if isinstance(before, Tensor) and before.spec == now.spec:
-            tracer.write(before, now)
+            over.append((before, now))
         else:
             found.append(Attribute(store, name, (len(outputs),)))
-            outputs.append(tracer.root.value(now.array))
+            outputs.append(root.value(now.array))
+    values = [root.promise(root.value(tracer.borrow(now)), root.place) for _, now in over]
+    for (before, _), value in zip(over, values, strict=True):
+        tracer.write(before, wrap(value))
     return found
 
 
@@ -424,6 +437,13 @@ def called_later(tracer: Tracer, outputs: list, function, args, kwargs, kept) ->
     begin = len(outputs)
     outputs += [tracer.root.value(x.array) for _, x in kept]
     return Call(function, args, kwargs, places, tuple(range(begin, len(outputs))))
+
+
+def placed(tracer: Tracer, outputs: list, tensors: list) -> tuple[int, ...]:
+    """Further outputs: their numbers."""
+    begin = len(outputs)
+    outputs += [tracer.root.value(tracer.borrow(x)) for x in tensors]
+    return tuple(range(begin, len(outputs)))
 
 
 def left_at(inputs: list, tracer: Tracer, outputs: list) -> list:

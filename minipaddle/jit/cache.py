@@ -93,6 +93,9 @@ class Cache:
             if layer.training is not training:
                 now, was = ("training", "evaluation")[:: -1 if training else 1]
                 return f"{type(layer).__name__} is in {now} mode, was in {was}"
+        for was in captured.taken:
+            if not was.holds():
+                return str(was)
         if not captured.fits():
             return "a gradient that waits in .grad differs"
         return "a decision about an open size differs"

@@ -49,13 +49,14 @@ class Captured:
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
         self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
-        self.outer = found.outer
+        self.outer, self.taken = found.outer, []  # what it takes for granted of Python's objects
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))
         self.states = [s.cell for s in self.program.states]
         self.updates = [s.cell for s in self.program.states if s.update is not None]
         self.copied = overwritten(self.program, self.after)
+        self.writes = any(type(each) is Written for each in self.after)
         self.quietly = QUIET.copy().run
 
     # ---- tracing -----------------------------------------------------------------------------
@@ -102,11 +103,14 @@ class Captured:
     # ---- running -----------------------------------------------------------------------------
 
     def fits(self) -> bool:
-        """Is the program right as things stand: layers' modes, and gradients that wait?"""
+        """Is the program right as things stand: layers' modes, what waits and what objects hold?"""
         for layer, training in self.layers:
             if layer.training is not training:
                 return False
-        return all(holds(x, condition) for x, condition in self.conditions)
+        for x, condition in self.conditions:
+            if not holds(x, condition):
+                return False
+        return not self.taken or all(was.holds() for was in self.taken)
 
     def __call__(self, inputs: list[Tensor]) -> tuple[list, dict]:
         """The results of the function for these inputs, None where it gave no tensor, and the

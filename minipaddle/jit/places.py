@@ -174,7 +174,7 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
     """The places that a region wrote and that outlive it, besides those that are known.
 
     An object that the region made itself concerns nobody outside: once its values are let go,
-    nothing but the journal and those values holds it.
+    nothing but the journal and those values holds it. It keeps what was written to it.
     """
     known = {place.key for place in known}
     found = {
@@ -182,24 +182,38 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
         for key, (place, before) in noted.noted.items()
         if key not in known and place.differs(values[key], before)
     }
-    held = [[values[key] for key in (*known, *found)], returned]
+    held, made, shells = [[values[key] for key in (*known, *found)], returned], [], {}
     while True:
         own = [key for key, place in found.items()
                if place.owner is not None
-               and not held_outside(place, found, held, values)]  # fmt: skip
+               and not held_outside(place, found, held, values, shells)]  # fmt: skip
         for key in own:
-            del found[key]
+            made.append((found.pop(key), values[key]))
             noted.noted.pop(key)
+            owner = made[-1][0].owner
+            if parts(owner) is None or not occurrences(owner, held):
+                shells[id(owner)] = owner
         if not own:
-            return list(found.values())
+            break
+    for place, value in made:
+        place.set(value)
+    return list(found.values())
 
 
-def held_outside(place: Place, found: dict, held, values: dict) -> bool:
-    """Does anybody hold the owner of a place besides these?"""
+def held_outside(place: Place, found: dict, held, values: dict, shells: dict) -> bool:
+    """Does anybody hold the owner of a place besides these, and the objects in `shells`?"""
     owner = place.owner
     ours = sum(other.owner is owner for other in found.values())
     noted = sum(value is owner for value in values.values())
-    return sys.getrefcount(owner) > ours + noted + occurrences(owner, held) + LOCAL
+    known = ours + noted + LOCAL
+    return sys.getrefcount(owner) > known + occurrences(owner, held) + sum(
+        occurrences(owner, attributes(shell)) for shell in shells.values()
+    )
+
+
+def attributes(shell):
+    """A container itself; of another object what its attributes hold."""
+    return shell if parts(shell) is not None else getattr(shell, "__dict__", ())
 
 
 LOCAL = 2
@@ -210,6 +224,7 @@ def occurrences(x, tree) -> int:
     """How often an object is held by containers of a tree."""
     inside = parts(tree)
     children = inside[1] if inside is not None else ()
+    # a cell or a plain object in between is not looked into
     return sum((child is x) + occurrences(x, child) for child in children)
 
 

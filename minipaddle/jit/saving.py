@@ -23,6 +23,7 @@ from ..nn import Layer
 from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .loading import TranslatedLayer
+from .outside import Left
 from .saved import Kept, Method, Saved, check_names, checked, info, model_text, sum_of
 from .to_static import StaticFunction, Switch, argument_names, of_tensors
 from .tree import flatten
@@ -269,9 +270,9 @@ def check_left(after: list, program: Program) -> None:
     A gradient at an input is there because `method_of` asked for all: nobody misses it.
     """
     for each in after:
-        if isinstance(each, Attribute):
+        if isinstance(each, Attribute | Left):
             warnings.warn(
-                f"{program.name} assigns {each.name} of a layer: a saved program does not",
+                f"{program.name} assigns {each.name}, which outlives it: a saved program does not",
                 stacklevel=6,
             )
         elif isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):

@@ -20,8 +20,10 @@ from ..eager.tensor import Tensor
 from ..ir.input_spec import InputSpec
 from .cache import Cache, Key, settings
 from .capture import Captured
+from .dy2static.utils import refusal
 from .errors import retold
 from .ignore import MARK
+from .outside import watched
 from .transpile import code_text, transpile
 from .tree import describe, flatten, paths, unflatten
 
@@ -146,6 +148,8 @@ class StaticFunction:
                 places = [k for k in places if id(leaves[k]) not in captured.outer]
                 captured = self.captured(leaves, structure, places)
                 tensors = [leaves[k] for k in places]
+            if captured.writes and len({*map(id, tensors)}) < len(tensors):
+                raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
             results, sizes = captured(tensors)
         except Exception as error:
             raise retold(error) from None
@@ -198,6 +202,7 @@ class StaticFunction:
         own = [names[k] for k in places]
         captured = Captured(run, specs, stops, own, self.__name__)
         captured.restore = restoring(found["structure"], found["leaves"])
+        captured.taken = found["taken"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]
         captured.arguments = constants, structure, places, own, specs
         return captured
@@ -270,11 +275,31 @@ def of_tensors(function, leaves, structure, places):
         if hasattr(owner, "forward"):
             current.top.note(owner)
         args, kwargs = unflatten(structure, inside)
-        results, found["structure"] = flatten(converted(*args, **kwargs))
+
+
+        def call():
+            returned = converted(*args, **kwargs)
+            unchanged(function, (args, kwargs), structure, inside)
+            return returned
+
+        returned, found["taken"] = watched(call)
+        results, found["structure"] = flatten(returned)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
         return results
 
     return run, found
+
+
+def unchanged(function, arguments, structure, leaves) -> None:
+    """Raise unless the containers among the arguments hold what they held."""
+    now, found = flatten(arguments)
+    if found != structure or any(a is not b for a, b in zip(now, leaves, strict=True)):
+        raise refusal(
+            f"{function.__name__} changes a list, a dict or an object that it was given: was "
+            f"{describe(structure.children[0])}, is {describe(found.children[0])}",
+            hint="return what is new, or let it stand outside: a list of the function's module, an "
+            "attribute of a layer",
+        )
 
 
 def constant(x) -> tuple:

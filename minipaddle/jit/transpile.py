@@ -10,7 +10,7 @@ import __future__
 import ast
 import copy
 from collections.abc import Callable
-from functools import reduce, update_wrapper
+from functools import partial, reduce, update_wrapper
 from operator import or_
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import NamedTuple
@@ -49,6 +49,8 @@ def transpile(function: Callable) -> Callable:
     """
     if isinstance(function, MethodType):
         return MethodType(transpile(function.__func__), function.__self__)
+    if isinstance(function, partial):
+        return partial(transpile(function.func), *function.args, **function.keywords)
     if not isinstance(function, FunctionType):
         raise TypeError(teach(f"transpile was given {function!r}", expected="a Python function"))
     code = conversion(function).code

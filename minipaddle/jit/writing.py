@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.slots import slot
+from ..eager.tensor import Tensor
 from .dy2static.utils import refusal
 from .leaves import Undefined
 from .places import CONTAINERS, Attribute, Contents, Global, Variable, journals, note
@@ -13,7 +14,8 @@ def writing(owner, attribute: str | None = None):
     """`owner`, of which an attribute or an item is about to be written."""
     if journals.open:
         if attribute is not None:
-            note(Attribute(owner, attribute))
+            if attribute != "grad" or not isinstance(owner, Tensor):  # the tracer minds those
+                note(Attribute(owner, attribute))
         elif type(owner) in CONTAINERS:
             note(Contents(owner))
     return owner

@@ -1,9 +1,12 @@
 """What a captured function does to the world outside of it, call after call."""
 
+from dataclasses import dataclass, field
+
 import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 
 CONVERSIONS = [lambda f: f, paddle.jit.to_static]
 
@@ -167,3 +170,287 @@ def test_clearing_to_none_makes_one_program_for_a_waiting_gradient():
     for _ in range(5):
         step(ones(1, 2))
     assert len(step.program_cache) == 2
+
+
+# ---- objects of Python ---------------------------------------------------------------------------
+
+
+class Holder:
+    total, count, kept = None, 0, None
+
+
+SEEN = {}
+
+
+def attribute_of_an_object(convert):
+    holder = Holder()
+
+    def f(x):
+        holder.total = x if holder.total is None else holder.total + x
+        return holder.total * 2
+
+    f = convert(f)
+    return [f(ones(2)).tolist() for _ in range(3)], holder.total.tolist()
+
+
+def number_of_an_object(convert):
+    holder = Holder()
+
+    def f(x):
+        holder.count += 1
+        return x * holder.count
+
+    f = convert(f)
+    return [f(ones(1)).item() for _ in range(3)], holder.count
+
+
+def attributes_exchanged(convert):
+    holder = Holder()
+    holder.total, holder.kept = paddle.zeros([1]), paddle.ones([1])
+
+    def f(x):
+        holder.total, holder.kept = holder.kept, holder.total
+        return x + holder.total
+
+    f = convert(f)
+    return [f(ones(1)).item() for _ in range(3)], holder.total.item(), holder.kept.item()
+
+
+def attribute_in_a_branch(convert):
+    holder = Holder()
+    holder.total = paddle.zeros([2])
+
+    def f(x):
+        if x.sum() > 0:
+            holder.total = holder.total + x
+        return x
+
+    f = convert(f)
+    f(ones(2))
+    f(-ones(2))
+    f(ones(2))
+    return holder.total.tolist()
+
+
+def nonlocal_variables(convert):
+    total, count = paddle.zeros([]), 0
+
+    def f(x):
+        nonlocal total, count
+        total = total + x.sum()
+        count += 2
+        return total
+
+    f = convert(f)
+    return [f(ones(2)).item() for _ in range(3)], total.item(), count
+
+
+def list_outside(convert):
+    history = []
+
+    def f(x):
+        history.append(x.sum())
+        history.append("step")
+        return x
+
+    f = convert(f)
+    for k in range(4):
+        f(ones(2) * k)
+    return [x if isinstance(x, str) else x.item() for x in history]
+
+
+def list_that_is_read(convert):
+    history = []
+
+    def f(x):
+        last = history[-1] if history else 0.0
+        history.append(x.sum() + last)
+        if len(history) > 2:
+            history.pop(0)
+        return x
+
+    f = convert(f)
+    for _ in range(5):
+        f(ones(2))
+    return [x.item() for x in history]
+
+
+def dict_outside(convert):
+    def f(x):
+        SEEN["sum"] = x.sum()
+        SEEN["pair"] = [x, 3]
+        return x
+
+    SEEN.clear()
+    f = convert(f)
+    f(ones(2))
+    f(ones(2) * 2)
+    return SEEN["sum"].item(), SEEN["pair"][0].tolist(), SEEN["pair"][1]
+
+
+def table_made_once(convert):
+    class Net(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.tables, self.made = {}, 0
+
+        def forward(self, x):
+            n = x.shape[0]
+            if n not in self.tables:
+                self.tables[n] = paddle.arange(n).astype("float32")
+                self.made += 1
+            return x * self.tables[n]
+
+    net = convert(Net())
+    return [net(ones(n)).tolist() for n in (2, 3, 2, 3, 2)], net.made, sorted(net.tables)
+
+
+def hidden_state(convert):
+    class Net(nn.Layer):
+        state = None
+
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRUCell(2, 2)
+            for w in self.cell.parameters():
+                w.set_value(paddle.full(w.shape, 0.3))
+
+        def forward(self, x):
+            if self.state is None:
+                self.state = (paddle.zeros([1, 2]), 0)
+            h, n = self.state
+            y, h = self.cell(x, h)
+            self.state = (h.detach(), n)
+            return y
+
+    net = convert(Net())
+    return [net(ones(1, 2)).tolist() for _ in range(4)], net.state[0].tolist()
+
+
+def containers_made_in_a_branch(convert):
+    def f(x):
+        if x.sum() > 0:
+            out, table = [], {}
+            out.append(x)
+            table["k"] = [x]
+            table["k"].append(x * 3)
+        else:
+            out, table = [x * 2], {"k": [x, x]}
+        return out, table
+
+    f, found = convert(f), []
+    for x in (ones(1), -ones(1)):
+        out, table = f(x)
+        found.append(([y.tolist() for y in out], [y.tolist() for y in table["k"]]))
+    return found
+
+
+def containers_made_in_a_loop(convert):
+    def f(x):
+        k, total = paddle.zeros([], "int64"), x * 0
+        while k < 3:
+            parts = {"rows": []}
+            parts["rows"].append(x)
+            parts["rows"].append(x * 2)
+            total = total + paddle.stack(parts["rows"]).sum(0)
+            k += 1
+        return total, parts["rows"][1] if k > 5 else total
+
+    return [y.tolist() for y in convert(f)(ones(2))]
+
+
+@dataclass
+class Pieces:
+    rows: list = field(default_factory=list)
+    count: int = 0
+
+
+def objects_let_go(convert):
+    def f(x):
+        pieces, holder = Pieces(), Holder()
+        pieces.rows.append(x)
+        pieces.count = 3
+        holder.kept = {"rows": pieces.rows}
+        holder.kept["rows"].append(x * 2)
+        return holder.kept["rows"][1] * len(pieces.rows)
+
+    f = convert(f)
+    found = [f(ones(2)).tolist() for _ in range(3)]
+    if convert is paddle.jit.to_static:
+        assert len(f.program_cache) == 1, f.explain()
+    return found
+
+
+def things_of_its_own(convert):
+    def f(x):
+        holder, items, table = Holder(), [], {}
+        holder.total = x
+        items.append(holder.total * 2)
+        table["x"] = items[0]
+        return table["x"]
+
+    return convert(f)(ones(2)).tolist()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [attributes_exchanged, attribute_of_an_object, number_of_an_object, attribute_in_a_branch,
+     nonlocal_variables, list_outside, list_that_is_read, dict_outside, table_made_once,
+     hidden_state, things_of_its_own, objects_let_go, containers_made_in_a_branch,
+     containers_made_in_a_loop],
+    ids=lambda case: case.__name__,
+)  # fmt: skip
+def test_objects_of_python(case):
+    eager, static = both(case)
+    assert eager == static
+
+
+def test_a_number_that_changes_is_told():
+    holder = Holder()
+
+    @paddle.jit.to_static
+    def f(x):
+        holder.count += 1
+        return x
+
+    f(ones(1))
+    f(ones(1))
+    assert (
+        f.explain().splitlines()[1]
+        == "2. Holder.count is 1, was 0; as a tensor it would be a state"
+    )
+
+
+def test_appending_needs_no_further_program():
+    history = [paddle.zeros([])]
+
+    @paddle.jit.to_static
+    def f(x):
+        history.append(x.sum())
+        return x
+
+    for _ in range(5):
+        f(ones(1))
+    assert len(f.program_cache) == 1
+    assert len(history) == 6
+
+
+def test_arguments_that_change_are_refused():
+    @paddle.jit.to_static
+    def f(x, options):
+        options["y"] = x * 2
+        return x
+
+    with pytest.raises(Dygraph2StaticException, match=r"f changes .* that it was given"):
+        f(ones(1), {})
+
+    @paddle.jit.to_static
+    def g(a, b):
+        a.add_(b)
+        return b
+
+    x = ones(1)
+    with pytest.raises(Dygraph2StaticException, match="writes to one of its arguments"):
+        g(x, x)
+    assert g(x, ones(1)).item() == 1.0
+    assert x.item() == 2.0

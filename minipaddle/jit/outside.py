@@ -1,0 +1,116 @@
+"""What a traced function leaves in Python's objects that outlive it: variables of other scopes,
+attributes, lists and dicts. Each run leaves the same there, with tensors of its own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from ..core.dim import Dim
+from ..core.interpreter import current
+from ..eager.control import is_static
+from ..eager.tensor import Tensor, wrap
+from .dy2static.utils import refusal
+from .leaves import NUMBERS, State, same
+from .places import MISSING, Contents, Place, journal, lasting, same_parts
+from .tree import unflatten
+
+
+class Left(NamedTuple):
+    """A place that a run gives a value; outputs of the program stand at some of its leaves."""
+
+    place: Place
+    state: State
+    begin: int  # of a list that grew: how many items stay
+    tensors: tuple
+    outputs: tuple
+
+    @property
+    def name(self) -> str:
+        return getattr(self.place, "attribute", self.place.name)
+
+    def leave(self, inputs, *arrays) -> None:
+        if self.state.missing:
+            return self.place.set(MISSING)
+        leaves = list(self.state.leaves)
+        for j, array in zip(self.tensors, arrays, strict=True):
+            leaves[j] = wrap(array)
+        value = unflatten(self.state.structure, leaves)
+        if self.begin:
+            return self.place.owner.extend(value)
+        return self.place.set(value)
+
+
+class Was(NamedTuple):
+    """What a place held when the function was traced: the program is right only then."""
+
+    place: Place
+    value: object
+
+    def holds(self) -> bool:
+        now = self.place.get()
+        if isinstance(self.place, Contents):
+            return same_parts(now, self.value)
+        return same(now, self.value)
+
+    def __str__(self) -> str:
+        held = self.place.get(), self.value
+        now, was = (x.spec if isinstance(x, Tensor) else x for x in held)
+        hint = "; as a tensor it would be a state" if type(was) in NUMBERS else ""
+        return f"{self.place.name} is {now!r:.60}, was {was!r:.60}{hint}"
+
+
+def watched(function) -> tuple:
+    """(what a function returns, a list of Was), the function being traced.
+
+    What it changes outside is put back; the runs of its program will change it.
+    """
+    with journal([]) as noted:
+        returned = [function()]  # held here alone, or `lasting` would take it for kept
+        values = noted.values()
+    taken = []
+    for place in lasting(noted, values, returned, known=[]):
+        before, after = noted.noted[place.key][1], values[place.key]
+        if is_static(place.owner) and id(place.owner) not in current.top.borrowed:
+            place.set(after)  # a tensor of the program itself
+        elif (was := left(place, before, after)) is not None:
+            taken.append(was)
+    return returned[0], taken
+
+
+def left(place: Place, before, after) -> Was | None:
+    """See to it that each run leaves `after` in a place; what that takes for granted."""
+    a, b = State(before), State(after)
+    if any(isinstance(leaf, Dim) for leaf in b.leaves):
+        raise refusal(f"{place.name} is to keep a size that varies from call to call")
+    if alike(a, b):
+        pairs = zip(a.leaves, b.leaves, strict=True)
+        current.top.rebound += [(x, y) for x, y in pairs if isinstance(x, Tensor) and x is not y]
+        return None
+    grown = grew(place, before, after)
+    begin = len(before) if grown else 0
+    state = State(after[begin:]) if grown else b
+    tensors = tuple(j for j, leaf in enumerate(state.leaves) if is_static(leaf))
+    current.top.leaving.append(
+        ([state.leaves[j] for j in tensors], partial(Left, place, state, begin, tensors))
+    )
+    return None if grown else Was(place, before)
+
+
+def alike(a: State, b: State) -> bool:
+    """Do the values differ in nothing but what is in their tensors?"""
+    if a.missing or b.missing or a.structure != b.structure or a.specs != b.specs:
+        return False
+    pairs = zip(a.leaves, b.leaves, strict=True)
+    return all(isinstance(x, Tensor) or same(x, y) for x, y in pairs)
+
+
+def grew(place: Place, before, after) -> bool:
+    """Was a list appended to that the function did not otherwise look at?"""
+    if not isinstance(place, Contents) or not isinstance(after, list) or not before:
+        return False
+    used = current.top.borrowed
+    return same_parts(before, after[: len(before)]) and not any(
+        id(leaf) in used for leaf in State(before).leaves
+    )
