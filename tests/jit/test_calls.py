@@ -1,0 +1,362 @@
+"""Calling converted functions: decorators, the cache, input specs, switches."""
+
+import functools
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle import nn
+from minipaddle.jit import enable_to_static, ignore_module, not_to_static, to_static
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
+from minipaddle.static import InputSpec
+
+
+def ones(*shape):
+    return paddle.ones(shape)
+
+
+def sign(x):
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+# ---- functions, layers, decorators ---------------------------------------------------------------
+
+
+def test_to_static_twice_is_once():
+    f = to_static(to_static(sign))
+    assert f.dygraph_function is sign
+    assert f(-ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_a_layer_is_converted_in_place_and_rolled_back():
+    net = nn.Linear(2, 3)
+    assert to_static(net) is net
+    static = net.forward
+    with pytest.warns(UserWarning, match="converted already"):
+        to_static(net)
+    assert net.forward is not static
+    net(ones(1, 2))
+    assert len(net.forward.program_cache) == 1
+    net.forward.rollback()
+    assert not hasattr(net.forward, "program_cache")
+
+
+def test_a_registering_decorator_runs_once():
+    registered = []
+
+    def register(function):
+        registered.append(function)
+        return function
+
+    @to_static
+    @register
+    def f(x):
+        return x + 1 if x.sum() > 0 else x
+
+    assert f(ones(2)).tolist() == [2.0, 2.0]
+    assert len(registered) == 1
+
+
+def test_wraps_properties_and_static_methods():
+    class Net(nn.Layer):
+        @staticmethod
+        @to_static
+        def half(x):
+            return x / 2 if x.sum() > 1 else x
+
+        @to_static
+        def forward(self, x):
+            return self.half(x) + self.own
+
+        @property
+        def own(self):
+            return 1.0
+
+    net = Net()
+    assert net(ones(2)).tolist() == [1.5, 1.5]
+    assert Net.half(ones(2)).tolist() == [0.5, 0.5]
+    wrapped = to_static(functools.partial(sign))
+    assert wrapped(-ones(1)).tolist() == [1.0]
+
+
+def test_a_method_of_a_plain_class_has_programs_of_its_own():
+    class Scaler:
+        def __init__(self, k):
+            self.k = k
+
+        @to_static
+        def __call__(self, x):
+            return x * self.k
+
+    assert [Scaler(k)(ones(1)).item() for k in (2, 3)] == [2.0, 3.0]
+
+
+def test_what_stays_python():
+    seen = []
+
+    @not_to_static
+    def look(x):
+        seen.append(type(x).__name__)
+        return x
+
+    @to_static
+    def f(x):
+        return look(x) * 2
+
+    f(ones(2))
+    assert seen == ["Tensor"]
+    ignore_module([np])
+
+
+def test_isinstance_and_arguments_of_numpy():
+    @to_static
+    def f(x, y):
+        return x + y if isinstance(x, paddle.Tensor) else y
+
+    assert f(np.ones(2, "float32"), ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_results_come_back_as_they_went_in():
+    @to_static
+    def f(x, options):
+        return {"y": (x, [options["k"], None]), "n": options["name"]}
+
+    found = f(ones(1), {"k": 3, "name": "a"})
+    assert (found["y"][1], found["n"]) == ([3, None], "a")
+
+
+def test_enable_to_static():
+    calls = []
+
+    @to_static
+    def f(x):
+        calls.append(1)
+        return x
+
+    enable_to_static(False)
+    try:
+        f(ones(1))
+        f(ones(1))
+    finally:
+        enable_to_static(True)
+    assert len(calls) == 2
+    assert len(f.program_cache) == 0
+
+
+# ---- the cache -----------------------------------------------------------------------------------
+
+
+def test_what_makes_a_program():
+    f = to_static(lambda x, n=1: x * n)
+    for x, n in ((ones(2), 1), (ones(2), 1), (ones(3), 1), (ones(3), 2), (ones(3) > 0, 2)):
+        f(x, n)
+    assert len(f.program_cache) == 4
+    why = f.explain().splitlines()
+    assert why[0] == "1. the first call"
+    assert "shape [3], had [2]" in why[1]
+    assert "an argument is 2, was 1" in why[2]
+    assert "dtype" in why[3]
+
+
+def test_modes_have_programs_of_their_own():
+    net = to_static(nn.Dropout(0.5))
+    net(ones(4))
+    net.eval()
+    assert net(ones(4)).tolist() == [1.0] * 4
+    net.train()
+    net(ones(4))
+    assert len(net.forward.program_cache) == 2
+
+
+def test_no_grad_and_default_dtype_have_programs_of_their_own():
+    f = to_static(lambda x: x * paddle.full([1], 2.0))
+    f(ones(1))
+    with paddle.no_grad():
+        f(ones(1))
+    paddle.set_default_dtype("float64")
+    try:
+        f(ones(1))
+    finally:
+        paddle.set_default_dtype("float32")
+    assert len(f.program_cache) == 3
+
+
+def test_a_warning_after_many_programs():
+    f = to_static(lambda x: x + 1)
+    with pytest.warns(UserWarning, match=r"traced 11 times.*shape \[11\].*input_spec with None"):
+        [f(ones(n)) for n in range(1, 12)]
+
+
+def test_arguments_without_a_hash_stand_for_themselves():
+    class Options:
+        __hash__ = None
+
+        def __init__(self, k):
+            self.k = k
+
+    f = to_static(lambda x, options: x * options.k)
+    two = Options(2)
+    assert [f(ones(1), o).item() for o in (two, two, Options(3))] == [2.0, 2.0, 3.0]
+    assert len(f.program_cache) == 2
+
+
+def test_threads():
+    net = to_static(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
+    expected = {n: nn.functional.relu(net[0](ones(n, 3))).tolist() for n in range(1, 7)}
+    found = {}
+
+    def work(n):
+        for _ in range(5):
+            found[n] = net(ones(n, 3)).tolist()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in expected]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == expected
+
+
+# ---- input specs ---------------------------------------------------------------------------------
+
+
+def test_open_sizes_share_a_program():
+    f = to_static(
+        lambda x: x.reshape([x.shape[0], -1]).sum(1) / x.shape[1],
+        input_spec=[InputSpec([None, None, 2])],
+    )
+    for n, k in ((2, 3), (4, 5), (1, 1)):
+        assert f(ones(n, k, 2)).tolist() == [2.0] * n
+    assert len(f.program_cache) == 1
+
+
+def test_specs_follow_the_nesting_of_arguments():
+    spec = {"x": InputSpec([None, 2]), "rest": [InputSpec([None], "int64")]}
+
+    @to_static(input_spec=[spec])
+    def f(batch):
+        return batch["x"].sum() + batch["rest"][0].sum().astype("float32")
+
+    for n in (2, 3):
+        x = {"x": ones(n, 2), "rest": [paddle.arange(n)]}
+        assert f(x).item() == 2 * n + n * (n - 1) / 2
+    assert len(f.program_cache) == 1
+
+
+def test_what_does_not_fit_is_refused():
+    f = to_static(lambda x: x, input_spec=[InputSpec([None, 2], name="pixels")])
+    for x in (ones(2, 3), ones(2), ones(2, 2).astype("float64")):
+        with pytest.raises(ValueError, match=r"(?s)pixels is .* as input_spec says"):
+            f(x)
+
+
+def test_specs_are_values():
+    a, b = InputSpec([None, 3]), InputSpec([-1, 3])
+    assert (a == b, hash(a) == hash(b)) == (True, True)
+    assert a != InputSpec([None, 3], "float64")
+    assert InputSpec([3]).batch(None).shape == (-1, 3)
+    assert InputSpec([5, 3]).unbatch().shape == (3,)
+    assert InputSpec.from_tensor(ones(2, 3)).shape == (2, 3)
+    assert InputSpec.from_numpy(np.ones((4,), "float32")).dtype == paddle.float32
+
+
+def test_loops_over_open_sizes_and_lengths():
+    @to_static(input_spec=[InputSpec([None, 2])])
+    def f(x):
+        total = paddle.zeros([2])
+        for k, row in enumerate(x):
+            total = total + row * k
+        return total, len(x)
+
+    for n in (3, 5):
+        total, length = f(ones(n, 2))
+        assert total.tolist() == [n * (n - 1) / 2] * 2
+        assert int(length) == n
+    assert len(f.program_cache) == 1
+
+
+# ---- looking -------------------------------------------------------------------------------------
+
+
+def test_what_can_be_looked_at():
+    f = to_static(sign)
+    with pytest.raises(RuntimeError, match="has no program yet"):
+        f.concrete_program  # noqa: B018
+    f(ones(2))
+    assert "_jst.if_else" in f.code
+    assert "cond(" in str(f.main_program)
+    assert f.concrete_program.program is f.main_program
+
+
+def test_refusals():
+    with pytest.raises(TypeError, match="takes no argument 'fast'"):
+        to_static(sign, fast=True)
+    with pytest.raises(TypeError, match="a function or a Layer"):
+        to_static(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to_static(sign, full_graph=True, build_strategy=None, backend=None)
+
+
+# ---- what a trace says ---------------------------------------------------------------------------
+
+
+def test_conditions_of_several_elements():
+    f = to_static(lambda x: x if x > 0 else -x)
+    with pytest.raises(ValueError, match=r"the truth value of bool\[2\] is ambiguous"):
+        f(ones(2))
+
+
+def test_dtypes_that_differ():
+    @to_static
+    def f(x):
+        if x.sum() > 0:
+            y = x
+        else:
+            y = x.astype("int64")
+        return y
+
+    with pytest.raises(
+        Dygraph2StaticException, match=r"(?s)`y` is not the same kind.*float32.*int64"
+    ):
+        f(ones(2))
+
+
+def test_recursion_without_an_end():
+    def down(x):
+        return x if x.sum() < 0 else down(x - 1)
+
+    with pytest.raises(RecursionError):
+        to_static(down)(ones(2))
+
+
+def test_values_are_not_there_yet():
+    for look in (
+        lambda x: x.item(),
+        lambda x: x.numpy(),
+        lambda x: np.sin(x),
+        lambda x: x.tolist(),
+    ):
+        with pytest.raises(TypeError, match=r"no value yet|np\.sin"):
+            to_static(look)(ones(1))
+
+
+def test_shape_as_a_tensor():
+    f = to_static(lambda x: paddle.shape(x) * 2, input_spec=[InputSpec([None, 3])])
+    assert f(ones(4, 3)).tolist() == [8, 6]
+    assert f(ones(5, 3)).tolist() == [10, 6]
+
+
+def test_to_tensor_of_tensors():
+    @to_static
+    def f(x):
+        return paddle.to_tensor([x.sum(), 2.0, x.max()]), paddle.to_tensor(x)
+
+    row, same = f(ones(3))
+    assert row.tolist() == [3.0, 2.0, 1.0]
+    assert same.tolist() == [1.0] * 3
