@@ -7,6 +7,7 @@ from functools import reduce
 
 from ..core.dim import Dim, larger, smaller
 from ..core.dtype import default, int64
+from ..core.interpreter import Recording, current
 from ..eager.control import is_static
 from ..ops import elementwise, reduction
 from ..tensor.joining import grown
@@ -58,8 +59,9 @@ def extreme(function, operator, fold, size):
         if kwargs.get("key") is not None or not any(map(is_static, items)):
             return function(items, **kwargs)
         out = items[0]
-        for x in items[1:]:
-            out = operator(one(out), one(x))
+        with Recording(current.top.differentiable):  # Python picks one, it computes nothing
+            for x in items[1:]:
+                out = operator(one(out), one(x))
         return out
 
     return best
