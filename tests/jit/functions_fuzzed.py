@@ -108,3 +108,18 @@ def carried_beside_its_detached_self(x, m, s, n, p, q, flag):
     for _ in range(n):
         y, z = y * 1.0, z
     return y, z
+
+
+def picked_under_no_grad(x, m, s, n, p, q, flag):
+    with paddle.no_grad():
+        least = min(s, x[0], x[1])
+    return least
+
+
+def a_row_is_its_own_when_recorded(x, m, s, n, p, q, flag):
+    total = x * 0.0
+    for row in m:
+        row = row * 1.0
+        row[n % 3] = s
+        total.add_(row)
+    return total

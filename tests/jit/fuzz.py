@@ -119,7 +119,7 @@ def examine(report: Report, function, node, seed: int, folder: Path) -> None:
     report.outcomes[what] += 1
     if what == "refused":
         report.refusals[kind] += 1
-        report.examples[kind] = f"seed {seed}, {function.__name__}: {message}"
+        report.examples[kind] = f"seed {seed}, {function.__name__}: {message[-800:]}"
     elif what == "skipped":
         report.skipped[kind] += 1
     elif what == "different":
@@ -184,7 +184,8 @@ def run(arguments) -> Report:
 
 
 def told(failure: Failure) -> str:
-    message = "\n".join(f"# {line}" for line in failure.message.splitlines())
+    lines = failure.message.splitlines()
+    message = "\n".join(f"# {line}" for line in [*lines[:12], *lines[12:][-8:]])
     return f"# seed {failure.seed}, {failure.name}\n{message}\n{failure.source}\n\n"
 
 

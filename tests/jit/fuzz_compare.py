@@ -15,7 +15,13 @@ from minipaddle.eager.control import BranchError, CarriedError
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from tests.jit import fuzz_world as world
 
-REFUSALS = (Dygraph2StaticException, BranchError, CarriedError, NotImplementedError)
+REFUSALS = (
+    Dygraph2StaticException,
+    BranchError,
+    CarriedError,
+    NotImplementedError,
+    RecursionError,  # whose end a tensor decides
+)
 NUMBERS = (bool, int, float)
 LIMIT = 20
 """Seconds after which a call is taken to hang."""

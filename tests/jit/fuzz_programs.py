@@ -198,7 +198,7 @@ class Writer(Statements):
         inner.names = {n: k for n, k in inner.names.items() if not k.startswith("def ")}
         if rebound:
             inner.own.update(rebound)
-        default = "=0.5" if taken == "s" else "=1" if taken in ("vi", "vp") else ""
+        default = "=1" if taken in ("vi", "vp") else ""
         lines = [f"def {name}({', '.join(parameters)}{default}):"]
         lines += [f"    nonlocal {n}" for n in rebound]
         for n in rebound:
@@ -221,7 +221,7 @@ class Writer(Statements):
         name = self.random.choice(known)
         _, returns, taken = scope.names[name].split()
         values = [self.expression(k, scope) for k in taken]
-        if taken in ("vi", "vp", "s") and self.random.random() < 0.3:
+        if taken in ("vi", "vp") and self.random.random() < 0.3:
             values.pop()
         call = f"{name}({', '.join(values)})"
         targets = [self.bind(k, scope) for k in returns]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
+import time
 import types
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -19,11 +20,15 @@ SIMPLE = ("x", "s", "1", "0.5", "True", "False", "x.sum() > 0", "p", "n", "flag"
 numbers = count()
 
 
-def shrunk(text: str, fails: Callable[[str], bool], limit: int = 400) -> str:
-    """The source of a function, smaller; `fails` says whether a source still fails."""
+def shrunk(text: str, fails: Callable[[str], bool], limit: int = 400, seconds: int = 120) -> str:
+    """The source of a function, smaller; `fails` says whether a source still fails.
+
+    So many sources are tried at most, for so long.
+    """
+    end = time.monotonic() + seconds
     tree, tried = ast.parse(text).body[0], {text}
     found = True
-    while found and limit > 0:
+    while found:
         found = False
         for smaller in candidates(tree):
             source = ast.unparse(ast.fix_missing_locations(smaller))
@@ -31,8 +36,8 @@ def shrunk(text: str, fails: Callable[[str], bool], limit: int = 400) -> str:
                 continue
             tried.add(source)
             limit -= 1
-            if limit <= 0:
-                break
+            if limit <= 0 or time.monotonic() > end:
+                return ast.unparse(tree)
             if fails(source):
                 tree, found = smaller, True
                 break
