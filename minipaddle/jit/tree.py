@@ -11,11 +11,9 @@ import dataclasses
 from typing import NamedTuple
 
 from ..eager.control import is_static
-from ..eager.tensor import Tensor
+from ..eager.tensor import Parameter, Tensor
 from ..ops import movement
 from ..tensor.rest import Rest
-
-from ..eager.tensor import Parameter, Tensor
 
 
 class Node(NamedTuple):
@@ -63,7 +61,17 @@ def structure(value, leaves: list, kept):
         return LEAF
     keys, values = inside
     return Node(
-        type(value), tuple(keys), tuple([structure(v, leaves, kept) for v in values]), value
+        type(value),
+        tuple(keys),
+        tuple(
+            [
+                LEAF
+                if type(v) in PLAIN and leaves.append(v) is None
+                else structure(v, leaves, kept)
+                for v in values
+            ]
+        ),
+        value,
     )
 
 
