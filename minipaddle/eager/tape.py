@@ -39,3 +39,17 @@ def item_of(whole: Record, k: int) -> Record:
     record = Record(ITEM, [whole], {"k": k}, *whole.shape[k], None, whole.scope)
     record.where = whole.where
     return record
+
+
+class HookHandle:
+    """What `register_hook` returns: `remove()` takes the hook away."""
+
+    def __init__(self, record, hook):
+        self.record, self.hook = record, hook
+
+    def remove(self) -> bool:
+        hooks = self.record.hooks or []
+        if self.hook not in hooks:
+            return False
+        self.record.hooks = [h for h in hooks if h is not self.hook]
+        return True

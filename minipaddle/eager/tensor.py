@@ -19,7 +19,7 @@ from .device import module_of
 from .indexing import Indexing
 from .placed import Placed
 from .printing import format_tensor
-from .tape import leaf_of
+from .tape import HookHandle, leaf_of
 from .values import Values
 
 
@@ -345,20 +345,6 @@ class Tensor(Indexing, Values, Placed, Methods):
     def rehouse(self, value: Tensor) -> None:
         """Hold the values of `value` from now on, of another dtype or device perhaps."""
         self.array, self.record = value.array, None
-
-
-class HookHandle:
-    """What `register_hook` returns: `remove()` takes the hook away."""
-
-    def __init__(self, record, hook):
-        self.record, self.hook = record, hook
-
-    def remove(self) -> bool:
-        hooks = self.record.hooks or []
-        if self.hook not in hooks:
-            return False
-        self.record.hooks = [h for h in hooks if h is not self.hook]
-        return True
 
 
 class Parameter(Tensor):

@@ -376,25 +376,6 @@ def irrefutable(case: ast.match_case) -> bool:
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None
 
 
-def mark_conditions(tree: ast.AST) -> None:
-    """Sets `asked` on each `and`/`or` of which only the truth counts."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-            truth(node.test)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            truth(node.operand)
-        elif isinstance(node, ast.comprehension):
-            for test in node.ifs:
-                truth(test)
-
-
-def truth(test: ast.expr) -> None:
-    if isinstance(test, ast.BoolOp):
-        test.asked = True
-        for part in test.values:
-            truth(part)
-
-
 def bound_first(test: ast.AST) -> set[str]:
     """What a test binds whichever way it goes: `:=` in its first operand."""
     while isinstance(test, ast.BoolOp | ast.Compare):

@@ -276,7 +276,6 @@ def of_tensors(function, leaves, structure, places):
             current.top.note(owner)
         args, kwargs = unflatten(structure, inside)
 
-
         def call():
             returned = converted(*args, **kwargs)
             unchanged(function, (args, kwargs), structure, inside)

@@ -5,13 +5,13 @@ from textwrap import dedent
 
 import pytest
 
+from minipaddle.jit.converters.undefined import mark_conditions
 from minipaddle.jit.scope import (
     Definedness,
     Liveness,
     Names,
     escapes,
     irrefutable,
-    mark_conditions,
     movable,
     own,
     parameters,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...core.slots import slot
-from ..scope import Definedness, mark_conditions
+from ..scope import Definedness
 from ..templates import runtime
 
 
@@ -25,3 +25,22 @@ class Reads(ast.NodeTransformer):
             node.maybe = False
             return runtime("defined", node, node)
         return node
+
+
+def mark_conditions(tree: ast.AST) -> None:
+    """Sets `asked` on each `and`/`or` of which only the truth counts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            truth(node.test)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            truth(node.operand)
+        elif isinstance(node, ast.comprehension):
+            for test in node.ifs:
+                truth(test)
+
+
+def truth(test: ast.expr) -> None:
+    if isinstance(test, ast.BoolOp):
+        test.asked = True
+        for part in test.values:
+            truth(part)

@@ -1,0 +1,116 @@
+"""What a run of a traced program leaves behind besides its results: values and gradients of tensors
+outside, attributes of layers, calls in Python.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.record import Spec
+from ..ir.builder import Promise
+from .cells import Attribute, Call, Gradient, Received, Written
+from .tensor import Tensor, wrap
+
+
+class Waiting:
+    """Stands as `.grad` of a tensor of the outside that had none, or zeros, before the trace."""
+
+    def __init__(self, tensor: Tensor, cleared: bool):
+        self.spec, self.cleared = Spec(tensor.array.shape, tensor.array.dtype), cleared
+        self.seen = False  # did anything ask whether it was None or zeros?
+
+
+class Borrowed(NamedTuple):
+    """What a tensor of the outside was before the trace."""
+
+    tensor: Tensor
+    array: object
+    record: object
+    stop_gradient: bool
+    grad: object
+    stale: bool
+    waiting: Waiting | None  # what stood for `.grad` in the trace if there was none
+
+    def condition(self) -> str:
+        """What `.grad` must be for the program to be right: "zeros", "none", "waiting" (either),
+        or "" if that does not matter.
+        """
+        if self.waiting is None:
+            return ""
+        if self.waiting.seen:
+            return "zeros" if self.waiting.cleared else "none"
+        return "" if self.tensor._grad is self.waiting else "waiting"
+
+
+def left_by(tracer, inputs: list, outputs: list) -> list:
+    """All that a run leaves behind (see cells.py); the values for it become further outputs."""
+    return [
+        *(made(placed(tracer, outputs, tensors)) for tensors, made in tracer.leaving),
+        *kept_in_layers(tracer, outputs),
+        *left_behind(tracer, outputs),
+        *left_at(inputs, tracer, outputs),
+        *(called_later(tracer, outputs, *call) for call in tracer.calls),
+    ]
+
+
+def promised(x: Tensor) -> bool:
+    return type(x.array) is Promise
+
+
+def kept_in_layers(tracer, outputs: list) -> list[Attribute]:
+    """What the run will assign to attributes of layers. Over a tensor alike it writes instead."""
+    root, found, over = tracer.root, [], list(tracer.rebound)
+    for store, name, before, now in tracer.assigned():
+        if isinstance(before, Tensor) and before.spec == now.spec:
+            over.append((before, now))
+        else:
+            found.append(Attribute(store, name, (len(outputs),)))
+            outputs.append(root.value(now.array))
+    values = [root.promise(root.value(tracer.borrow(now)), root.place) for _, now in over]
+    for (before, _), value in zip(over, values, strict=True):
+        tracer.write(before, wrap(value))
+    return found
+
+
+def called_later(tracer, outputs: list, function, args, kwargs, kept) -> Call:
+    """A call in Python after the run; tensors among its arguments become further outputs."""
+    places = [k for k, _ in kept]
+    begin = len(outputs)
+    outputs += [tracer.root.value(x.array) for _, x in kept]
+    return Call(function, args, kwargs, places, tuple(range(begin, len(outputs))))
+
+
+def placed(tracer, outputs: list, tensors: list) -> tuple[int, ...]:
+    """Further outputs: their numbers."""
+    begin = len(outputs)
+    outputs += [tracer.root.value(tracer.borrow(x)) for x in tensors]
+    return tuple(range(begin, len(outputs)))
+
+
+def left_at(inputs: list, tracer, outputs: list) -> list:
+    """What the run writes to its inputs, and the gradients it leaves there."""
+    found = []
+    for k, (x, begun) in enumerate(zip(inputs, tracer.root.program.inputs, strict=False)):
+        now = tracer.root.value(x.array)
+        if now is not begun:
+            found.append(Written(k, (len(outputs),)))
+            outputs.append(now)
+        if x._grad is not None and not x._stale:
+            found.append(Received(k, (len(outputs),)))
+            outputs.append(tracer.root.value(tracer.borrow(x._grad)))
+    return found
+
+
+def left_behind(tracer, outputs: list) -> list[Gradient]:
+    """What the run will leave in `.grad`; gradients become further outputs."""
+    found = []
+    for b in list(tracer.borrowed.values()):
+        x, now = b.tensor, b.tensor._grad
+        if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
+            continue
+        if now is None or x._stale:
+            found.append(Gradient(x, x._stale))
+        else:
+            found.append(Gradient(x, False, (len(outputs),)))
+            outputs.append(tracer.root.value(tracer.borrow(now)))
+    return found
