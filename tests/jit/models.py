@@ -158,7 +158,7 @@ def fill(weights) -> None:
     rng = np.random.default_rng(3)
     for w in weights:
         if len(w.shape) < 2:
-            w.set_value(w + paddle.to_tensor((rng.standard_normal(w.shape) * 0.1).astype("f4")))
+            w.set_value((0.5 + rng.standard_normal(w.shape) * 0.1).astype("f4"))
         else:
             spread = float(np.sqrt(w.shape[0] / np.prod(w.shape)))
             w.set_value((rng.standard_normal(w.shape) * spread).astype("f4"))

@@ -211,9 +211,9 @@ def make_activation(kind, alpha=1.0):
 
     def activation(x):
         nonlocal count
-        count += 1
         if kind == "hard":
             return paddle.clip(x, -alpha, alpha)
+        count += 1
         return alpha * x if (x > 0).all() else alpha * paddle.tanh(x)
 
     return activation

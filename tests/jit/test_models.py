@@ -1,5 +1,8 @@
 """Every model, eager and converted: outputs, gradients, buffers, and twenty steps of training."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from tests.jit.models import (
     fill,
     floats,
     inputs,
+    leaves,
     loss_of,
     mapped,
     parameters,
@@ -165,6 +169,37 @@ def test_training(training):
             assert len(step.program_cache) <= 2, step.explain()
     for what, a, b in zip(("results", "weights", "gradients", "buffers"), *runs):
         agree(a, b, what)
+
+
+def draws(net, call, seed) -> bool:
+    before = paddle.get_rng_state()
+    net(*inputs(call, seed))
+    return paddle.get_rng_state() != before
+
+
+def recorded() -> dict:
+    path = Path(__file__).parents[1] / "data" / "to_static_paddle.json"
+    return json.loads(path.read_text())["cases"]
+
+
+@models
+def test_values_of_paddle(model):
+    """Outputs in eval mode, with the same weights and inputs, as Paddle 3.3.1 gives them."""
+    case, found = recorded()[model.name], []
+    if "values" not in case:
+        pytest.skip(f"Paddle: {case['verdict']}")
+    net = model.net()
+    if isinstance(net, paddle.nn.Layer):
+        net.eval()
+    for seed, call in enumerate(model.calls):
+        paddle.seed(seed)
+        found += leaves(net(*inputs(call, seed)))
+        if draws(net, call, seed):
+            pytest.skip("the model draws random numbers")
+    for x, wanted in zip(found, case["values"], strict=False):
+        if wanted is not None and isinstance(x, paddle.Tensor):
+            y = x.astype("float64").numpy()
+            np.testing.assert_allclose([y.sum(), (y**2).sum()], wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_there_are_enough():

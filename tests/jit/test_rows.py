@@ -1,7 +1,8 @@
 """What people write and Paddle's `to_static` makes of it, row by row; what proves each row here.
 
 A row is a feature; after it come its proofs: functions of functions_*.py, models and training
-steps of models_*.py, and tests. `python -m tests.jit.test_rows` prints the table.
+steps of models_*.py, and tests; one that ends in ! shows a refusal.
+`python -m tests.jit.test_rows` prints the table.
 """
 
 import ast
@@ -23,9 +24,9 @@ Control flow
   nested if: branches.nested_ifs sequence.Seq2Seq
   conditional expression, nested too: branches.nested_conditional_expression dynamic.Highway
   condition that is no bool: branches.condition_is_not_boolean branches.condition_is_a_float
-  condition with several elements: test_calls.test_conditions_of_several_elements
+  condition with several elements: test_calls.test_conditions_of_several_elements!
   one name, tensors of other shapes: branches.shapes_that_differ
-  one name, tensors of other dtypes: test_calls.test_dtypes_that_differ
+  one name, tensors of other dtypes: test_calls.test_dtypes_that_differ!
   numbers in both branches: branches.numbers_that_differ branches.numbers_that_agree
   a tensor in one branch, a number in the other: branches.tensor_or_number
   other objects that differ: branches.text_that_differs
@@ -58,7 +59,7 @@ Control flow
       dynamic.EarlyExit
   returns of different kinds: jumps.returns_different_structures jumps.returns_nothing_sometimes
   recursion that Python ends: functions.recursion_on_python sequence.TreeLSTM python.recursive
-  recursion that a tensor ends: test_calls.test_recursion_without_an_end
+  recursion that a tensor ends: test_calls.test_recursion_without_an_end!
   try, with: functions.try_around_tensor_if functions.with_statement jumps.return_in_try
       python.ManyStatements
   generators: functions.generator_of_tensors functions.sum_over_generator python.WithGenerators
@@ -78,8 +79,8 @@ Operators, builtins, attributes
       test_runtime.test_what_is_raised_when_the_program_runs
   t.shape: loops.for_over_shape test_calls.test_open_sizes_share_a_program vision.UNet
   paddle.shape(t): test_calls.test_shape_as_a_tensor
-  t.item(), t.numpy(): test_calls.test_values_are_not_there_yet
-  NumPy on a tensor: test_calls.test_values_are_not_there_yet
+  t.item(), t.numpy(): test_calls.test_values_are_not_there_yet!
+  NumPy on a tensor: test_calls.test_values_are_not_there_yet!
   isinstance(t, paddle.Tensor): logic.isinstance_of_tensor
       test_calls.test_isinstance_and_arguments_of_numpy
   stop_gradient, paddle.grad inside: branches.stop_gradient_inside branches.gradients_inside
@@ -123,7 +124,7 @@ Functions, classes, decorators
       test_calls.test_wraps_properties_and_static_methods
   closures, nonlocal: functions.closure_reads functions.closure_writes python.WithClosures
   super(), inheritance: functions.inheritance vision.BatchNormOfOnesOwn python.Shifted
-  without source: test_errors.test_without_source
+  without source: test_errors.test_without_source!
       test_runtime.test_functions_without_source_are_called
   not_to_static, ignore_module: test_runtime.test_not_to_static test_runtime.test_ignored_modules
       test_calls.test_what_stays_python
@@ -146,14 +147,14 @@ InputSpec
   None and -1, names, equality, batch, unbatch: test_calls.test_specs_are_values
   one program for all sizes: test_calls.test_open_sizes_share_a_program
   nesting: test_calls.test_specs_follow_the_nesting_of_arguments
-  an input that does not fit: test_calls.test_what_does_not_fit_is_refused
+  an input that does not fit: test_calls.test_what_does_not_fit_is_refused!
   a spec in the decorator and another in save: test_save.test_the_decorators_spec_wins
 Saving and loading
   layers: test_save.test_values test_save.test_gradients
   plain functions: test_save.test_a_function
   several methods: test_save.test_several_methods
   frozen modes: test_save.test_modes_are_frozen
-  no program at all: test_save.test_a_layer_that_was_never_traced
+  no program at all: test_save.test_a_layer_that_was_never_traced!
       test_save.test_what_was_called_last_is_saved
   training goes on: test_save.test_training
   state dicts: test_save.test_a_state_dict
@@ -203,7 +204,7 @@ def definitions(file: str) -> set[str]:
 
 
 def exists(proof: str) -> bool:
-    file, _, name = proof.partition(".")
+    file, _, name = proof.rstrip("!").partition(".")
     return name in definitions(file) if file.startswith("test_") else proof in refusals()
 
 
@@ -212,7 +213,7 @@ def verdicts() -> dict[str, str]:
     path = HERE.parent / "data" / "to_static_paddle.json"
     found = json.loads(path.read_text())["cases"]
     return {
-        k.replace("functions_", "").replace("models_", ""): v["verdict"] for k, v in found.items()
+        k.removeprefix("functions_").removeprefix("models_"): v["verdict"] for k, v in found.items()
     }
 
 
@@ -221,7 +222,7 @@ def table() -> list[tuple[str, str, str]]:
     theirs, found = verdicts(), []
     for row, proofs in rows().items():
         kinds = {theirs[p].partition(":")[0] for p in proofs if p in theirs}
-        ours = {"refused by name" if refusals().get(p) else "same" for p in proofs}
+        ours = {"refused by name" if refusals().get(p) or p[-1] == "!" else "same" for p in proofs}
         found.append((row, ", ".join(sorted(kinds)), ", ".join(sorted(ours, reverse=True))))
     return found
 
