@@ -12,7 +12,7 @@ What belongs to a single record the engine has for you:
 
 - `self.begin(program, arrays)`: call it before anything else. It finds out how large open sizes
   are today, and raises if the program is not for such arrays;
-- `self.compute(program, record, values)`: the value of a record, for the list of its inputs' values;
+- `self.compute(program, record, values)`: the value of a record, given those of its inputs;
 - `self.number(x)`: what a result that is a Python number gives (it may be an open size).
 
 Let values go as soon as nobody needs them: `interpreter.last_uses(program)` says, for each number

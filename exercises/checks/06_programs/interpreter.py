@@ -64,8 +64,8 @@ exercise = Exercise(
             ("    self.begin(program, arrays)\n",
              "    if hasattr(program, 'found'):\n        return program.found\n"
              "    self.begin(program, arrays)\n"),
-            ("    return [\n", "    program.found = [\n"),
-            ("in program.results\n    ]", "in program.results\n    ]\n    return program.found"),
+            ("    return [self", "    program.found = [self"),
+            ("in program.results]", "in program.results]\n    return program.found"),
         ],
     },
     unkillable={
@@ -145,7 +145,7 @@ def the_same_program_again(yours):
 
 @exercise.example
 def open_sizes(yours):
-    """A batch of n rows, flattened to 3 n numbers and cut at n: n is known when the program runs."""
+    """n rows, flattened to 3 n numbers and cut at n: n is known when the program runs."""
     program = traced(lambda x: x.reshape([-1])[: x.shape[0]] * x.shape[0], ("n", 3))
     for n in (1, 4, 6):
         x = np.arange(3.0 * n, dtype=F32).reshape(n, 3)

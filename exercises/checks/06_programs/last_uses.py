@@ -21,8 +21,8 @@ exercise = Exercise(
     hints=(
         "Somebody reads the program to you from its end. How do you know, when a value is named, "
         "that you hear of its last use?",
-        "Walk from the last record to the first with a set of the values that are needed later; the "
-        "results are in it from the start. A record's own value counts as one of those it names.",
+        "Walk from the last record to the first with a set of the values that are needed later; "
+        "the results are in it from the start. A record's own value is one of those it names.",
         "needed = set of the results\n"
         "for k from the last number down to 0:\n"
         "    for each of record k and its inputs that is not in needed:\n"

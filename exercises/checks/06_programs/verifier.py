@@ -39,7 +39,7 @@ exercise = Exercise(
             ),
             ("value not in defined and", "value not in everything and"),
         ],
-        "not looking at the results": [("    for value in program.results:", "    for value in ():")],
+        "not looking at the results": [("for value in program.results:", "for value in ():")],
         "the updates of states are no results": [("in program.results", "in program.outputs")],
         "a record may use itself": [
             (
