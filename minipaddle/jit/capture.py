@@ -16,7 +16,7 @@ from ..core.interpreter import Recording, current
 from ..core.record import FREED, Record, written_at
 from ..eager.cells import Written
 from ..eager.control import derivative, edge_of
-from ..eager.device import QUIET, current_place
+from ..eager.device import current_place
 from ..eager.tape import item_of
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
@@ -57,7 +57,6 @@ class Captured:
         self.updates = [s.cell for s in self.program.states if s.update is not None]
         self.copied = overwritten(self.program, self.after)
         self.writes = any(type(each) is Written for each in self.after)
-        self.quietly = QUIET.copy().run
 
     # ---- tracing -----------------------------------------------------------------------------
 
@@ -118,7 +117,7 @@ class Captured:
         """
         run = Run(current_place().module)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
-        outputs = self.quietly(run, self.program, arrays)
+        outputs = current.top.quietly(run, self.program, arrays)  # this thread's own context
         for k in self.copied:
             outputs[k] = outputs[k].copy()
         count = len(self.program.outputs)
@@ -167,7 +166,7 @@ class CapturedOp:
                 )
         run = Run(current_place().module, dict(sizes))
         arrays = [*residuals, *(x.array for x in g)]
-        found = self.captured.quietly(run, self.captured.backward, arrays)
+        found = current.top.quietly(run, self.captured.backward, arrays)
         for edge, array in zip(record.inputs, found, strict=True):
             if edge is not None and edge in useful:
                 yield edge, wrap(array)

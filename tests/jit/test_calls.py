@@ -222,6 +222,25 @@ def test_threads():
     assert found == expected
 
 
+def test_threads_run_one_program_at_the_same_time():
+    f = to_static(lambda x: nn.functional.softmax(x @ x).sum())
+    x, errors = paddle.rand([300, 300]), []
+    expected = f(x).item()
+
+    def work():
+        try:
+            assert all(f(x).item() == expected for _ in range(20))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
 # ---- input specs ---------------------------------------------------------------------------------
 
 
