@@ -37,6 +37,7 @@ KINDS = {
     "movement": "elements change place, never value",
     "reduction": "an axis is folded, starting from an identity",
     "opaque": "a body and a shape rule",
+    "control": "its branches, tests and bodies are programs of their own",
 }
 FACES = {"paddle": paddle, "paddle.nn.functional": paddle.nn.functional, "Tensor": paddle.Tensor}
 

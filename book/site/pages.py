@@ -9,6 +9,8 @@ import nbformat
 from operators import write_operators
 from text import docstring, fold, literal, prose
 
+from minipaddle.jit import saved
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 
@@ -56,7 +58,11 @@ def write_pages(source: Path) -> None:
     for name, notebook in notebooks.items():
         nbformat.write(staged(notebook), source / f"{name}.ipynb")
     write_operators(source / "operators", "Operators")
-    lookup = {"operators/index": "every operator: its formula, its derivative, an example"}
+    (source / "formats.md").write_text(f"# Saved models\n\n{saved.__doc__}", encoding="utf-8")
+    lookup = {
+        "operators/index": "every operator: its formula, its derivative, an example",
+        "formats": "the files that jit.save writes",
+    }
     exercises = exercises_page()
     if exercises:
         (source / "exercises.md").write_text(exercises, encoding="utf-8")
