@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 from contextlib import contextmanager
+from itertools import groupby
 from traceback import walk_tb
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -17,6 +18,9 @@ from ..core.errors import PACKAGE, inside
 
 TITLE = "In transformed code:"
 HERE = "<--- HERE"
+ENDLESS = """\
+  a recursion that only a tensor ends is endless while it is traced: both sides are
+  try: a `while` loop, or let a Python number end it"""
 CONTEXT = 2
 """So many lines before and after the last one are shown."""
 
@@ -75,14 +79,18 @@ def report(error: BaseException) -> str:
     where = getattr(getattr(error, "record", None), "where", None)
     if type(where) is tuple:  # raised by a record of a program that ran: its line
         lines.append(Line(where[0], *place(*where)))
-    out = [TITLE, ""]
-    for k, line in enumerate(lines):
-        code = line.code
+    out, last = [TITLE, ""], lines[-1] if lines else None
+    for line, same in groupby(lines):
+        code, count = line.code, len(list(same))
         out.append(f'    File "{code.co_filename}", line {line.line}, in {code.co_name}')
-        out += marked(line) if k == len(lines) - 1 else [f"        {line.text.strip()}"]
+        out += marked(line) if line is last else [f"        {line.text.strip()}"]
+        out += [f"        (and so on, {count} times)"] * (count > 1)
     if folded:
         out += ["", f"    ({folded} frames of {PACKAGE})"]
-    return "\n".join([*out, "", f"    {type(error).__name__}: {error}"])
+    out += ["", f"    {type(error).__name__}: {error}"]
+    if isinstance(error, RecursionError):
+        out.append(ENDLESS)
+    return "\n".join(out)
 
 
 def user_lines(traceback) -> tuple[list[Line], int]:
@@ -90,7 +98,7 @@ def user_lines(traceback) -> tuple[list[Line], int]:
     found: list[Line] = []
     folded, between = 0, False
     for frame, _ in walk_tb(traceback):
-        if inside(frame):
+        if inside(frame) or frame.f_code.co_filename == "<string>":  # made by a named tuple
             folded, between = folded + 1, True
             continue
         if found and between and holds(found[-1].code, frame.f_code):
