@@ -41,9 +41,7 @@ def load(program: Program, model_path: str, executor=None, var_list=None) -> Non
                 x.set_value(found[name])
 
 
-def save_inference_model(
-    path_prefix: str, feed_vars, fetch_vars, executor, **kwargs
-) -> None:
+def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kwargs) -> None:
     """Write the part of a program that computes `fetch_vars` from `feed_vars`, in test mode.
 
     `jit.load` reads it too. Source: Paddle API `static.save_inference_model`.

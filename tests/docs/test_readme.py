@@ -1,6 +1,7 @@
 """The README's program does what the README says, and draws the README's picture."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,15 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 def test_the_program_prints_and_draws_what_is_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "book" / "pictures").mkdir(parents=True)
-    names = {}
-    for program in PROGRAMS:
-        exec(compile(program, "README.md", "exec"), names)
+    program = tmp_path / "readme.py"  # in a file, as who tries it will have it
+    program.write_text("\n\n".join(PROGRAMS), encoding="utf-8")
+    runpy.run_path(str(program))
     printed = capsys.readouterr().out
     promised = re.findall(r"print\(.*\)  # ([\d.]+)$", README, re.MULTILINE)
     assert promised
     assert printed.split("\n")[: len(promised)] == promised
     assert "m.maximum(x, 0)" in printed
+    assert "program step(images" in printed
     drawn = (tmp_path / "book/pictures/step.svg").read_text(encoding="utf-8")
     shown = (ROOT / "book/pictures/step.svg").read_text(encoding="utf-8")
     assert labels(drawn) == labels(shown), "draw it again: run the README's program in the root"

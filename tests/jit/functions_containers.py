@@ -415,7 +415,7 @@ def grown_and_returned(n, x):
 @example((I(4), X))
 def grown_and_used(n, x):
     items = []
-    for i in range(n):
+    for _ in range(n):
         x = x * 1.5
         items.append(x)
     total = x * 0

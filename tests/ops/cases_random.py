@@ -92,7 +92,7 @@ def base(state):
 
 
 CASES = {
-    "next_state": Case(fixed(np.array([7, 3])), numpy=lambda state: state + [0, 1]),
+    "next_state": Case(fixed(np.array([7, 3])), numpy=lambda state: state + np.arange(2)),
     "base_of": [
         Case(fixed(np.array([key, k])), numpy=base) for key, k in ((0, 1), (7, 3), (-1, 9))
     ],
