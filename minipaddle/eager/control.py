@@ -43,7 +43,12 @@ class CarriedError(ValueError):
 
 
 def is_static(x) -> bool:
-    """Is x a tensor whose value is known only when the program runs?"""
+    """Is x a tensor whose value is known only when the program runs?
+
+    While a program is traced that is any tensor: one of the outside may hold another value then.
+    """
+    if isinstance(x, Tensor) and type(x.array) is not Promise and current.top.tracing:
+        current.top.borrow(x)
     return isinstance(x, Tensor) and type(x.array) is Promise
 
 

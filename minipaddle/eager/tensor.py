@@ -221,6 +221,8 @@ class Tensor(Indexing, Values, Placed, Methods):
         >>> (x * 2).detach().stop_gradient
         True
         """
+        if current.top.tracing:  # the program's state is this tensor, not the detached one
+            current.top.borrow(self)
         return wrap(self.array)
 
     def detach_(self) -> Tensor:

@@ -83,7 +83,7 @@ def indexed(items, body, groups, flags) -> None:
 
     def stopped_test():
         going = none([flag.get() for flag in flags])
-        return (going & test()) if is_static(going) else test()
+        return (going & test()) if is_static(going) else going and test()
 
     def step():
         body(items.at(k.value))
