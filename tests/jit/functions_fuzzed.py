@@ -1,7 +1,7 @@
 """What the fuzzer found, made small: each of these once differed between eager and static."""
 
 import minipaddle as paddle
-from tests.jit.fuzz_world import STATE, W
+from tests.jit.fuzz_world import BIAS, STATE, W
 
 
 def parameter_given_back(x, m, s, n, p, q, flag):
@@ -123,3 +123,23 @@ def a_row_is_its_own_when_recorded(x, m, s, n, p, q, flag):
         row[n % 3] = s
         total.add_(row)
     return total
+
+
+def captured_tensor_asked_for_its_value(x, m, s, n, p, q, flag):
+    y = x
+    if BIAS:
+        y = y + 1
+    while BIAS > 0 and n > 0:
+        y, n = y * 2, n - 1
+    return y * float(BIAS), min(1, BIAS), not BIAS
+
+
+def break_in_every_round(x, m, s, n, p, q, flag):
+    rounds = 0
+    for i in range(1, n):
+        rounds = rounds + i
+        print(x)
+        break
+    else:
+        rounds = -1
+    return rounds

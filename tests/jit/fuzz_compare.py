@@ -78,7 +78,7 @@ class Outcome:
     """What a call gave, printed and left behind."""
 
     def __init__(self, function, seed: int):
-        world.reset()
+        world.reset(seed)
         inputs = world.arguments(seed)
         printed = io.StringIO()
         self.error = self.backward_error = None

@@ -85,10 +85,11 @@ def arguments(seed: int):
     return x, m, s, n, p, q, bool(fixed.integers(2))
 
 
-def reset() -> None:
-    """The captured tensors as they were at first, without a past."""
+def reset(seed: int = 0) -> None:
+    """The captured tensors without a past, in new memory; BIAS holds another value by the seed."""
     for name, x in (("W", W), ("BIAS", BIAS), ("STATE", STATE)):
         x.array = captured(name).array
         x.record = None
         x.clear_gradient(set_to_zero=False)
+    BIAS.array = (captured("BIAS") * (1 - seed % 3)).array
     STATE.stop_gradient = True
