@@ -81,7 +81,8 @@ class Record:
         return Spec(self.shape, self.dtype)
 
     def __repr__(self) -> str:
-        return f"{self.op.name} : {self.spec}"
+        several = f"({', '.join(map(str, self.shape))})" if self.dtype is None else ""
+        return f"{self.op.name} : {several or self.spec}"
 
 
 FREED = ("freed",)

@@ -10,10 +10,12 @@ of `program.given` (inputs, then states), in order. Return the list of the value
 
 What belongs to a single record the engine has for you:
 
-- `self.begin(program, arrays)`: call it before anything else. It finds out how large open sizes
-  are today, and raises if the program is not for such arrays;
-- `self.compute(program, record, values)`: the value of a record, given those of its inputs;
-- `self.number(x)`: what a result that is a Python number gives (it may be an open size).
+- `self.begin` takes the program and the arrays; call it before anything else. It finds out how
+  large open sizes are today, and raises if the program is not for such arrays;
+- `self.compute` takes the program, a record, and a list with the values of its inputs, and gives
+  the record's value;
+- `self.number` takes the number that a `NUMBER` among the results stands for, and gives it as it is
+  today (it may be an open size).
 
 Let values go as soon as nobody needs them: `interpreter.last_uses(program)` says, for each number
 of a record, which those are (numbers may be among them). Keep no second list of them,
