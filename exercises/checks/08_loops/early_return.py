@@ -298,6 +298,20 @@ def the_answers(yours):
     got = asked(either, on, on, sides=(ON, JUMP))
     expect(got, ([whole.replace("a", "a\n    c\n    d")], "EITHER", ["one"]), given="the other way")
     expect_that(yours.into_other_side(lines[1], lines[2:]) is False, "False: c is no `if`")
+
+    class Twice(Pass):
+        def statement(self, node):
+            return [ast.Pass(), node] if node is lines[0] else [node], *answers[node]
+
+    answers.update(zip(lines, (either, on, on), strict=True))
+    lines[0].body, lines[0].orelse, lines[0].sides = (
+        lines[0].body[:1],
+        lines[0].orelse[:1],
+        (JUMP, ON),
+    )
+    out, _, _ = yours.block(Twice(), lines)
+    got, expected = [ast.unparse(s) for s in out], ["pass", whole + "\n    c\n    d"]
+    expect(got, expected, given="a statement for which two stand, the last an `if`")
     lines[0].sides = (JUMP, ON)
     expect_that(yours.into_other_side(lines[0], lines[2:]) is True, "True: d is in the `else`")
 

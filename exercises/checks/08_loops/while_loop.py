@@ -37,6 +37,12 @@ exercise = Exercise(
             ("share(test, node.binds[0])", "share(test, node.binds[1])"),
             ("share(body, node.binds[1])", "share(body, node.binds[0])"),
         ],
+        "a tensor noticed only in the first round": [
+            (
+                "    while not is_static(answer):\n        if not answer:",
+                "    first = is_static(answer)\n    while not first:\n        if not answer:",
+            )
+        ],
         "the condition asked once for all rounds": [
             ("        body()\n        answer = test()\n", "        body()\n"),
         ],
@@ -45,12 +51,6 @@ exercise = Exercise(
         ],
         "the condition asked twice in each round": [
             ("        if not answer:", "        if not test():"),
-        ],
-        "a tensor noticed only in the first round": [
-            (
-                "    while not is_static(answer):\n        if not answer:",
-                "    first = is_static(answer)\n    while not first:\n        if not answer:",
-            )
         ],
         "carrying only what is needed after the loop": [
             ("turns = bound & head - live", "turns = set()"),
