@@ -129,6 +129,13 @@ class Tracer(Eager):
             return array
         return self.builder.promise(self.builder.value(array), array.place)
 
+    def several(self, op, edges, arrays, attrs, kept, y):
+        outs = super().several(op, edges, arrays, attrs, kept, y)
+        if kept and not op.view:  # what is kept stays as it is, whatever is written to the results
+            for out in outs:
+                out.array = self.now(out.array)
+        return outs
+
     def note_tape(self, x: Tensor) -> None:
         """The region being written uses x, to which a gradient may flow back."""
         if self.recording and not x.stop_gradient:
@@ -198,6 +205,8 @@ class Tracer(Eager):
             value = self.constant(value, x.dtype)
         if value.spec.dtype != x.spec.dtype:
             value = value.astype(x.spec.dtype)
+        if not value.stop_gradient:  # memory is written, no past: nothing flows back from it
+            value = creation.assign(value.detach())
         self.builder.write(self.borrow(x), self.borrow(value))
         mark_written(x.array)
 
