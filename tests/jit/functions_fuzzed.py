@@ -143,3 +143,19 @@ def break_in_every_round(x, m, s, n, p, q, flag):
     else:
         rounds = -1
     return rounds
+
+
+def memory_taken_over_on_one_side(x, m, s, n, p, q, flag):
+    if s > 0:
+        STATE.scale_(x)
+    else:
+        STATE.copy_(x)
+    return STATE
+
+
+def result_of_a_loop_written_later(x, m, s, n, p, q, flag):
+    y = x * 1.0
+    for _ in range(1, n):
+        y = y * 0.5
+    y[y.argmax() % 3] *= s
+    return y
