@@ -113,7 +113,9 @@ def result(x) -> Result:
     if not x.stop_gradient:  # also if it is given back as it came, and nothing used it
         tracer.tapes.setdefault(promise, x)
     where = tracer.builder.value(promise).where
-    return Result(x, x.spec, f", made at {line_of(where)}" if where else "")
+    now = wrap(promise)  # what was written in the region is taken back at its end
+    now.record, now.stop_gradient = x.record, x.stop_gradient
+    return Result(now, x.spec, f", made at {line_of(where)}" if where else "")
 
 
 class Region:

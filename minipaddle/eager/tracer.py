@@ -205,7 +205,7 @@ class Tracer(Eager):
             value = self.constant(value, x.dtype)
         if value.spec.dtype != x.spec.dtype:
             value = value.astype(x.spec.dtype)
-        if not value.stop_gradient:  # memory is written, no past: nothing flows back from it
+        if self.builder is not self.root:  # a record of its own: no gradient flows through it
             value = creation.assign(value.detach())
         self.builder.write(self.borrow(x), self.borrow(value))
         mark_written(x.array)
