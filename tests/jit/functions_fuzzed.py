@@ -148,8 +148,10 @@ def break_in_every_round(x, m, s, n, p, q, flag):
 def memory_taken_over_on_one_side(x, m, s, n, p, q, flag):
     if s > 0:
         STATE.scale_(x)
-    else:
+    elif s > -0.5:
         STATE.copy_(x)
+    else:
+        STATE.copy_(x.detach())
     return STATE
 
 
@@ -159,3 +161,21 @@ def result_of_a_loop_written_later(x, m, s, n, p, q, flag):
         y = y * 0.5
     y[y.argmax() % 3] *= s
     return y
+
+
+def written_in_a_branch(x, m, s, n, p, q, flag):
+    total, y = (x * x).sum(), x
+    if s > 0:
+        y = paddle.zeros_like(x) * 1.0
+        y[:2] = total
+    return y
+
+
+def written_in_a_loop(x, m, s, n, p, q, flag):
+    y, z, fuel = x * 1.0, x * -1.0, 3
+    while s > -10 and fuel > 0:
+        fuel -= 1
+        y[:2] = 0.75
+        z = y.tanh().detach() * 1.0
+        z.add_(x)
+    return y, z
