@@ -60,18 +60,18 @@ def general(message: str) -> str:
 
 @contextlib.contextmanager
 def limited(seconds: int):
-    """Raises Hang in the block after a while."""
+    """Raises Hang in the block after so many seconds of computing."""
 
     def ring(*_):
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class Outcome:
