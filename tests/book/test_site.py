@@ -185,8 +185,8 @@ def test_every_exercise_is_there_and_no_solution(site):
         exercise = load(name)
         assert name in words
         assert page.count(f"<summary>Hint {len(exercise.hints)}</summary>") == len(names())
-        bodies = stub_of(exercise.solution).splitlines()
-        secret = [line for line in exercise.solution.splitlines() if line not in bodies]
+        shown = stub_of(exercise.solution)  # the task may show what comes out
+        secret = [line for line in exercise.solution.splitlines() if line.strip() not in shown]
         secret = [line for line in secret if len(line.strip()) > 30]
         assert [line for line in secret if line in words] == []
 
