@@ -71,6 +71,17 @@ def _(*inputs, backward, results):
 
 
 @Control
+def fused(run, *inputs, region):
+    """The outputs of a region that is computed in one go: a group that fusion has made."""
+    return tuple(run(region, inputs))
+
+
+@fused.shape
+def _(*inputs, region):
+    return tuple(Spec(r.shape, r.dtype) for r in region.outputs)
+
+
+@Control
 def while_loop(run, *inputs, test, body, carried, keep):
     """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
 

@@ -6,7 +6,7 @@ from ..core.op import opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
 from .elementwise import abs, sign, where
-from .movement import reshape, transpose
+from .movement import inverse, reshape, transpose
 from .reduction import folded, spread
 
 
@@ -36,6 +36,37 @@ def _(x, y):
     rows = x.shape[-2:-1] if x.ndim > 1 else ()
     columns = y.shape[-1:] if y.ndim > 1 else ()
     return Spec(lead + rows + columns, x.dtype)
+
+
+@opaque
+def product(m, x, y, *, x_perm, y_perm, out_perm):
+    """The matrix product of two transposed arrays, transposed: what passes make of `matmul`.
+
+    Both operands have the same number of axes, two at least; leading axes of size 1 broadcast.
+    """
+    return m.matmul(x.transpose(x_perm), y.transpose(y_perm)).transpose(out_perm)
+
+
+@product.shape
+def _(x, y, *, x_perm, y_perm, out_perm):
+    x, y = transpose.infer(x, perm=x_perm), transpose.infer(y, perm=y_perm)
+    if x.ndim != y.ndim or x.ndim < 2:
+        raise ValueError(f"{x} and {y} must have the same number of axes, two or more")
+    return transpose.infer(matmul.infer(x, y), perm=out_perm)
+
+
+@product.vjp("x")
+def _(g, x_spec, y, x_perm, y_perm, out_perm):
+    gx = matmul(transpose(g, perm=inverse(out_perm)), matrix_transpose(transpose(y, perm=y_perm)))
+    whole = transpose.infer(x_spec, perm=x_perm).shape
+    return transpose(gx.sum_to(whole), perm=inverse(x_perm))
+
+
+@product.vjp("y")
+def _(g, x, y_spec, x_perm, y_perm, out_perm):
+    gy = matmul(matrix_transpose(transpose(x, perm=x_perm)), transpose(g, perm=inverse(out_perm)))
+    whole = transpose.infer(y_spec, perm=y_perm).shape
+    return transpose(gy.sum_to(whole), perm=inverse(y_perm))
 
 
 def matrix_transpose(x):

@@ -31,7 +31,7 @@ SETTINGS = {
     "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
 }
 READY = """() => {
-  const session = jupyterapp.shell.currentWidget?.sessionContext;
+  const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
   return session?.isReady && session.session?.kernel?.status === 'idle';
 }"""
 DONE = """() => {

@@ -117,6 +117,23 @@ CASES = {
         Case(normal((2, 0, 3), (3, 2)), torch.matmul),
         Case(whole(-5, 5, (2, 3), (3, 2)), torch.matmul),
     ],
+    "product": [
+        Case(
+            normal((3, 2), (4, 3)),
+            lambda x, y: (x.T @ y.T).T,
+            {"x_perm": (1, 0), "y_perm": (1, 0), "out_perm": (1, 0)},
+        ),
+        Case(
+            normal((2, 4, 3, 5), (2, 6, 3, 5)),
+            lambda x, y: (x.transpose(1, 2) @ y.permute(0, 2, 3, 1)).transpose(1, 2),
+            {"x_perm": (0, 2, 1, 3), "y_perm": (0, 2, 3, 1), "out_perm": (0, 2, 1, 3)},
+        ),
+        Case(
+            normal((1, 2, 3), (4, 3, 2)),
+            lambda x, y: x @ y,
+            {"x_perm": (0, 1, 2), "y_perm": (0, 1, 2), "out_perm": (0, 1, 2)},
+        ),
+    ],
     "inverse": [
         Case(regular((3, 3)), torch.linalg.inv, dtypes=WIDE),
         Case(regular((2, 3, 3)), torch.linalg.inv, dtypes=WIDE),
