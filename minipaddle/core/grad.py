@@ -49,6 +49,7 @@ def leading_to(order, wanted) -> set[Record]:
     return useful
 
 
+@slot("autograd.pull_back")
 def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """Cotangents of the wanted records (of the leaves, if None), given those of the results.
 

@@ -12,6 +12,7 @@ from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, teach
 from ..core.interpreter import OUT, current
 from ..core.record import Record, Spec, mark_written
+from ..core.slots import slot
 from ..core.spec import promote, scalar_dtype
 from ..ir import control
 from ..ir.builder import Builder, Promise
@@ -351,32 +352,43 @@ def pull_cond(record: Record, g, useful):
 
 def pull_loop(record: Record, g, useful):
     """The derivative of `while_loop`: a loop over the kept rounds, the last one first."""
-    n, region = record.attrs["carried"], record.attrs["body"]
+    n = record.attrs["carried"]
     inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
-    _, rounds, *stacks = current.top.read(record, OUT)[n - 1 :]
-    constants = inputs[n:]
+    rounds, *stacks = current.top.read(record, OUT)[n:]
     floats = [k for k in range(n) if inputs[k].spec.dtype in FLOATS]
-    needed = [
-        k
-        for k, edge in enumerate(record.inputs)
-        if edge is not None and edge in useful and (k >= n or k in floats)
-    ]
-    shared = [k for k in needed if k >= n]
+    ends, kept_ends = ([x[k] if k in floats else None for k in range(n)] for x in (g, g[n + 1 :]))
+    useful_edges = {k: e for k, e in enumerate(record.inputs) if e is not None and e in useful}
+    shared = [k for k in useful_edges if k >= n]
+    found = rounds_back(
+        record.attrs["body"], rounds, stacks, inputs[n:], ends, kept_ends, [k - n for k in shared]
+    )
+    for k, gx in zip([*floats, *shared], found, strict=True):
+        if k in useful_edges:
+            yield useful_edges[k], gx
 
-    def body(i, *arrived):
+
+@slot("control.rounds_back")
+def rounds_back(body, rounds, stacks, constants, ends, kept_ends, shared) -> list[Tensor]:
+    """Cotangents of what a loop of so many `rounds` carries, and of the `shared` constants.
+
+    `stacks` hold each carried value as it was before every round. `ends` are the cotangents of the
+    carried values after the loop, None where a value has none; `kept_ends` those of the stacks.
+    """
+    floats = [k for k, g in enumerate(ends) if g is not None]
+    wanted = [*floats, *(len(stacks) + k for k in shared)]
+
+    def back(i, *arrived):
         i = i - 1
         before = [take(stack, i, axis=0) for stack in stacks]
-        at_end, sums = arrived[: len(floats)], arrived[len(floats) :]
-        down = [at_end[floats.index(k)] if k in floats else None for k in range(n)]
-        found = derivative(region, [*before, *constants], down, [*floats, *shared])
-        of_stacks = [take(g[n + 1 + k], i, axis=0) for k in floats]
-        carried = [a + b for a, b in zip(found, of_stacks, strict=False)]
-        return [i, *carried, *(a + b for a, b in zip(sums, found[len(floats) :], strict=True))]
+        after = list(ends)
+        for k, g in zip(floats, arrived, strict=False):
+            after[k] = g
+        found = derivative(body, [*before, *constants], after, wanted)
+        more = [*(take(kept_ends[k], i, axis=0) for k in floats), *arrived[len(floats) :]]
+        return [i, *(a + b for a, b in zip(found, more, strict=True))]
 
-    start = [rounds, *(g[k] for k in floats), *(zeros_like(inputs[k]) for k in shared)]
-    end = while_loop(lambda i, *_: i > 0, body, start)[1:]
-    places = dict(zip([*floats, *shared], end, strict=True))
-    yield from ((record.inputs[k], places[k]) for k in needed)
+    start = [rounds, *(ends[k] for k in floats), *(zeros_like(constants[k]) for k in shared)]
+    return while_loop(lambda i, *_: i > 0, back, start)[1:]
 
 
 control.cond.pull, control.while_loop.pull = pull_cond, pull_loop

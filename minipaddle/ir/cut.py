@@ -8,9 +8,11 @@ rather than kept.
 from __future__ import annotations
 
 from ..core.record import Record
+from ..core.slots import slot
 from .program import NUMBER, Program, binders, regions
 
 
+@slot("ir.cut")
 def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
     """(early, late): `late` takes the residuals, which `early` gives after its own outputs, then
     `late_inputs`; its outputs are the `late_outputs` (numbers of outputs of the program).
@@ -33,6 +35,7 @@ def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
     return pruned(early), back
 
 
+@slot("ir.depending")
 def depending(program: Program, inputs) -> set:
     """The records whose value depends on any of the inputs."""
     found = set(inputs)
@@ -62,6 +65,7 @@ def again(late, program: Program, wanted, free) -> tuple[list, list]:
     return sorted(set(late), key=order.get), needed
 
 
+@slot("ir.remade")
 def remade(record, have: set, depth: int) -> list | None:
     """The cheap records that make a value from what there is; None if it takes others."""
     if record in have or record.op is NUMBER:
@@ -83,6 +87,7 @@ def is_view(record) -> bool:
     return whole and record.inputs[0].spec.size == record.spec.size
 
 
+@slot("ir.residuals_of")
 def residuals_of(late, program: Program, wanted) -> list:
     """What the late records and outputs use and do not make, in the order it is made."""
     used = ({r for record in late for r in record.inputs} | set(wanted)) - set(late)

@@ -16,6 +16,7 @@ from ..core import dim as dims
 from ..core.dtype import NAMES, int64
 from ..core.op import OPS
 from ..core.record import Record, Spec
+from ..core.slots import slot
 from ..core.spec import scalar_dtype
 from .input_spec import HINT
 from .printer import MAY_FLOW
@@ -306,6 +307,7 @@ def pieces(text: str) -> list[str]:
     return found
 
 
+@slot("ir.elements")
 def elements(shape: tuple) -> int:
     """How many elements, sizes that are not known counting as 1; negative sizes as too many."""
     n = 1

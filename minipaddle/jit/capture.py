@@ -14,6 +14,7 @@ from ..core.errors import teach
 from ..core.grad import fit, pull_back
 from ..core.interpreter import Recording, current
 from ..core.record import FREED, Record, written_at
+from ..core.slots import slot
 from ..eager.cells import Written
 from ..eager.control import derivative, edge_of
 from ..eager.device import current_place
@@ -55,7 +56,8 @@ class Captured:
             self.split(len(specs))
         self.states = [s.cell for s in self.program.states]
         self.updates = [s.cell for s in self.program.states if s.update is not None]
-        self.copied = overwritten(self.program, self.after)
+        written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
+        self.copied = overwritten(self.program, written)
         self.writes = any(type(each) is Written for each in self.after)
 
     # ---- tracing -----------------------------------------------------------------------------
@@ -118,17 +120,27 @@ class Captured:
         run = Run(current_place().module)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         outputs = current.top.quietly(run, self.program, arrays)  # this thread's own context
+        self.write_back(inputs, outputs)
+        results = [None if k is None else wrap(outputs[k]) for k in self.places]
+        if self.backward is not None and current.top.recording:
+            residuals = outputs[self.residuals : len(self.program.outputs)]
+            self.put_on_tape(inputs, results, residuals, run.sizes)
+        return results, run.sizes
+
+    @slot("jit.write_back")
+    def write_back(self, inputs, outputs: list) -> None:
+        """Leave behind what the program computed for the states and for Python's objects.
+
+        `outputs` are the program's outputs, then the states' updates; those that may look into
+        memory which is written here become copies.
+        """
         for k in self.copied:
             outputs[k] = outputs[k].copy()
-        count = len(self.program.outputs)
-        for cell, array in zip(self.updates, outputs[count:], strict=True):
+        updates = outputs[len(self.program.outputs) :]
+        for cell, array in zip(self.updates, updates, strict=True):
             cell.write(array)
         for each in self.after:
             each.leave(inputs, *(outputs[k] for k in each.outputs))
-        results = [None if k is None else wrap(outputs[k]) for k in self.places]
-        if self.backward is not None and current.top.recording:
-            self.put_on_tape(inputs, results, outputs[self.residuals : count], run.sizes)
-        return results, run.sizes
 
     def put_on_tape(self, inputs, results, residuals, sizes) -> None:
         """One record for all results; its operator is this function."""
@@ -209,15 +221,18 @@ class without_hooks:
             record.hooks = hooks
 
 
-def overwritten(program: Program, after) -> list[int]:
-    """The results that may share memory with a state or an input that the run writes afterwards."""
-    memory = {s.record: {s.record} for s in program.states if s.update is not None}
-    memory |= {r: {r} for r in (program.inputs[a.k] for a in after if type(a) is Written)}
-    for record in program.records if memory else ():
+@slot("jit.overwritten")
+def overwritten(program: Program, inputs) -> list[int]:
+    """The results that may look into memory that is written after a run: that of a state with an
+    update, or of the given `inputs`.
+    """
+    exposed = {*inputs, *(s.record for s in program.states if s.update is not None)}
+    for record in program.records if exposed else ():
         sources = record.inputs[:1] if record.op.view else record.inputs
-        if record.op.view or record.op.kind == "control" or record.op is ITEM:
-            memory[record] = set().union(*(memory.get(r, ()) for r in sources))
-    return [k for k, record in enumerate(program.results) if memory.get(record)]
+        hands_on = record.op.view or record.op.kind == "control" or record.op is ITEM
+        if hands_on and not exposed.isdisjoint(sources):
+            exposed.add(record)
+    return [k for k, record in enumerate(program.results) if record in exposed]
 
 
 def wants_gradient(x) -> bool:

@@ -51,6 +51,7 @@ from ..core import dim as dims
 from ..core.dtype import int64
 from ..core.errors import teach
 from ..core.record import Spec
+from ..core.slots import slot
 from ..eager.convert import as_array
 from ..eager.tensor import Parameter, Tensor
 from ..ir.interpreter import bound
@@ -279,6 +280,7 @@ def check_states(program: Program, states: dict) -> None:
             raise Damaged(f"the state {state.name} is {state.record.spec}, its weights {spec}")
 
 
+@slot("jit.check_sizes")
 def check_sizes(program: Program, known: set) -> None:
     """Raise Damaged if a program uses a size that no shape gives."""
     for record in program.given:
@@ -301,6 +303,7 @@ def require(values, known: set) -> None:
             raise Damaged(f"the size {missing.pop()} is used before it is known")
 
 
+@slot("jit.check_names")
 def check_names(names: list) -> None:
     """Raise ValueError unless methods and properties can be attributes of a loaded model."""
     taken = {*dir(Layer), "program"} - {"forward"}
@@ -311,6 +314,7 @@ def check_names(names: list) -> None:
         raise Damaged("a method and a property have one name")
 
 
+@slot("jit.check_paths")
 def check_paths(states) -> None:
     """Raise Damaged unless every path leads to a place of its own, in a tree."""
     ends, inner = set(), set()
