@@ -1,0 +1,5 @@
+"""The registry of emitters, filled: who reads `EMITTERS` from here has them all."""
+
+from .kernel import EMITTERS, Kernel
+
+__all__ = ["EMITTERS", "Kernel"]

@@ -1,0 +1,104 @@
+"""A kernel: one C function that computes one record. The emitters of operators are listed here.
+
+    static void NAME(const T *restrict in0, …, U *restrict out0, …, char *restrict work)
+
+Inputs come in the record's order; numbers among them are literals and no arguments. Buffers are
+contiguous, row-major, aligned to 64 bytes, and do not overlap. `work` is there if the kernel asks
+for a workspace. What several kernels share are `helpers`: texts that a file has once, before the
+kernels, in the order given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core import dtype as dt
+from ..ir.program import NUMBER
+
+C_TYPES = {
+    dt.bool_.numpy: "bool",
+    dt.uint8.numpy: "uint8_t",
+    dt.int8.numpy: "int8_t",
+    dt.int16.numpy: "int16_t",
+    dt.int32.numpy: "int32_t",
+    dt.int64.numpy: "int64_t",
+    dt.float16.numpy: "_Float16",
+    dt.bfloat16.numpy: "bfloat16",
+    dt.float32.numpy: "float",
+    dt.float64.numpy: "double",
+}
+
+BFLOAT16 = """\
+typedef struct { uint16_t bits; } bfloat16;  /* the upper half of a float */
+
+static inline float widen(bfloat16 h)
+{
+    uint32_t bits = (uint32_t)h.bits << 16;
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+static inline bfloat16 narrow(float x)  /* to nearest, ties to even; NaN stays NaN */
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    if (x != x) return (bfloat16){(uint16_t)(bits >> 16 | 0x40)};
+    return (bfloat16){(uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+"""
+
+BLAS = """\
+static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
+                          const float *, int64_t, float, float *, int64_t);
+"""
+"""The pointer to `cblas_sgemm` with 64-bit sizes; a file that has it lets it be set from outside.
+It may be null: then kernels do without."""
+
+
+class Kernel(NamedTuple):
+    """The text of one C function, the bytes of workspace it needs, and what it shares."""
+
+    name: str
+    source: str
+    workspace: int = 0
+    helpers: tuple[str, ...] = ()
+
+
+EMITTERS: dict[str, object] = {}
+"""Operator name -> `emit(record, name, rows=None, parameters=()) -> Kernel`.
+
+`rows(first, last)`, for two C expressions, is C text to run as soon as rows [first, last) of the
+result, seen as (rows, last axis), are complete; `parameters` are declarations that the function
+has after its own (before `work`), for the buffers this text uses.
+"""
+
+
+def emits(*names):
+    """Decorator: the emitter of the operators of these names."""
+
+    def register(emit):
+        EMITTERS.update(dict.fromkeys(names, emit))
+        return emit
+
+    return register
+
+
+def is_number(edge) -> bool:
+    """Is this input of a record a literal, not a buffer?"""
+    return edge.op is NUMBER
+
+
+def results(record) -> list:
+    """The specs of the results, one or several."""
+    return [record.spec] if record.dtype is not None else list(record.shape)
+
+
+def function(record, name: str, body: str, *, work=False, parameters=()) -> str:
+    """The C function of `record` around its body."""
+    inputs = [e for e in record.inputs if not is_number(e)]
+    signature = [f"const {C_TYPES[e.dtype]} *restrict in{k}" for k, e in enumerate(inputs)]
+    outs = enumerate(results(record))
+    signature += [f"{C_TYPES[s.dtype]} *restrict out{k}" for k, s in outs]
+    signature += [*parameters, *(["char *restrict work"] if work else [])]
+    return f"static void {name}({', '.join(signature)})\n{{\n{body.rstrip()}\n}}\n"
