@@ -29,6 +29,7 @@ from .polynomial import (
     symbols,
     terms_of,
 )
+from .slots import slot
 
 __all__ = [
     "COMPARE", "HINT", "UNSEEN", "Dim", "Matching", "as_guarded", "assume", "assumed", "assuming",
@@ -265,6 +266,7 @@ def suppose(a, sign: str, b) -> None:
         note_all(a, sign, b, True)
 
 
+@slot("dim.certain")
 def certain(low, high, sign: str) -> bool | None:
     """Whether every number between the bounds is `sign` 0, none of them is (False), or some."""
     if sign in (">", ">="):

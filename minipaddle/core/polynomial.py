@@ -13,6 +13,7 @@ import re
 from . import dtype as dt
 from .errors import teach
 from .interpreter import current
+from .slots import slot
 
 Monomial = tuple  # of atoms, sorted by their text; () is the number 1
 
@@ -105,18 +106,12 @@ class Polynomial:
     def __add__(self, other):
         if type(other) is float:
             return self.as_float() + other
-        return combined(self, other, lambda a, b: [*a.items(), *b.items()])
+        return combined(self, other, plus)
 
     def __mul__(self, other):
         if type(other) is float:
             return self.as_float() * other
-
-        def products(a, b):
-            if len(a) * len(b) > MOST_TERMS:
-                raise too_large()
-            return [(tuple(sorted(k + j)), c * d) for k, c in a.items() for j, d in b.items()]
-
-        return combined(self, other, products)
+        return combined(self, other, times)
 
     def __neg__(self):
         return self * -1
@@ -197,14 +192,33 @@ def terms_of(x) -> dict:
     return x.terms if isinstance(x, Polynomial) else {(): int(x)} if x else {}
 
 
-def combined(a, b, pairs):
-    """A Polynomial or a number from the terms that `pairs` makes of those of a and b."""
+def combined(a, b, rule):
+    """A Polynomial or a number from the terms that `rule` makes of those of a and b."""
     if not isinstance(b, int | Polynomial):
         return NotImplemented
+    ours, theirs = terms_of(a), terms_of(b)
+    if rule is times and len(ours) * len(theirs) > MOST_TERMS:
+        raise too_large()
+    return simplest(rule(ours, theirs), a, b)
+
+
+def plus(a: dict, b: dict) -> dict:
+    """The terms of a sum."""
+    return collected([*a.items(), *b.items()])
+
+
+@slot("dim.times")
+def times(a: dict, b: dict) -> dict:
+    """The terms of a product: each of a with each of b."""
+    return collected((tuple(sorted(k + j)), c * d) for k, c in a.items() for j, d in b.items())
+
+
+def collected(pairs) -> dict:
+    """Terms, like ones added up."""
     terms: dict = {}
-    for monomial, c in pairs(terms_of(a), terms_of(b)):
+    for monomial, c in pairs:
         terms[monomial] = terms.get(monomial, 0) + c
-    return simplest(terms, a, b)
+    return terms
 
 
 def simplest(terms: dict, *parents):
@@ -228,7 +242,8 @@ def quotient(over, under, sign: str):
         return NotImplemented
     if isinstance(under, int) and under == 0:
         raise ZeroDivisionError(f"{over} {sign} 0")
-    whole, rest = divided(over, under)
+    parts = divided(terms_of(over), terms_of(under))
+    whole, rest = (simplest(terms, over, under) for terms in parts)
     if isinstance(rest, int) and (rest == 0 or (isinstance(under, int) and 0 <= rest < under)):
         return whole if sign == "//" else rest
     left = atom_of(Joined(sign, rest, under), over, under)
@@ -239,14 +254,14 @@ def atom_of(atom: Joined, *parents) -> Polynomial:
     return first(parents).like({(str(atom),): 1}, {str(atom): atom}, parents)
 
 
-def divided(over, under) -> tuple:
+@slot("dim.divided")
+def divided(over: dict, under: dict) -> tuple[dict, dict]:
     """(whole, rest) with over = whole · under + rest, term by term where that comes out even."""
-    below = terms_of(under)
-    if len(below) != 1:
-        return (1, 0) if terms_of(over) == below else (0, over)
-    ((monomial, c),) = below.items()
+    if len(under) != 1:
+        return ({(): 1}, {}) if over == under else ({}, over)
+    ((monomial, c),) = under.items()
     whole, rest = {}, {}
-    for k, coefficient in terms_of(over).items():
+    for k, coefficient in over.items():
         left = without(k, monomial)
         fits = left is not None and coefficient % c == 0
         if fits:
@@ -255,7 +270,7 @@ def divided(over, under) -> tuple:
             whole[()], rest[()] = divmod(coefficient, c)
         else:
             rest[k] = coefficient
-    return simplest(whole, over, under), simplest(rest, over, under)
+    return whole, rest
 
 
 def without(atoms: tuple, taken: tuple):
@@ -300,6 +315,7 @@ def renamed(x, names: dict):
 # ---- bounds -----------------------------------------------------------------------------------
 
 
+@slot("dim.bounds")
 def bounds(x) -> tuple:
     """The least and the greatest value of a size; None where there is none, or it is not seen."""
     low = high = 0

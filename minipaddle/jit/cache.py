@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from itertools import count
+from numbers import Real
 from typing import NamedTuple
 
 from ..core import dtype as dt
 from ..core import slots
 from ..core.dim import COMPARE, at, symbols
 from ..core.interpreter import current
+from ..core.slots import slot
+from ..eager.tensor import Tensor
+from .tree import LEAF, describe
 
 SETTINGS = ("gradient recording", "the default dtype", "the number of plug-ins")
 
@@ -16,15 +22,23 @@ SETTINGS = ("gradient recording", "the default dtype", "the number of plug-ins")
 class Key(NamedTuple):
     """What must be equal for a program to serve again."""
 
-    structure: str  # how the arguments are nested
+    structure: object  # how the arguments are nested
+    places: tuple  # which of them are tensors
     specs: tuple  # of the tensors: (shape, dtype, stop_gradient)
-    values: tuple  # the other arguments: (type, value)
+    values: tuple  # the other arguments: see `constant`
     settings: tuple  # see SETTINGS
+
+    @property
+    def text(self) -> str:
+        """How the arguments are nested: `*` is a tensor, `_` anything else."""
+        signs = (LEAF if k in self.places else "_" for k in count())
+        return describe(self.structure, signs)
 
     def differences(self, other: Key, names) -> list[str]:
         """In what this key differs from another, in words; `names` are those of the tensors."""
-        if self.structure != other.structure:
-            return [f"the arguments are {self.structure}, were {other.structure}"]
+        if (self.structure, self.places) != (other.structure, other.places):
+            again = ", of another class of that name" * (self.text == other.text)
+            return [f"the arguments are {self.text}{again}, were {other.text}"]
         found = []
         for name, a, b in zip(names, self.specs, other.specs, strict=False):
             for what, x, y in zip(("shape", "dtype", "stop_gradient"), a, b, strict=True):
@@ -40,6 +54,48 @@ class Key(NamedTuple):
         return found
 
 
+@slot("jit.cache_key")
+def cache_key(leaves: list, structure, places: list, specs: list) -> Key:
+    """The key of a call: `leaves` are its arguments, nested as `structure` says; those at `places`
+    are tensors, with `specs`.
+    """
+    values = [constant(x) for k, x in enumerate(leaves) if k not in places]
+    return Key(structure, tuple(places), tuple(specs), tuple(values), settings())
+
+
+@slot("jit.cache_constant")
+def constant(x) -> tuple:
+    """An argument that belongs to the program: equal for two values that no function can tell
+    from each other. Of floats 0.0 is not -0.0; what has no hash stands for itself alone.
+    """
+    if isinstance(x, Real) and not isinstance(x, int):
+        return type(x), math.nan if x != x else x, math.copysign(1.0, x)
+    if isinstance(x, Tensor):  # it has a hash, but == compares what is in it
+        return type(x), Itself(x)
+    try:
+        hash(x)
+    except TypeError:
+        return type(x), Itself(x)
+    return type(x), x
+
+
+class Itself:
+    """Equal to nothing but the same object."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@slot("jit.cache_settings")
 def settings() -> tuple:
     """The settings a program depends on, as they are now."""
     return current.top.recording, dt.default(), slots.epoch
@@ -70,7 +126,7 @@ class Cache:
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
         for captured, hits in self.entries.get(key, ()):
-            if captured.fits() and (not sizes or allowed(captured.program, sizes)):
+            if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
                 hits[0] += 1
                 return captured
         return None
@@ -109,9 +165,10 @@ class Cache:
         return sum(map(len, self.entries.values()))
 
 
-def allowed(program, sizes: dict) -> bool:
+@slot("jit.allowed")
+def allowed(guards, sizes: dict) -> bool:
     """Do the decisions a program was traced with hold for these sizes?"""
-    for left, sign, right, answer in program.guards:
+    for left, sign, right, answer in guards:
         known = symbols(left) | symbols(right) <= sizes.keys()
         if known and COMPARE[sign](at(left, sizes), at(right, sizes)) is not answer:
             return False

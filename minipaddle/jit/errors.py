@@ -10,11 +10,11 @@ import linecache
 import os
 from contextlib import contextmanager
 from itertools import groupby
-from traceback import walk_tb
-from types import CodeType, FrameType
+from types import CodeType
 from typing import NamedTuple
 
 from ..core.errors import PACKAGE, inside
+from ..core.slots import slot
 
 TITLE = "In transformed code:"
 HERE = "<--- HERE"
@@ -93,34 +93,32 @@ def report(error: BaseException) -> str:
     return "\n".join(out)
 
 
+@slot("jit.user_lines")
 def user_lines(traceback) -> tuple[list[Line], int]:
     """The user's frames, outermost first, and how many others there are."""
     found: list[Line] = []
     folded, between = 0, False
-    for frame, _ in walk_tb(traceback):
-        if inside(frame) or frame.f_code.co_filename == "<string>":  # made by a named tuple
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if inside(traceback.tb_frame) or code.co_filename == "<string>":  # made by a named tuple
             folded, between = folded + 1, True
-            continue
-        if found and between and holds(found[-1].code, frame.f_code):
-            found.pop()  # a block of the same function: its own line says more
-        found.append(Line(frame.f_code, *position(frame, traceback)))
-        between = False
+        else:
+            if found and between and holds(found[-1].code, code):
+                found.pop()  # a block of the same function: its own line says more
+            found.append(Line(code, *place(code, traceback.tb_lasti)))
+            between = False
+        traceback = traceback.tb_next
     return found, folded
 
 
-def position(frame: FrameType, traceback) -> tuple:
-    """The line of a frame when the error passed it, and the columns of the expression."""
-    while traceback.tb_frame is not frame:
-        traceback = traceback.tb_next
-    return place(frame.f_code, traceback.tb_lasti)
-
-
+@slot("jit.place")
 def place(code: CodeType, offset: int) -> tuple:
     """The line of an instruction, and the columns of its expression if it is on one line."""
     first, last, start, end = list(code.co_positions())[offset // 2]
     return (first, start, end) if first == last else (first, None, None)
 
 
+@slot("jit.block_of")
 def holds(outer: CodeType, inner: CodeType) -> bool:
     """Was a function made inside another's code?"""
     codes = [c for c in outer.co_consts if isinstance(c, CodeType)]

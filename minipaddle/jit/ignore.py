@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 from ..core.errors import PACKAGE, teach
+from ..core.slots import slot
 
 MARK = "__jst_skip__"
 
@@ -51,6 +52,7 @@ def ignore_module(modules: list) -> None:
         ignored.add(module.__name__)
 
 
+@slot("jit.converts")
 def converts(function: FunctionType) -> bool:
     """Is a function the user's, so that its control flow is to be converted?"""
     if getattr(function, MARK, False) or "_jst" in function.__code__.co_freevars:

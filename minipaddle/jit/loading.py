@@ -165,7 +165,7 @@ class TranslatedLayer(Layer):
         given = arguments(method, inputs, named)
         for record, x in zip(program.inputs, given, strict=True):
             fitting(record.spec, x, record.attrs["name"], sizes)
-        if not allowed(program, sizes):
+        if not allowed(program.guards, sizes):
             raise ValueError(
                 teach(
                     f"{name} was traced for other sizes than {sizes}",

@@ -18,7 +18,7 @@ from ..core.interpreter import current
 from ..core.record import Spec
 from ..eager.tensor import Tensor
 from ..ir.input_spec import InputSpec
-from .cache import Cache, Key, settings
+from .cache import Cache, cache_key
 from .capture import Captured
 from .dy2static.utils import refusal
 from .errors import retold
@@ -158,11 +158,7 @@ class StaticFunction:
     def captured(self, leaves, structure, places):
         """What was captured for arguments like these, of which the tensors at `places` vary."""
         specs, sizes = self.specs(leaves, structure, places)
-        values = [constant(x) for x in leaves if not isinstance(x, Tensor)]
-        if len(places) + len(values) < len(leaves):
-            fixed = [k for k, x in enumerate(leaves) if isinstance(x, Tensor) and k not in places]
-            values += [(k, Itself(leaves[k])) for k in fixed]
-        key = Key(describe(structure), tuple(specs), tuple(values), settings())
+        key = cache_key(leaves, structure, places, specs)
         found = self.cache.find(key, sizes)
         return found or self.capture(key, leaves, structure, places, sizes)
 
@@ -299,31 +295,6 @@ def unchanged(function, arguments, structure, leaves) -> None:
             hint="return what is new, or let it stand outside: a list of the function's module, an "
             "attribute of a layer",
         )
-
-
-def constant(x) -> tuple:
-    """An argument that is no tensor, as a key; what has no hash stands for itself alone."""
-    try:
-        hash(x)
-    except TypeError:
-        return type(x), Itself(x)
-    return type(x), x
-
-
-class Itself:
-    """Equal to nothing but the same object."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, Itself) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:

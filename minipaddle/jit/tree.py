@@ -30,7 +30,8 @@ class Node(NamedTuple):
     def __ne__(self, other):
         return not self == other
 
-    __hash__ = None
+    def __hash__(self):
+        return hash(self[:3])
 
 
 LEAF = "*"
@@ -152,11 +153,13 @@ def paths(structure, prefix: str = "") -> list[str]:
     return found
 
 
-def describe(structure) -> str:
-    """`[*, (*, *)]`, `{'h': *}`, `Point(x=*)`: a structure in a line."""
+def describe(structure, signs=None) -> str:
+    """`[*, (*, *)]`, `{'h': *}`, `Point(x=*)`: a structure in a line; `signs` are for the leaves,
+    an iterator.
+    """
     if structure is LEAF:
-        return LEAF
-    inside = [describe(child) for child in structure.children]
+        return LEAF if signs is None else next(signs)
+    inside = [describe(child, signs) for child in structure.children]
     if structure.kind is list:
         return f"[{', '.join(inside)}]"
     if structure.kind is tuple:

@@ -138,12 +138,12 @@ class CacheDrawing:
 
 def facts(key, captured) -> dict:
     """What a program depends on, in words: {what: value}, the most general first."""
-    found = {"the structure": key.structure}
+    found = {"the structure": key.text}
     names = captured.arguments[3]
     found |= {f"{n}.shape": list(shape) for n, (shape, *_) in zip(names, key.specs)}
     found |= {n: str(dtype) for n, (_, dtype, _) in zip(names, key.specs)}
     found |= {f"{n}.stop_gradient": stop for n, (*_, stop) in zip(names, key.specs)}
-    found |= {f"argument {k}": repr(value) for k, (_, value) in enumerate(key.values, 1)}
+    found |= {f"argument {k}": repr(value) for k, (_, value, *_) in enumerate(key.values, 1)}
     found |= dict(zip(SETTINGS, map(str, key.settings)))
     found |= modes(captured.layers)
     found |= {f"{x.name}.grad": condition for x, condition in captured.conditions}

@@ -379,3 +379,35 @@ def test_to_tensor_of_tensors():
     row, same = f(ones(3))
     assert row.tolist() == [3.0, 2.0, 1.0]
     assert same.tolist() == [1.0] * 3
+
+
+# ---- the key -------------------------------------------------------------------------------------
+
+
+def test_which_argument_is_the_tensor():
+    f = to_static(lambda a, b: a - b)
+    x = paddle.to_tensor(5.0)
+    assert [f(x, 2.0).item(), f(2.0, x).item(), f(x, 2.0).item()] == [3.0, -3.0, 3.0]
+    assert f.explain().endswith("the arguments are ((_, *), {}), were ((*, _), {})")
+
+
+def test_the_sign_of_zero_and_nan():
+    f = to_static(lambda x, s: paddle.atan2(x * s, x - 2))
+    x = ones(1)
+    assert f(x, 0.0).item() == -f(x, -0.0).item() > 3
+    assert all(np.isnan(f(x, np.float32("nan")).item()) for _ in range(3))
+    assert all(np.isnan(f(x, float("nan")).item()) for _ in range(3))
+    assert len(f.program_cache) == 4
+
+
+def test_a_class_that_was_defined_anew():
+    def made():
+        class Pair(tuple):
+            __slots__ = ()
+
+        return Pair([ones(1)])
+
+    f = to_static(lambda pair: type(pair) is type(new))
+    old, new = made(), made()
+    assert [f(old), f(new), f(old)] == [False, True, False]
+    assert "of another class of that name" in f.explain()
