@@ -303,6 +303,12 @@ class Tracer(Eager):
     def gradient_states(self) -> dict:
         return {k: (id(b.tensor._grad), b.tensor._stale) for k, b in self.borrowed.items()}
 
+    def open_sizes(self) -> bool:
+        """Are there sizes that only a run will know?"""
+        program = self.root.program
+        given = [*program.inputs, *(state.record for state in program.states)]
+        return any(isinstance(n, dims.Dim) for record in given for n in record.shape)
+
     # ---- the end -----------------------------------------------------------------------------
 
     def give_back(self) -> None:

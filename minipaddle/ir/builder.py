@@ -101,6 +101,10 @@ class Flags:
     c_contiguous = writeable = True
 
 
+class ElsewhereError(ValueError):
+    """A tensor was used outside the program, the branch or the loop that made it."""
+
+
 def known_later(what: str) -> Exception:
     """The error for asking a promise for its value; `what` if no function of ours was called."""
     what = called().rpartition(".")[2] or what
@@ -133,7 +137,7 @@ class Builder:
         found = self.values.get(promise)
         if found is None:
             if self.parent is None:
-                raise ValueError(
+                raise ElsewhereError(
                     teach(
                         "a tensor of another program, or of a branch or a loop that has ended",
                         hint="return it from there",

@@ -270,10 +270,12 @@ def fail(record: Record, error: Exception) -> NoReturn:
     specs = ", ".join(str(r.spec) for r in record.inputs if r.dtype is not None)
     where = f"\n  at: {line_of(record.where)}" if record.where else ""
     kind = next((k for k in KINDS if isinstance(error, k)), ValueError)
-    said = f"{record.op.name}({specs}): {error}" if kind is not AssertionError else str(error)
+    said = f"{record.op.name}({specs}): {error}"
+    if record.op.effect:  # what a check raises is the user's own
+        kind, said = type(error), str(error.args[0] if error.args else type(error).__name__)
     told = kind(said + where)
     told.record = record
     raise told from error
 
 
-KINDS = (AssertionError, TypeError, IndexError, MemoryError)
+KINDS = (TypeError, IndexError, MemoryError)

@@ -4,16 +4,18 @@ program, and what they leave behind becomes the results of a `cond`.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import threading
 from contextlib import contextmanager
 
 from ..core.errors import inside, line_of
+from ..core.interpreter import current
 from ..core.slots import slot
 from ..eager.control import BranchError, as_bool, cond, is_static
 from ..ops.logic import logical_not
 from .dy2static.utils import refusal
-from .effects import check_raised
+from .effects import check_raised, walk
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .places import MISSING, journal, lasting, variables
 from .tree import paths
@@ -74,25 +76,53 @@ def trying(kinds):
 
 
 class Raised(Exception):
-    """The user's code raises an error on one side."""
+    """The user's code raises an error on one side (of a loop: in a round)."""
 
     def __init__(self, side: int, error: Exception):
         super().__init__(side, error)
         self.side, self.error = side, error
 
+    def unless(self, held) -> None:
+        """Let the program raise the error when it runs, unless `held` is true."""
+        if any(isinstance(self.error, kinds()) for kinds in catching.open):
+            raise refusal(
+                f"{type(self.error).__name__} is raised under a condition on a tensor, inside a "
+                "`try` that catches it: when the program runs nothing can catch it",
+                hint="write the handler as the other side of the condition",
+            )
+        check_raised(held, self.error)
 
-def raised_by_user(error: Exception) -> bool:
-    """Does an error come from a `raise` or an `assert` outside this package?"""
-    last = error.__traceback__
-    while last.tb_next is not None:
-        last = last.tb_next
-    frame = last.tb_frame
+
+@contextmanager
+def telling(side: int):
+    """A block of the user's that runs only under a condition: what it raises is Raised."""
+    try:
+        yield
+    except Exception as error:
+        if raised_eagerly(error):
+            raise Raised(side, error) from error
+        raise
+
+
+def raised_eagerly(error: Exception) -> bool:
+    """Would eager mode raise this error, too, if it came there? Then it is no refusal to trace.
+
+    What `raise` and `assert` raise outside this package; Python's own errors; of ours those of
+    operators whose sizes are known.
+    """
+    kind, (*_, last) = type(error), walk(error.__traceback__)
+    frame, pythons = last.tb_frame, getattr(builtins, kind.__name__, None) is kind
     if frame.f_code.co_name == "assert_":
         return True
-    return not inside(frame) and frame.f_code.co_code[last.tb_lasti] == RAISE
+    if not inside(frame):
+        raises = frame.f_code.co_code[last.tb_lasti] == RAISE
+        return raises or (pythons and not issubclass(kind, REFUSING))
+    return pythons and issubclass(kind, MISTAKES) and not current.top.open_sizes()
 
 
 RAISE = dis.opmap["RAISE_VARARGS"]
+MISTAKES = (ArithmeticError, LookupError, NameError, ValueError)
+REFUSING = (NotImplementedError, RecursionError, MemoryError)
 
 
 class Result:
@@ -131,14 +161,8 @@ class Choice:
 
     def checked(self, raised: Raised):
         """One side raises: the program checks that it is not taken, and goes on with the other."""
-        test, error = as_bool(self.test), raised.error
-        if any(isinstance(error, kinds()) for kinds in catching.open):
-            raise refusal(
-                f"{type(error).__name__} is raised under a condition on a tensor, inside a `try` "
-                "that catches it: when the program runs nothing can catch it",
-                hint="write the handler as the other side of the condition",
-            )
-        check_raised(logical_not(test) if raised.side == 0 else test, error)
+        test = as_bool(self.test)
+        raised.unless(logical_not(test) if raised.side == 0 else test)
         return self.sides[1 - raised.side]()
 
     def attempt(self):
@@ -160,7 +184,8 @@ class Choice:
     def trace(self, k: int) -> list:
         """Run one side, put everything back, and give the leaves of what it left."""
         with journal([*self.keeps, *self.drops]) as noted:
-            returned = self.run(k)
+            with telling(k):
+                returned = self.sides[k]()
             values = noted.values()
         found = lasting(noted, values, returned, known=[*self.keeps, *self.drops])
         self.keeps += found
@@ -173,15 +198,6 @@ class Choice:
         for i, place in enumerate(places):
             states[i] = self.fitting(place, i, k)
         return [leaf if travels(leaf) else None for state in states for leaf in state.leaves]
-
-    def run(self, k: int):
-        """What a side returns; a `raise` in it that nobody caught is told apart from mistakes."""
-        try:
-            return self.sides[k]()
-        except Exception as error:
-            if raised_by_user(error):
-                raise Raised(k, error) from error
-            raise
 
     def fitting(self, place, i: int, k: int) -> State:
         """A side's state of a place, made to fit the other side's where it is undefined."""

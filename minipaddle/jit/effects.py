@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from ..core.dtype import bool_
+from ..core.errors import inside
 from ..core.interpreter import current
 from ..core.op import Op, opaque
 from ..core.record import Spec
@@ -29,10 +30,27 @@ def _(held, *, text, kind):
 
 def check_raised(held, error: Exception) -> None:
     """Let the program raise an error like this one if `held` is false."""
-    kind = type(error).__name__
-    known = isinstance(getattr(builtins, kind, None), type)
-    text = str(error) if known else f"{kind}: {error}"
-    check(held, text=text, kind=kind if known else "RuntimeError")
+    kind, text = type(error).__name__, error.args[0] if error.args else ""
+    text = text if isinstance(text, str) else str(error)
+    try:
+        getattr(builtins, kind)(text)
+    except (AttributeError, TypeError):  # no error of Python's, or one that takes more than a text
+        kind, text = "RuntimeError", f"{kind}: {error}"
+    held = check(held, text=text, kind=kind)
+    held.array.record.where = raised_at(error) or held.array.record.where
+
+
+def raised_at(error: Exception) -> tuple | None:
+    """The user's line that raised an error, as a record keeps it."""
+    steps = [t for t in walk(error.__traceback__) if not inside(t.tb_frame)]
+    return (steps[-1].tb_frame.f_code, steps[-1].tb_lasti) if steps else None
+
+
+def walk(traceback):
+    """The steps of a traceback, outermost first."""
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
 
 
 @opaque

@@ -8,12 +8,13 @@ from itertools import islice
 from operator import is_
 
 from ..core.slots import slot
-from ..eager.control import CarriedError, is_static
+from ..eager.control import CarriedError, as_bool, is_static
 from ..eager.control import while_loop as program_loop
 from ..eager.tensor import Tensor
 from ..ops import movement
+from ..ops.logic import logical_not
 from ..tensor.rest import Rest
-from .choosing import Again, Choice, nothing, wording
+from .choosing import Again, Choice, Raised, nothing, telling, wording
 from .dy2static.utils import refusal
 from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
 from .logic import none
@@ -138,6 +139,8 @@ class Loop:
                 continue
             except FirstRound:
                 return self.after_first()
+            except Raised as raised:  # in the first round, for nothing of it is a tensor's matter
+                return raised.unless(logical_not(as_bool(self.go)))
 
     def after_first(self) -> None:
         """The first round apart: after it the names hold tensors."""
@@ -242,8 +245,9 @@ class Loop:
                 value = self.filled(i, slots, now, self.before)
                 place.set(value)
                 self.given[place.key] = list(value) if isinstance(value, list) else None
-            self.body()
-            go = self.test()
+            with telling(0):
+                self.body()
+                go = self.test()
             values = noted.values()
         found = lasting(noted, values, go, known=[*self.places, *self.drops])
         if found:

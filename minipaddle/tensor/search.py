@@ -10,6 +10,7 @@ from operator import index
 from ..core import dtype as dt
 from ..core.errors import teach
 from ..ops import elementwise, indexing, movement, sorting
+from ..ops.var import Var
 from .axes import axis_of
 from .shaping import squeeze
 
@@ -33,6 +34,14 @@ def where(condition, x=None, y=None, name=None):
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
         raise ValueError(teach("where with one of x and y", expected="both of them, or neither"))
+    if not isinstance(condition, Var):
+        raise TypeError(
+            teach(
+                f"where was given the condition {condition!r:.60}",
+                expected="a tensor of booleans",
+                hint="of a Python value: x if condition else y",
+            )
+        )
     if condition.spec.dtype.kind != "b":
         raise ValueError(
             teach(

@@ -47,8 +47,8 @@ class Skip(Exception):
     """Eager mode cannot do it either, in a way that a program need not repeat."""
 
 
-class Hang(Exception):
-    """A call did not end."""
+class Hang(BaseException):
+    """A call did not end; no exception of the program's own, which a check could raise later."""
 
 
 def general(message: str) -> str:
