@@ -1,0 +1,215 @@
+"""Fusion: records that one loop nest can compute become one group, a `fused` record with a region.
+
+Memory traffic is the bill: a value that stays inside a group is never stored. Two groups are joined
+where one makes what the other uses, or both read the same large value, if the records of both are
+one `Nest` (which refuses to compute anything twice) and no third group must run between them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from heapq import heapify, heappop, heappush
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.control import fused
+from ..ir.program import INPUT, ITEM, NUMBER, Program, State
+from ..ops.movement import reshape
+from .nest import Nest, NotOneNest, fusable
+
+MOST = 160
+"""Records of a group at most: a loop body that long has spilt its registers long since."""
+
+
+class Group:
+    """Records that are computed together."""
+
+    __slots__ = ("first", "open", "records")
+
+    def __init__(self, records, first: int, open: bool):
+        self.records, self.first, self.open = records, first, open
+
+
+class Fusion:
+    """The groups of a program."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.order = {r: k for k, r in enumerate(program.records)}
+        self.users: dict[Record, list[Record]] = {}
+        for record in program.records:
+            for x in dict.fromkeys(record.inputs):
+                self.users.setdefault(x, []).append(record)
+        self.needed = set(program.results)
+        self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
+
+    # ---- joining -----------------------------------------------------------------------------
+
+    def join_all(self) -> None:
+        for record in self.program.records:
+            for x in sorted(dict.fromkeys(record.inputs), key=lambda r: -self.order.get(r, -1)):
+                if x in self.of:
+                    self.join(self.of[x], self.of[record])
+        for x in [*self.program.given, *self.program.records]:
+            users = self.users.get(x, ())
+            for a, b in itertools.pairwise(users):
+                self.join(self.of[a], self.of[b])
+
+    def join(self, a: Group, b: Group) -> None:
+        """Make one group of two, if that is right."""
+        if a is b or not (a.open and b.open) or len(a.records) + len(b.records) > MOST:
+            return
+        a, b = (a, b) if a.first < b.first else (b, a)
+        records = sorted([*a.records, *b.records], key=self.order.get)
+        if not pays(self, records) or self.between(a, b):
+            return
+        group = Group(records, a.first, True)
+        for r in records:
+            self.of[r] = group
+
+    def between(self, a: Group, b: Group) -> bool:
+        """Does a third group use one of the two and make something for the other?"""
+        return self.leads(a, b) or self.leads(b, a)
+
+    def leads(self, a: Group, b: Group) -> bool:
+        """Is there a way from a to b through another group?"""
+        todo, seen = [b], {a, b}
+        while todo:
+            group = todo.pop()
+            for r in group.records:
+                for x in r.inputs:
+                    before = self.of.get(x)
+                    if before is a and group is not b:
+                        return True
+                    if before is None or before in seen:
+                        continue
+                    seen.add(before)
+                    todo.append(before)
+        return False
+
+    def outputs(self, records) -> list[Record]:
+        """What a group makes for others."""
+        inside = set(records)
+        return [
+            r
+            for r in records
+            if r in self.needed or any(u not in inside for u in self.users.get(r, ()))
+        ]
+
+    # ---- the program -------------------------------------------------------------------------
+
+    def program_of_groups(self) -> Program:
+        old, new = self.program, {}
+        records: list[Record] = []
+        for group in self.sorted():
+            for r in group.records if alone(group) else self.written(group, new, records):
+                records.append(self.copied(r, new) if alone(group) else r)
+        states = [
+            State(s.name, s.record, s.update and new.get(s.update, s.update), s.cell)
+            for s in old.states
+        ]
+        outputs = [new.get(r, r) for r in old.outputs]
+        return Program(old.name, old.inputs, states, records, outputs, old.guards)
+
+    def sorted(self) -> list[Group]:
+        """The groups, each after those it uses; otherwise in the order of the program."""
+        groups = dict.fromkeys(self.of.values())
+        waiting, followers = {}, {g: set() for g in groups}
+        for g in groups:
+            before = {self.of[x] for r in g.records for x in r.inputs if x in self.of} - {g}
+            waiting[g] = len(before)
+            for p in before:
+                followers[p].add(g)
+        ready = [(g.first, k, g) for k, g in enumerate(groups) if not waiting[g]]
+        heapify(ready)
+        found, count = [], len(ready)
+        while ready:
+            _, _, g = heappop(ready)
+            found.append(g)
+            for f in followers[g]:
+                waiting[f] -= 1
+                if not waiting[f]:
+                    count += 1
+                    heappush(ready, (f.first, len(groups) + count, f))
+        return found
+
+    @staticmethod
+    def copied(r: Record, new: dict) -> Record:
+        if all(new.get(x, x) is x for x in r.inputs):
+            return r
+        new[r] = Record(
+            r.op, [new.get(x, x) for x in r.inputs], r.attrs, r.shape, r.dtype, r.saved, r.scope
+        )
+        new[r].where = r.where
+        return new[r]
+
+    def written(self, group: Group, new: dict, _records) -> list[Record]:
+        """The `fused` record of a group, and its results; views of them stay outside."""
+        outputs, views = self.without_views(group)
+        inside = set(group.records) - set(views)
+        outer = dict.fromkeys(
+            x
+            for r in group.records
+            if r in inside
+            for x in r.inputs
+            if x not in inside and x.op is not NUMBER
+        )
+        given = {x: Record(INPUT, (), {"name": name_of(x)}, *x.spec) for x in outer}
+        local = dict(given)
+        kept = [self.copied(r, local) for r in group.records if r in inside]
+        region = Program("group", [*given.values()], [], kept, [local.get(r, r) for r in outputs])
+        specs = tuple(r.spec for r in outputs)
+        last = group.records[-1]
+        whole = Record(
+            fused, [new.get(x, x) for x in outer], {"region": region}, specs, None, 0, last.scope
+        )
+        whole.where = last.where
+        made = [whole]
+        for k, r in enumerate(outputs):
+            new[r] = Record(ITEM, [whole], {"k": k}, *r.spec, 1, r.scope)
+            new[r].where = r.where
+            made.append(new[r])
+        return [*made, *(self.copied(v, new) for v in views)]
+
+    def without_views(self, group: Group) -> tuple[list, list]:
+        """The results of a group, and the reshapes at its end that are only looks at them."""
+        inside, views = set(group.records), []
+        outputs = self.outputs(group.records)
+        for r in reversed(group.records):
+            used = any(u in inside and u not in views for u in self.users.get(r, ()))
+            if r.op is reshape and r in outputs and not used:
+                views.append(r)
+                outputs.remove(r)
+                if r.inputs[0] in inside and r.inputs[0] not in outputs:
+                    outputs.append(r.inputs[0])
+        return sorted(outputs, key=self.order.get), views[::-1]
+
+
+def alone(group: Group) -> bool:
+    return len(group.records) == 1
+
+
+def name_of(record: Record) -> str:
+    return record.attrs.get("name", "") if record.op is INPUT else ""
+
+
+def is_loop(records, outputs) -> bool:
+    try:
+        Nest(records, outputs)
+    except NotOneNest:
+        return False
+    return True
+
+
+@slot("passes.fuse.pays")
+def pays(fusion: Fusion, records: list[Record]) -> bool:
+    """Shall these records be one group? If one nest can compute them without doing work twice."""
+    return is_loop(records, fusion.outputs(records))
+
+
+@slot("passes.fuse")
+def fuse(program: Program) -> Program:
+    """The program with groups in the place of what one loop nest can compute."""
+    fusion = Fusion(program)
+    fusion.join_all()
+    return fusion.program_of_groups()

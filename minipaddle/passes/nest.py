@@ -1,0 +1,274 @@
+"""A group of records as one loop nest: what is computed at which place of the loops.
+
+The loops of a nest are the axes of its *domain*: *kept* ones, and those that its reductions fold.
+Every value is worked out as a formula of the loop variables: an elementwise operator has the index
+of its result, a movement reads its input at another index, an input is a load from memory. So
+movements cost nothing, and it is seen before anything is generated whether a value would be needed
+at two places, or more often than it has elements: then the group would compute it again and again,
+and `NotOneNest` is raised.
+
+A value that depends on kept loops alone belongs to a *row*; it is computed once a row. The *stage*
+of a value says how many reductions of the row must be finished before it.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..core.record import Record
+from ..ir.program import ITEM, NUMBER
+from ..ops.movement import inner, ravel, unravel
+from .index import ZERO, Index, index, loop
+
+
+class NotOneNest(Exception):
+    """Why a group of records is no loop nest."""
+
+
+class Node:
+    """A value at a place of the loops. `kind`: load, number, place, apply, fold, select."""
+
+    __slots__ = ("args", "dtype", "guard", "index", "kind", "loops", "of", "stage")
+
+    def __init__(self, kind, of, args=(), index=None, dtype=None, guard=()):
+        self.kind, self.of, self.args, self.index, self.dtype = kind, of, args, index, dtype
+        self.guard = guard  # conditions (index, low, high) without which there is nothing to load
+        loops = [a.loops for a in args] + [i.loops for i, *_ in guard]
+        self.loops = frozenset().union(*loops, index.loops if index is not None else ())
+        self.stage = max((a.stage for a in args), default=0)
+
+
+class Nest:
+    """The loop nest of `records`, of which `outputs` are needed outside."""
+
+    def __init__(self, records, outputs):
+        self.records = set(records)
+        self.inputs: dict[Record, int] = {}
+        self.memo: dict[tuple, Node] = {}
+        self.places: dict[Record, tuple] = {}  # the one index at which a value is computed
+        self.folds: dict[Record, tuple] = {}
+        self.reductions = [r for r in records if r.op.kind == "reduction"]
+        self.span(outputs)
+        self.outputs = [self.output(r) for r in outputs]
+
+    # ---- the loops ---------------------------------------------------------------------------
+
+    def span(self, outputs) -> None:
+        """The loops: the axes of what is reduced, or of the largest output."""
+        if self.reductions:
+            first = self.reductions[0]
+            self.shape, axes = first.inputs[0].shape, first.attrs["axis"]
+        else:
+            self.shape, axes = max(outputs, key=lambda r: r.spec.size).shape, ()
+        names = "ijklmnpqrs"
+        if len(self.shape) > len(names):
+            raise NotOneNest("too many axes")
+        if 0 in self.shape:
+            raise NotOneNest("nothing to compute")
+        self.domain = [loop(names[d], n) for d, n in enumerate(self.shape)]
+        pairs = list(enumerate(self.domain))
+        self.kept = [a for d, i in pairs if d not in axes for a in i.terms]
+        self.reduced = [a for d, i in pairs if d in axes for a in i.terms]
+        self.rows = prod(a.extent for a in self.kept)
+        self.size = prod(self.shape)
+        self.folded = bool(self.reductions)
+        for record in self.reductions:
+            self.folds[record] = self.folding(record)
+
+    def folding(self, record: Record) -> tuple:
+        """The index into what a reduction folds, and that of its result."""
+        x, axes, kept = record.inputs[0], record.attrs["axis"], set(self.kept)
+        if x.spec.size != self.size:
+            raise NotOneNest("reductions over different loops")
+        i = self.reshaped(self.domain, self.shape, x.shape)
+        for d, at in enumerate(i):
+            rows = at.loops <= kept
+            if at.loops and (rows if d in axes else not rows):
+                raise NotOneNest("reductions over different axes")
+        if prod(n for d, n in enumerate(x.shape) if d in axes) * self.rows != self.size:
+            raise NotOneNest("reductions over different axes")
+        keep = record.attrs["keepdim"]
+        out = [ZERO if d in axes else at for d, at in enumerate(i) if keep or d not in axes]
+        return tuple(i), tuple(out)
+
+    @staticmethod
+    def reshaped(i, old, new) -> list[Index]:
+        same = tuple(old) == tuple(new)
+        return list(i) if same else list(map(index, unravel(ravel(i, old), new)))
+
+    def output(self, record: Record) -> tuple[Record, Node, Index]:
+        """(record, its value, the place in memory where it goes)."""
+        size = record.spec.size
+        if self.folded and size == self.rows and (size != self.size or record in self.folds):
+            shape = tuple(a.extent for a in self.kept)
+            i = [Index({a: 1}) for a in self.kept]
+        elif size == self.size:
+            shape, i = self.shape, self.domain
+        else:
+            raise NotOneNest("results of different sizes")
+        flat = index(ravel(i, shape)) if i else ZERO
+        at = self.reshaped(i, shape, record.shape) if i else [ZERO] * len(record.shape)
+        node = self.at(record, at)
+        return record, node, flat
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def at(self, record: Record, i, guard=()) -> Node:
+        """The value of a record at an index."""
+        i = tuple(ZERO if n == 1 else index(k) for k, n in zip(i, record.shape, strict=True))
+        key = record, i, guard
+        node = self.memo.get(key)
+        if node is None:
+            node = self.memo[key] = self.value(record, i, guard)
+        return node
+
+    def value(self, record: Record, i: tuple, guard: tuple) -> Node:
+        if record.op is NUMBER:
+            return Node("number", record.attrs["value"])
+        if record not in self.records:
+            k = self.inputs.setdefault(record, len(self.inputs))
+            return Node("load", k, (), index(ravel(i, record.shape)), record.dtype, guard)
+        kind = KINDS.get(record.op.kind) or KINDS.get(record.op.name)
+        if kind is None:
+            raise NotOneNest(f"{record.op.name} is no loop")
+        return kind(self, record, i, guard)
+
+    def elementwise(self, record, i, guard) -> Node:
+        self.once(record, i)
+        args = tuple(self.at(x, fit(i, x), guard) for x in record.inputs)
+        node = Node("apply", record, args, None, record.dtype)
+        self.often(record, node)
+        return node
+
+    def reduction(self, record, i, guard) -> Node:
+        inside, out = self.folds[record]
+        if i != tuple(ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)):
+            raise NotOneNest("a reduced value is needed outside its row")
+        node = Node("fold", record, (self.at(record.inputs[0], inside),), None, record.dtype)
+        node.stage += 1
+        node.loops = frozenset(self.kept)
+        return node
+
+    def once(self, record, i) -> None:
+        """Raise if the value was needed at another place before."""
+        if self.places.setdefault(record, i) != i:
+            raise NotOneNest("a value is needed at two places")
+
+    def often(self, record, node) -> None:
+        """Raise if the loops compute it more often than it has elements."""
+        rows = self.folded and node.loops <= set(self.kept)
+        if (self.rows if rows else self.size) > record.spec.size:
+            raise NotOneNest("a value would be computed again and again")
+
+    def movement(self, record, i, guard) -> Node:
+        special = KINDS.get(record.op.name)
+        if special is not None:
+            return special(self, record, i, guard)
+        if record.op.source is None:
+            raise NotOneNest(f"{record.op.name} has no index map")
+        x = record.inputs[0]
+        return self.at(x, record.op.source(list(i), x.spec, **record.attrs), guard)
+
+    def item(self, record, i, guard) -> Node:
+        whole, k = record.inputs[0], record.attrs["k"]
+        if whole.op.name != "split":
+            raise NotOneNest("one of several results")
+        axis, i = whole.attrs["axis"], list(i)
+        i[axis] = i[axis] + sum(whole.attrs["sizes"][:k])
+        return self.at(whole.inputs[0], i, guard)
+
+    def inside(self, record, x, i, ranges, fill, guard) -> Node:
+        """x at `i` where each (index, low, high) of `ranges` holds, `fill` elsewhere."""
+        ranges = tuple(r for r in ranges if not (r[1] <= r[0].low and r[0].high < r[2]))
+        there = self.at(x, i, (*guard, *ranges))
+        if not ranges:
+            return there
+        return Node("select", ranges, (there, fill), None, record.dtype, ranges)
+
+    def padded(self, record, i, guard) -> Node:
+        x, widths = record.inputs[0], record.attrs["widths"]
+        where = inner(x.shape, widths)
+        ranges = [(k, a, b) for k, (a, b, _) in zip(i, where, strict=True)]
+        shifted = [k - a for k, (a, _, _) in zip(i, where, strict=True)]
+        fill = Node("number", record.attrs["value"])
+        return self.inside(record, x, shifted, ranges, fill, guard)
+
+    def unsliced(self, record, i, guard) -> Node:
+        """Zeros with x in a slice: only plain slices of step 1, whole axes and dropped ones."""
+        x, key = record.inputs[0], list(record.attrs["index"])
+        if None in key or len(key) > len(i):
+            raise NotOneNest("a new axis in a slice")
+        key += [(None, None, None)] * (len(i) - len(key))
+        ranges, shifted = [], []
+        for k, n, at in zip(key, record.shape, i, strict=True):
+            if isinstance(k, int):
+                ranges.append((at, k % n, k % n + 1))
+                continue
+            start, stop, step = slice(*k).indices(n)
+            if step != 1:
+                raise NotOneNest("a slice with steps")
+            ranges.append((at, start, max(stop, start)))
+            shifted.append(at - start)
+        return self.inside(record, x, shifted, ranges, Node("number", 0), guard)
+
+    def joined(self, record, i, guard) -> Node:
+        """One input after the other along an axis."""
+        axis, start = record.attrs["axis"], 0
+        node = None
+        for x in record.inputs:
+            shifted = [k - start if d == axis else k for d, k in enumerate(i)]
+            ranges = [(i[axis], start, start + x.shape[axis])]
+            start += x.shape[axis]
+            node = self.inside(record, x, shifted, ranges, node or Node("number", 0), guard)
+        return node
+
+    def triangle(self, record, i, guard) -> Node:
+        """Rows minus columns of what stays: at least -diagonal below, at most above."""
+        x, k, apart = record.inputs[0], record.attrs["diagonal"], i[-1] - i[-2]
+        most = max(record.shape)
+        ranges = [(apart, -most, k + 1)] if record.op.name == "tril" else [(apart, k, most)]
+        return self.inside(record, x, list(i), ranges, Node("number", 0), guard)
+
+    def counted(self, record, i, guard) -> Node:
+        """start + k · step."""
+        return Node("place", record, (), i[0], record.dtype)
+
+    def filled(self, record, i, guard) -> Node:
+        return Node("number", record.attrs["value"], (), None, record.dtype)
+
+
+KINDS = {
+    "elementwise": Nest.elementwise,
+    "reduction": Nest.reduction,
+    "movement": Nest.movement,
+    "item": Nest.item,
+    "pad": Nest.padded,
+    "unslice": Nest.unsliced,
+    "concat": Nest.joined,
+    "tril": Nest.triangle,
+    "triu": Nest.triangle,
+    "arange": Nest.counted,
+    "full": Nest.filled,
+}
+"""What a record is in a nest, by its kind or its operator's name."""
+
+
+def fit(i: tuple, x: Record) -> tuple:
+    """The index into an operand that is broadcast to the shape `i` belongs to."""
+    lead = len(i) - len(x.shape)
+    return tuple(ZERO if n == 1 else k for k, n in zip(i[lead:], x.shape, strict=True))
+
+
+def fusable(record: Record) -> bool:
+    """May a record be part of a nest at all?"""
+    op = record.op
+    if record.op is ITEM:
+        return record.inputs[0].op.name == "split"
+    if op.name == "split":
+        return False
+    if op.kind == "reduction" or op.kind == "elementwise":
+        return op.kind == "elementwise" or op.name in FOLDED
+    return op.name in KINDS or (op.kind == "movement" and op.source is not None)
+
+
+FOLDED = ("sum", "max", "min", "prod")
