@@ -1,0 +1,213 @@
+"""A program computed in the memory that a plan says: one arena, all values at their offsets.
+
+It computes what the interpreter computes. With `check` every value that is read is compared with
+what was written, and memory that is needed no more is overwritten: a plan that lets two values lie
+in one place too early fails at the record that reads the wrong one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.errors import teach
+from ..core.record import Record, Spec
+from ..ir.control import cond, while_loop
+from ..ir.interpreter import Run, fail
+from ..ir.program import NUMBER, Program
+from ..passes.lifetimes import looks_only, roots, specs_of
+from ..passes.memory import Copy, Place, Plan, plan
+
+POISON = 0xCB
+"""What fills memory that holds no value: as float32 about -2.7e7."""
+
+
+class OverwrittenError(AssertionError):
+    """A value was overwritten before it was read for the last time: the plan is wrong."""
+
+
+class Room(NamedTuple):
+    """The memory of one run of a plan; each array is flat."""
+
+    arena: object
+    input: list
+    state: list
+    output: list
+
+
+class ArenaRun:
+    """Runs programs as `ir.interpreter.Run` does, in the memory that their plans say.
+
+    >>> import numpy, minipaddle as paddle
+    >>> from minipaddle.executors.arena import ArenaRun
+    >>> from minipaddle.ir.parser import parse
+    >>> double = parse("program p(x: float32[2]) { v1 = add(x, x) : float32[2] return v1 }")
+    >>> ArenaRun(numpy)(double, [numpy.ones(2, "float32")])[0].tolist()
+    [2.0, 2.0]
+    """
+
+    def __init__(self, m, *, check: bool = False, planner=plan):
+        self.m, self.check, self.planner = m, check, planner
+        self.run = Run(m)
+        self.plans: dict[Program, Plan] = {}
+        self.arena = m.zeros(0, dtype="uint8")
+
+    def __call__(self, program: Program, arrays) -> list:
+        """The results (outputs, then updates) for the inputs and states, which stay as they are."""
+        if program not in self.plans:
+            self.plans[program] = self.planner(program)
+        planned, count = self.plans[program], len(program.inputs)
+        if self.arena.size < planned.size:
+            self.arena = self.m.zeros(planned.size, dtype="uint8")
+        room = Room(
+            self.arena,
+            [self.flat(x) for x in arrays[:count]],
+            [self.flat(x).copy() for x in arrays[count:]],
+            [self.empty(r.spec) for r in program.outputs],
+        )
+        if self.check:
+            self.arena[...] = POISON
+        Frame(self, planned, room).compute()
+        outputs = [a.reshape(r.shape) for a, r in zip(room.output, program.outputs, strict=True)]
+        updated = [
+            a.reshape(s.record.shape)
+            for a, s in zip(room.state, program.states, strict=True)
+            if s.update is not None
+        ]
+        return [*outputs, *updated]
+
+    def flat(self, x):
+        return self.m.ascontiguousarray(x).reshape(-1)
+
+    def empty(self, spec: Spec):
+        y = self.m.empty(spec.size, dtype=spec.dtype)
+        if self.check:
+            y.view("uint8")[...] = POISON
+        return y
+
+
+class Frame:
+    """One run of a plan in its room."""
+
+    def __init__(self, owner: ArenaRun, planned: Plan, room: Room):
+        self.owner, self.plan, self.room, self.m = owner, planned, room, owner.m
+        self.root = roots(planned.program)
+        self.written: dict = {}  # with `check`: what was written, by value
+
+    def compute(self) -> None:
+        program = self.plan.program
+        for record in program.given if self.owner.check else ():
+            self.written[record, 0] = self.at(self.plan.place(record), record.spec).copy()
+        for copy in self.plan.before:
+            self.copy(copy)
+        for t, record in enumerate(program.records):
+            if not looks_only(record):
+                self.step(record)
+                self.let_go(t + 1)
+        for copy in self.plan.copies:
+            self.copy(copy)
+
+    def at(self, place: Place, spec: Spec):
+        """The memory of a place, as an array."""
+        if place.kind == "arena":
+            flat = self.room.arena[place.offset : place.offset + spec.nbytes].view(spec.dtype)
+        else:
+            flat = getattr(self.room, place.kind)[place.k]
+        return flat.reshape(spec.shape)
+
+    def read(self, record: Record):
+        """The value of a record, as it lies there now."""
+        if record.op is NUMBER:
+            return record.attrs["value"]
+        found = self.at(self.plan.place(record), record.spec)
+        if self.owner.check:
+            self.compare(record, found)
+        return found
+
+    def compare(self, record: Record, found) -> None:
+        wanted = self.written[self.root[record]].reshape(record.shape)
+        if found.tobytes() != wanted.tobytes():
+            raise OverwrittenError(
+                teach(
+                    f"{record!r} was overwritten before it was read: it lies at "
+                    f"{self.plan.place(record)}",
+                    where=record.where,
+                )
+            )
+
+    def step(self, record: Record) -> None:
+        """Compute one record into its places."""
+        given = [self.read(r) for r in record.inputs]
+        specs = specs_of(record)
+        places = [self.at(self.plan.place(record, k), s) for k, s in enumerate(specs)]
+        self.poison_work(record)
+        if record.op is cond:
+            self.branch(record, given, places)
+        elif record.op is while_loop:
+            self.loop(record, given, places)
+        else:
+            try:
+                y = self.apply(record, given)
+            except Exception as error:
+                fail(record, error)
+            for place, part in zip(places, y if type(y) is tuple else (y,), strict=True):
+                place[...] = part
+        if self.owner.check:
+            self.written |= {(record, k): place.copy() for k, place in enumerate(places)}
+
+    def apply(self, record: Record, given):
+        if record.op.kind == "control":
+            return record.op.body(self.owner.run, *given, **record.attrs)
+        return record.op.evaluate(self.m, given, record.attrs)
+
+    def copy(self, copy: Copy) -> None:
+        target = self.at(copy.target, copy.value.spec)
+        if copy.value.op is NUMBER:
+            target[...] = copy.value.attrs["value"]
+            return
+        target[...] = source = self.at(copy.source, copy.value.spec)
+        if self.owner.check and copy.source == self.plan.place(copy.value):
+            self.compare(copy.value, source)
+
+    # ---- regions -----------------------------------------------------------------------------
+
+    def inner(self, record: Record, name: str, inputs, states, outputs) -> None:
+        """Run a region: its arena is the record's work memory."""
+        work = self.plan.work.get(record, NOTHING)
+        arena = self.room.arena[work.offset : work.offset + work.nbytes]
+        flat = [x.reshape(-1) for x in outputs]
+        room = Room(arena, [*map(self.owner.flat, inputs)], states, flat)
+        Frame(self.owner, self.plan.regions[record][name], room).compute()
+
+    def branch(self, record: Record, given, places) -> None:
+        pred, *inputs = given
+        self.inner(record, "true" if pred.item() else "false", inputs, [], places)
+
+    def loop(self, record: Record, given, places) -> None:
+        """The carried values lie in the results' memory from the first round on."""
+        count = record.attrs["carried"]
+        for place, first in zip(places, given[:count], strict=True):
+            place[...] = first
+        carried, rest = [x.reshape(-1) for x in places], given[count:]
+        goes_on = self.owner.empty(record.attrs["test"].outputs[0].spec)
+        while True:
+            self.inner(record, "test", [*places, *rest], [], [goes_on])
+            if not goes_on.item():
+                return
+            self.inner(record, "body", rest, carried, [])
+
+    # ---- checks ------------------------------------------------------------------------------
+
+    def poison_work(self, record: Record) -> None:
+        """A kernel may leave anything in its workspace."""
+        work = self.plan.work.get(record)
+        if self.owner.check and work is not None:
+            self.room.arena[work.offset : work.offset + work.nbytes] = POISON
+
+    def let_go(self, time: int) -> None:
+        """Overwrite what nobody needs any more."""
+        for buffer, offset, _ in self.plan.buffers if self.owner.check else ():
+            if buffer.end == time:
+                self.room.arena[offset : offset + buffer.nbytes] = POISON
+
+
+NOTHING = Place("arena")
