@@ -8,7 +8,7 @@ from ..core.record import Record, Spec
 from ..ir.control import while_loop
 from ..ir.cut import silent
 from ..ir.interpreter import bound
-from ..ir.program import ITEM, NUMBER, Program
+from ..ir.program import ITEM, NUMBER, Program, State
 from ..ops import creation
 from .backward import grad
 from .tensor import Tensor, wrap
@@ -62,12 +62,12 @@ def sized(value, sizes: dict):
     if type(value) is tuple:
         return tuple([sized(v, sizes) for v in value])
     if isinstance(value, Program):
-        return sized_region(value, sizes) if sizes else value
+        return with_sizes(value, sizes) if sizes else value
     return dims.renamed(value, sizes)
 
 
-def sized_region(region: Program, sizes: dict) -> Program:
-    """The region with the same sizes throughout."""
+def with_sizes(program: Program, sizes: dict) -> Program:
+    """The program, or region, with these sizes in the place of its open ones, throughout."""
     new: dict[Record, Record] = {}
 
     def spec(r):
@@ -84,10 +84,13 @@ def sized_region(region: Program, sizes: dict) -> Program:
     def again(r):
         return copied(r) if r.op is NUMBER else new[r]
 
-    for r in [*region.inputs, *region.records]:
+    for r in [*program.given, *program.records]:
         new[r] = copied(r)
-    inputs, records = ([new[r] for r in rs] for rs in (region.inputs, region.records))
-    return Program(region.name, inputs, [], records, [*map(again, region.outputs)])
+    inputs, records = ([new[r] for r in rs] for rs in (program.inputs, program.records))
+    states = [
+        State(s.name, new[s.record], s.update and again(s.update), s.cell) for s in program.states
+    ]
+    return Program(program.name, inputs, states, records, [*map(again, program.outputs)])
 
 
 def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:

@@ -1,0 +1,197 @@
+"""Dead code, common subexpressions, operators taken apart, sizes made numbers: before and after."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.nn.functional as F
+from minipaddle.core.dim import symbol
+from minipaddle.core.record import Spec
+from minipaddle.ir.program import everywhere
+from minipaddle.passes.common import common
+from minipaddle.passes.dead_code import dead_code
+from minipaddle.passes.expand import RULES, expand
+from minipaddle.passes.manager import PASSES, optimized
+from minipaddle.passes.memory_of_results import separate
+from minipaddle.passes.rewriting import rewritten
+from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
+from tests.passes.programs import body, program_of, same_results
+
+LABELS = Spec((4,), np.dtype("int64"))
+
+
+def test_dead_code_goes():
+    program = program_of(lambda x: (x.exp(), x + 1.0)[1], (2,))
+    assert body(program) == "v1 = exp(x) : float32[2]\nv2 = add(x, 1.0) : float32[2]\nreturn v2"
+    assert body(dead_code(program)) == "v1 = add(x, 1.0) : float32[2]\nreturn v1"
+    assert len(program.records) == 2, "the program before stays as it was"
+
+
+def test_what_is_alive_is_the_same_program():
+    program = program_of(lambda x: x.exp(), (2,))
+    assert dead_code(program) is common(program) is expand(program) is program
+
+
+def test_dead_code_in_a_branch_goes():
+    def f(x):
+        return paddle.static.nn.cond(x.sum() > 0, lambda: (x.exp(), x * 2.0)[1], lambda: x)
+
+    program = program_of(f, (2,))
+    assert "exp" in str(program)
+    assert "exp" not in str(dead_code(program))
+    same_results(program, dead_code(program))
+
+
+def test_common_subexpressions_are_computed_once():
+    program = program_of(lambda x, y: (x * y).exp() + (x * y).exp(), (2,), (2,))
+    assert body(common(program)) == (
+        "v1 = multiply(x, y) : float32[2]\n"
+        "v2 = exp(v1) : float32[2]\n"
+        "v3 = add(v2, v2) : float32[2]\n"
+        "return v3"
+    )
+
+
+@pytest.mark.parametrize("pair", [(0.0, -0.0), (1, True), (1, 1.0)], ids=str)
+def test_numbers_that_only_seem_equal(pair):
+    program = program_of(lambda x: x * pair[0] - x * pair[1], (2,))
+    assert common(program) is program
+
+
+def test_two_draws_stay_two():
+    program = program_of(lambda x: F.dropout(x, 0.5) + F.dropout(x, 0.5), (64,))
+    drawn = [r.op.name for r in common(program).records].count("random_uniform")
+    assert drawn == 2
+
+
+def test_two_results_stay_two_pieces_of_memory():
+    program = program_of(lambda x: (x + 1.0, x + 1.0), (2,))
+    assert common(program) is program
+
+
+def test_softmax_taken_apart():
+    program = program_of(lambda x: F.softmax(x), (2, 3))
+    assert body(expand(program)) == (
+        "v1 = max(x, axis=(1,), keepdim=True) : float32[2, 1]\n"
+        "v2 = subtract(x, v1) : float32[2, 3]\n"
+        "v3 = exp(v2) : float32[2, 3]\n"
+        "v4 = sum(v3, axis=(1,), keepdim=True) : float32[2, 1]\n"
+        "v5 = divide(v3, v4) : float32[2, 3]\n"
+        "return v5"
+    )
+
+
+def with_gradient(f):
+    def both(x, *rest):
+        x.stop_gradient = False
+        y = f(x, *rest)
+        return y, *paddle.grad([y], [x])
+
+    return both
+
+
+APART = {
+    "softmax": (lambda x: F.softmax(x, axis=0), (4, 3)),
+    "log_softmax": (lambda x: F.log_softmax(x), (4, 3)),
+    "cross_entropy": (lambda x, y: F.cross_entropy(x, y), (4, 3), LABELS),
+    "cross_entropy, rows": (lambda x, y: F.cross_entropy(x, y, reduction="none"), (4, 3), LABELS),
+    "cross_entropy, sum": (lambda x, y: F.cross_entropy(x, y, reduction="sum"), (4, 3), LABELS),
+    "cross_entropy, ignored": (lambda x, y: F.cross_entropy(x, y, ignore_index=1), (4, 3), LABELS),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, 3, w, b), (4, 3), (3,), (3,)),
+    "rms_norm": (lambda x: F.rms_norm(x, 3)[0], (4, 3)),
+    "mean": (lambda x: x.mean(axis=1, keepdim=True), (4, 3)),
+    "logsumexp": (lambda x: x.logsumexp(axis=0), (4, 3)),
+    "linear": (lambda x, w, b: F.linear(x, w, b), (2, 4, 3), (3, 5), (5,)),
+    "norm": (lambda x: x.norm(p=2, axis=1), (4, 3)),
+    "norm, p=3": (lambda x: x.norm(p=3, axis=1), (4, 3)),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_taken_apart_means_the_same(name):
+    f, *specs = APART[name]
+    program = program_of(with_gradient(f), *specs)
+    after = expand(program)
+    assert not {r.op for r in after.records} & set(RULES)
+    same_results(program, after)
+
+
+def test_what_taking_apart_leaves():
+    """A mean of whole numbers is rounded as NumPy rounds it; half precision is rounded once."""
+    whole = program_of(lambda x: paddle.mean(x.astype("int64")).astype("float32"), (4,))
+    assert expand(whole) is whole
+    half = program_of(lambda x: F.softmax(x.astype("float16")), (4, 3))
+    after = expand(half)
+    assert [r.dtype.name for r in after.records if r.op.name == "exp"] == ["float32"]
+    same_results(half, after, rtol=0, atol=0)
+
+
+def test_a_label_that_is_no_class_is_still_refused():
+    program = expand(program_of(lambda x, y: F.cross_entropy(x, y), (4, 3), LABELS))
+    with pytest.raises(IndexError, match="7 is no number from 0 to 2"):
+        same_results(program, program, [np.ones((4, 3), "f4"), np.full(4, 7)])
+
+
+def test_sizes_become_numbers():
+    n = symbol("n", 5)
+    program = program_of(lambda x: x.reshape([-1, 2]) + x.shape[0], Spec((n, 4), np.dtype("f4")))
+    assert open_sizes(program) == {"n"}
+    sizes = sizes_of(program, [(3, 4)])
+    assert sizes == {"n": 3}
+    after = specialise(program, sizes=sizes)
+    assert body(after) == (
+        "v1 = reshape(x, shape=(6, 2,)) : float32[6, 2]\nv2 = add(v1, 3) : float32[6, 2]\nreturn v2"
+    )
+    assert not open_sizes(after)
+    assert specialise(program) is program
+
+
+def test_sizes_in_regions_and_states():
+    net = paddle.nn.BatchNorm1D(4)
+
+    def f(x):
+        y = net(x)
+        return paddle.static.nn.cond(y.sum() > 0, lambda: y * 2.0, lambda: y)
+
+    program = program_of(f, Spec((symbol("n", 5), 4), np.dtype("f4")))
+    after = optimized(program, sizes={"n": 3}).program
+    assert not open_sizes(after)
+    assert [s.cell for s in after.states] == [s.cell for s in program.states]
+    same_results(specialise(program, sizes={"n": 3}), after)
+
+
+def test_a_rule_that_changes_the_spec_is_refused():
+    program = program_of(lambda x: x.exp(), (2, 3))
+    exp = program.records[0].op
+    with pytest.raises(ValueError, match=r"float32\[3, 2\] can not stand for exp"):
+        rewritten(program, {exp: lambda record, x: x.t()})
+
+
+def test_what_a_rule_writes_has_the_line_of_what_it_replaces():
+    program = program_of(lambda x: F.softmax(x), (2, 3))
+    lines = {r.where for r in expand(program).records}
+    assert lines == {program.records[0].where}
+
+
+def test_results_stay_memory_of_their_own():
+    before = program_of(lambda x: (x + 0, x + 0, x.reshape([3, 2])), (2, 3))
+    after = rewritten(before, {before.records[0].op: lambda record, x, y: x})
+    assert body(separate(before, after)) == (
+        "v1 = reshape(x, shape=(3, 2,)) : float32[3, 2]\n"
+        "v2 = assign(x) : float32[2, 3]\n"
+        "v3 = assign(x) : float32[2, 3]\n"
+        "return v2, v3, v1"
+    )
+
+
+def test_all_regions_are_rewritten():
+    def f(x):
+        return paddle.static.nn.while_loop(
+            lambda y: y.sum() < 100, lambda y: [F.softmax(y) + y.abs() * 2.0 + 1.0], [x]
+        )[0]
+
+    program = program_of(f, (2, 3))
+    after = optimized(program).program
+    assert "softmax" not in [r.op.name for r in everywhere(after)]
+    same_results(program, after)
+    assert "expand" in PASSES

@@ -1,0 +1,70 @@
+"""Every model's step before and after the passes: the same results."""
+
+import numpy as np
+import pytest
+
+from minipaddle.core.slots import plugged
+from minipaddle.ir.verifier import VerifyError
+from minipaddle.passes.manager import PASSES, optimized
+from tests.passes.programs import MAKERS, cases, program_of, results
+
+NOISY = {"models_sequence.GPTWithCache, step", "models_vision.ViT, step"}
+"""Their optimizers divide a gradient that is nothing but rounding by its own size."""
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_same_results(name):
+    near = 1e-2 if name in NOISY else 2e-5
+    for case in cases(name):
+        after = optimized(case.program).program
+        for a, b in zip(case.results, results(after, case.arrays), strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            np.testing.assert_allclose(b, a, rtol=near, atol=near)
+
+
+def test_a_pass_that_breaks_a_program_is_named():
+    def reversed_(program):
+        program = type(program)(**vars(program))
+        program.records = program.records[::-1]
+        return program
+
+    program = program_of(lambda x: (x.exp() + 1.0).exp(), (2,))
+    with (
+        plugged("passes.dead_code", reversed_),
+        pytest.raises(VerifyError, match=r"after the pass dead_code: .* not defined before"),
+    ):
+        optimized(program)
+
+
+def test_a_pass_that_forgets_a_result_is_named():
+    def forgetful(program):
+        program = type(program)(**vars(program))
+        program.outputs = program.outputs[:1]
+        return program
+
+    program = program_of(lambda x: (x.exp(), x.log()), (2,))
+    with (
+        plugged("passes.common", forgetful),
+        pytest.raises(VerifyError, match="after the pass common: its inputs or results"),
+    ):
+        optimized(program)
+
+
+def test_switches_and_snapshots():
+    program = program_of(lambda x: x.exp() * 2.0 + x.exp() * 2.0, (2,))
+    done = optimized(program)
+    assert [s.name for s in done.snapshots] == PASSES
+    assert [s.name for s in done.snapshots if s.changed] == ["common"]
+    assert done.snapshots[-1].after is done.after(PASSES[-1]) is done.program
+    off = optimized(program, {"common": False})
+    assert "common" not in [s.name for s in off.snapshots]
+    assert optimized(program, common=False).program is off.program is program
+    assert optimized(program, until="expand").snapshots[-1].name == "expand"
+    with pytest.raises(ValueError, match="no pass 'exand'"):
+        optimized(program, until="exand")
+
+
+def test_the_report():
+    lines = optimized(program_of(lambda x: x.exp() * x.exp(), (2,))).report().splitlines()
+    assert lines[0].split() == ["pass", "records", "ms"]
+    assert [line.split()[:2] for line in lines[1:]][-1] == [PASSES[-1], "2"]
