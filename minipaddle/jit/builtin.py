@@ -9,7 +9,8 @@ from ..core.dim import Dim, larger, smaller
 from ..core.dtype import default, int64
 from ..core.interpreter import Recording, current
 from ..eager.control import is_static
-from ..ops import elementwise, reduction
+from ..ops import elementwise, logic, reduction
+from ..ops.indexing import take
 from ..tensor.joining import grown
 from ..tensor.rest import stacked
 from .effects import print_
@@ -46,13 +47,13 @@ def bool_(*args):
     return truth(*args) if args and is_static(args[0]) else builtins.bool(*args)
 
 
-def extreme(function, operator, fold, size):
-    """`max`, `min`, by comparing two at a time."""
+def extreme(function, better, place, size):
+    """`max`, `min`, by comparing two at a time: of equals the first, and its gradient."""
 
     def best(*args, **kwargs):
         items = args[0] if len(args) == 1 else args
         if is_static(items) and items.ndim == 1 and not kwargs:
-            return fold(items, axis=(0,), keepdim=False)
+            return take(items, place(items, axis=0, keepdim=False), axis=0)
         items = list(items)
         if items and not kwargs and all(isinstance(x, int | Dim) for x in items):
             return reduce(size, items)
@@ -61,7 +62,8 @@ def extreme(function, operator, fold, size):
         out = items[0]
         with Recording(current.top.differentiable):  # Python picks one, it computes nothing
             for x in items[1:]:
-                out = operator(one(out), one(x))
+                out, x = one(out), one(x)
+                out = elementwise.where(better(x, out), x, out)
         return out
 
     return best
@@ -112,8 +114,8 @@ TABLE = {
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),
     bool: bool_,
-    max: extreme(max, elementwise.maximum, reduction.max, larger),
-    min: extreme(min, elementwise.minimum, reduction.min, smaller),
+    max: extreme(max, logic.greater_than, reduction.argmax, larger),
+    min: extreme(min, logic.less_than, reduction.argmin, smaller),
     sum: sum_,
     any: any_,
     all: all_,

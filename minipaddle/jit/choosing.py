@@ -19,6 +19,7 @@ from .effects import check_raised, walk
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .places import MISSING, journal, lasting, variables
 from .tree import paths
+from .unsure import doubtful
 
 
 @slot("jit.runtime.if_else")
@@ -147,6 +148,7 @@ class Choice:
         self.keeps, self.drops, self.lenient = list(keeps), list(drops), lenient
         self.blanks: dict = {}  # states for the first side, by place, learned from the second
         self.poisoned: set = set()  # places that stay undefined
+        self.doubts: set = set()  # those that only a run knows to be defined
         self.deep: set = set()  # ids of containers that are compared by what they hold
 
     def made(self):
@@ -206,7 +208,8 @@ class Choice:
             return State(MISSING)
         if not k:
             known = self.blanks.get(place.key) if mine.missing else None
-            return known.blank() if known else mine
+            mine = self.blank(place, known) if known else mine
+            return mine.doubted(place, True, "") if place.key in self.doubts else mine
         other = self.states[0][i]
         if mine.missing and other.missing:
             return mine
@@ -214,13 +217,24 @@ class Choice:
             if not self.lenient:
                 self.poisoned.add(place.key)
                 raise Again
-            if mine.missing:
-                return other.blank()
-            self.blanks[place.key] = mine
+            if other.missing:
+                self.blanks[place.key] = mine
+                raise Again
+            mine = self.blank(place, other)
+        if other.unsure:
+            mine = mine.doubted(place, True, "")
+        elif mine.unsure and other.plain():
+            self.doubts.add(place.key)
             raise Again
         if mine.value is not other.value:
             self.check(place, other, mine)
         return mine
+
+    def blank(self, place, known: State) -> State:
+        """The state of a side that leaves a place undefined, the other's being `known`."""
+        if known.unsure or not (doubtful(place) and known.plain() and known.specs[0]):
+            return known.blank()
+        return known.blank().doubted(place, False, self.blame(place))
 
     def check(self, place, a: State, b: State) -> None:
         """Refuse two values that no program can choose between."""

@@ -12,9 +12,11 @@ from ..ir.builder import Promise
 from ..ops import creation, movement
 from . import tree
 from .places import MISSING
-from .tree import LEAF, flatten, unflatten
+from .tree import LEAF, Node, flatten, unflatten
+from .unsure import Unsure
 
 NUMBERS = (bool, int, float)
+UNSURE = Node(Unsure, ("value", "is it defined"), (LEAF, LEAF), None)
 
 
 class Undefined:
@@ -38,7 +40,11 @@ class State:
     def __init__(self, value, kept=frozenset()):
         self.value = value
         self.missing = value is MISSING or isinstance(value, Undefined)
-        self.leaves, self.structure = ([], None) if self.missing else flatten(value, kept)
+        self.unsure = type(value) is Unsure
+        if self.unsure:
+            self.leaves, self.structure = [value.known, value.held], UNSURE
+        else:
+            self.leaves, self.structure = ([], None) if self.missing else flatten(value, kept)
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
         self.wheres = [made_at(x) if s else None for x, s in zip(self.leaves, self.specs)]
 
@@ -46,12 +52,22 @@ class State:
         """The same structure with other leaves; the value itself if they are the same."""
         if self.missing or all(a is b for a, b in zip(self.leaves, leaves, strict=True)):
             return self.value
-        return unflatten(self.structure, leaves)
+        return self.value.like(*leaves) if self.unsure else unflatten(self.structure, leaves)
 
     def blank(self) -> State:
         """A state of the same kind whose tensors are zeros."""
-        pairs = zip(self.specs, self.leaves)
-        return State(self.rebuilt([x if spec is None else full(spec, 0) for spec, x in pairs]))
+        blank = [x if s is None else full(s, 0) for s, x in zip(self.specs, self.leaves)]
+        return State(self.value.like(blank[0], False) if self.unsure else self.rebuilt(blank))
+
+    def doubted(self, place, held, reason: str) -> State:
+        """The same value of a variable that has one if `held`."""
+        if self.unsure or not self.plain():
+            return self
+        return State(Unsure(self.value, held, place.name, reason))
+
+    def plain(self) -> bool:
+        """Is it one tensor or number, with nothing around it?"""
+        return self.structure is LEAF and travels(self.value)
 
     def told(self, j: int) -> str:
         """Leaf number `j` for a message: what it is, and for a tensor where it was made."""
@@ -62,7 +78,9 @@ class State:
     def __str__(self) -> str:
         if self.missing:
             return "undefined"
-        return self.told(0) if self.structure is LEAF else tree.describe(self.structure)
+        return (
+            self.told(0) if self.unsure or self.structure is LEAF else tree.describe(self.structure)
+        )
 
 
 def replaced(a: State, b: State, kept: set) -> set[int]:

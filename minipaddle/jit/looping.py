@@ -7,8 +7,9 @@ from __future__ import annotations
 from itertools import islice
 from operator import is_
 
+from ..core.errors import line_of, user_frame
 from ..core.slots import slot
-from ..eager.control import CarriedError, as_bool, is_static
+from ..eager.control import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control import while_loop as program_loop
 from ..eager.tensor import Tensor
 from ..ops import movement
@@ -16,11 +17,23 @@ from ..ops.logic import logical_not
 from ..tensor.rest import Rest
 from .choosing import Again, Choice, Raised, nothing, telling, wording
 from .dy2static.utils import refusal
+from .effects import check
 from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
 from .logic import none
-from .places import MISSING, Contents, Place, journal, lasting, variables
+from .places import (
+    MISSING,
+    Attribute,
+    Contents,
+    Global,
+    Place,
+    Variable,
+    journal,
+    lasting,
+    variables,
+)  # fmt: skip
 from .sequences import sequence
 from .tree import paths
+from .unsure import doubtful
 
 ENDLESS = 10_000
 """So many rounds of a Python iterator are unrolled after a tensor may have ended the loop."""
@@ -113,6 +126,9 @@ class FirstRound(Exception):
     """A value is None before the first round and a tensor after it."""
 
 
+UNBOUND = {Variable: "UnboundLocalError", Global: "NameError", Attribute: "AttributeError"}
+
+
 class Loop:
     """A loop on a tensor, traced: what its variables hold goes round as values of the program.
 
@@ -122,13 +138,15 @@ class Loop:
     """
 
     def __init__(self, go, test, body, keeps, turns, drops):
-        self.go, self.test, self.body = go, test, body
+        frame = user_frame()
+        self.go, self.test, self.body, self.where = go, test, body, (frame.f_code, frame.f_lasti)
         self.kept, self.places, self.drops = keeps, [*keeps, *turns], drops
         self.moving: set = set()  # numbers that change, as (key of the place, number of the leaf)
         self.sure = {place.key for place in self.places}  # here all numbers are taken to change
         self.begin: dict = {}  # by place: a state to begin with, where there is none
         self.wide: dict = {}  # numbers that grow into a tensor: their shapes
         self.deep: set = set()  # ids of containers that are compared by what they hold
+        self.doubts: set = set()  # places that only a run knows to be defined
         self.grows: dict = {}  # by place: the specs of what a round appends to a list
 
     def made(self) -> None:
@@ -181,6 +199,19 @@ class Loop:
         for i, place in enumerate(self.places):
             value = self.filled(i, slots, last, self.after)
             place.assign([*value, *rests[place.key]] if place.key in rests else value)
+        self.check_bound()
+
+    def check_bound(self) -> None:
+        """What was bound by the first round, and is no variable that is checked when it is used."""
+        for place, before in zip(self.places, self.before, strict=True):
+            user = isinstance(place, Variable | Global | Attribute) and place in self.kept
+            if place.key in self.begin and user and not before.unsure and "_jst_" not in place.name:
+                said = f"{wording(place)} has no value: {self.reason()}"
+                check(as_bool(self.go), text=said, kind=UNBOUND[type(place)])
+
+    def reason(self) -> str:
+        """Why a name that the rounds bind may have no value."""
+        return f"the loop that binds it ran no round ({line_of(self.where)})"
 
     def rests(self, last, before, count: int) -> dict:
         """What the rounds appended, by place: of each new item all rounds, side by side.
@@ -217,7 +248,15 @@ class Loop:
     def start(self, place) -> State:
         state = State(place.get(), self.old)
         known = self.begin.get(place.key) if state.missing else None
-        return known.blank() if known else state
+        if known is None:
+            doubt = place.key in self.doubts
+            return state.doubted(place, True, self.reason()) if doubt else state
+        if not doubtful(place) or not (known.plain() or known.unsure):
+            return known.blank()
+        blank = known.blank()
+        if not known.specs[0]:
+            blank = State(full(scalar_spec(known.value), 0))
+        return blank.doubted(place, False, self.reason())
 
     def carried(self, i: int, j: int, leaf) -> bool:
         key = self.places[i].key
@@ -258,6 +297,9 @@ class Loop:
         new = [x for place in growing for x in self.appended(place, values)]
         self.after = [State(values[place.key], self.old) for place in self.places]
         for i, place in enumerate(self.places):
+            if self.before[i].unsure:
+                self.after[i] = self.after[i].doubted(place, True, self.reason())
+        for i, place in enumerate(self.places):
             self.compare(i, place)
         outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
         return [go if is_static(go) else bool(go), *outs, *new]
@@ -283,6 +325,9 @@ class Loop:
             return
         if b.missing:
             raise self.refused(place, "", str(a), str(b))
+        if b.unsure and a.plain():
+            self.doubts.add(place.key)
+            raise Again
         new = replaced(a, b, self.old)
         if new:
             self.deep |= new

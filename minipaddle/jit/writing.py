@@ -7,6 +7,7 @@ from ..eager.tensor import Tensor
 from .dy2static.utils import refusal
 from .leaves import Undefined
 from .places import CONTAINERS, Attribute, Contents, Global, Variable, journals, note
+from .unsure import Unsure
 
 
 @slot("jit.runtime.writing")
@@ -34,7 +35,12 @@ def writing_names(names) -> None:
 
 @slot("jit.runtime.defined")
 def defined(value):
-    """`value`, or an error that says which side of a condition left the name undefined."""
+    """`value`, or an error that says which side of a condition left the name undefined.
+
+    Where only a run knows whether it is defined, the program checks that.
+    """
+    if type(value) is Unsure:
+        return value.use()
     if type(value) is Undefined:
         raise refusal(
             f"`{value.name}` may be undefined here: {value.reason}",

@@ -179,3 +179,10 @@ def written_in_a_loop(x, m, s, n, p, q, flag):
         z = y.tanh().detach() * 1.0
         z.add_(x)
     return y, z
+
+
+def python_picks_the_first_of_equals(x, m, s, n, p, q, flag):
+    with paddle.no_grad():
+        least = min(s, abs(s))
+    most = max(x * 0 + paddle.stack([s, s, BIAS]))
+    return least, most, max(s, -s, abs(s))
