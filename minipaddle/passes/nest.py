@@ -18,7 +18,7 @@ from math import prod
 from ..core.record import Record
 from ..ir.program import ITEM, NUMBER
 from ..ops.movement import inner, ravel, unravel
-from .index import ZERO, Index, index, loop
+from .index import ZERO, Index, Loop, Part, index, loop
 
 
 class NotOneNest(Exception):
@@ -108,8 +108,99 @@ class Nest:
             raise NotOneNest("results of different sizes")
         flat = index(ravel(i, shape)) if i else ZERO
         at = self.reshaped(i, shape, record.shape) if i else [ZERO] * len(record.shape)
-        node = self.at(record, at)
-        return record, node, flat
+        if any(isinstance(t, Part) for k in at for t in k.terms):
+            raise NotOneNest("results of different shapes")
+        return record, self.at(record, at), flat
+
+    @property
+    def loops(self) -> list[Loop]:
+        """Its loops, the outermost first."""
+        return [a for i in self.domain for a in i.terms]
+
+    def merged(self) -> Nest:
+        """Two loops become one where every index runs through both as through one."""
+        inner: list[Loop] = []
+        for a in reversed(self.loops):
+            if inner and self.joinable(a, inner[-1]):
+                b = inner.pop()
+                grown = Loop(b.name, a.extent * b.extent)
+                self.substitute({a: None, b: grown})
+                inner.append(grown)
+            else:
+                inner.append(a)
+        self.domain = [Index({a: 1}) for a in inner[::-1]]
+        return self
+
+    def joinable(self, a: Loop, b: Loop) -> bool:
+        if (a in self.kept) != (b in self.kept):
+            return False
+        return all(
+            i.terms.get(a, 0) == i.terms.get(b, 0) * b.extent
+            and not any(isinstance(t, Part) and t.loops & {a, b} for t in i.terms)
+            for i in self.indices()
+        )
+
+    def indices(self):
+        """Every index that is used."""
+        yield from (flat for _, _, flat in self.outputs)
+        for node in self.memo.values():
+            if node.index is not None:
+                yield node.index
+            yield from (i for i, *_ in node.guard)
+
+    def substitute(self, new: dict) -> None:
+        """Put other loops, or none, in the place of some."""
+
+        def index_(i: Index) -> Index:
+            terms = {new.get(t, t): f for t, f in i.terms.items()}
+            terms.pop(None, None)
+            return Index(terms, i.constant)
+
+        def loops_(loops) -> list:
+            return [new.get(a, a) for a in loops if new.get(a, a) is not None]
+
+        self.kept, self.reduced = loops_(self.kept), loops_(self.reduced)
+        self.outputs = [(record, node, index_(flat)) for record, node, flat in self.outputs]
+        for node in {id(n): n for n in self.memo.values()}.values():
+            node.loops = frozenset(loops_(node.loops))
+            node.index = None if node.index is None else index_(node.index)
+            node.guard = tuple((index_(i), low, high) for i, low, high in node.guard)
+
+    def in_place(self) -> list[tuple[int, Record]]:
+        """(output k, input): the output may be written over the input, if nobody else needs it.
+
+        Every place of the input is read where the output is written, and not at a later stage.
+        """
+        reads: dict[Record, list] = {}
+        of = {k: record for record, k in self.inputs.items()}
+        for stage, node in self.reading():
+            reads.setdefault(of[node.of], []).append((stage, node.index, bool(node.guard)))
+        found = []
+        for k, (record, node, flat) in enumerate(self.outputs):
+            row = self.folded and node.loops <= set(self.kept)
+            for x, at in reads.items():
+                fits = x.spec.nbytes == record.spec.nbytes
+                same = all(i == flat and s <= node.stage and not g for s, i, g in at)
+                if fits and same and not row and x.dtype.itemsize == record.dtype.itemsize:
+                    found.append((k, x))
+        return found
+
+    def reading(self):
+        """(stage, load) for every load, at every stage that may compute it (again)."""
+        stages = 1 + max(node.stage for _, node, _ in self.outputs)
+        folds = [n for n in self.memo.values() if n.kind == "fold"]
+        for stage in range(stages):
+            todo = [f.args[0] for f in folds if f.args[0].stage == stage]
+            todo += [n for _, n, _ in self.outputs if n.stage == stage]
+            seen = set()
+            while todo:
+                node = todo.pop()
+                if id(node) in seen or node.kind == "fold":
+                    continue
+                seen.add(id(node))
+                if node.kind == "load":
+                    yield stage, node
+                todo += node.args
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -183,7 +274,7 @@ class Nest:
         there = self.at(x, i, (*guard, *ranges))
         if not ranges:
             return there
-        return Node("select", ranges, (there, fill), None, record.dtype, ranges)
+        return Node("select", None, (there, fill), None, record.dtype, ranges)
 
     def padded(self, record, i, guard) -> Node:
         x, widths = record.inputs[0], record.attrs["widths"]

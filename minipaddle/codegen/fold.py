@@ -1,0 +1,58 @@
+"""A reduction in C: its accumulator, how terms are added, how threads and lanes are joined."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtype as dt
+from ..passes.nest import Node
+from .kernel import C_TYPES
+from .scalar import C, Text, cast, literal, wide
+
+
+class Fold:
+    """One reduction: its accumulator, how terms are added, how threads and lanes are joined."""
+
+    def __init__(self, node: Node, name: str):
+        self.node, self.name, self.op = node, name, node.of.op
+        self.dtype = wide(node.dtype)
+        self.type = C_TYPES[self.dtype]
+
+    @property
+    def identity(self) -> str:
+        value = self.op.identity
+        if self.dtype.kind in "iu" and isinstance(value, float):
+            info = np.iinfo(self.dtype)
+            value = info.min if value < 0 else info.max
+        return literal(value, self.dtype).template
+
+    def combined(self, term: Text, into: str) -> Text:
+        """The accumulator with one more term."""
+        return self.op.combine(C, Text(into, (), self.dtype), cast(term, self.dtype))
+
+    @property
+    def clause(self) -> str:
+        """OpenMP's name of how accumulators are joined."""
+        return {"sum": "+", "prod": "*"}.get(self.op.name) or f"{self.op.name}_{self.type}"
+
+
+JOINING = """\
+#pragma omp declare reduction(max_TYPE : TYPE : omp_out = omp_in > omp_out || omp_in != omp_in \\
+                              ? omp_in : omp_out) initializer(omp_priv = LOWEST)
+#pragma omp declare reduction(min_TYPE : TYPE : omp_out = omp_in < omp_out || omp_in != omp_in \\
+                              ? omp_in : omp_out) initializer(omp_priv = HIGHEST)
+"""
+
+
+def joining() -> str:
+    """The reductions OpenMP does not have: a maximum that keeps NaN."""
+    texts = []
+    for d in (dt.float32, dt.float64, dt.int32, dt.int64, dt.int16, dt.int8, dt.uint8):
+        if d.numpy.kind == "f":
+            low, high = "-INFINITY", "INFINITY"
+        else:
+            info = np.iinfo(d.numpy)
+            low, high = literal(info.min, d.numpy).template, literal(info.max, d.numpy).template
+        text = JOINING.replace("TYPE", C_TYPES[d.numpy])
+        texts.append(text.replace("LOWEST", low).replace("HIGHEST", high))
+    return "\n".join(texts)

@@ -1,0 +1,69 @@
+"""The kernel of a group, or of a single elementwise, movement or reduction record."""
+
+from __future__ import annotations
+
+import re
+
+from ..ir.control import fused
+from ..ir.program import INPUT, ITEM, NUMBER
+from ..passes.nest import Nest
+from .fold import joining
+from .kernel import C_TYPES, Kernel
+from .rows import body_of
+from .writer import Writer
+
+
+def emit_nest(record, name: str) -> Kernel:
+    """The C function of a record that is one loop nest. Its buffers may overlap as
+    `Nest.in_place` allows.
+    """
+    if record.op is fused:
+        region = record.attrs["region"]
+        given, records, outputs = region.inputs, region.records, region.outputs
+    else:
+        given = [x for x in record.inputs if x.op is not NUMBER]
+        records = outputs = [record]
+    nest = Nest(records, outputs).merged()
+    names, taken = [], set()
+    for x in [x for x in record.inputs if x.op is not NUMBER]:
+        names.append(fresh(called(x), taken))
+    outs = [fresh(f"{r.op.name}_", taken) for r in outputs]
+    of = dict(zip(reversed(given), reversed(names), strict=True))
+    writer = Writer(nest, [of[x] for x in nest.inputs], outs)
+    body = body_of(writer)
+    arguments = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in zip(given, names, strict=True)]
+    arguments += [f"{C_TYPES[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
+    source = f"static void {name}({', '.join(arguments)})\n{{\n{body}\n}}\n"
+    helpers = (joining(),) if re.search(r"reduction\((max|min)_", source) else ()
+    return Kernel(name, source, 0, helpers)
+
+
+def called(x) -> str:
+    """A readable name for what a record holds."""
+    if x.op is ITEM:
+        whole = x.inputs[0]
+        inner = whole.attrs["region"].outputs[x.attrs["k"]] if whole.op is fused else whole
+        return inner.op.name
+    return (x.op is INPUT and x.attrs.get("name")) or x.op.name
+
+
+def fresh(base: str, taken: set) -> str:
+    """A C identifier like `base` that is not taken."""
+    base = re.sub(r"\W", "_", base, flags=re.ASCII)[:40] or "x"
+    base = base if base[0].isalpha() and base not in KEYWORDS else f"x_{base}"
+    name, k = base, 1
+    while name in taken:
+        k += 1
+        name = f"{base}_{k}"
+    taken.add(name)
+    return name
+
+
+WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while bool true false exp log sqrt tanh sin cos tan pow erf fabs floor ceil trunc rint max
+min sum prod total start end row t threads work first last i j k l m n p q r s
+"""
+"""Words that C, or the generated code itself, uses."""
+KEYWORDS = {*WORDS.split()}

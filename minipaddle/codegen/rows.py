@@ -1,0 +1,302 @@
+"""The three forms of a loop nest in C.
+
+    for (each element)    for (each row)                for (each block of columns)
+        store                 for (along the row)           for (down the columns)
+                                  fold                          for (across) accumulate
+                              for (along the row)           for (across)
+                                  use                           use
+
+A nest whose innermost loop is folded runs by rows; one whose innermost loop is kept runs by
+columns, with arrays of accumulators.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from math import prod
+
+from ..core import dtype as dt
+from ..passes.index import Index
+from ..passes.nest import Node
+from .fold import Fold
+from .kernel import C_TYPES
+from .scalar import Text, wide
+from .writer import PARALLEL, Writer, dear
+
+BLOCK = 1024
+"""Columns that are accumulated at a time."""
+
+EXACT = 4096
+"""Terms that are summed in float before the sum goes on in double."""
+
+ROW_BUFFER = 1 << 16
+"""Bytes of a row that are kept between two stages."""
+
+
+def body_of(writer: Writer) -> str:
+    """The body of the function that computes a nest."""
+    loops = writer.nest.loops
+    if not writer.nest.folded:
+        elementwise(writer, loops)
+    elif not loops or loops[-1] not in writer.kept:
+        Rows(writer).write()
+    else:
+        Columns(writer).write()
+    return "\n".join(writer.lines)
+
+
+def elementwise(w: Writer, loops) -> None:
+    """No reductions: every element once."""
+    outer, inner = loops[:-1], loops[-1:]
+    threads, words = w.threads(w.nest.size), ("simd",)
+    if not outer and threads:
+        words = (threads[0] + " simd", threads[1])
+    with w.loop(outer, *threads), w.loop(inner, *words):
+        w.assign(w.stores(w.outputs(), {}))
+
+
+class Rows:
+    """A nest whose innermost loop is folded: each row is read once a stage."""
+
+    def __init__(self, writer: Writer):
+        self.w, self.nest = writer, writer.nest
+        self.along = [a for a in self.nest.loops if a not in writer.kept]
+        self.row: dict[Node, Text] = {}  # what is known once a row
+        self.length = prod(a.extent for a in self.along)
+
+    def write(self) -> None:
+        w, nest = self.w, self.nest
+        kept = [a for a in nest.loops if a in w.kept]
+        threads = w.threads(nest.size) if nest.rows > 1 else ()
+        if threads and len(kept) > 1:
+            threads = (f"{threads[0]} collapse({len(kept)})", threads[1])
+        self.later = w.needed_later(self.length * 8 <= ROW_BUFFER)
+        with w.loop(kept, *threads):
+            for stage in range(w.stages):
+                self.row_outputs(stage)
+                self.stage(stage)
+
+    def row_outputs(self, stage: int) -> None:
+        outputs = self.w.outputs(stage, True)
+        if outputs:
+            self.w.assign(self.w.stores(outputs, self.row))
+
+    def stage(self, stage: int) -> None:
+        """One loop along the row: fold, keep, store."""
+        w = self.w
+        folds = [Fold(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
+        outputs = w.outputs(stage, False)
+        stored = {n for *_, n, _ in outputs}
+        kept = [n for n in self.later if n.stage == stage and n not in stored]
+        if not (folds or outputs or kept):
+            return
+        self.hoist([f.node.args[0] for f in folds] + [n for *_, n, _ in outputs] + kept)
+        buffers = {n: self.buffer(n) for n in kept}
+        for f in folds:
+            w.put(f"{f.type} {f.name} = {f.identity};")
+        self.loops(folds, outputs, buffers)
+        for f in folds:
+            w.known[f.node] = Text(f.name, (), f.dtype)
+        for name, record, node, at in outputs:
+            if node in self.later:
+                w.known[node] = self.reread(f"{name}[{at}]", record.dtype)
+        w.known.update({n: Text(t, (), wide(n.dtype)) for n, t in buffers.items()})
+
+    def buffer(self, node: Node) -> str:
+        name = self.w.fresh("row")
+        self.w.put(f"{C_TYPES[wide(node.dtype)]} {name}[{self.length}];")
+        return f"{name}[{self.flat()}]"
+
+    def flat(self) -> Index:
+        """The position in the row."""
+        i = Index({})
+        for a in self.along:
+            i = i * a.extent + Index({a: 1})
+        return i
+
+    @staticmethod
+    def reread(text: str, dtype) -> Text:
+        text = f"widen({text})" if dtype == dt.bfloat16.numpy else text
+        return Text(text, (), wide(dtype))
+
+    def hoist(self, roots: list[Node]) -> None:
+        """Name what the loop needs of the row, before it begins."""
+        w, todo, found = self.w, list(roots), {}
+        while todo:
+            node = todo.pop()
+            if node in w.known:
+                continue
+            if w.is_row(node):
+                if node.kind in ("apply", "load", "select"):
+                    found[node] = None
+                continue
+            todo += node.args
+        fresh = [n for n in found if n not in w.known]
+        targets = []
+        for node in fresh:
+            name = w.fresh(node.of.op.name if node.kind == "apply" else "r")
+            dtype = wide(node.dtype)
+            targets.append((f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype))
+            self.row[node] = Text(name, (), dtype)
+        w.assign(targets)
+        w.known.update({n: self.row[n] for n in fresh})
+
+    def loops(self, folds, outputs, buffers) -> None:
+        """The loops along the row; a long sum goes on in double after every EXACT terms."""
+        w = self.w
+        names = ", ".join
+        clauses = [f"reduction({c} : {names(f.name for f in folds if f.clause == c)})"
+                   for c in dict.fromkeys(f.clause for f in folds)]  # fmt: skip
+        whole = self.nest.rows == 1 and self.length >= PARALLEL
+        outer, inner = self.along[:-1], self.along[-1:]
+        long = self.along and self.along[-1].extent > EXACT and not outer
+        if long:
+            self.long(folds, outputs, buffers, clauses)
+            return
+        share = (*w.threads(self.length), *clauses) if whole and outer else ()
+        with w.loop(outer, *share), w.loop(inner, "simd", *clauses):
+            self.body(folds, outputs, buffers)
+
+    def long(self, folds, outputs, buffers, clauses) -> None:
+        """One long loop in blocks, shared among threads where there is no other row."""
+        w, a = self.w, self.along[0]
+        sums = [f for f in folds if f.op.name == "sum" and f.dtype == dt.float32.numpy]
+        totals = {f: w.fresh("total") for f in sums}
+        for total in totals.values():
+            w.put(f"double {total} = 0;")
+        share = w.threads(self.length) if self.nest.rows == 1 else ()
+        if share:
+            others = [f for f in folds if f not in totals]
+            joined = [f"reduction({f.clause} : {f.name})" for f in others]
+            joined += [f"reduction(+ : {', '.join(totals.values())})"] if totals else []
+            if sums:
+                joined.append(f"private({', '.join(f.name for f in sums)})")
+            w.put("#pragma omp " + " ".join([*share, *joined]))
+        start, end = w.fresh("start"), w.fresh("end")
+        w.put(f"for (int64_t {start} = 0; {start} < {a.extent}; {start} += {EXACT}) {{")
+        w.depth += 1
+        w.put(f"const int64_t {end} = {start} + {EXACT} < {a.extent} ? {start} + {EXACT} "
+              f": {a.extent};")  # fmt: skip
+        w.put(*(f"{f.name} = 0;" for f in sums))
+        w.put("#pragma omp simd " + " ".join(clauses))
+        w.put(f"for (int64_t {a.name} = {start}; {a.name} < {end}; {a.name}++) {{")
+        w.depth += 1
+        self.body(folds, outputs, buffers)
+        w.depth -= 1
+        w.put("}", *(f"{total} += {f.name};" for f, total in totals.items()))
+        w.depth -= 1
+        w.put("}", *(f"{f.name} = {total};" for f, total in totals.items()))
+
+    def body(self, folds, outputs, buffers) -> None:
+        w, memo = self.w, {}
+        targets = w.stores(outputs, memo)
+        targets += [(t, w.text(n, memo), wide(n.dtype)) for n, t in buffers.items()]
+        targets += [
+            (f.name, f.combined(w.text(f.node.args[0], memo), f.name), f.dtype) for f in folds
+        ]
+        w.assign(targets)
+
+
+class Columns:
+    """A nest whose innermost loop is kept: sums go down, across many columns at a time."""
+
+    def __init__(self, writer: Writer):
+        self.w, self.nest = writer, writer.nest
+        self.down = [a for a in self.nest.loops if a not in writer.kept]
+        kept = [a for a in self.nest.loops if a in writer.kept]
+        self.outer, self.across = kept[:-1], kept[-1]
+        self.width = min(self.across.extent, BLOCK)
+        self.blocked = self.across.extent > BLOCK
+
+    def write(self) -> None:
+        w, j = self.w, self.across.name
+        threads = w.threads(self.nest.size)
+        many = prod(a.extent for a in self.outer) > 1
+        self.later = w.needed_later(False)
+        with w.loop(self.outer, *(threads if many else ())):
+            if self.blocked:
+                if threads and not many:
+                    w.put("#pragma omp " + " ".join(threads))
+                w.put(f"for (int64_t first = 0; first < {self.across.extent}; first += {BLOCK}) {{")
+                w.depth += 1
+                w.put(f"const int64_t last = first + {BLOCK} < {self.across.extent} "
+                      f"? first + {BLOCK} : {self.across.extent};")  # fmt: skip
+            self.shared = threads if threads and not many and not self.blocked else ()
+            self.place = f"{j} - first" if self.blocked else j
+            for stage in range(w.stages):
+                self.finish(stage)
+                self.stage(stage)
+            if self.blocked:
+                w.depth -= 1
+                w.put("}")
+
+    @contextmanager
+    def columns(self):
+        """The loop across the columns."""
+        w, j = self.w, self.across.name
+        low, high = ("first", "last") if self.blocked else ("0", str(self.across.extent))
+        w.put("#pragma omp simd", f"for (int64_t {j} = {low}; {j} < {high}; {j}++) {{")
+        w.depth += 1
+        yield
+        w.depth -= 1
+        w.put("}")
+
+    def finish(self, stage: int) -> None:
+        """What is known of each column by now: outputs, and values the next stages ask for."""
+        w = self.w
+        outputs = w.outputs(stage, True)
+        wanted: dict[Node, None] = {}
+        for later in range(stage, w.stages):
+            todo = [f.args[0] for f in w.folds(later)]
+            todo += [n for *_, n, _ in w.outputs(later, False)]
+            while todo:
+                node = todo.pop()
+                if node in w.known:
+                    continue
+                own = w.is_row(node) and node.kind == "apply" and node.stage == stage
+                if own and (stage or dear(node)):
+                    wanted[node] = None
+                    continue
+                todo += node.args if not w.is_row(node) or node.stage <= stage else ()
+        arrays = {n: w.fresh(n.of.op.name) for n in wanted}
+        for n, name in arrays.items():
+            w.put(f"{C_TYPES[wide(n.dtype)]} {name}[{self.width}];")
+        if outputs or arrays:
+            with self.columns():
+                memo: dict = {}
+                targets = w.stores(outputs, memo)
+                targets += [(f"{name}[{self.place}]", w.text(n, memo), wide(n.dtype))
+                            for n, name in arrays.items()]  # fmt: skip
+                w.assign(targets)
+        w.known.update(
+            {n: Text(f"{name}[{self.place}]", (), wide(n.dtype)) for n, name in arrays.items()}
+        )
+
+    def stage(self, stage: int) -> None:
+        """One way down the columns: accumulate, store."""
+        w = self.w
+        folds = [Fold(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
+        outputs = w.outputs(stage, False)
+        if not (folds or outputs):
+            return
+        for f in folds:
+            w.put(f"{f.type} {f.name}[{self.width}];")
+        if folds:
+            with self.columns():
+                w.put(*(f"{f.name}[{self.place}] = {f.identity};" for f in folds))
+        simple = all(f.clause in "+*" for f in folds)
+        share = self.shared if simple else ()
+        joined = [f"reduction({f.clause} : {f.name}[:{self.width}])" for f in folds]
+        with w.loop(self.down, *((*share, *joined) if share else ())), self.columns():
+            memo: dict = {}
+            targets = w.stores(outputs, memo)
+            for f in folds:
+                target = f"{f.name}[{self.place}]"
+                term = w.text(f.node.args[0], memo)
+                targets.append((target, f.combined(term, target), f.dtype))
+            w.assign(targets)
+        for f in folds:
+            w.known[f.node] = Text(f"{f.name}[{self.place}]", (), f.dtype)
+        for name, record, node, at in outputs:
+            if node in self.later:
+                w.known[node] = Rows.reread(f"{name}[{at}]", record.dtype)

@@ -1,0 +1,376 @@
+"""Scalar formulas as text: an operator's own body, run on expressions instead of arrays.
+
+`Text` stands where a body expects an array, `C` where it expects the array module; what comes out
+is a tree of C expressions, which `Lines` writes down, each value that is used twice with a name of
+its own. CUDA C differs in nothing that a formula uses.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core import dtype as dt
+from .kernel import C_TYPES
+
+SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bool_.numpy: ""}
+
+
+class CannotWrite(Exception):
+    """A formula asks for what C does not have."""
+
+
+class Text:
+    """An expression of a dtype: a template with holes for its `args`."""
+
+    __slots__ = ("args", "dtype", "template")
+
+    __array_ufunc__ = None
+
+    def __init__(self, template: str, args, dtype):
+        self.template, self.args, self.dtype = template, tuple(args), np.dtype(dtype)
+
+    shape, ndim, size = (), 0, 1
+
+    def astype(self, dtype, copy=True) -> Text:
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if dtype == np.bool_:
+            return Text("({} != 0)", [self], dtype)
+        return Text(f"(({C_TYPES[dtype]}){{}})", [self], dtype)
+
+    # ---- operators ---------------------------------------------------------------------------
+
+    def __neg__(self):
+        return Text("(-{})", [self], self.dtype)
+
+    def __invert__(self):
+        return Text("(!{})" if self.dtype == np.bool_ else "(~{})", [self], self.dtype)
+
+    def __pow__(self, other):
+        if other == 2:
+            return self * self
+        if other == 3:
+            return self * self * self
+        if other == 0.5:
+            return C.sqrt(self)
+        return powered(self, other)
+
+    def __rpow__(self, other):
+        x, y = same(other, self)
+        return powered(x, y)
+
+    def __truediv__(self, other):
+        return binary("({} / {})", *inexact(*same(self, other)))
+
+    def __rtruediv__(self, other):
+        return binary("({} / {})", *inexact(*same(other, self)))
+
+    __hash__ = None
+
+
+def binary(template: str, x: Text, y: Text, dtype=None) -> Text:
+    return Text(template, [x, y], dtype or x.dtype)
+
+
+def operator(sign: str, result=None, swapped: bool = False):
+    def call(self, other):
+        x, y = same(other, self) if swapped else same(self, other)
+        if sign in "+-*" and x.dtype == np.bool_ and result is None:
+            raise CannotWrite("arithmetic with booleans")
+        return binary(f"({{}} {sign} {{}})", x, y, result)
+
+    return call
+
+
+for name, sign in {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}.items():
+    setattr(Text, f"__{name}__", operator(sign))
+    setattr(Text, f"__r{name}__", operator(sign, swapped=True))
+for name, sign in {"lshift": "<<", "rshift": ">>"}.items():
+    setattr(Text, f"__{name}__", operator(sign))
+for name, sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
+    setattr(Text, f"__{name}__", operator(sign, np.bool_))
+Text.__mod__ = lambda self, other: (
+    Text("({} % {})", same(self, other), self.dtype)
+    if self.dtype.kind == "u"
+    else C.remainder(self, other)
+)
+
+
+def same(x, y) -> tuple[Text, Text]:
+    """Two operands in their common dtype; a Python number takes that of the other, as in NumPy."""
+    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in (x, y)))
+    return cast(x, dtype), cast(y, dtype)
+
+
+def cast(x, dtype) -> Text:
+    return x.astype(dtype) if isinstance(x, Text) else literal(x, dtype)
+
+
+def inexact(x: Text, y: Text) -> tuple[Text, Text]:
+    """Operands of a true division."""
+    return (x, y) if x.dtype.kind == "f" else (x.astype("float64"), y.astype("float64"))
+
+
+def powered(x, y) -> Text:
+    x, y = same(x, y)
+    if x.dtype.kind != "f":
+        return Text(f"power_{C_TYPES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+    return Text(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+
+
+def literal(value, dtype) -> Text:
+    """A number as C writes it."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return Text(real(float(value), dtype), (), dtype)
+    if dtype == np.bool_:
+        return Text("true" if value else "false", (), dtype)
+    value = int(dtype.type(value))
+    if dtype == np.uint64:
+        return Text(f"{value}ULL", (), dtype)
+    if dtype == np.int64 and value == -(2**63):
+        return Text("INT64_MIN", (), dtype)
+    wide = "LL" if abs(value) >= 2**31 else ""
+    return Text(f"({value}{wide})" if value < 0 else f"{value}{wide}", (), dtype)
+
+
+def real(value: float, dtype) -> str:
+    """A float as C writes it, exactly."""
+    suffix = "" if dtype == np.float64 else "f"
+    if math.isnan(value):
+        return "NAN" if suffix else "(double)NAN"
+    if math.isinf(value):
+        text = "INFINITY" if suffix else "(double)INFINITY"
+        return text if value > 0 else f"(-{text})"
+    text = str(dtype.type(value)) if dtype == np.float64 else str(np.float32(value))
+    text = text if any(c in text for c in ".en") else f"{text}.0"
+    return f"({text}{suffix})" if value < 0 or text[0] == "-" else f"{text}{suffix}"
+
+
+# ---- the module ------------------------------------------------------------------------------
+
+
+PLAIN = {
+    "exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "sin": "sin", "cos": "cos",
+    "tan": "tan", "sinh": "sinh", "cosh": "cosh", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "expm1": "expm1", "log1p": "log1p", "log2": "log2", "log10": "log10", "erf": "erf",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+}  # fmt: skip
+"""NumPy's name -> C's, for functions of one real number."""
+
+PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": "fmax",
+          "fmin": "fmin"}  # fmt: skip
+
+
+class Module:
+    """What a formula finds in place of the array module."""
+
+    name = "c"
+    inf, nan, pi = math.inf, math.nan, math.pi
+    float32, float64 = np.dtype("float32"), np.dtype("float64")
+    int32, int64, uint64 = np.dtype("int32"), np.dtype("int64"), np.dtype("uint64")
+
+    def __getattr__(self, name: str):
+        if name in PLAIN:
+            return lambda x: self.real(PLAIN[name], x)
+        if name in PAIRED:
+            return lambda x, y: self.real(PAIRED[name], *same(x, y))
+        raise CannotWrite(name)
+
+    @staticmethod
+    def real(function: str, *args) -> Text:
+        x = args[0]
+        if x.dtype.kind != "f":
+            if function in ("floor", "ceil", "trunc"):
+                return x
+            raise CannotWrite(f"{function} of {x.dtype}")
+        holes = ", ".join(["{}"] * len(args))
+        return Text(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
+
+    def helper(self, name: str, *args, dtype=None) -> Text:
+        x = args[0]
+        holes = ", ".join(["{}"] * len(args))
+        return Text(f"{name}_{C_TYPES[x.dtype]}({holes})", args, dtype or x.dtype)
+
+    def where(self, condition, x, y) -> Text:
+        x, y = same(x, y)
+        return Text("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
+
+    def kept(self, g, condition) -> Text:
+        return self.where(condition, g, 0)
+
+    def maximum(self, x, y) -> Text:
+        return self.extreme(">=", *same(x, y))
+
+    def minimum(self, x, y) -> Text:
+        return self.extreme("<=", *same(x, y))
+
+    @staticmethod
+    def extreme(sign: str, x: Text, y: Text) -> Text:
+        """NaN if either is."""
+        if y.args == () and not y.template.startswith("NAN"):  # a literal y: a NaN x stays
+            opposite = "<" if sign == ">=" else ">"
+            return Text(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
+        nan = " || {0} != {0}" if x.dtype.kind == "f" else ""
+        return Text(f"({{0}} {sign} {{1}}{nan} ? {{0}} : {{1}})", [x, y], x.dtype)
+
+    def abs(self, x) -> Text:
+        if x.dtype.kind == "f":
+            return Text(f"fabs{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+        return Text("({0} < 0 ? -{0} : {0})", [x], x.dtype) if x.dtype.kind == "i" else x
+
+    def sign(self, x) -> Text:
+        nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
+        return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
+
+    def floor_divide(self, x, y) -> Text:
+        return self.helper("floor_divide", *same(x, y))
+
+    def remainder(self, x, y) -> Text:
+        return self.helper("remainder", *same(x, y))
+
+    def logaddexp(self, x, y) -> Text:
+        return self.helper("logaddexp", *same(x, y))
+
+    def round(self, x, decimals=0) -> Text:
+        if x.dtype.kind != "f" or decimals:
+            raise CannotWrite("round to decimals")
+        return Text(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+
+    def frexp(self, x) -> tuple[Text, Text]:
+        return self.helper("fraction", x), self.helper("exponent", x, dtype=np.int32)
+
+    def isnan(self, x) -> Text:
+        return x != x
+
+    def isfinite(self, x) -> Text:
+        return (x - x) == 0
+
+    def isinf(self, x) -> Text:
+        return (x == x) & ((x - x) != 0)
+
+    def signbit(self, x) -> Text:
+        return Text("(signbit({}) != 0)", [x], np.bool_)
+
+    def square(self, x) -> Text:
+        return x * x
+
+    def reciprocal(self, x) -> Text:
+        return 1 / x
+
+    def logical_and(self, x, y) -> Text:
+        return cast(x, np.bool_) & cast(y, np.bool_)
+
+    def logical_or(self, x, y) -> Text:
+        return cast(x, np.bool_) | cast(y, np.bool_)
+
+    def logical_xor(self, x, y) -> Text:
+        return cast(x, np.bool_) ^ cast(y, np.bool_)
+
+    def logical_not(self, x) -> Text:
+        return ~cast(x, np.bool_)
+
+    def heaviside(self, x, y) -> Text:
+        step = self.where(x > 0, 1, self.where(x < 0, 0, y))
+        return self.where(x != x, x, step)
+
+    def nan_to_num(self, x, nan=0.0, posinf=None, neginf=None) -> Text:
+        if x.dtype.kind != "f":
+            return x
+        largest = float(np.finfo(x.dtype).max)
+        high = largest if posinf is None else posinf
+        low = -largest if neginf is None else neginf
+        x = self.where(x != x, nan, x)
+        return self.where(x == math.inf, high, self.where(x == -math.inf, low, x))
+
+
+C = Module()
+
+
+def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
+    """An elementwise operator applied to expressions; `dtype` is that of its result."""
+    typed = [spec_like(x) for x in inputs]
+    inner, _ = op.dtypes(typed, attrs)
+    inner = wide(inner)
+    given = [
+        (x if isinstance(x, Text) else literal(x, np.result_type(type(x))))
+        if k in op.free
+        else cast(x, inner)
+        for k, x in enumerate(inputs)
+    ]
+    y = op.body(C, *given, **attrs)
+    y = y if isinstance(y, Text) else literal(y, inner)
+    return y.astype(wide(dtype))
+
+
+def wide(dtype):
+    """The dtype a value is computed in: halves are stored, not computed with."""
+    return dt.float32.numpy if dtype in dt.HALVES else dtype
+
+
+class Scalar:
+    """What `Elementwise.dtypes` looks at: something that has a dtype."""
+
+    def __init__(self, dtype):
+        self.dtype, self.shape = dtype, ()
+
+
+def spec_like(x):
+    return Scalar(x.dtype) if isinstance(x, Text) else x
+
+
+# ---- writing it down -------------------------------------------------------------------------
+
+
+class Lines:
+    """Statements, and the names of what they compute; a value that is used once has none."""
+
+    def __init__(self, names):
+        self.lines: list[str] = []
+        self.names = names  # () -> a new name
+        self.known: dict[int, str] = {}
+        self.keep: list[Text] = []  # ids stay theirs
+
+    def write(self, roots: list[Text]) -> list[str]:
+        """C expressions for the roots; statements they need first are added to `lines`."""
+        uses: dict[int, int] = {}
+        todo = list(roots)
+        while todo:
+            x = todo.pop()
+            uses[id(x)] = uses.get(id(x), 0) + 1
+            if uses[id(x)] == 1 and id(x) not in self.known:
+                for k, a in enumerate(x.args):
+                    todo += [a] * max(x.template.count(f"{{{k}}}"), 1)
+        return [self.expression(x, uses) for x in roots]
+
+    def expression(self, x: Text, uses: dict) -> str:
+        found = self.known.get(id(x))
+        if found is not None:
+            return found
+        holes = [self.expression(a, uses) for a in x.args]
+        text = x.template.format(*holes) if x.args else x.template
+        if x.args and (uses[id(x)] > 1 or len(text) > 70):
+            name = self.names()
+            inner = text[1:-1] if text[0] == "(" and enclosing(text) else text
+            self.lines.append(f"const {C_TYPES_AND_WIDE[x.dtype]} {name} = {inner};")
+            text = name
+        self.keep.append(x)
+        self.known[id(x)] = text
+        return text
+
+
+C_TYPES_AND_WIDE = C_TYPES | {np.dtype("uint64"): "uint64_t"}
+
+
+def enclosing(text: str) -> bool:
+    """Does the first parenthesis close at the end?"""
+    depth = 0
+    for k, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return k == len(text) - 1
+    return False

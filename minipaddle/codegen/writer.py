@@ -1,0 +1,178 @@
+"""A loop nest as C: statements for the values at the places of its loops.
+
+What a later stage of the same row needs again is read back where it was stored anyway; if it is
+dear (a function of mathematics is in it) it is kept in a buffer of the row; if it is cheap it is
+computed again.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..core import dtype as dt
+from ..passes.index import Loop
+from ..passes.nest import Nest, Node
+from .scalar import C, Lines, Text, cast, enclosing, formula, literal, wide
+
+PARALLEL = 32768
+"""Elements from which on a nest is worth several threads."""
+
+
+class Writer:
+    """Writes the body of one nest; `names` are those of its inputs and outputs in C."""
+
+    def __init__(self, nest: Nest, names: list[str], outs: list[str]):
+        self.nest, self.names, self.outs = nest, names, outs
+        self.kept = set(nest.kept)
+        self.taken: dict[str, int] = {}
+        self.lines: list[str] = []
+        self.depth = 1
+        self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them
+
+    # ---- text --------------------------------------------------------------------------------
+
+    def put(self, *lines: str) -> None:
+        self.lines += ["    " * self.depth + line if line else "" for line in lines]
+
+    def fresh(self, base: str) -> str:
+        k = self.taken[base] = self.taken.get(base, -1) + 1
+        return f"{base}{k}" if k else base
+
+    @contextmanager
+    def loop(self, loops: list[Loop], *words: str):
+        """Nested loops; `words` make an OpenMP pragma for the outermost."""
+        if loops and words:
+            self.put("#pragma omp " + " ".join(words))
+        for a in loops:
+            self.put(f"for (int64_t {a.name} = 0; {a.name} < {a.extent}; {a.name}++) {{")
+            self.depth += 1
+        yield
+        for _ in loops:
+            self.depth -= 1
+            self.put("}")
+
+    def threads(self, size: int) -> tuple[str, ...]:
+        """Words that share a loop among threads, if there is enough to do."""
+        return ("parallel for", "if (threads > 1) num_threads(threads)") if size >= PARALLEL else ()
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def text(self, node: Node, memo: dict):
+        """The expression of a value in the loop that `memo` belongs to (a number stays one)."""
+        found = self.known.get(node)
+        if found is None:
+            found = memo.get(node)
+        if found is None:
+            found = memo[node] = EXPRESSIONS[node.kind](self, node, memo)
+        return found
+
+    def load(self, node: Node, memo) -> Text:
+        text = f"{self.names[node.of]}[{node.index}]"
+        if node.dtype == dt.bfloat16.numpy:
+            text = f"widen({text})"
+        elif node.dtype == dt.float16.numpy:
+            text = f"(float){text}"
+        if node.guard:
+            text = f"({condition(node.guard)} ? {text} : 0)"
+        return Text(text, (), wide(node.dtype))
+
+    def number(self, node: Node, memo):
+        return node.of if node.dtype is None else literal(node.of, wide(node.dtype))
+
+    def place(self, node: Node, memo) -> Text:
+        attrs = node.of.attrs
+        i = Text(f"(int64_t)({node.index})", (), np.int64)
+        i = i if attrs["step"] == 1 else i * attrs["step"]
+        return cast(i if attrs["start"] == 0 else i + attrs["start"], wide(node.dtype))
+
+    def select(self, node: Node, memo) -> Text:
+        there, fill = (self.text(a, memo) for a in node.args)
+        return C.where(Text(condition(node.guard), (), np.bool_), there, fill)
+
+    def apply(self, node: Node, memo) -> Text:
+        args = [self.text(a, memo) for a in node.args]
+        return formula(node.of.op, args, node.of.attrs, node.dtype)
+
+    def assign(self, targets: list[tuple[str, object, object]]) -> None:
+        """Statements `target = value` for all (target, value, dtype), with what they need."""
+        lines = Lines(lambda: self.fresh("t"))
+        values = lines.write([cast(v, wide(d)) for _, v, d in targets])
+        for (target, _, dtype), value in zip(targets, values, strict=True):
+            value = value[1:-1] if value[0] == "(" and enclosing(value) else value
+            value = f"narrow({value})" if dtype == dt.bfloat16.numpy else value
+            lines.lines.append(f"{target} = {value};")
+        self.put(*lines.lines)
+
+    def stores(self, outputs, memo) -> list[tuple]:
+        """Targets of outputs: [(name in C, record, node, place)]."""
+        return [(f"{o}[{at}]", self.text(n, memo), r.dtype) for o, r, n, at in outputs]
+
+    # ---- what happens at which stage -------------------------------------------------------
+
+    def outputs(self, stage=None, row=None) -> list[tuple]:
+        """(name in C, record, node, place) of the outputs of a stage."""
+        found = [(o, *out) for o, out in zip(self.outs, self.nest.outputs, strict=True)]
+        if stage is None:
+            return found
+        return [f for f in found if f[2].stage == stage and self.is_row(f[2]) is row]
+
+    def is_row(self, node: Node) -> bool:
+        return node.loops <= self.kept
+
+    def folds(self, stage: int) -> list[Node]:
+        """The reductions whose terms are known at a stage."""
+        found = {id(n): n for n in self.nest.memo.values() if n.kind == "fold"}
+        return [n for n in found.values() if n.args[0].stage == stage]
+
+    @property
+    def stages(self) -> int:
+        return 1 + max(n.stage for _, n, _ in self.nest.outputs)
+
+    def needed_later(self, keeps: bool) -> dict[Node, None]:
+        """Values inside a row that a later stage shall find: dear ones, if they can be kept."""
+        found: dict[Node, None] = {}
+        stored = {n for _, n, _ in self.nest.outputs}
+        for stage in range(self.stages):
+            roots = [f.args[0] for f in self.folds(stage)]
+            todo = roots + [n for _, _, n, _ in self.outputs(stage, False)]
+            while todo:
+                node = todo.pop()
+                if self.is_row(node) or node.kind == "load":
+                    continue
+                if node.stage < stage and (node in stored or (keeps and dear(node))):
+                    found[node] = None
+                    continue
+                todo += node.args
+        return found
+
+
+EXPRESSIONS = {
+    "load": Writer.load,
+    "number": Writer.number,
+    "place": Writer.place,
+    "select": Writer.select,
+    "apply": Writer.apply,
+}
+
+
+def dear(node: Node) -> bool:
+    """Does computing a value call a function of mathematics?"""
+    own = node.kind == "apply" and node.of.op.name not in CHEAP
+    return own or any(map(dear, node.args))
+
+
+CHEAP = {
+    *("add", "subtract", "multiply", "neg", "scale", "cast", "relu", "where", "gate", "square"),
+    *("equal", "not_equal", "less_than", "greater_than", "maximum", "minimum", "abs"),
+}
+
+
+def condition(ranges) -> str:
+    """C for: every index of (index, low, high) is in its range."""
+    parts = []
+    for i, low, high in ranges:
+        parts += [f"{i} >= {low}"] if low > i.low else []
+        parts += [f"{i} < {high}"] if high <= i.high else []
+    return "(" + (" && ".join(parts) or "true") + ")"
