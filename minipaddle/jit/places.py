@@ -212,7 +212,9 @@ def held_outside(place: Place, found: dict, held, values: dict, shells: dict) ->
 
 
 def attributes(shell):
-    """A container itself; of another object what its attributes hold."""
+    """A container itself; of another object what its attributes hold, of a cell its variable."""
+    if type(shell) is CellType:
+        return [Variable("", shell).get()]
     return shell if parts(shell) is not None else getattr(shell, "__dict__", ())
 
 
@@ -224,7 +226,7 @@ def occurrences(x, tree) -> int:
     """How often an object is held by containers of a tree."""
     inside = parts(tree)
     children = inside[1] if inside is not None else ()
-    # a cell or a plain object in between is not looked into
+    # a plain object in between is not looked into
     return sum((child is x) + occurrences(x, child) for child in children)
 
 

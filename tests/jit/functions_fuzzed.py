@@ -186,3 +186,12 @@ def python_picks_the_first_of_equals(x, m, s, n, p, q, flag):
         least = min(s, abs(s))
     most = max(x * 0 + paddle.stack([s, s, BIAS]))
     return least, most, max(s, -s, abs(s))
+
+
+def a_dict_of_the_function_is_its_own(x, m, s, n, p, q, flag):
+    for _ in x:
+        d = {"a": x, "b": m[1]}
+        if s:
+            break
+        d["a"] = x * q
+    return d
