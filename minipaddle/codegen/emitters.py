@@ -1,5 +1,6 @@
 """The registry of emitters, filled: who reads `EMITTERS` from here has them all."""
 
+from . import matmul
 from .kernel import EMITTERS, Kernel
 
-__all__ = ["EMITTERS", "Kernel"]
+__all__ = ["EMITTERS", "Kernel", "matmul"]

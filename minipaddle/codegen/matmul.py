@@ -1,0 +1,355 @@
+"""C text of `product`: loops over a batch and over blocks of rows, around the tiles of `gemm`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core import dtype as dt
+from . import gemm
+from .kernel import BFLOAT16, BLAS, C_TYPES, Kernel, emits, function
+from .product import Product, product_of, way
+
+SERIAL = 200_000
+"""Multiplications below which a second thread costs more than it brings."""
+
+BLOCK = 64
+"""Rows that one thread computes before their epilogue."""
+
+DEEP = 2048
+"""Terms that are summed in one go: as many rows of a panel stay in the second cache."""
+
+ON_STACK = 1 << 16
+"""Bytes of panels that a thread may keep on its stack."""
+
+PARALLEL = "#pragma omp parallel for if (threads > 1) num_threads(threads)\n"
+
+
+class Room:
+    """Hands out parts of the workspace."""
+
+    def __init__(self):
+        self.size = 0
+
+    def array(self, T: str, elements: int) -> str:
+        """C text of a pointer to `elements` of type T."""
+        at, width = self.size, 8 if T == "double" else 4
+        self.size += -(-elements * width // 64) * 64
+        return f"({T} *)(work + {at})"
+
+
+class Plan(NamedTuple):
+    """What the text of one product is made of."""
+
+    p: Product
+    T: str
+    how: str
+    names: tuple[str, str, str]  # of x (the rows' operand), y and the result
+    add: bool
+    rows: object  # an epilogue for blocks of rows, or None
+    last: int  # size of the last axis of the result
+    room: Room
+
+    @property
+    def threads(self) -> str:
+        """What is shared out among threads: "batch", "rows", "columns" or nothing."""
+        if self.p.work < SERIAL or self.how == "blas":
+            return ""
+        if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
+            return "batch"
+        if self.p.m.size >= 16:
+            return "rows"
+        wide = self.p.n.size >= 6 * gemm.WIDEST and not self.rows and self.how != "dots"
+        return "columns" if wide else ""
+
+    @property
+    def block(self) -> int:
+        m = self.p.m.size
+        return min(BLOCK, -(-m // 32) * 8) if self.threads == "rows" else BLOCK
+
+
+def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
+    """The kernel of a `product`; with `add` it adds to what stands in the result."""
+    (x, y), out, attrs = (e.spec for e in record.inputs), record.spec, record.attrs
+    if not out.size:
+        return Kernel(name, function(record, name, "", parameters=parameters))
+    p = product_of(x, y, out, **attrs, keep_columns=rows is not None)
+    if out.dtype not in dt.FLOATS:
+        body = plain(p, out.dtype, add) + late(rows, out)
+        return Kernel(name, function(record, name, body, parameters=parameters))
+    T, room, half = C_TYPES[out.dtype], Room(), out.dtype in dt.HALVES
+    T = "float" if half else T
+    names, before, after = ["in0", "in1"], "", ""
+    if half:
+        for k, spec in enumerate((x, y)):
+            before += widened(room, f"in{k}", f"wide{k}", spec)
+            names[k] = f"wide{k}"
+    names = names[::-1] if p.exchanged else names
+    target = "out0"
+    if half or (p.n.size > 1 and p.n.out != 1):
+        target, inner = "result", contiguous(p)
+        elements = p.count * p.m.size * p.n.size
+        before += f"    {T} *result = {room.array(T, elements)};\n"
+        if add:
+            before += moved(p, inner, out.dtype, "result", "out0", back=True)
+        after, p = moved(p, inner, out.dtype, "out0", "result"), inner
+    how = way(p, dt.float32.numpy if half else out.dtype)
+    inline = fits_rows(p, out) and target == "out0" and how != "blas"
+    plan = Plan(p, T, how, (*names, target), add, rows if inline else None, out.shape[-1], room)
+    loops, helpers = batched(plan)
+    body = f"    /* {describe(record)}: {how} */\n" + before + loops + after
+    body += "" if inline else late(rows, out)
+    helpers = (*((BFLOAT16,) if half else ()), *helpers)
+    text = function(record, name, body, work=room.size > 0, parameters=parameters)
+    return Kernel(name, text, room.size, helpers)
+
+
+emits("product")(emit)
+
+
+def describe(record) -> str:
+    """The shapes, as a reader wants them."""
+    x, y = (e.spec for e in record.inputs)
+    return f"{record.spec} from {x} and {y}"
+
+
+def fits_rows(p: Product, out) -> bool:
+    """Do blocks of the product's rows make rows of the result, whole and in order?"""
+    last = out.shape[-1] if out.ndim else 1
+    return p.n.size == last and p.n.out <= 1 and (p.m.size == 1 or p.m.out == last)
+
+
+def late(rows, out) -> str:
+    """The epilogue after everything else."""
+    if rows is None:
+        return ""
+    count = out.size // out.shape[-1]
+    return (
+        f"    for (int64_t row = 0; row < {count}; row += {BLOCK}) {{\n"
+        f"        const int64_t end = row + {BLOCK} < {count} ? row + {BLOCK} : {count};\n"
+        f"{indented(rows('row', 'end'), 8)}    }}\n"
+    )
+
+
+def indented(text: str, by: int) -> str:
+    """The lines of a text, moved to the right."""
+    return "".join(" " * by + line + "\n" if line else "\n" for line in text.splitlines())
+
+
+# ---- the loops --------------------------------------------------------------------------------
+
+
+def offset(axes, step: str) -> str:
+    """C text: where matrix number i of a batch begins."""
+    terms, inner = [], 1
+    for k, a in reversed(list(enumerate(axes))):
+        index = "i" if inner == 1 else f"i / {inner}"
+        index = index if k == 0 else f"({index}) % {a.size}" if inner > 1 else f"i % {a.size}"
+        if getattr(a, step):
+            terms.append(f"{index} * {getattr(a, step)}")
+        inner *= a.size
+    return "".join(f" + {t}" for t in terms[::-1])
+
+
+def batched(plan: Plan) -> tuple[str, tuple[str, ...]]:
+    """The text of a whole product and its helpers."""
+    p, T = plan.p, plan.T
+    x, y, out = plan.names
+    if plan.how == "blas":
+        without = plan._replace(how="rows" if p.n.y == 1 else "panels")
+        text, helpers = batched(without)
+        calls = indented(with_blas(plan), 8)
+        return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
+    shared = not any(a.y for a in p.batch)
+    before = inside = ""
+    if plan.how == "panels":
+        turn, size = f"panels_{T}({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, panels);\n", 0
+        size = gemm.panels_size(p.n.size, p.k.size)
+        if shared or plan.threads != "batch":
+            before = f"    {T} *panels = {plan.room.array(T, size)};\n"
+            if shared:
+                before += "    " + turn % y
+            else:
+                inside = turn % "b"
+        elif size * (8 if T == "double" else 4) <= ON_STACK:
+            inside = f"{T} panels[{size}] __attribute__((aligned(64)));\n" + turn % "b"
+        else:
+            start = plan.room.array(T, size * p.count)
+            inside = f"{T} *panels = {start} + i * {size};\n" + turn % "b"
+    if p.count == 1:
+        text, helpers = one(plan, x, y, out)
+        return before + indented(text, 4), helpers
+    text, helpers = one(plan, "a", "b", "c")
+    inside = (
+        f"const {T} *a = {x}{offset(p.batch, 'x')};\n"
+        f"const {T} *b = {y}{offset(p.batch, 'y')};\n"
+        f"{T} *c = {out}{offset(p.batch, 'out')};\n"
+    ) + inside
+    pragma = "    " + PARALLEL if plan.threads == "batch" else ""
+    return (
+        f"{before}{pragma}    for (int64_t i = 0; i < {p.count}; i++) {{\n"
+        f"{indented(inside + text, 8)}    }}\n"
+    ), helpers
+
+
+def one(plan: Plan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
+    """The text of one product of matrices and its helpers."""
+    p, T = plan.p, plan.T
+    if plan.how == "dots":
+        return by_dots(plan, a, b, c), gemm.dots(T)
+    helpers = gemm.panels(T) if plan.how == "panels" else ()
+    return by_rows(plan, a, b, c), (*helpers, *gemm.blocks(T, p.m.size))
+
+
+def epilogue(plan: Plan, c: str, first: str, last: str) -> str:
+    """C text of what is done with rows [first, last) of one product of matrices."""
+    if plan.rows is None:
+        return ""
+    if plan.p.count == 1:
+        return plan.rows(first, last)
+    row = f"const int64_t row = ({c} - {plan.names[2]}) / {plan.last};\n"
+    return row + plan.rows(f"row + {first}", f"row + {last}")
+
+
+def blocked(plan: Plan, inside, c: str) -> str:
+    """A loop over blocks of rows; `inside(first, last)` is the text of one."""
+    rows, block = plan.p.m.size, plan.block
+    if rows <= block:
+        return inside("0", str(rows)) + epilogue(plan, c, "0", str(rows))
+    end = f"m + {block}" if rows % block == 0 else f"m + {block} < {rows} ? m + {block} : {rows}"
+    text = f"const int64_t end = {end};\n" + inside("m", "end") + epilogue(plan, c, "m", "end")
+    pragma = PARALLEL if plan.threads == "rows" else ""
+    loop = f"for (int64_t m = 0; m < {rows}; m += {block}) {{\n"
+    return f"{pragma}{loop}{indented(text, 4)}}}\n"
+
+
+def plus(pointer: str, index: str, step: int) -> str:
+    """C text of a pointer moved by `index` steps."""
+    return pointer if index == "0" else f"{pointer} + {index} * {step}"
+
+
+def by_dots(plan: Plan, a: str, b: str, c: str) -> str:
+    p = plan.p
+    return blocked(
+        plan,
+        lambda first, last: (
+            f"dots_{plan.T}({last if first == '0' else f'{last} - {first}'}, {p.n.size}, "
+            f"{p.k.size}, {plus(a, first, p.m.x)}, {p.m.x}, {b}, {p.n.y},\n"
+            f"           {plus(c, first, p.m.out)}, {p.m.out}, {p.n.out}, {int(plan.add)});\n"
+        ),
+        c,
+    )
+
+
+def by_rows(plan: Plan, a: str, b: str, c: str) -> str:
+    """Blocks of rows by tiles; few rows and many columns are shared out by columns."""
+    p = plan.p
+    if plan.threads != "columns":
+        return blocked(plan, lambda first, last: tiles(plan, a, b, c, first, last), c)
+    chunk, n = 3 * gemm.WIDEST, p.n.size
+    begin = "n" if plan.how == "rows" else f"n * {p.k.size}"
+    b = "panels" if plan.how == "panels" else b
+    text = f"const int64_t wide = {n} - n < {chunk} ? {n} - n : {chunk};\n"
+    text += tiles(plan, a, f"{b} + {begin}", f"{c} + n", "0", str(p.m.size), "wide")
+    return f"{PARALLEL}for (int64_t n = 0; n < {n}; n += {chunk}) {{\n{indented(text, 4)}}}\n"
+
+
+def tiles(plan: Plan, a, b, c, first: str, last: str, columns: str = "") -> str:
+    """The calls that compute rows [first, last); the last ones of all may be no whole block."""
+    p, T = plan.p, plan.T
+    columns = columns or str(p.n.size)
+    if plan.how == "panels":
+        b = b if b.startswith("panels") else "panels"
+        step, panel = f"PANEL_{T}", f"PANEL_{T} * {p.k.size}"
+    else:
+        step, panel = str(p.k.y), f"PANEL_{T}"
+    deep, add = str(p.k.size), str(int(plan.add))
+    if p.k.size > DEEP:
+        deep, add = f"({p.k.size} - k < {DEEP} ? {p.k.size} - k : {DEEP})", f"{add} || k > 0"
+        a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
+
+    def call(height: int, count: str, at: str) -> str:
+        return (
+            f"rows{height}_{T}({count}, {columns}, {deep}, 1, "
+            f"{plus(a, at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
+            f"    {b}, {step}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, {add});\n"
+        )
+
+    rows, left, text = p.m.size, p.m.size % gemm.ROWS, ""
+    if rows >= gemm.ROWS:
+        count = f"({last} - {first}) / {gemm.ROWS} * {gemm.ROWS}" if left else f"{last} - {first}"
+        text = call(gemm.ROWS, str(rows - left) if last == str(rows) else count, first)
+    if left:
+        rest = call(left, str(left), str(rows - left))
+        text += f"if (end == {rows}) {{\n{indented(rest, 4)}}}\n" if last == "end" else rest
+    if p.k.size > DEEP:
+        loop = f"for (int64_t k = 0; k < {p.k.size}; k += {DEEP}) {{\n"
+        return f"{loop}{indented(text, 4)}}}\n"
+    return text
+
+
+def with_blas(plan: Plan) -> str:
+    """The calls of OpenBLAS."""
+    p, (x, y, out) = plan.p, plan.names
+    row_major, straight, turned = 101, 111, 112
+    x_how = f"{straight if p.k.x == 1 else turned}, ", p.m.x if p.k.x == 1 else p.k.x
+    y_how = f"{straight if p.n.y == 1 else turned}, ", p.k.y if p.n.y == 1 else p.n.y
+    return (
+        f"for (int64_t i = 0; i < {p.count}; i++)\n"
+        f"    blas_sgemm({row_major}, {x_how[0]}{y_how[0]}{p.m.size}, {p.n.size}, {p.k.size}, 1,\n"
+        f"               {x}{offset(p.batch, 'x')}, {x_how[1]}, {y}{offset(p.batch, 'y')}, "
+        f"{y_how[1]}, "
+        f"{int(plan.add)}, {out}{offset(p.batch, 'out')}, {p.m.out});\n"
+    )
+
+
+# ---- other ways to store ----------------------------------------------------------------------
+
+
+def contiguous(p: Product) -> Product:
+    """The same product with a result that is contiguous, as [batch, rows, columns]."""
+    inner, batch = p.m.size * p.n.size, []
+    for a in reversed(p.batch):
+        batch.insert(0, a._replace(out=inner))
+        inner *= a.size
+    return p._replace(batch=tuple(batch), m=p.m._replace(out=p.n.size), n=p.n._replace(out=1))
+
+
+def moved(p: Product, inner: Product, dtype, outside: str, within: str, back=False) -> str:
+    """C text: the result moved from `within` (laid out as in `inner`) to `outside`, or back."""
+    to = f"{outside}[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
+    source = f"{within}[m * {inner.m.out} + n{offset(inner.batch, 'out')}]"
+    to, source = (source, to) if back else (to, source)
+    if dtype == dt.bfloat16.numpy:
+        source = f"{'widen' if back else 'narrow'}({source})"
+    return (
+        f"    for (int64_t i = 0; i < {p.count}; i++)\n"
+        f"        for (int64_t m = 0; m < {p.m.size}; m++)\n"
+        f"            for (int64_t n = 0; n < {p.n.size}; n++) {to} = {source};\n"
+    )
+
+
+def widened(room: Room, given: str, name: str, spec) -> str:
+    """C text: a half-precision input as float32, in the workspace."""
+    value = f"widen({given}[i])" if spec.dtype == dt.bfloat16.numpy else f"{given}[i]"
+    return (
+        f"    float *{name} = {room.array('float', spec.size)};\n"
+        f"    for (int64_t i = 0; i < {spec.size}; i++) {name}[i] = {value};\n"
+    )
+
+
+def plain(p: Product, dtype, add: bool) -> str:
+    """C text of loops, for whole numbers and booleans. Sums wrap around, as NumPy's do."""
+    x, y = ("in1", "in0") if p.exchanged else ("in0", "in1")
+    to = f"out0[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
+    a = f"{x}[m * {p.m.x} + k * {p.k.x}{offset(p.batch, 'x')}]"
+    b = f"{y}[n * {p.n.y} + k * {p.k.y}{offset(p.batch, 'y')}]"
+    term = f"total |= {a} & {b}" if dtype.kind == "b" else f"total += (uint64_t){a} * (uint64_t){b}"
+    return (
+        f"    for (int64_t i = 0; i < {p.count}; i++)\n"
+        f"        for (int64_t m = 0; m < {p.m.size}; m++)\n"
+        f"            for (int64_t n = 0; n < {p.n.size}; n++) {{\n"
+        f"                uint64_t total = {to if add else 0};\n"
+        f"                for (int64_t k = 0; k < {p.k.size}; k++) {term};\n"
+        f"                {to} = total;\n"
+        f"            }}\n"
+    )

@@ -1,0 +1,123 @@
+"""The axes of a matrix product, and how to compute it.
+
+A product is three kinds of axes: rows (of x and the result), columns (of y and the result) and
+the summed one; what remains is a batch. Only the steps through memory matter: a transposed operand
+is an ordinary one with other steps, and a batch axis that y lacks is more rows.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ..core.slots import slot
+from ..ops.movement import inverse, strides_of
+
+FEW = 8
+"""Rows below which products of vectors along k are faster than laying out y in panels."""
+
+LARGE = 1 << 28
+"""Multiplications from which OpenBLAS, which blocks for every cache, is faster (measured)."""
+
+
+class Axis(NamedTuple):
+    """An axis of a product: its size, and the steps along it in x, in y and in the result."""
+
+    size: int
+    x: int
+    y: int
+    out: int
+
+    def continues(self, inner: Axis) -> bool:
+        """Are this axis and one within it a single longer one, in all three arrays?"""
+        return self[1:] == tuple(step * inner.size for step in inner[1:])
+
+    def times(self, inner: Axis) -> Axis:
+        return Axis(self.size * inner.size, *inner[1:])
+
+    def exchanged(self) -> Axis:
+        return Axis(self.size, self.y, self.x, self.out)
+
+
+class Product(NamedTuple):
+    """out[b, m, n] = Σ x[b, m, k] · y[b, k, n], by the steps along the axes b, m, n and k."""
+
+    batch: tuple[Axis, ...]
+    m: Axis
+    n: Axis
+    k: Axis
+    exchanged: bool = False
+    """Are x and y each other's? So the columns are those of the result's memory."""
+
+    @property
+    def count(self) -> int:
+        """How many products of matrices."""
+        return prod(a.size for a in self.batch)
+
+    @property
+    def work(self) -> int:
+        """Multiplications."""
+        return self.count * self.m.size * self.n.size * self.k.size
+
+
+def axis(size, x, y, out) -> Axis:
+    """An axis; along one of size 1 there are no steps."""
+    return Axis(size, x, y, out) if size > 1 else Axis(size, 0, 0, 0)
+
+
+def product_of(x, y, out, *, x_perm, y_perm, out_perm, keep_columns=False) -> Product:
+    """The axes of a `product` record, from the specs of its operands and its result.
+
+    With `keep_columns` the columns are not grown beyond one axis of the result.
+    """
+    xs, ys = [x.shape[d] for d in x_perm], [y.shape[d] for d in y_perm]
+    xt = [strides_of(x.shape)[d] * (x.shape[d] > 1) for d in x_perm]
+    yt = [strides_of(y.shape)[d] * (y.shape[d] > 1) for d in y_perm]
+    to = [strides_of(out.shape)[d] for d in inverse(out_perm)]
+    lead = range(len(to) - 2)
+    batch = [axis(ys[d] if xs[d] == 1 else xs[d], xt[d], yt[d], to[d]) for d in lead]
+    m, n = axis(xs[-2], xt[-2], 0, to[-2]), axis(ys[-1], 0, yt[-1], to[-1])
+    k = axis(xs[-1], xt[-1], yt[-2], 0)
+    batch = [a for a in batch if a.size != 1]
+    exchange = m.out == 1 and n.out != 1
+    if exchange:
+        batch, m, n = [a.exchanged() for a in batch], n.exchanged(), m.exchanged()
+        k = k.exchanged()
+    m = grown(m, batch, "y")
+    if not keep_columns:
+        n = grown(n, batch, "x")
+    batch.sort(key=lambda a: -a.out)
+    for k_ in range(len(batch) - 1, 0, -1):
+        if batch[k_ - 1].continues(batch[k_]):
+            batch[k_ - 1 : k_ + 1] = [batch[k_ - 1].times(batch[k_])]
+    return Product(tuple(batch), m, n, k, exchange)
+
+
+def grown(inner: Axis, batch: list[Axis], idle: str) -> Axis:
+    """`inner`, with the axes of the batch that continue it (they have no step in x or in y)."""
+    for a in reversed(batch):
+        if getattr(a, idle) == 0 and (inner.size == 1 or a.continues(inner)):
+            batch.remove(a)
+            return grown(a if inner.size == 1 else a.times(inner), batch, idle)
+    return inner
+
+
+@slot("codegen.product")
+def way(p: Product, dtype) -> str:
+    """How to compute a product: "rows", "panels", "dots" or "blas".
+
+    rows: tiles of the result, straight from x and y, whose columns must be neighbours;
+    panels: the same, from a y that is laid out anew; dots: by vectors along k; blas: OpenBLAS.
+    """
+    along_k = p.k.x <= 1 and p.k.y <= 1
+    straight = p.n.y == 1
+    if p.work >= LARGE * p.count and dtype.name == "float32" and blas_can(p):
+        return "blas"
+    if along_k and p.k.size > 1 and (p.n.size == 1 or (p.m.size < FEW and not straight)):
+        return "dots"
+    return "rows" if straight or p.n.size == 1 else "panels"
+
+
+def blas_can(p: Product) -> bool:
+    """Does each operand have neighbours along one of its axes?"""
+    return 1 in (p.k.x, p.m.x) and 1 in (p.k.y, p.n.y) and min(p.m.size, p.n.size, p.k.size) > 1
