@@ -27,13 +27,13 @@ PROCESSOR = """\
 #include <immintrin.h>
 #endif
 #if defined __AVX512F__
-enum { VECTOR = 64, TALL = 8, ACROSS = 2 };  /* bytes of a register; rows and vectors of a tile */
+enum { REGISTER = 64, TALL = 8, ACROSS = 2 };  /* bytes of a register; rows and vectors of a tile */
 #elif defined __AVX__
-enum { VECTOR = 32, TALL = 4, ACROSS = 3 };
+enum { REGISTER = 32, TALL = 4, ACROSS = 3 };
 #elif defined __aarch64__
-enum { VECTOR = 16, TALL = 8, ACROSS = 3 };
+enum { REGISTER = 16, TALL = 8, ACROSS = 3 };
 #else
-enum { VECTOR = 16, TALL = 4, ACROSS = 3 };
+enum { REGISTER = 16, TALL = 4, ACROSS = 3 };
 #endif
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
@@ -41,9 +41,9 @@ enum { VECTOR = 16, TALL = 4, ACROSS = 3 };
 """
 
 VECTORS = Template("""\
-typedef $T vector_$T __attribute__((vector_size(VECTOR)));
-typedef $T loose_$T __attribute__((vector_size(VECTOR), aligned(sizeof($T)), may_alias));
-enum { LANES_$T = VECTOR / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
+typedef $T vector_$T __attribute__((vector_size(REGISTER)));
+typedef $T loose_$T __attribute__((vector_size(REGISTER), aligned(sizeof($T)), may_alias));
+enum { LANES_$T = REGISTER / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
 
 INLINE vector_$T load_$T(const $T *p) { return *(const loose_$T *)p; }
 INLINE void store_$T($T *p, vector_$T v) { *(loose_$T *)p = v; }
@@ -65,7 +65,7 @@ INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 #elif defined __AVX__
 INLINE __m256i lanes_$T(int64_t n)
 {
-    typedef $I index __attribute__((vector_size(VECTOR)));
+    typedef $I index __attribute__((vector_size(REGISTER)));
     const index lane = $lanes;
     return (__m256i)(lane < ($I)(n < LANES_$T ? n : LANES_$T));
 }

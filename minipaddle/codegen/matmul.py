@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..core import dtype as dt
 from . import gemm
-from .kernel import BFLOAT16, BLAS, C_TYPES, Kernel, emits, function
+from .kernel import BLAS, C_TYPES, Kernel, emits, function
 from .product import Product, product_of, way
 
 SERIAL = 200_000
@@ -98,7 +98,6 @@ def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
     loops, helpers = batched(plan)
     body = f"    /* {describe(record)}: {how} */\n" + before + loops + after
     body += "" if inline else late(rows, out)
-    helpers = (*((BFLOAT16,) if half else ()), *helpers)
     text = function(record, name, body, work=room.size > 0, parameters=parameters)
     return Kernel(name, text, room.size, helpers)
 

@@ -11,21 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
+from minipaddle.codegen.c_helpers import prologue
 from minipaddle.codegen.emitters import EMITTERS
-from minipaddle.codegen.kernel import BLAS, C_TYPES, is_number, results
+from minipaddle.codegen.kernel import BLAS, is_number, results
 from minipaddle.core.op import OPS
 from minipaddle.core.record import Record
 
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter")
-HEAD = """\
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
-static int threads = 1;
-"""
 GUARD = 256
 """Bytes before and behind every buffer that must stay as they are."""
 
@@ -55,7 +48,8 @@ def file_of(*kernels) -> str:
     setters = "void set_threads(int n) { threads = n; }\n"
     if BLAS in helpers:
         setters += "void set_blas(void *p) { blas_sgemm = p; }\n"
-    return "\n".join([HEAD, *helpers, *(k.source for k in kernels), *calls, setters])
+    head = f"{prologue()}\nstatic int threads = 1;\n"
+    return "\n".join([head, *helpers, *(k.source for k in kernels), *calls, setters])
 
 
 @cache
