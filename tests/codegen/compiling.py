@@ -18,7 +18,15 @@ from minipaddle.core.op import OPS
 from minipaddle.core.record import Record
 
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
-STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter")
+STRICT = (
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-type-limits",
+    "-Wno-unused-variable",
+    "-Wno-unused-function",
+    "-Wno-unused-parameter",
+)
 GUARD = 256
 """Bytes before and behind every buffer that must stay as they are."""
 
