@@ -327,10 +327,13 @@ def spec_like(x):
 
 
 class Lines:
-    """Statements, and the names of what they compute; a value that is used once has none."""
+    """Statements, and the names of what they compute; a value that is used once has none, unless
+    `eager` says that all roots which read memory shall have one.
+    """
 
-    def __init__(self, names):
+    def __init__(self, names, eager: bool = False):
         self.lines: list[str] = []
+        self.eager = eager
         self.names = names  # () -> a new name
         self.known: dict[int, str] = {}
         self.keep: list[Text] = []  # ids stay theirs
@@ -345,6 +348,9 @@ class Lines:
             if uses[id(x)] == 1 and id(x) not in self.known:
                 for k, a in enumerate(x.args):
                     todo += [a] * max(x.template.count(f"{{{k}}}"), 1)
+        if self.eager:
+            for x in roots:
+                uses[id(x)] += 1
         return [self.expression(x, uses) for x in roots]
 
     def expression(self, x: Text, uses: dict) -> str:
@@ -353,7 +359,8 @@ class Lines:
             return found
         holes = [self.expression(a, uses) for a in x.args]
         text = x.template.format(*holes) if x.args else x.template
-        if x.args and (uses[id(x)] > 1 or len(text) > 70):
+        reads = self.eager and "[" in text
+        if (x.args or reads) and (uses[id(x)] > 1 or len(text) > 70):
             name = self.names()
             inner = text[1:-1] if text[0] == "(" and enclosing(text) else text
             self.lines.append(f"const {C_TYPES_AND_WIDE[x.dtype]} {name} = {inner};")

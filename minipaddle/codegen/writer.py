@@ -96,8 +96,11 @@ class Writer:
         return formula(node.of.op, args, node.of.attrs, node.dtype)
 
     def assign(self, targets: list[tuple[str, object, object]]) -> None:
-        """Statements `target = value` for all (target, value, dtype), with what they need."""
-        lines = Lines(lambda: self.fresh("t"))
+        """Statements `target = value` for all (target, value, dtype), with what they need.
+
+        Everything is read before anything is written: a target may lie where a value was.
+        """
+        lines = Lines(lambda: self.fresh("t"), eager=len(targets) > 1)
         values = lines.write([cast(v, wide(d)) for _, v, d in targets])
         for (target, _, dtype), value in zip(targets, values, strict=True):
             value = value[1:-1] if value[0] == "(" and enclosing(value) else value

@@ -1,0 +1,253 @@
+"""A whole program as one C file: a function for each record, and one that calls them in turn.
+
+    int PREFIX_run(char *arena, void *const *in, void *const *state, void *const *out)
+
+`in`, `state` and `out` are the memory of inputs, states and outputs; everything else lies in the
+arena where the plan put it. `cond` and `while_loop` are C's `if` and `for`; each region is a
+function like the one above. A record that has no kernel in C is computed by the host: `host(k, …)`.
+The result is 0, or what the host returned when it was no success.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..core.errors import line_of
+from ..core.record import Record
+from ..ir.control import cond, fused, while_loop
+from ..ir.program import ITEM, NUMBER, Program, regions
+from ..passes.lifetimes import looked_into, specs_of
+from ..passes.nest import NotOneNest
+from ..passes.places import Place, Plan
+from .c_helpers import prologue
+from .emitters import EMITTERS
+from .group import emit_nest
+from .kernel import BLAS, C_TYPES, Kernel
+from .scalar import CannotWrite, literal
+
+
+class Source(NamedTuple):
+    """A C file, and what must be known to run it."""
+
+    text: str
+    prefix: str
+    hosted: list[Record]  # record number k of these is computed by `host(k, …)`
+    uses_blas: bool
+
+
+class Kernels:
+    """The kernels of a program's records; equal ones are written once."""
+
+    def __init__(self, program: Program):
+        self.of: dict[Record, Kernel | None] = {}
+        self.written: dict[str, str] = {}  # the text without its name -> the name
+        self.texts: list[str] = []
+        self.helpers: dict[str, None] = {}
+        self.hosted: list[Record] = []
+        for record in computed(program):
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        kernel = kernel_of(record, f"k{len(self.texts)}_{named(record)}")
+        self.of[record] = kernel
+        if kernel is None:
+            self.hosted.append(record)
+            return
+        body = kernel.source.replace(kernel.name, "NAME")
+        name = self.written.setdefault(body, kernel.name)
+        if name == kernel.name:
+            self.helpers.update(dict.fromkeys(kernel.helpers))
+            self.texts.append(comment(record) + kernel.source)
+        self.of[record] = kernel._replace(name=name)
+
+    def workspace(self, record: Record) -> int:
+        """The bytes of memory of its own that a record's kernel needs."""
+        kernel = self.of.get(record)
+        return kernel.workspace if kernel is not None else 0
+
+
+def computed(program: Program):
+    """The records that are computed by kernels: those of branches and loops, not those of groups."""
+    for record in program.records:
+        if record.op in (cond, while_loop):
+            for region in regions(record).values():
+                yield from computed(region)
+        elif not is_alias(record):
+            yield record
+
+
+def is_alias(record: Record) -> bool:
+    return record.op is ITEM or (record.dtype is not None and looked_into(record) is not None)
+
+
+def kernel_of(record: Record, name: str) -> Kernel | None:
+    """The kernel of a record; None if the host must compute it."""
+    if record.op.effect:
+        return None
+    emit = EMITTERS.get(record.op.name)
+    try:
+        return emit(record, name) if emit is not None else emit_nest(record, name)
+    except (NotOneNest, CannotWrite):
+        return None
+
+
+def named(record: Record) -> str:
+    """What a kernel is called: its last operator, and the layer it is in."""
+    op = record.attrs["region"].outputs[-1].op.name if record.op is fused else record.op.name
+    return re.sub(r"\W", "_", op, flags=re.ASCII)
+
+
+def comment(record: Record) -> str:
+    """The user's line, as a comment."""
+    line = line_of(record.where) if record.where else ""
+    return f"/* {line.replace('*/', '* /')} */\n" if line else ""
+
+
+class Step:
+    """Writes the file of a program with its kernels and its plan."""
+
+    def __init__(self, kernels: Kernels, plan: Plan, prefix: str):
+        self.kernels, self.prefix = kernels, prefix
+        self.functions: list[str] = []
+        self.count = 0
+        self.function(plan, f"{prefix}_run", '__attribute__((visibility("default"))) int')
+
+    def function(self, plan: Plan, name: str, kind: str = "static int") -> None:
+        lines = [f"    {self.copy(plan, c)}" for c in plan.before]
+        for record in plan.program.records:
+            lines += [f"    {line}" for line in self.record(plan, record)]
+        lines += [f"    {self.copy(plan, c)}" for c in plan.copies]
+        arguments = "char *arena, void *const *in, void *const *state, void *const *out"
+        body = "\n".join([*lines, "    return 0;"])
+        self.functions.append(f"{kind} {name}({arguments})\n{{\n{body}\n}}\n")
+
+    # ---- places ------------------------------------------------------------------------------
+
+    def pointer(self, place: Place) -> str:
+        if place.kind == "arena":
+            return f"arena + {place.offset}"
+        return {"input": "in", "state": "state", "output": "out"}[place.kind] + f"[{place.k}]"
+
+    def at(self, plan: Plan, record: Record, k: int = 0, const: bool = False) -> str:
+        """Where a value lies, as a pointer of its type."""
+        place = plan.place(record, k)
+        spec = specs_of(record)[k]
+        kind = f"const {C_TYPES[spec.dtype]} *" if const else f"{C_TYPES[spec.dtype]} *"
+        text = self.pointer(place)
+        return f"({kind})({text})" if "+" in text else f"({kind}){text}"
+
+    def copy(self, plan: Plan, copy) -> str:
+        value, source, target = copy
+        if source.kind == "number":
+            kind, number = C_TYPES[value.dtype], literal(value.attrs["value"], value.dtype)
+            return f"*({kind} *){self.pointer(target)} = {number.template};"
+        return f"memcpy({self.pointer(target)}, {self.pointer(source)}, {target.nbytes});"
+
+    # ---- records -----------------------------------------------------------------------------
+
+    def record(self, plan: Plan, record: Record) -> list[str]:
+        if record.op is cond:
+            return self.branches(plan, record)
+        if record.op is while_loop:
+            return self.rounds(plan, record)
+        if record not in self.kernels.of:
+            return []
+        kernel = self.kernels.of[record]
+        if kernel is None:
+            return self.by_host(plan, record)
+        given = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
+        made = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
+        work = [self.pointer(plan.work[record])] if kernel.workspace else []
+        return [f"{kernel.name}({', '.join([*given, *made, *work])});"]
+
+    def array(self, name: str, pointers: list[str]) -> str:
+        return f"void *const {name}[] = {{{', '.join(f'(void *)({p})' for p in pointers) or 0}}};"
+
+    def pointers(self, plan: Plan, records) -> list[str]:
+        return [self.pointer(plan.place(x)) for x in records if x.op is not NUMBER]
+
+    def by_host(self, plan: Plan, record: Record) -> list[str]:
+        k = self.kernels.hosted.index(record)
+        made = [self.pointer(plan.place(record, j)) for j in range(len(specs_of(record)))]
+        return [
+            f"{{  /* {record.op.name}: no kernel */",
+            "    " + self.array("given", self.pointers(plan, record.inputs)),
+            "    " + self.array("made", made),
+            f"    if (host({k}, given, made)) return 1;",
+            "}",
+        ]
+
+    def called(self, base: str, plan: Plan) -> str:
+        self.count += 1
+        name = f"{base}{self.count}"
+        self.function(plan, name)
+        return name
+
+    def inner_arena(self, plan: Plan, record: Record) -> str:
+        return self.pointer(plan.work[record]) if record in plan.work else "arena"
+
+    def branches(self, plan: Plan, record: Record) -> list[str]:
+        regions, arena = plan.regions[record], self.inner_arena(plan, record)
+        yes, no = self.called("if_true", regions["true"]), self.called("if_false", regions["false"])
+        made = [self.pointer(plan.place(record, j)) for j in range(len(specs_of(record)))]
+        test = self.at(plan, record.inputs[0], const=True)
+        return [
+            "{",
+            "    " + self.array("given", self.pointers(plan, record.inputs[1:])),
+            "    " + self.array("made", made),
+            f"    if (*{test} ? {yes}({arena}, given, 0, made) : {no}({arena}, given, 0, made))",
+            "        return 1;",
+            "}",
+        ]
+
+    def rounds(self, plan: Plan, record: Record) -> list[str]:
+        regions, arena = plan.regions[record], self.inner_arena(plan, record)
+        test, body = self.called("test", regions["test"]), self.called("body", regions["body"])
+        n = record.attrs["carried"]
+        now = [self.pointer(plan.place(record, j)) for j in range(n)]
+        rest = self.pointers(plan, record.inputs[n:])
+        kind = C_TYPES[record.attrs["test"].outputs[0].dtype]
+        starts = []
+        for x, target, spec in zip(record.inputs[:n], now, specs_of(record), strict=True):
+            if x.op is NUMBER:
+                number = literal(x.attrs["value"], spec.dtype).template
+                starts.append(f"*({C_TYPES[spec.dtype]} *)({target}) = {number};")
+            elif (source := self.pointer(plan.place(x))) != target:
+                starts.append(f"memcpy({target}, {source}, {spec.nbytes});")
+        return [
+            *starts,
+            "for (;;) {",
+            f"    {kind} go;",
+            "    " + self.array("carried", now),
+            "    " + self.array("rest", rest),
+            "    " + self.array("all", [*now, *rest]),
+            "    void *const answer[] = {&go};",
+            f"    if ({test}({arena}, all, 0, answer)) return 1;",
+            "    if (!go) break;",
+            f"    if ({body}({arena}, rest, carried, 0)) return 1;",
+            "}",
+        ]
+
+
+SETTERS = """\
+static int threads = 1;
+static int (*host)(int, void *const *, void *const *);
+
+__attribute__((visibility("default"))) void PREFIX_threads(int n) { threads = n; }
+__attribute__((visibility("default"))) void PREFIX_host(void *f) { host = f; }
+"""
+
+SET_BLAS = """\
+__attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = f; }
+"""
+
+
+def source_of(kernels: Kernels, plan: Plan, prefix: str) -> Source:
+    """The C file of a program."""
+    step = Step(kernels, plan, prefix)
+    blas = BLAS in kernels.helpers
+    parts = [prologue(), SETTERS.replace("PREFIX", prefix), *kernels.helpers]
+    parts += [SET_BLAS.replace("PREFIX", prefix)] if blas else []
+    text = "\n".join([*parts, *kernels.texts, *step.functions])
+    return Source(text, prefix, kernels.hosted, blas)

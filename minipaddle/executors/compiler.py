@@ -1,0 +1,125 @@
+"""The C compiler: which one there is, how it is called, and what it made before.
+
+Compiled objects are kept in the user's cache folder by content, flags and processor. Two processes
+may fill it at once: a file appears whole or not at all. One that can not be loaded is made again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.errors import teach
+
+FLAGS = (
+    "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
+    "-fopenmp", "-fvisibility=hidden", "-shared", "-fPIC", "-w",
+)  # fmt: skip
+"""No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
+
+LIBRARIES = ("-lm",)
+LIMIT = 512 * 2**20
+"""Bytes of the cache; the objects that were not used for longest go first."""
+
+
+class Compiler(NamedTuple):
+    """A C compiler: the words that start its command, and what it says of itself."""
+
+    command: tuple[str, ...]
+    version: str
+    libraries: tuple[str, ...]
+
+
+@cache
+def compiler() -> Compiler | None:
+    """The C compiler of this machine: `MINIPADDLE_CC`, gcc, clang, or zig from its wheel."""
+    chosen = os.environ.get("MINIPADDLE_CC")
+    if chosen == "none":
+        return None
+    candidates = [tuple(chosen.split())] if chosen else [("gcc",), ("clang",)]
+    if not chosen and importlib.util.find_spec("ziglang") is not None:
+        candidates.append((sys.executable, "-m", "ziglang", "cc"))
+    for command in candidates:
+        if shutil.which(command[0]) is None:
+            continue
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            glibc = platform.libc_ver()[0] == "glibc" and platform.machine() == "x86_64"
+            vector = ("-lmvec",) if glibc and "clang" not in said.stdout else ()
+            return Compiler(command, said.stdout.splitlines()[0], (*vector, *LIBRARIES))
+    return None
+
+
+def folder() -> Path:
+    """Where compiled objects are kept."""
+    own = os.environ.get("MINIPADDLE_CACHE")
+    base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    found = base / "minipaddle" / "native"
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+@cache
+def processor() -> str:
+    """What `-march=native` depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def load(text: str) -> ctypes.CDLL:
+    """The compiled library of a C file."""
+    cc = compiler()
+    if cc is None:
+        raise RuntimeError(
+            teach(
+                "there is no C compiler",
+                expected="gcc or clang, or the package ziglang (pip install ziglang)",
+                hint="without one, programs run on the interpreter: backend='interpreter'",
+            )
+        )
+    key = "\0".join([text, cc.version, *FLAGS, processor()])
+    path = folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    if path.exists():
+        try:
+            os.utime(path)
+            return ctypes.CDLL(str(path))
+        except OSError:  # cut short, or of another machine
+            path.unlink(missing_ok=True)
+    build(cc, text, path)
+    return ctypes.CDLL(str(path))
+
+
+def build(cc: Compiler, text: str, path: Path) -> None:
+    """Compile a file; it appears at `path` when it is whole."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
+        source, made = Path(work) / "step.c", Path(work) / "step.so"
+        source.write_text(text, encoding="utf-8")
+        command = [*cc.command, *FLAGS, str(source), "-o", str(made), *cc.libraries]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(cc.command)} failed:\n{done.stderr[:2000]}")
+        os.replace(made, path)
+    tidy(path.parent)
+
+
+def tidy(where: Path) -> None:
+    """Take away the objects that were not used for longest, down to the limit."""
+    found = sorted(where.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
+    size = 0
+    for p in found:
+        size += p.stat().st_size
+        if size > LIMIT:
+            p.unlink(missing_ok=True)

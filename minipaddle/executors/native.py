@@ -1,0 +1,216 @@
+"""A program as one native function: passes, groups, a memory plan, C, and the call."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import threading
+from functools import cache
+
+import numpy as np
+
+from ..codegen.step import Kernels, Source, source_of
+from ..core.record import Record
+from ..eager.device import NUMPY
+from ..ir.control import fused
+from ..ir.interpreter import Run, fail
+from ..ir.program import NUMBER, Program
+from ..passes.fusion import fuse
+from ..passes.lifetimes import specs_of
+from ..passes.manager import optimized
+from ..passes.memory import plan
+from ..passes.nest import Nest
+from .compiler import load
+
+ALIGNMENT = 64
+
+
+class CannotCompile(Exception):
+    """Why a program stays on the interpreter."""
+
+
+def in_place(record: Record) -> list[tuple[int, int]]:
+    """(result, input) where a kernel may write the result over the input."""
+    if record.op is fused:
+        region = record.attrs["region"]
+        nest = Nest(region.records, region.outputs)
+        given = region.inputs
+    elif record.op.kind == "elementwise":
+        nest, given = Nest([record], [record]), record.inputs
+    else:
+        return []
+    return [(k, j) for k, x in nest.in_place() for j, y in enumerate(given) if y is x]
+
+
+class Executable:
+    """A program of numbers for sizes, compiled. Calling it is like running it: see `Run`.
+
+    What the program updates is changed in place, where it was given.
+    """
+
+    def __init__(self, program: Program, strategy=None, sizes=None):
+        done = optimized(program, strategy, sizes=sizes)
+        self.snapshots, self.program = done.snapshots, fuse(done.program)
+        self.kernels = Kernels(self.program)
+        self.plan = plan(self.program, self.kernels.workspace, in_place)
+        self.source = self.written()
+        self.library = load(self.source.text)
+        self.prepare()
+
+    def written(self) -> Source:
+        """The C file; its functions are named after what it holds."""
+        text = source_of(self.kernels, self.plan, "PREFIX").text
+        prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+        return source_of(self.kernels, self.plan, prefix)
+
+    def prepare(self) -> None:
+        prefix = self.source.prefix
+        self.run = getattr(self.library, f"{prefix}_run")
+        self.run.argtypes = [ctypes.c_void_p] * 4
+        self.set_threads = getattr(self.library, f"{prefix}_threads")
+        host = getattr(self.library, f"{prefix}_host")
+        host.argtypes = [ctypes.c_void_p]
+        host(ctypes.cast(HOST, ctypes.c_void_p))
+        if self.source.uses_blas and (sgemm := blas()):
+            setter = getattr(self.library, f"{prefix}_blas")
+            setter.argtypes = [ctypes.c_void_p]
+            setter(sgemm)
+        self.inputs = len(self.program.inputs)
+        self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
+        self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
+        self.given = [(r.shape, r.dtype) for r in self.program.given]
+        self.contexts: list[Context] = []
+
+    def __call__(self, program: Program, arrays) -> list:
+        """The outputs, then the updated states, for inputs and states."""
+        context = self.contexts.pop() if self.contexts else Context(self)
+        self.set_threads(threads())
+        try:
+            return context.run(arrays)
+        finally:
+            self.contexts.append(context)
+
+
+class Context:
+    """The memory of one call at a time: an arena, and pointers to everything else."""
+
+    def __init__(self, executable: Executable):
+        self.executable, made = executable, executable
+        room = np.zeros(made.plan.size + ALIGNMENT, "uint8")
+        self.room, self.arena = room, -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        count = len(made.given)
+        self.pointers = (ctypes.c_void_p * max(count, 1))()
+        self.states = ctypes.byref(self.pointers, made.inputs * ctypes.sizeof(ctypes.c_void_p))
+        self.results = (ctypes.c_void_p * max(len(made.outputs), 1))()
+        self.held: list = [None] * count  # what the pointers point to
+        self.used: list = [None] * count  # itself, or a copy as C needs it
+        self.error: Exception | None = None
+
+    def run(self, arrays) -> list:
+        made, held, pointers = self.executable, self.held, self.pointers
+        for k, array in enumerate(arrays):
+            if array is not held[k]:
+                held[k], self.used[k] = array, as_c(array, *made.given[k])
+                pointers[k] = address(self.used[k])
+            elif self.used[k] is not array:
+                self.used[k][...] = array
+        if made.source.hosted:
+            self.keep_states()
+        outputs = [np.empty(shape, dtype) for shape, dtype in made.outputs]
+        for k, array in enumerate(outputs):
+            self.results[k] = address(array)
+        before, running.context = running.context, self
+        try:
+            failed = made.run(self.arena, pointers, self.states, self.results)
+        finally:
+            running.context = before
+        if failed:
+            error, self.error = self.error, None
+            raise error
+        return outputs + [self.used[made.inputs + k] for k in made.updated]
+
+    def keep_states(self) -> None:
+        """A run that may fail on the way works on copies of what it updates."""
+        for k in self.executable.updated:
+            k += self.executable.inputs
+            self.used[k] = self.used[k].copy()
+            self.pointers[k] = address(self.used[k])
+            self.held[k] = None
+
+    def host(self, k: int, given, made) -> int:
+        """Compute record `k` of those without a kernel."""
+        record = self.executable.source.hosted[k]
+        try:
+            memory, inputs = iter(range(len(record.inputs))), []
+            for x in record.inputs:
+                is_number = x.op is NUMBER
+                value = x.attrs["value"] if is_number else view(given[next(memory)], x.spec)
+                inputs.append(value)
+            try:
+                found = record.op.evaluate(NUMPY, inputs, record.attrs)
+            except Exception as error:
+                fail(record, error)
+            several = record.dtype is None
+            for j, value in enumerate(found if several else [found]):
+                np.copyto(view(made[j], specs_of(record)[j]), value, casting="unsafe")
+        except BaseException as error:
+            self.error = error
+            return 1
+        return 0
+
+
+class Running(threading.local):
+    """The call that runs on this thread."""
+
+    context: Context | None = None
+
+
+running = Running()
+
+HOST = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_void_p),
+)(lambda k, given, made: running.context.host(k, given, made))
+
+
+def view(pointer, spec):
+    """The array at an address."""
+    if spec.nbytes == 0:
+        return np.empty(spec.shape, spec.dtype)
+    memory = (ctypes.c_char * spec.nbytes).from_address(pointer)
+    return np.frombuffer(memory, spec.dtype).reshape(spec.shape)
+
+
+def address(array) -> int:
+    return array.ctypes.data
+
+
+def as_c(array, shape, dtype):
+    """An array as C reads it: row-major, of the dtype the program has."""
+    array = np.asarray(array)
+    if array.shape != shape:
+        raise ValueError(f"an array of shape {list(array.shape)} where {list(shape)} is needed")
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, dtype, order="C")
+
+
+@cache
+def blas() -> int | None:
+    """The address of OpenBLAS's `cblas_sgemm` with 64-bit sizes, which NumPy brings."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
+        return ctypes.cast(library.scipy_cblas_sgemm64_, ctypes.c_void_p).value
+    except (OSError, AttributeError):
+        return None
+
+
+def threads() -> int:
+    """How many threads a program may use: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all."""
+    for name in ("MINIPADDLE_THREADS", "OMP_NUM_THREADS"):
+        if (said := os.environ.get(name, "")).isdigit():
+            return int(said)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
