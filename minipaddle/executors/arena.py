@@ -15,7 +15,8 @@ from ..ir.control import cond, while_loop
 from ..ir.interpreter import Run, fail
 from ..ir.program import NUMBER, Program
 from ..passes.lifetimes import looks_only, roots, specs_of
-from ..passes.memory import Copy, Place, Plan, plan
+from ..passes.memory import plan
+from ..passes.places import Copy, Place, Plan
 
 POISON = 0xCB
 """What fills memory that holds no value: as float32 about -2.7e7."""
@@ -205,9 +206,10 @@ class Frame:
 
     def let_go(self, time: int) -> None:
         """Overwrite what nobody needs any more."""
-        for buffer, offset, _ in self.plan.buffers if self.owner.check else ():
-            if buffer.end == time:
-                self.room.arena[offset : offset + buffer.nbytes] = POISON
+        for piece in self.plan.pieces if self.owner.check else ():
+            if piece.buffer.end == time:
+                start = piece.place.offset
+                self.room.arena[start : start + piece.buffer.nbytes] = POISON
 
 
 NOTHING = Place("arena")

@@ -10,10 +10,7 @@ after the last one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from ..core.errors import line_of
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import cond, while_loop
@@ -22,7 +19,6 @@ from . import arena
 from .arena import Buffer, aligned
 from .lifetimes import (
     GIVEN,
-    Life,
     Value,
     bytes_of,
     last_reads,
@@ -32,109 +28,7 @@ from .lifetimes import (
     roots,
     specs_of,
 )
-
-
-class Place(NamedTuple):
-    """Where a value lies: at `offset` of the "arena", or in the whole of "input", "state" or
-    "output" number `k`. A "number" lies nowhere; an "alias" lies where result `k` of `of` does.
-    """
-
-    kind: str
-    k: int = 0
-    offset: int = 0
-    nbytes: int = 0
-    of: Record | None = None
-
-    def __str__(self) -> str:
-        if self.kind == "arena":
-            return f"arena[{self.offset}:{self.offset + self.nbytes}]"
-        return f"{self.kind} {self.k}"
-
-
-class Copy(NamedTuple):
-    """What lies at `source` goes to `target`; `value` has its spec, or is a number."""
-
-    value: Record
-    source: Place
-    target: Place
-
-
-@dataclass(eq=False, repr=False)
-class Plan:
-    """The places of a program's values; see the module.
-
-    A record of several results has a tuple of places. `work` is the memory of a record's own while
-    it runs: a kernel's workspace, or the arena that the plans of its regions count from.
-    """
-
-    program: Program
-    places: dict[Record, Place | tuple[Place, ...]]
-    size: int  # bytes of the arena
-    live: int  # the largest set that lives at one time: no arena is smaller
-    total: int  # what memory of their own would take
-    lifetimes: dict[Value, Life]
-    buffers: list[tuple[Buffer, int, list[Value]]]  # (what shares memory, offset, the values)
-    before: list[Copy] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)  # after the last record, in this order
-    work: dict[Record, Place] = field(default_factory=dict)
-    regions: dict[Record, dict[str, Plan]] = field(default_factory=dict)
-
-    def place(self, record: Record, k: int = 0) -> Place:
-        """Where a value lies, aliases followed to the end."""
-        while True:
-            found = self.places[record]
-            found = found[k] if type(found) is tuple else found
-            if found.kind != "alias":
-                return found
-            record, k = found.of, found.k
-
-    @property
-    def ratio(self) -> float:
-        """The arena to the bound."""
-        return self.size / self.live if self.live else 1.0
-
-    def __repr__(self) -> str:
-        return f"<plan of {self.program.name}: {bytes_text(self.size)}>"
-
-    def __str__(self) -> str:
-        kinds = [p.kind for found in self.places.values() for p in each(found)]
-        lines = [
-            f"plan of {self.program.name}: {len(self.program.records)} records",
-            f"  sum of all values {bytes_text(self.total):>10}",
-            f"  largest live set  {bytes_text(self.live):>10}",
-            f"  arena             {bytes_text(self.size):>10}  {self.ratio:.3f} of the live set",
-            f"  in states {kinds.count('state')}, in outputs {kinds.count('output')}, "
-            f"views {kinds.count('alias')}, copies {len(self.before) + len(self.copies)}",
-        ]
-        return "\n".join([*lines, *largest(self)])
-
-
-def largest(plan: Plan, most: int = 8) -> list[str]:
-    """The biggest pieces of the arena, each with the values in it."""
-    name = {r: f"v{k + 1}" for k, r in enumerate(plan.program.records)}
-    found = []
-    for buffer, offset, values in sorted(plan.buffers, key=lambda b: (-b[0].nbytes, b[1]))[:most]:
-        r, k = values[0] if values else (None, 0)
-        what = f"{name[r]} = {r.op.name} : {specs_of(r)[k]}" if values else "workspace"
-        more = f" and {len(values) - 1} in place" if len(values) > 1 else ""
-        line = f"  @ {line_of(r.where)}" if values and r.where else ""
-        place = f"at {offset:>10}, {buffer.start:>4} to {buffer.end:>4}"
-        found.append(f"  {bytes_text(buffer.nbytes):>10} {place}  {what}{more}{line}")
-    return found
-
-
-def bytes_text(n: int) -> str:
-    """`12.3 KiB`: bytes for people, in powers of 1024."""
-    size, units = float(n), ["B", "KiB", "MiB", "GiB"]
-    while size >= 1024 and len(units) > 1:
-        size /= 1024
-        units.pop(0)
-    return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
-
-
-def each(places) -> tuple[Place, ...]:
-    return (places,) if isinstance(places, Place) else places
-
+from .places import Copy, Piece, Place, Plan
 
 # ---- what a kernel says of itself ------------------------------------------------------------
 
@@ -169,13 +63,16 @@ def plan(
     `workspace(record)` are the bytes its kernel needs while it runs, `inplace(record)` the pairs
     (result, input) where the kernel may write the result into the input's memory.
 
-    >>> import minipaddle as paddle
+    >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.passes.memory import plan
-    >>> step = paddle.jit.to_static(lambda x: paddle.tanh(x * 2) + 1)
-    >>> y = step(paddle.ones([16]))
-    >>> program, = step.program_cache.programs()
-    >>> plan(program).size
-    0
+    >>> program = parse('''program p(x: float32[16]) {
+    ...   v1 = tanh(x) : float32[16]
+    ...   v2 = matmul(v1, x) : float32[]
+    ...   return v2
+    ... }''')
+    >>> found = plan(program)
+    >>> print(*(found.place(record) for record in program.records), sep=", ")
+    arena[0:64], output 0
     """
     states = [(s.record, s.update) for s in program.states]
     return Planner(program, program.inputs, states, workspace, inplace).plan()
@@ -292,44 +189,45 @@ class Planner:
         if new in self.at:
             self.at.update(dict.fromkeys(chain, self.at[new]))
 
-    def pieces(self) -> list[tuple[Buffer, list[Value]]]:
-        """What needs memory in the arena: chains of values."""
-        found = []
+    def pieces(self):
+        """(start, end, bytes, values, record that works there) of all that lies in the arena."""
         for chain in {id(c): c for c in self.chains.values()}.values():
-            if chain[0] not in self.at and (nbytes := self.lives[chain[0]].nbytes):
-                ends = max(self.lives[v].end for v in chain)
-                found.append((Buffer(self.lives[chain[0]].start, ends, aligned(nbytes)), chain))
-        return found
+            lives = [self.lives[v] for v in chain]
+            if chain[0] not in self.at and lives[0].nbytes:
+                yield lives[0].start, max(life.end for life in lives), lives[0].nbytes, chain, None
+        for t, record in enumerate(self.program.records):
+            if size := self.work_of(record):
+                yield t, t + 1, size, [], record
+        for p in self.knots():
+            yield self.end, self.end + 1, p.nbytes, [], None
 
     def laid_out(self) -> Plan:
         """The plan, with offsets for all in the arena."""
-        pieces = self.pieces()
         total = sum(aligned(life.nbytes) for v, life in self.lives.items() if v in self.chains)
-        works = list(self.works())
-        pieces += [(Buffer(t, t + 1, nbytes), []) for t, _, nbytes in works]
-        knots = self.knots()
-        pieces += [(Buffer(self.end, self.end + 1, aligned(p.nbytes)), []) for p in knots]
-        buffers = [b for b, _ in pieces]
+        found = list(self.pieces())
+        buffers = [Buffer(start, end, aligned(nbytes)) for start, end, nbytes, *_ in found]
         offsets = arena.offsets(buffers)
-        for (_, chain), offset in zip(pieces, offsets, strict=True):
-            for v in chain:
-                self.at[v] = Place("arena", 0, offset, self.lives[v].nbytes)
-        own = offsets[len(pieces) - len(knots) - len(works) :]
-        rooms = [Place("arena", 0, o, n) for (*_, n), o in zip(works, own, strict=False)]
-        spare = {
-            p: Place("arena", 0, o, p.nbytes) for p, o in zip(knots, own[len(works) :], strict=True)
-        }
+        pieces = [
+            Piece(buffer, Place("arena", 0, offset, nbytes), values, work)
+            for buffer, offset, (_, _, nbytes, values, work) in zip(
+                buffers, offsets, found, strict=True
+            )
+        ]
+        for piece in pieces:
+            self.at.update(dict.fromkeys(piece.values, piece.place))
+        aside = [p.place for p in pieces if not p.values and p.work is None]
+        spare = dict(zip(self.knots(), aside, strict=True))
         return Plan(
             self.program,
             self.places(),
             arena.height(buffers, offsets),
             arena.bound(buffers),
-            total + sum(nbytes for *_, nbytes in works),
+            total + sum(p.buffer.nbytes for p in pieces if not p.values),
             self.lives,
-            [(b, o, chain) for (b, chain), o in zip(pieces, offsets, strict=True)],
+            pieces,
             self.before,
             self.in_turn(spare),
-            {record: room for (_, record, _), room in zip(works, rooms, strict=True)},
+            {p.work: p.place for p in pieces if p.work is not None},
             self.regions,
         )
 
@@ -355,15 +253,13 @@ class Planner:
 
     # ---- workspaces and regions --------------------------------------------------------------
 
-    def works(self):
-        """(time, record, bytes) for each record that needs memory while it runs."""
-        for t, record in enumerate(self.program.records):
-            inner = self.inner(record)
-            if inner:
-                self.regions[record] = inner
-            size = max((p.size for p in inner.values()), default=0) or self.workspace(record)
-            if size:
-                yield t, record, aligned(size)
+    def work_of(self, record: Record) -> int:
+        """The bytes that a record needs beside its results while it runs."""
+        inner = self.inner(record)
+        if not inner:
+            return self.workspace(record)
+        self.regions[record] = inner
+        return max(p.size for p in inner.values())
 
     def inner(self, record: Record) -> dict[str, Plan]:
         """The plans of what a branch or a loop computes inside."""
