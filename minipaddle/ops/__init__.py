@@ -3,6 +3,7 @@
 from . import (  # importing a file registers its operators in core.op.OPS
     activation,
     arrangement,
+    channels_last,
     conv,
     counting,
     creation,
@@ -28,6 +29,7 @@ from . import (  # importing a file registers its operators in core.op.OPS
 __all__ = [
     "activation",
     "arrangement",
+    "channels_last",
     "conv",
     "counting",
     "creation",
