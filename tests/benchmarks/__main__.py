@@ -1,27 +1,33 @@
 """Benchmarks: `./run bench` runs all, `./run bench eager` one, `--threads 2` with two threads.
 
-Each is a module beside this file with a function `run(threads)`; the first line of its docstring
-says what it measures.
+Each is a module beside this file with a function `run(threads, arguments)`; the first line of its
+docstring says what it measures. `steps` has options of its own: `./run bench steps --help`.
 """
 
 import argparse
 import importlib
 import os
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = sorted(p.stem for p in HERE.glob("*.py") if p.stem not in ("__main__", "timing", "models"))
+NAMES = sorted(p.stem for p in HERE.glob("*.py") if "\ndef run(" in p.read_text(encoding="utf-8"))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="./run bench", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="./run bench", description=__doc__.split("\n")[0], add_help=False
+    )
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=NAMES, metavar="NAME")
     parser.add_argument("--threads", type=int, default=1, help="for BLAS and every framework")
-    options = parser.parse_args()
+    options, rest = parser.parse_known_args()
+    if rest and options.names != ["steps"]:  # the one with options of its own
+        parser.print_help()
+        sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(options.threads)  # read when numpy, torch and paddle are loaded
     for name in options.names:
-        importlib.import_module(f"tests.benchmarks.{name}").run(options.threads)
+        importlib.import_module(f"tests.benchmarks.{name}").run(options.threads, rest)
 
 
 if __name__ == "__main__":

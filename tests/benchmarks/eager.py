@@ -51,9 +51,9 @@ def operators(frameworks) -> dict[str, dict[str, float]]:
 def steps(frameworks) -> dict[str, dict[str, float]]:
     """Forward, loss, backward, optimizer: the same model and data everywhere."""
     rows = {}
-    for title, make in models.STEPS.items():
-        candidates = {name: make(f) for name, f in frameworks.items()}
-        losses = {name: [step() for _ in range(3)] for name, step in candidates.items()}
+    for title, workload in models.STEPS.items():
+        candidates = {name: models.step_of(f, workload) for name, f in frameworks.items()}
+        losses = {n: [models.numbers(step()) for _ in range(3)] for n, step in candidates.items()}
         for name, values in losses.items():
             np.testing.assert_allclose(
                 values, losses["minipaddle"], rtol=2e-3, err_msg=f"{title}: losses of {name} differ"
@@ -62,7 +62,7 @@ def steps(frameworks) -> dict[str, dict[str, float]]:
     return rows
 
 
-def run(threads: int) -> None:
+def run(threads: int, arguments=()) -> None:
     frameworks = peers()
     if "torch" in frameworks:
         frameworks["torch"].set_num_threads(threads)

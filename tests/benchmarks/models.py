@@ -1,19 +1,25 @@
-"""The models that are measured, written once for Paddle's names and once for PyTorch's.
-
-A step is a function without arguments that trains once and returns the loss as a float. All
-frameworks start from the same weights and see the same data.
+"""A workload as a step in Paddle's names (ours and Paddle's) and in PyTorch's: a function without
+arguments. All frameworks start from the same weights and see the same data.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 
+from .workloads import WORKLOADS
+from .workloads.workload import Workload, is_torch
+
+STEPS = {WORKLOADS[name].title: WORKLOADS[name] for name in ("tiny", "gpt", "resnet")}
+"""What the benchmarks of eager execution and of programs measure."""
+
 
 def seeded_weights(shapes: dict[str, tuple]) -> dict[str, np.ndarray]:
-    """Weights by name: scaled normals for matrices and kernels, ones and zeros for the rest."""
+    """Weights by name: scaled normals for matrices and kernels, ones and zeros for the rest.
+
+    (In Paddle the running statistics of batch norm are parameters, which nothing trains.)
+    """
     rng = np.random.default_rng(0)
     out = {}
     for name, shape in sorted(shapes.items()):
@@ -21,200 +27,123 @@ def seeded_weights(shapes: dict[str, tuple]) -> dict[str, np.ndarray]:
             fan = int(np.prod(shape[1:])) if len(shape) > 2 else max(shape)
             out[name] = (rng.normal(size=shape) * math.sqrt(1 / fan)).astype("float32")
         else:
-            out[name] = np.full(shape, float(name.endswith("weight")), "float32")
+            out[name] = np.full(shape, float(name.endswith(("weight", "_variance"))), "float32")
     return out
 
 
-def share_weights(framework, net) -> None:
+def weights_of(workload: Workload) -> dict[str, np.ndarray]:
+    """The weights of a workload by Paddle's names, with Paddle's shapes."""
+    import minipaddle
+
+    net = workload.net(minipaddle)
+    if net is None:
+        return {}
+    shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
+    return workload.weights() if workload.weights else seeded_weights(shapes)
+
+
+def give_weights(framework, net, weights: dict[str, np.ndarray]) -> None:
     """Give `net` the weights its names stand for; PyTorch's Linear holds the transpose."""
-    torch = framework.__name__ == "torch"
-    turned = {
-        f"{name}.weight"
-        for name, layer in (net.named_modules() if torch else net.named_sublayers())
-        if type(layer).__name__ == "Linear"
-    }
-    shapes = {
-        name: tuple(p.shape)[::-1] if torch and name in turned else tuple(p.shape)
-        for name, p in net.named_parameters()
-    }
-    weights = seeded_weights(shapes)
+    turned = set()
+    if is_torch(framework):
+        linear = framework.nn.Linear
+        turned = {f"{n}.weight" for n, layer in net.named_modules() if isinstance(layer, linear)}
     for name, p in net.named_parameters():
-        value = weights[name].T if torch and name in turned else weights[name]
-        if torch:
+        value = weights[name].T if name in turned else weights[name]
+        if is_torch(framework):
             p.data.copy_(framework.tensor(np.ascontiguousarray(value)))
         else:
             p.set_value(value)
 
 
-def training_step(framework, net, optimizer, batch, loss_of, style="eager"):
-    """One step of training, written as each framework's users write it.
+def built(framework, workload: Workload, weights=None):
+    """The net with its weights, and the batch as tensors."""
+    net = workload.net(framework)
+    if net is not None:
+        give_weights(framework, net, weights_of(workload) if weights is None else weights)
+        if workload.kind == "predict":
+            net.eval()
+    make = framework.tensor if is_torch(framework) else framework.to_tensor
+    return net, [make(a) for a in workload.batch()]
 
-    In the style "network" the network alone is converted by `to_static`, in the style "step" the
-    whole step is.
+
+def optimizer_of(framework, workload: Workload, net):
+    """`torch` fuses an optimizer's kernels if told to, as whoever wants speed will."""
+    name, rate = workload.optimizer
+    if is_torch(framework):
+        return getattr(framework.optim, name)(net.parameters(), lr=rate, fused=True)
+    return getattr(framework.optimizer, name)(learning_rate=rate, parameters=net.parameters())
+
+
+def step_of(framework, workload: Workload, *, weights=None, apply=None, convert=None, whole=None):
+    """A step as the framework's users write it; calling it gives what came out, as tensors.
+
+    `convert` takes the function that computes the loss or the prediction, `whole` the whole step;
+    `apply` is the first of these in another spelling than `workload.apply`.
     """
-    if style == "network":
-        net = framework.jit.to_static(net, full_graph=True)
+    net, batch = built(framework, workload, weights)
+    compute, convert = (apply or workload.apply)(framework), convert or unchanged
+    if net is None:  # Paddle converts no loop in a function that it finds in a closure
+        forward = bound(convert(compute), net)
+    else:
+        forward = convert(bound(compute, net))
+    make = {"train": trained, "gradient": differentiated, "predict": predicted}[workload.kind]
+    step = make(framework, workload, net, forward)
+    step = (whole or unchanged)(step)
+    if workload.kind == "predict":
+        guard = framework.inference_mode if is_torch(framework) else framework.no_grad
 
-    def train(*batch):
-        loss = loss_of(net, *batch)
+        def predict():
+            with guard():
+                return step(batch)
+
+        return predict
+    return lambda: step(batch)
+
+
+def unchanged(function):
+    return function
+
+
+def bound(compute, net):
+    def forward(batch):
+        return compute(net, *batch)
+
+    return forward
+
+
+def trained(framework, workload, net, forward):
+    optimizer = optimizer_of(framework, workload, net)
+    clear = optimizer.zero_grad if is_torch(framework) else optimizer.clear_grad
+
+    def train(batch):
+        loss = forward(batch)
         loss.backward()
         optimizer.step()
-        optimizer.zero_grad() if framework.__name__ == "torch" else optimizer.clear_grad()
+        clear()
         return loss
 
-    if style == "step":
-        train = framework.jit.to_static(train)
-    return lambda: float(train(*batch).item())
+    return train
 
 
-def tensors(framework, *arrays):
-    make = framework.tensor if framework.__name__ == "torch" else framework.to_tensor
-    return [make(a) for a in arrays]
+def differentiated(framework, workload, net, forward):
+    parameters = list(net.parameters())
+
+    def gradient(batch):
+        loss = forward(batch)
+        if is_torch(framework):
+            return loss, *framework.autograd.grad(loss, parameters)
+        return loss, *framework.grad(loss, parameters)
+
+    return gradient
 
 
-def sgd(framework, net, rate: float):
-    if framework.__name__ == "torch":
-        return framework.optim.SGD(net.parameters(), lr=rate)
-    return framework.optimizer.SGD(learning_rate=rate, parameters=net.parameters())
+def predicted(framework, workload, net, forward):
+    return forward
 
 
-def classify(framework):
-    """Cross entropy of the network's answer."""
-    entropy = framework.nn.functional.cross_entropy
-    return lambda net, x, y: entropy(net(x), y)
-
-
-def mlp(framework, **how):
-    """64-32-32-10 on a batch of 32."""
-    nn = framework.nn
-    net = nn.Sequential(
-        nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 10)
-    )
-    share_weights(framework, net)
-    rng = np.random.default_rng(1)
-    batch = rng.normal(size=(32, 64)).astype("float32"), rng.integers(0, 10, 32)
-    batch = tensors(framework, *batch)
-    return training_step(
-        framework, net, sgd(framework, net, 0.01), batch, classify(framework), **how
-    )
-
-
-def module(framework):
-    """The base class of models."""
-    return framework.nn.Module if framework.__name__ == "torch" else framework.nn.Layer
-
-
-def gpt(framework, layers=4, width=128, heads=4, tokens=64, batch=8, words=256, **how):
-    """A small GPT: pre-norm blocks, causal attention written out."""
-    nn, F = framework.nn, framework.nn.functional
-    torch = framework.__name__ == "torch"
-
-    def swap(x, a, b):
-        order = list(range(x.ndim))
-        order[a], order[b] = order[b], order[a]
-        return x.permute(order) if torch else x.transpose(order)
-
-    class Block(module(framework)):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def attend(self, x, mask):
-            n, t, c = x.shape
-            qkv = self.qkv(x).reshape([n, t, 3, heads, c // heads])
-            q, k, v = (swap(qkv[:, :, i], 1, 2) for i in range(3))
-            scores = q @ swap(k, 2, 3) * (1 / math.sqrt(c // heads)) + mask
-            return self.out(swap(F.softmax(scores, -1) @ v, 1, 2).reshape([n, t, c]))
-
-        def forward(self, x, mask):
-            x = x + self.attend(self.norm1(x), mask)
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
-
-    class GPT(module(framework)):
-        def __init__(self):
-            super().__init__()
-            self.word, self.place = nn.Embedding(words, width), nn.Embedding(tokens, width)
-            blocks = nn.ModuleList if torch else nn.LayerList
-            self.blocks = blocks([Block() for _ in range(layers)])
-            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words)
-
-        def forward(self, x, places, mask):
-            x = self.word(x) + self.place(places)
-            for block in self.blocks:
-                x = block(x, mask)
-            return self.head(self.norm(x))
-
-    net = GPT()
-    share_weights(framework, net)
-    text = np.random.default_rng(2).integers(0, words, (batch, tokens + 1))
-    mask = np.triu(np.full((tokens, tokens), -1e9, "float32"), 1)
-    data = tensors(framework, text[:, :-1].copy(), text[:, 1:].copy(), np.arange(tokens), mask)
-
-    def loss_of(net, x, y, places, mask):
-        return F.cross_entropy(net(x, places, mask).reshape([-1, words]), y.reshape([-1]))
-
-    return training_step(framework, net, sgd(framework, net, 0.01), data, loss_of, **how)
-
-
-def resnet(framework, widths=(16, 32, 64), blocks=2, batch=32, size=32, **how):
-    """A small ResNet on 32×32 images (He et al. 2015, section 4.2)."""
-    nn, F = framework.nn, framework.nn.functional
-    torch = framework.__name__ == "torch"
-
-    def conv(a, b, k, stride):
-        no_bias = {"bias": False} if torch else {"bias_attr": False}
-        return (
-            nn.Conv2d(a, b, k, stride, k // 2, **no_bias)
-            if torch
-            else nn.Conv2D(a, b, k, stride, k // 2, **no_bias)
-        )
-
-    norm = nn.BatchNorm2d if torch else nn.BatchNorm2D
-
-    class Block(module(framework)):
-        def __init__(self, a, b, stride):
-            super().__init__()
-            self.conv1, self.norm1 = conv(a, b, 3, stride), norm(b)
-            self.conv2, self.norm2 = conv(b, b, 3, 1), norm(b)
-            self.short = conv(a, b, 1, stride) if a != b else None
-
-        def forward(self, x):
-            y = F.relu(self.norm1(self.conv1(x)))
-            return F.relu(self.norm2(self.conv2(y)) + (self.short(x) if self.short else x))
-
-    class ResNet(module(framework)):
-        def __init__(self):
-            super().__init__()
-            self.stem, self.norm = conv(3, widths[0], 3, 1), norm(widths[0])
-            ends = [widths[0], *widths]
-            pairs = list(itertools.pairwise(ends))
-            self.body = nn.Sequential(
-                *[
-                    Block(a if k == 0 else b, b, 2 if a != b and k == 0 else 1)
-                    for a, b in pairs
-                    for k in range(blocks)
-                ]
-            )
-            self.head = nn.Linear(widths[-1], 10)
-
-        def forward(self, x):
-            x = self.body(F.relu(self.norm(self.stem(x))))
-            return self.head(x.mean([2, 3]))
-
-    net = ResNet()
-    share_weights(framework, net)
-    rng = np.random.default_rng(3)
-    images = rng.normal(size=(batch, 3, size, size)).astype("float32")
-    data = tensors(framework, images, rng.integers(0, 10, batch))
-    return training_step(
-        framework, net, sgd(framework, net, 0.01), data, classify(framework), **how
-    )
-
-
-STEPS = {
-    "MLP 64-32-32-10, batch 32": mlp,
-    "GPT, 4 layers of 128, 8 × 64 tokens": gpt,
-    "ResNet 16/32/64, 32 images of 32×32": resnet,
-}
+def numbers(result) -> list[float]:
+    """What came out of a step, as few numbers: scalars, and the mean size of anything larger."""
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    arrays = [np.asarray(x.detach() if hasattr(x, "detach") else x) for x in parts]
+    return [float(a.reshape(())) if a.size == 1 else float(abs(a).mean()) for a in arrays]

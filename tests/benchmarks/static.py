@@ -14,23 +14,33 @@ from tests.benchmarks.timing import in_units, interleaved, report
 
 
 def steps(frameworks) -> dict[str, dict[str, float]]:
-    """The same step: eager, its network converted, all of it one program (on the interpreter)."""
+    """The same step: eager, its loss converted, all of it one program (on the interpreter)."""
     rows = {}
-    for title, make in models.STEPS.items():
-        candidates = {"minipaddle": make(minipaddle, style="step")}
-        candidates["network"] = make(minipaddle, style="network")
-        candidates["eager"] = make(minipaddle)
+    for title, workload in models.STEPS.items():
+        candidates = {"minipaddle": captured(workload)}
+        candidates["network"] = models.step_of(minipaddle, workload, convert=static(minipaddle))
+        candidates["eager"] = models.step_of(minipaddle, workload)
         if "torch" in frameworks:
-            candidates["torch"] = make(frameworks["torch"])
+            candidates["torch"] = models.step_of(frameworks["torch"], workload)
         if "paddle" in frameworks:
-            candidates["paddle network"] = make(frameworks["paddle"], style="network")
-        losses = {name: [step() for _ in range(3)] for name, step in candidates.items()}
+            paddle = frameworks["paddle"]
+            candidates["paddle network"] = models.step_of(paddle, workload, convert=static(paddle))
+        losses = {n: [models.numbers(step()) for _ in range(3)] for n, step in candidates.items()}
         for name, values in losses.items():
             np.testing.assert_allclose(
                 values, losses["minipaddle"], rtol=2e-3, err_msg=f"{title}: losses of {name} differ"
             )
         rows[title] = interleaved(candidates, title=title, rounds=9, seconds=0.3)
     return rows
+
+
+def captured(workload):
+    """A step that is one program."""
+    return models.step_of(minipaddle, workload, whole=static(minipaddle))
+
+
+def static(framework):
+    return functools.partial(framework.jit.to_static, full_graph=True)
 
 
 def hits(frameworks) -> dict[str, dict[str, float]]:
@@ -40,9 +50,8 @@ def hits(frameworks) -> dict[str, dict[str, float]]:
     for name in ("minipaddle", "paddle"):
         if name in frameworks:
             framework = frameworks[name]
-            convert = functools.partial(framework.jit.to_static, full_graph=True)
             x = framework.ones([4])
-            candidates[name] = functools.partial(convert(first), x, x, x, x)
+            candidates[name] = functools.partial(static(framework)(first), x, x, x, x)
     rows["a hit, four tensors"] = interleaved(candidates, title="a hit")
     return rows
 
@@ -53,8 +62,8 @@ def first(a, b, c, d):
 
 def tracing(frameworks) -> None:
     """How long the first call of a step takes beyond a later one: converting and tracing."""
-    for title, make in models.STEPS.items():
-        step = make(minipaddle, style="step")
+    for title, workload in models.STEPS.items():
+        step = captured(workload)
         began = time.perf_counter()
         step()
         step()  # gradients waited for nobody at first: the second call may trace again
@@ -63,7 +72,7 @@ def tracing(frameworks) -> None:
         print(f"tracing {title}: {in_units(both - 2 * again)} before the third call")
 
 
-def run(threads: int) -> None:
+def run(threads: int, arguments=()) -> None:
     frameworks = peers()
     if "torch" in frameworks:
         frameworks["torch"].set_num_threads(threads)

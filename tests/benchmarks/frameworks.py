@@ -1,0 +1,240 @@
+"""The frameworks that are measured: how each makes a step of a workload, runs it to its end, keeps
+to so many threads and says how much memory it took. Used in the worker, where only one is loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from . import models
+from .workloads.workload import Workload
+
+EXECUTORS = ("native",)
+NUMPY = 389047
+"""The domain in which NumPy reports to tracemalloc (`np.lib.tracemalloc_domain`)."""
+
+
+@dataclass
+class Step:
+    """`run` does one step and waits until it is done; `memory` gives the most bytes that a step
+    needs above what outlives it; `program` is what ours runs.
+    """
+
+    run: Callable
+    memory: Callable | None
+    """None for ours: counting slows it down, so `traced_bytes` does it in another process."""
+    program: Callable = lambda: None
+
+
+# ---- MiniPaddle ------------------------------------------------------------------------------
+
+
+def executors() -> list[str]:
+    """Those a CPU may have for a program: the interpreter, and others as soon as they are there."""
+    there = [n for n in EXECUTORS if importlib.util.find_spec(f"minipaddle.executors.{n}")]
+    return ["interpreter", *there]
+
+
+def minipaddle(workload: Workload, weights, executor: str | None = None) -> Step:
+    import minipaddle as paddle
+
+    if executor is None:
+        return Step(models.step_of(paddle, workload, weights=weights), None)
+    statics = []
+    chosen = executor if executors() != ["interpreter"] else None
+
+    def whole(step):
+        statics.append(paddle.jit.to_static(step, backend=chosen))
+        return statics[0]
+
+    run = models.step_of(paddle, workload, weights=weights, whole=whole)
+    return Step(run, None, program=lambda: statics[0].main_program)
+
+
+def traced_bytes(make: Callable[[], Step]) -> dict:
+    """`step`: the most that is held during a step above what is held before it, as allocators of
+    NumPy and Python report it; `arrays`: what NumPy's arrays hold between steps.
+
+    Asked of a process that has made no array yet.
+    """
+    tracemalloc.start(1)
+    run = make().run
+    for _ in range(3):
+        run()
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    run()
+    _, peak = tracemalloc.get_traced_memory()
+    arrays = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, NUMPY)])
+    return {"step": peak - before, "arrays": sum(trace.size for trace in arrays.traces)}
+
+
+# ---- PyTorch ---------------------------------------------------------------------------------
+
+
+def torch(workload: Workload, weights, compiled: bool = False) -> Step:
+    import torch
+
+    if not compiled:
+        run = models.step_of(torch, workload, weights=weights)
+    else:
+        compile = partial(torch.compile, dynamic=False)
+        apply = workload.torch_compile
+        run = models.step_of(torch, workload, weights=weights, apply=apply, convert=compile)
+    return Step(run, partial(profiled_bytes, torch, run))
+
+
+def profiled_bytes(torch, run) -> int:
+    """The highest sum of what PyTorch's allocator gave and took during a step, as its profiler
+    saw it.
+    """
+    run()
+    with torch.profiler.profile(profile_memory=True) as profile:
+        run()
+    held = peak = 0
+    events = profile.profiler.kineto_results.events()
+    changes = [e for e in events if e.name() == "[memory]"]
+    for event in sorted(changes, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak
+
+
+# ---- JAX -------------------------------------------------------------------------------------
+
+
+def jax(workload: Workload, weights) -> Step:
+    """The whole step is one jitted function; weights and moments are donated."""
+    import jax
+
+    batch = [jax.numpy.asarray(a) for a in workload.batch()]
+    weights = {k: jax.numpy.array(a) for k, a in weights.items()}
+    make = {"train": jax_trained, "gradient": jax_gradient, "predict": jax_predicted}
+    run, lowered = make[workload.kind](jax, workload, weights, batch)
+
+    def memory():
+        found = lowered().compile().memory_analysis()
+        return found.temp_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+
+    return Step(run, memory)
+
+
+def jax_trained(jax, workload, weights, batch):
+    """A function that steps and waits; and one that lowers the step, to look at."""
+    rule, state = {"SGD": jax_sgd, "Adam": jax_adam}[workload.optimizer[0]](jax, workload, weights)
+    apply = workload.jax(jax)
+
+    def step(weights, state, *batch):
+        (loss, buffers), grads = jax.value_and_grad(apply, has_aux=True)(weights, *batch)
+        weights, state = rule(weights, grads, state)
+        return loss, weights | buffers, state
+
+    step = jax.jit(step, donate_argnums=(0, 1))
+
+    def run():
+        nonlocal weights, state
+        loss, weights, state = jax.block_until_ready(step(weights, state, *batch))
+        return loss
+
+    return run, lambda: step.lower(weights, state, *batch)
+
+
+def jax_gradient(jax, workload, weights, batch):
+    call = jax.jit(jax.value_and_grad(workload.jax(jax)))
+
+    def run():
+        loss, grads = jax.block_until_ready(call(weights, *batch))
+        return loss, *(grads[name] for name in weights)
+
+    return run, lambda: call.lower(weights, *batch)
+
+
+def jax_predicted(jax, workload, weights, batch):
+    call = jax.jit(workload.jax(jax))
+    run = lambda: jax.block_until_ready(call(weights, *batch))
+    return run, lambda: call.lower(weights, *batch)
+
+
+def jax_sgd(jax, workload, weights):
+    rate = workload.optimizer[1]
+    return lambda w, g, state: ({k: w[k] - rate * g[k] for k in w}, state), ()
+
+
+def jax_adam(jax, workload, weights):
+    """Kingma and Ba 2015, with the usual 0.9, 0.999 and 1e-8."""
+    jnp, rate = jax.numpy, workload.optimizer[1]
+
+    def rule(w, g, state):
+        t, m, v = state
+        t = t + 1
+        m = {k: 0.9 * m[k] + 0.1 * g[k] for k in w}
+        v = {k: 0.999 * v[k] + 0.001 * g[k] * g[k] for k in w}
+        size, scale = rate / (1 - 0.9**t), jax.lax.rsqrt(1 - 0.999**t)
+        w = {k: w[k] - size * m[k] / (jnp.sqrt(v[k]) * scale + 1e-8) for k in w}
+        return w, (t, m, v)
+
+    zeros = [{k: jnp.zeros_like(a) for k, a in weights.items()} for _ in range(2)]
+    return rule, (jnp.float32(0), *zeros)
+
+
+# ---- Paddle ----------------------------------------------------------------------------------
+
+
+def paddle(workload: Workload, weights, static: bool = False) -> Step:
+    """Its `to_static` takes the function that computes the loss: it has no backward inside."""
+    import paddle
+
+    convert = partial(paddle.jit.to_static, full_graph=True) if static else None
+    run = models.step_of(paddle, workload, weights=weights, convert=convert)
+
+    def memory():
+        core = paddle.base.core
+        before = core.host_memory_stat_current_value("Allocated", 0)
+        core.host_memory_stat_reset_peak_value("Allocated", 0)
+        run()
+        return core.host_memory_stat_peak_value("Allocated", 0) - before
+
+    return Step(run, memory)
+
+
+# ---- all -------------------------------------------------------------------------------------
+
+MAKE = {
+    "minipaddle": minipaddle,
+    **{
+        f"to_static {name}": partial(minipaddle, executor=name)
+        for name in ("interpreter", *EXECUTORS)
+    },
+    "torch": torch,
+    "torch.compile": partial(torch, compiled=True),
+    "jax": jax,
+    "paddle": paddle,
+    "paddle.to_static": partial(paddle, static=True),
+}
+PEERS = ("torch", "torch.compile", "jax", "paddle", "paddle.to_static")
+
+
+def library(name: str) -> str:
+    """The package that must be installed for this column."""
+    return "minipaddle" if name.startswith("to_static") else name.split(".")[0]
+
+
+def keep_to(name: str, threads: int) -> None:
+    """Threads that no environment variable governs."""
+    from threadpoolctl import threadpool_limits
+
+    module = importlib.import_module(library(name))
+    if library(name) == "torch":
+        module.set_num_threads(threads)
+        module.set_num_interop_threads(1)
+    if library(name) == "minipaddle":
+        import scipy.linalg  # noqa: F401  its OpenBLAS is another than NumPy's
+
+        threadpool_limits(threads)

@@ -1,0 +1,22 @@
+"""The workloads by name, in the order of the table."""
+
+from .chain import CHAIN
+from .gpt import GPT, GPT_PREDICTS
+from .lenet import LENET
+from .loop import LOOP
+from .lstm import LSTM
+from .mlp import MLP, TINY
+from .resnet import RESNET, RESNET_PREDICTS
+
+WORKLOADS = {
+    "tiny": TINY,
+    "mlp": MLP,
+    "lstm": LSTM,
+    "gpt": GPT,
+    "lenet": LENET,
+    "resnet": RESNET,
+    "chain": CHAIN,
+    "gpt-inference": GPT_PREDICTS,
+    "resnet-inference": RESNET_PREDICTS,
+    "while": LOOP,
+}

@@ -1,0 +1,141 @@
+"""A small GPT: pre-norm blocks, causal attention written out, Adam; and its answer to one text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .workload import SEED, Target, Workload, is_torch, jax_entropy, module
+
+LAYERS, WIDTH, HEADS, TOKENS, WORDS = 4, 128, 4, 64, 256
+SCALE = 1 / math.sqrt(WIDTH // HEADS)
+
+
+def net(framework):
+    nn, F = framework.nn, framework.nn.functional
+    torch = is_torch(framework)
+
+    def swap(x, a, b):
+        order = list(range(x.ndim))
+        order[a], order[b] = order[b], order[a]
+        return x.permute(order) if torch else x.transpose(order)
+
+    class Block(module(framework)):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+        def attend(self, x, mask):
+            n, t, c = x.shape
+            qkv = self.qkv(x).reshape([n, t, 3, HEADS, c // HEADS])
+            q, k, v = (swap(qkv[:, :, i], 1, 2) for i in range(3))
+            scores = q @ swap(k, 2, 3) * SCALE + mask
+            return self.out(swap(F.softmax(scores, -1) @ v, 1, 2).reshape([n, t, c]))
+
+        def forward(self, x, mask):
+            x = x + self.attend(self.norm1(x), mask)
+            return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+    class GPT(module(framework)):
+        def __init__(self):
+            super().__init__()
+            self.word, self.place = nn.Embedding(WORDS, WIDTH), nn.Embedding(TOKENS, WIDTH)
+            blocks = nn.ModuleList if torch else nn.LayerList
+            self.blocks = blocks([Block() for _ in range(LAYERS)])
+            self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS)
+
+        def forward(self, x, places, mask):
+            x = self.word(x) + self.place(places)
+            for block in self.blocks:
+                x = block(x, mask)
+            return self.head(self.norm(x))
+
+    return GPT()
+
+
+def loss_of(framework):
+    entropy = framework.nn.functional.cross_entropy
+
+    def loss(net, x, y, places, mask):
+        return entropy(net(x, places, mask).reshape([-1, WORDS]), y.reshape([-1]))
+
+    return loss
+
+
+def logits_of(framework):
+    return lambda net, *batch: net(*batch)
+
+
+def jax_logits(jax):
+    def norm(w, name, x):
+        x = x - x.mean(-1, keepdims=True)
+        scale = jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+        return x * scale * w[name + ".weight"] + w[name + ".bias"]
+
+    def linear(w, name, x):
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+
+    def attend(w, name, x, mask):
+        n, t, c = x.shape
+        qkv = linear(w, name + ".qkv", x).reshape(n, t, 3, HEADS, c // HEADS)
+        q, k, v = (qkv[:, :, i].swapaxes(1, 2) for i in range(3))
+        scores = q @ k.swapaxes(2, 3) * SCALE + mask
+        mixed = jax.nn.softmax(scores, -1) @ v
+        return linear(w, name + ".out", mixed.swapaxes(1, 2).reshape(n, t, c))
+
+    def logits(w, x, places, mask):
+        x = w["word.weight"][x] + w["place.weight"][places]
+        for k in range(LAYERS):
+            name = f"blocks.{k}"
+            x = x + attend(w, name, norm(w, name + ".norm1", x), mask)
+            up = jax.nn.gelu(
+                linear(w, name + ".up", norm(w, name + ".norm2", x)), approximate=False
+            )
+            x = x + linear(w, name + ".down", up)
+        return linear(w, "head", norm(w, "norm", x))
+
+    return logits
+
+
+def jax_loss(jax):
+    logits = jax_logits(jax)
+
+    def loss(w, x, y, places, mask):
+        said = logits(w, x, places, mask).reshape(-1, WORDS)
+        return jax_entropy(jax, said, y.reshape(-1)), {}
+
+    return loss
+
+
+def texts(count: int) -> list[np.ndarray]:
+    text = np.random.default_rng(SEED).integers(0, WORDS, (count, TOKENS + 1))
+    mask = np.triu(np.full((TOKENS, TOKENS), -1e9, "float32"), 1)
+    return [text[:, :-1].copy(), text[:, 1:].copy(), np.arange(TOKENS), mask]
+
+
+def one_text():
+    x, _, places, mask = texts(1)
+    return [x, places, mask]
+
+
+GPT = Workload(
+    title="GPT step, 4 layers of 128, 8 × 64 tokens, Adam",
+    target=Target(0.85, "torch.compile", 41.7e-3),
+    batch=lambda: texts(8),
+    net=net,
+    apply=loss_of,
+    jax=jax_loss,
+    optimizer=("Adam", 1e-3),
+)
+GPT_PREDICTS = Workload(
+    title="GPT inference, one text of 64",
+    target=Target(0.85, "jax", 1.62e-3),
+    batch=one_text,
+    net=net,
+    apply=logits_of,
+    jax=jax_logits,
+    kind="predict",
+)
