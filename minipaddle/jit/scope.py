@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cache
 from itertools import chain
 
 from ..core.slots import slot
-from .source import FUNCTIONS
+from .walking import BODIES, SCOPES, Visitor, own, statements
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
@@ -19,7 +20,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
-class Names(ast.NodeVisitor):
+class Names(Visitor):
     """The names some nodes read, bind, share with nested functions, and declare."""
 
     def __init__(self, nodes: Iterable[ast.AST] = ()):
@@ -28,8 +29,7 @@ class Names(ast.NodeVisitor):
         self.captured: set[str] = set()  # used inside nested functions
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
-        for node in nodes:
-            self.visit(node)
+        self.visit_all(nodes)
 
     def visit_Name(self, node):
         (self.read if isinstance(node.ctx, ast.Load) else self.written).add(node.id)
@@ -61,7 +61,7 @@ class Names(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node):
         self.written.add(node.name)
-        self.function(node, [*node.decorator_list, *filter(None, [node.returns])], node.body)
+        self.function(node, [*node.decorator_list, node.returns], node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
@@ -73,7 +73,7 @@ class Names(ast.NodeVisitor):
         a = node.args
         params = parameters(a)
         hints = [p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.annotation]
-        self.visit_all([*outside, *hints, *a.defaults, *filter(None, a.kw_defaults)])
+        self.visit_all([*outside, *hints, *a.defaults, *a.kw_defaults])
         inner = Names(body)
         local = (inner.written | params) - inner.globals - inner.nonlocals
         free = (inner.read | inner.written | inner.captured) - local - inner.globals
@@ -89,17 +89,14 @@ class Names(ast.NodeVisitor):
 
     def comprehension(self, node):
         """Its targets are its own; `:=` inside it binds outside."""
-        inner = Names(ast.iter_child_nodes(node))
+        inner = Names()
+        inner.generic_visit(node)
         targets = Names(g.target for g in node.generators).written
         self.read |= inner.read - targets
         self.written |= inner.written - targets
         self.captured |= inner.captured - targets
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
-
-    def visit_all(self, nodes):
-        for node in nodes:
-            self.visit(node)
 
 
 @slot("jit.modified_names")
@@ -114,16 +111,6 @@ def parameters(a: ast.arguments) -> set[str]:
     return {p.arg for p in chain(a.posonlyargs, a.args, a.kwonlyargs, stars)}
 
 
-def own(nodes: Iterable[ast.AST], stop=(*FUNCTIONS, ast.ClassDef)):
-    """The nodes below, without what nested functions and classes hold."""
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, stop):
-            waiting += ast.iter_child_nodes(node)
-
-
 def suspends(nodes: Iterable[ast.AST]) -> bool:
     """Is there a `yield` or an `await`, which cannot be moved into another function?"""
     return any(isinstance(n, SUSPENDING) for n in own(nodes))
@@ -131,18 +118,18 @@ def suspends(nodes: Iterable[ast.AST]) -> bool:
 
 def escapes(nodes: Iterable[ast.AST]) -> bool:
     """Does a return, or a break or continue of a loop further out, leave these nodes?"""
-    for node in nodes:
-        if isinstance(node, JUMPS):
-            return True
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.expr)):
-            continue
-        if isinstance(node, LOOPS):
-            inside = own(node.body)
-            if any(isinstance(n, ast.Return) for n in inside) or escapes(node.orelse):
-                return True
-        elif escapes(ast.iter_child_nodes(node)):
-            return True
-    return False
+    return any(map(leaves, nodes))
+
+
+def leaves(node: ast.AST) -> bool:
+    """The same of one statement."""
+    if isinstance(node, SCOPES):
+        return False
+    if isinstance(node, LOOPS):
+        inside = statements(node.body)
+        return any(isinstance(n, ast.Return) for n in inside) or escapes(node.orelse)
+    below = (getattr(node, name) for name in BODIES[type(node)])
+    return isinstance(node, JUMPS) or any(map(escapes, below))
 
 
 def movable(nodes: list[ast.AST]) -> bool:
@@ -158,6 +145,9 @@ class Liveness:
     """
 
     def __init__(self, function: ast.FunctionDef):
+        # nothing changes while the analysis runs, and it comes to the body of a loop often
+        self.names = cache(lambda node: Names([node]))
+        self.binds = cache(lambda node, field: modified_names(getattr(node, field)))
         names = Names(function.body)
         # what other code can see is always needed
         self.always = names.captured | names.globals | names.nonlocals
@@ -178,7 +168,7 @@ class Liveness:
 
     @slot("jit.live.plain")
     def plain(self, node, live):
-        names = Names([node])
+        names = self.names(node)
         return (live - names.written) | names.read
 
     def Return(self, node, live):
@@ -190,7 +180,7 @@ class Liveness:
     @slot("jit.live.leaving")
     def leaving(self, node):
         """Nothing that stands after a `return` or a `raise` is reached."""
-        return Names([node]).read
+        return self.names(node).read
 
     def Break(self, node, live):
         return self.loops[-1][0]
@@ -199,26 +189,26 @@ class Liveness:
         return self.loops[-1][1]
 
     def If(self, node, live):
-        node.live, node.binds = live, (modified_names(node.body), modified_names(node.orelse))
+        node.live, node.binds = live, (self.binds(node, "body"), self.binds(node, "orelse"))
         return self.fork(node, live)
 
     @slot("jit.live.fork")
     def fork(self, node, live):
         """Before an `if`: its test, and what either side needs."""
         sides = self.block(node.body, live) | self.block(node.orelse, live)
-        return sides | Names([node.test]).read
+        return sides | self.names(node.test).read
 
     def While(self, node, live):
-        test = Names([node.test])
-        node.binds = (test.written, modified_names(node.body))
+        test = self.names(node.test)
+        node.binds = (test.written, self.binds(node, "body"))
         return self.loop(node, live, test.read, set())
 
     def For(self, node, live):
-        target = Names([node.target])
-        node.binds = (target.written | modified_names(node.body),)
+        target = self.names(node.target)
+        node.binds = (target.written | self.binds(node, "body"),)
         stops = set(getattr(node, "stops", ()))  # flags that the runtime reads after each round
         before = self.loop(node, live, target.read | stops, target.written)
-        return before | Names([node.iter]).read
+        return before | self.names(node.iter).read
 
     AsyncFor = For
 
@@ -237,7 +227,7 @@ class Liveness:
     def With(self, node, live):
         live = self.block(node.body, live)
         for item in reversed(node.items):
-            names = Names([item])
+            names = self.names(item)
             live = (live - names.written) | names.read
         return live
 
@@ -246,8 +236,7 @@ class Liveness:
     def Try(self, node, live):
         """Any statement of the body may be the last, so what handlers need is needed throughout."""
         final = self.block(node.finalbody, live)
-        caught = [self.block(h.body, final) | Names(filter(None, [h.type])).read
-                  for h in node.handlers]  # fmt: skip
+        caught = [self.block(h.body, final) | self.names(h.type).read for h in node.handlers]
         outer, self.always = self.always, self.always.union(final, *caught)
         inside = self.block(node.body, self.block(node.orelse, final))
         self.always = outer
@@ -257,12 +246,11 @@ class Liveness:
 
     def Match(self, node, live):
         cases = [self.case(case, live) for case in node.cases]
-        return live.union(*cases) | Names([node.subject]).read
+        return live.union(*cases) | self.names(node.subject).read
 
     def case(self, case, live):
-        pattern = Names([case.pattern])
-        guard = Names(filter(None, [case.guard])).read
-        return (self.block(case.body, live) | guard) - pattern.written | pattern.read
+        pattern, guard = self.names(case.pattern), self.names(case.guard)
+        return (self.block(case.body, live) | guard.read) - pattern.written | pattern.read
 
 
 class Definedness(ast.NodeVisitor):
@@ -291,22 +279,26 @@ class Definedness(ast.NodeVisitor):
 
     def reads(self, nodes, known):
         """Mark the reads in expressions, and add what `:=` binds for certain in one."""
-        for node in own(nodes, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                node.maybe = node.id in self.local and node.id not in known
+        loose = self.local - known
+        for node in own(nodes, (*SCOPES, *COMPREHENSIONS)) if loose else ():
+            if isinstance(node, ast.Name) and node.id in loose and isinstance(node.ctx, ast.Load):
+                node.maybe = True
         return known.union(*map(bound_first, nodes))
 
     def plain(self, node, known):
         self.reads([node], known)
+        written = Names([node]).written
         if isinstance(node, ast.Delete):
-            return known - Names([node]).written
+            return known - written
+        if written <= known:
+            return known
         lazy = (ast.BoolOp, ast.IfExp, ast.Compare, *COMPREHENSIONS)
         if isinstance(node, ast.AugAssign | ast.Assign | ast.Expr) and any(
             isinstance(n, lazy) for n in own([node])
         ):
             certain = Names(getattr(node, "targets", [getattr(node, "target", node)]))
             return known | (certain.written if not isinstance(node, ast.Expr) else set())
-        return known | Names([node]).written
+        return known | written
 
     def Return(self, node, known):
         self.reads([node], known)

@@ -7,15 +7,13 @@ known, and lambdas that share a line are told apart by where their code stands.
 from __future__ import annotations
 
 import ast
-import copy
 import linecache
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from ..core.errors import teach
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+from .walking import Visitor, copied
 
 
 class SourceMissing(OSError):
@@ -54,7 +52,7 @@ def source_of(function: FunctionType) -> Source:
     if not fits:
         raise SourceMissing(missing(code, "the file has changed since it was imported"))
     node, owner = fits[0]
-    return Source(copy.deepcopy(node), code.co_filename, owner, file.properties)
+    return Source(copied(node), code.co_filename, owner, file.properties)
 
 
 def missing(code: CodeType, why: str) -> str:
@@ -73,7 +71,7 @@ def parsed(text: str) -> File:
     return File(finder.definitions, frozenset(finder.properties))
 
 
-class Finder(ast.NodeVisitor):
+class Finder(Visitor):
     """Gathers a file's definitions, and the names of its properties."""
 
     def __init__(self):
@@ -90,7 +88,8 @@ class Finder(ast.NodeVisitor):
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(d.lineno for d in decorators)])
         self.definitions.setdefault(first, []).append((node, self.owner))
-        if any(ast.unparse(d).endswith("property") for d in decorators):
+        named = [getattr(d, "attr", getattr(d, "id", "")) for d in decorators]
+        if any(name.endswith("property") for name in named):
             self.properties.add(node.name)
         self.generic_visit(node)
 

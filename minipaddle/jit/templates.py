@@ -8,19 +8,21 @@ of the node it stands for, so that a traceback shows the user's line.
 from __future__ import annotations
 
 import ast
-import copy
 import textwrap
 from functools import cache
 
+from .walking import INSIDE
+
 PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+HEADS = {
+    ast.If: "test", ast.While: "test", ast.IfExp: "test", ast.Assert: "test",
+    ast.For: "iter", ast.AsyncFor: "iter", ast.comprehension: "iter", ast.Match: "subject",
+}  # fmt: skip
 
 
 def fill(template: str, at: ast.AST, **holes) -> list[ast.stmt]:
     """The statements of a template, standing where `at` stands."""
-    tree = copy.deepcopy(parsed(textwrap.dedent(template)))
-    for node in ast.walk(tree):
-        stand(node, at)
-    return Fill(holes).visit(tree).body
+    return Filling(holes, place(at)).several(parsed(template).body)
 
 
 def fill_expr(template: str, at: ast.AST, **holes) -> ast.expr:
@@ -28,12 +30,16 @@ def fill_expr(template: str, at: ast.AST, **holes) -> ast.expr:
     return fill(template, at, **holes)[0].value
 
 
+def place(at: ast.AST) -> dict:
+    """Where a node stands: of a statement with a body, its head."""
+    head = HEADS.get(type(at))
+    held = vars(at if head is None else getattr(at, head))
+    return {part: held[part] for part in PLACE}
+
+
 def stand(node: ast.AST, at: ast.AST) -> ast.AST:
-    """Give a node the place of `at`: of its head, if it is a statement with a body."""
-    head = next((getattr(at, f) for f in ("test", "iter", "subject") if hasattr(at, f)), at)
-    if "lineno" in node._attributes:
-        for part in PLACE:
-            setattr(node, part, getattr(head, part))
+    """Give a node the place of another."""
+    vars(node).update(place(at))
     return node
 
 
@@ -65,22 +71,48 @@ def lazily(value: ast.expr) -> ast.expr:
 
 
 @cache
-def parsed(text: str) -> ast.Module:
-    return ast.parse(text)
+def parsed(template: str) -> ast.Module:
+    return ast.parse(textwrap.dedent(template))
 
 
-class Fill(ast.NodeTransformer):
-    def __init__(self, holes: dict):
-        self.holes = holes
+class Filling:
+    """Copies a template: every node stands in one place, and the holes are filled."""
 
-    def visit_Expr(self, node):
-        if isinstance(node.value, ast.Name) and isinstance(self.holes.get(node.value.id), list):
-            return self.holes[node.value.id]
-        return self.generic_visit(node)
+    def __init__(self, holes: dict, place: dict):
+        self.holes, self.place = holes, place
 
-    def visit_Name(self, node):
-        hole = self.holes.get(node.id)
-        if isinstance(hole, str):
-            node.id = hole
-            return node
-        return node if hole is None else hole
+    def several(self, nodes: list) -> list:
+        """The nodes of a list; a hole alone on a line may stand for many."""
+        found: list = []
+        for node in nodes:
+            lines = self.holes.get(node.value.id) if is_line(node) else None
+            if isinstance(lines, list):
+                found += lines
+            else:
+                found.append(self.one(node))
+        return found
+
+    def one(self, node: ast.AST) -> ast.AST:
+        hole = self.holes.get(node.id) if type(node) is ast.Name else None
+        if isinstance(hole, ast.AST):
+            return hole
+        kind = type(node)
+        new = kind.__new__(kind)
+        held = vars(new)
+        held.update(vars(node))
+        if "lineno" in held:
+            held.update(self.place)
+        for name in INSIDE[kind]:
+            inside = held[name]
+            if type(inside) is list:
+                held[name] = self.several(inside)
+            elif inside is not None:
+                held[name] = self.one(inside)
+        if hole is not None:
+            new.id = hole
+        return new
+
+
+def is_line(node: ast.AST) -> bool:
+    """Is it a name alone on a line?"""
+    return type(node) is ast.Expr and type(node.value) is ast.Name

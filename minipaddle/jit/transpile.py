@@ -8,9 +8,9 @@ from __future__ import annotations
 import __future__
 
 import ast
-import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial, reduce, update_wrapper
+from itertools import pairwise
 from operator import or_
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import NamedTuple
@@ -19,9 +19,11 @@ from ..core import slots
 from ..core.errors import PACKAGE, teach
 from . import runtime, verbosity
 from .converters import CONVERTERS, Context, Stage
+from .converters.survey import survey
 from .ignore import within
 from .source import Source, source_of
-from .templates import fill
+from .templates import fill, stand
+from .walking import copied
 
 FACTORY = "_jst_factory"
 FUTURE = reduce(or_, (getattr(__future__, name).compiler_flag
@@ -75,18 +77,27 @@ def conversion(function: FunctionType) -> Converted:
     found = _cache.get(key)
     if found is None or found.epoch != slots.epoch:
         source = source_of(function)
-        tree = ast.Module([statement(source.node)], [])
-        context = Context(source.properties | properties_of(function))
-        for converter in CONVERTERS:
-            tree = convert(converter, tree, context)
+        *_, (_, tree) = passes(function, source)
         found = _cache[key] = Converted(compiled(tree, source, code), tree, slots.epoch)
         verbosity.tell(function, stages)
     return found
 
 
-def convert(converter, tree: ast.AST, context: Context) -> ast.AST:
-    """Apply one converter: the one in its slot."""
-    return slots.find(f"jit.{converter.__name__}").get()(tree, context)
+def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Module]]:
+    """The tree as it is written, and after each converter: the one in its slot.
+
+    Converters that have nothing to do are passed over, if nothing is plugged in.
+    """
+    tree, work = ast.Module([statement(source.node)], []), None
+    context = Context(source.properties | properties_of(function))
+    yield "", tree
+    for name in [converter.__name__ for converter in CONVERTERS]:
+        converter = slots.find(f"jit.{name}").get()
+        if hasattr(converter, "looks_for") and not slots.yours():
+            work = survey(tree) if work is None else work
+        if work is None or name in work or not hasattr(converter, "looks_for"):
+            tree = converter(tree, context)
+        yield name, tree
 
 
 def stages(function: Callable) -> list[Stage]:
@@ -98,14 +109,8 @@ def stages(function: Callable) -> list[Stage]:
     ['signature', 'declarations', 'annotations']
     """
     function = getattr(function, "__func__", function)
-    source = source_of(function)
-    context = Context(source.properties | properties_of(function))
-    tree, found = ast.Module([statement(source.node)], []), []
-    for converter in CONVERTERS:
-        before = copy.deepcopy(tree)
-        tree = convert(converter, tree, context)
-        found.append(Stage(converter.__name__, before, copy.deepcopy(tree)))
-    return found
+    found = [(name, copied(tree)) for name, tree in passes(function, source_of(function))]
+    return [Stage(name, before, after) for (_, before), (name, after) in pairwise(found)]
 
 
 def statement(node) -> ast.stmt:
@@ -130,16 +135,18 @@ def compiled(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
 
     A factory binds them, and a class of the right name stands around a method, for `__private`.
     """
-    body = [copy.deepcopy(tree.body[0])]
+    body, at = tree.body, tree.body[0]
     free = [n for n in code.co_freevars if not (source.owner and n == "__class__")]
     if source.owner:
-        body = [ast.ClassDef(source.owner, [], [], body, [])]
+        body = [stand(ast.ClassDef(source.owner, [], [], body, []), at)]
     name = source.owner or getattr(source.node, "name", None)
     if name is not None and name not in free:  # in the function it means what it means outside
-        body.insert(0, ast.Global([name]))
-    (factory,) = fill(f"def {FACTORY}(): body", tree.body[0], body=body)
-    factory.args.args = [ast.arg(name) for name in ("_jst", *free)]
-    module = ast.fix_missing_locations(ast.Module([factory], []))
+        body = [stand(ast.Global([name]), at), *body]
+    (factory,) = fill(f"def {FACTORY}(): body", at, body=body)
+    factory.args.args = [stand(ast.arg(name), at) for name in ("_jst", *free)]
+    module = ast.Module([factory], [])
+    if slots.yours():  # a reader's converter may make nodes that stand nowhere
+        ast.fix_missing_locations(module)
     flags = code.co_flags & FUTURE
     made = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)
     for _ in range(3 if source.owner else 2):

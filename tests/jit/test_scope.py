@@ -13,10 +13,10 @@ from minipaddle.jit.scope import (
     escapes,
     irrefutable,
     movable,
-    own,
     parameters,
     suspends,
 )
+from minipaddle.jit.walking import own
 
 
 def body(text):

@@ -27,9 +27,9 @@ CONVERTERS = (
     signature,     # def f(a, b=1): ...          without decorators and defaults
     declarations,  # global g, nonlocal n        at the start of the function
     annotations,   # x: int = 1                  x = 1
-    supers,        # super()                     super(__class__, self)
     jumps,         # break, continue, return     flags, and code that looks at them
     undefined,     # y, on some path not bound   _jst.defined(y)
+    supers,        # super()                     super(__class__, self)
     tries,         # try: A                      try: with _jst.trying(lambda: (E,)): A
     writes,        # self.x = v, d[k] = v        _jst.writing(self, "x").x = v
     if_else,       # if                          _jst.if_else(test, then, else_)

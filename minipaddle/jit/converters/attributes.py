@@ -7,10 +7,18 @@ import ast
 from ...core.slots import slot
 from ..scope import Names
 from ..templates import constant, fill_expr, load, runtime, stand
+from ..walking import Rewriter
 from .blocks import put_first
+from .survey import looks_for
+
+
+def stored(node: ast.Attribute | ast.Subscript) -> bool:
+    return not isinstance(node.ctx, ast.Load)
 
 
 @slot("jit.writes")
+@looks_for(ast.Global, ast.Nonlocal)
+@looks_for(ast.Attribute, ast.Subscript, when=stored)
 def writes(tree: ast.AST, context) -> ast.AST:
     """`x.a = v` -> `_jst.writing(x, "a").a = v`; `x[k] = v` -> `_jst.writing(x)[k] = v`.
 
@@ -20,16 +28,16 @@ def writes(tree: ast.AST, context) -> ast.AST:
     return Writes().visit(tree)
 
 
-class Writes(ast.NodeTransformer):
+class Writes(Rewriter):
     def visit_Attribute(self, node):
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
+        if stored(node):
             node.value = runtime("writing", node, node.value, constant(node.attr, node))
         return node
 
     def visit_Subscript(self, node):
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
+        if stored(node):
             node.value = runtime("writing", node, node.value)
         return node
 
@@ -51,17 +59,18 @@ def outer_names(names, at) -> ast.expr:
 
 
 @slot("jit.properties")
+@looks_for(ast.Attribute)
 def properties(tree: ast.AST, context) -> ast.AST:
     """`x.size` -> `_jst.attr(x, "size")` if some class at hand has a property of that name."""
     return Properties(context.properties).visit(tree) if context.properties else tree
 
 
-class Properties(ast.NodeTransformer):
+class Properties(Rewriter):
     def __init__(self, names):
         self.names = names
 
     def visit_Attribute(self, node):
         self.generic_visit(node)
-        if node.attr in self.names and isinstance(node.ctx, ast.Load):
+        if node.attr in self.names and not stored(node):
             return runtime("attr", node, node.value, constant(node.attr, node))
         return node

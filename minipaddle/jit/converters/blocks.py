@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import ast
 
-from ..scope import Liveness, Names, own, parameters
+from ..scope import Liveness, Names, parameters
 from ..templates import constant, fill, stand
+from ..walking import BODIES, Rewriter
 
 
-class Blocks(ast.NodeTransformer):
+class Blocks(Rewriter):
     """Walks the functions of a tree; each is analysed before anything in it moves."""
+
+    fields = BODIES
 
     def __init__(self):
         self.globals: set[str] = set()
+        self.shared: set[str] = set()  # names of the function that its new blocks bind
 
     def visit_FunctionDef(self, node):
         if not hasattr(node, "analysed"):
             Liveness(node)
             node.analysed = True
-        outer, self.globals = self.globals, Names(node.body).globals
+        outer = self.globals, self.shared
+        self.globals, self.shared = declared_global(node), set()
         self.generic_visit(node)
-        self.globals = outer
-        keep_local(node)
+        keep_local(node, self.shared)
+        self.globals, self.shared = outer
         return node
 
     def visit_ClassDef(self, node):
@@ -33,19 +38,25 @@ class Blocks(ast.NodeTransformer):
         """Let a block's function bind the names of the function around it."""
         ours, theirs = sorted(binds - self.globals), sorted(binds & self.globals)
         declared = [(ast.Nonlocal, ours), (ast.Global, theirs)]
+        self.shared.update(ours)
         first = function.body[0]
         function.body[:0] = [stand(kind(names), first) for kind, names in declared if names]
         function.analysed = True
 
 
-def keep_local(function: ast.FunctionDef) -> None:
+def declared_global(function: ast.FunctionDef) -> set[str]:
+    """The names that a function declares at its start."""
+    lines = [n for n in function.body if isinstance(n, ast.Global)]
+    return {name for line in lines for name in line.names}
+
+
+def keep_local(function: ast.FunctionDef, shared: set[str]) -> None:
     """A name that only blocks bind is still the function's own: it gets a hint of type."""
-    names = Names(function.body)
-    bound = names.written | names.globals | names.nonlocals | parameters(function.args)
-    inner = [n for n in own(function.body) if isinstance(n, ast.FunctionDef)]
-    blocks = [n for n in inner if n.name.startswith("_jst_")]
-    lost = set().union(*(Names(block.body).nonlocals for block in blocks)) - bound
-    put_first(function, [line for name in sorted(lost) for line in hint(name, function.body[0])])
+    if shared:
+        names = Names(function.body)
+        bound = names.written | names.globals | names.nonlocals | parameters(function.args)
+        lost, at = sorted(shared - bound), function.body[0]
+        put_first(function, [line for name in lost for line in hint(name, at)])
 
 
 def hint(name: str, at) -> list[ast.stmt]:

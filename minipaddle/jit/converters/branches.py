@@ -8,6 +8,7 @@ from ...core.slots import slot
 from ..scope import movable
 from ..templates import fill
 from .blocks import Blocks, options
+from .survey import looks_for
 
 BOTH = """
 def _jst_then():
@@ -24,6 +25,7 @@ _jst.if_else(test, _jst_then, None)
 
 
 @slot("jit.if_else")
+@looks_for(ast.If)
 def if_else(tree: ast.AST, context) -> ast.AST:
     """`if test: A else: B` -> two functions and `_jst.if_else(test, then, else_, keeps=names)`.
 

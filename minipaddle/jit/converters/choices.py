@@ -7,9 +7,11 @@ import ast
 from ...core.slots import slot
 from ..templates import lazily, runtime
 from .lazy import Lazy
+from .survey import looks_for
 
 
 @slot("jit.conditional")
+@looks_for(ast.IfExp)
 def conditional(tree: ast.AST, context) -> ast.AST:
     """`a if test else b` -> `_jst.if_exp(test, lambda: a, lambda: b)`."""
     return Conditional().visit(tree)

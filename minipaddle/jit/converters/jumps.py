@@ -11,8 +11,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from ...core.slots import slot
-from ..scope import irrefutable, own, suspends
+from ..scope import JUMPS, irrefutable, suspends
 from ..templates import constant, fill, fill_expr, load, stand, store
+from ..walking import BODIES, Rewriter, functions, own, statements
 
 VALUE, RETURNED = "_jst_value", "_jst_returned"
 BLOCKS = (ast.If, ast.While, ast.For)
@@ -39,17 +40,16 @@ class Loop(NamedTuple):
 @slot("jit.jumps")
 def jumps(tree: ast.AST, context) -> ast.AST:
     """Lower the jumps of every function in the tree."""
-    for node in list(ast.walk(tree)):
-        if isinstance(node, ast.FunctionDef) and not suspends(node.body) and lowerable(node):
-            node.body = Lowering(node).body()
+    for function in functions(tree):
+        if lowerable(function) and not suspends(function.body):
+            function.body = Lowering(function).body()
     return tree
 
 
 def lowerable(function) -> bool:
     """A jump out of `finally` also swallows an exception: such a function is left as it is."""
-    tries = [n for n in own(function.body) if isinstance(n, ast.Try | ast.TryStar)]
-    jumping = (ast.Return, ast.Break, ast.Continue)
-    return not any(isinstance(n, jumping) for t in tries for n in own(t.finalbody))
+    tries = [n for n in statements(function.body) if isinstance(n, ast.Try | ast.TryStar)]
+    return not any(isinstance(n, JUMPS) for t in tries for n in statements(t.finalbody))
 
 
 class Lowering:
@@ -57,15 +57,15 @@ class Lowering:
 
     def __init__(self, function: ast.FunctionDef):
         self.function = function
-        blocks = [n for n in own(function.body) if isinstance(n, BLOCKS)]
-        self.returning = any(isinstance(n, ast.Return) for n in own(blocks))
+        blocks = [n for n in statements(function.body) if isinstance(n, BLOCKS)]
+        self.returning = any(isinstance(n, ast.Return) for n in statements(blocks))
         self.count = 0
         self.loops: list[Loop] = []
 
     def body(self) -> list:
         """The new body."""
         lowered = self.one_return() if self.returning else self.block(self.function.body)[0]
-        return without_idle_flags(lowered)
+        return without_idle_flags(lowered) if self.returning or self.count else lowered
 
     @slot("jit.jumps.one_return")
     def one_return(self) -> list:
@@ -247,14 +247,18 @@ def into_other_side(node, rest) -> bool:
 
 def without_idle_flags(statements) -> list:
     """Flags that nobody asks are not raised."""
-    tree = ast.Module(statements, [])
-    asked = {n.id for n in own([tree]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    for node in own([tree]):
-        asked.update(getattr(node, "stops", ()))
-    return Idle(asked).visit(tree).body
+    asked = set()
+    for node in own(statements):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            asked.add(node.id)
+        elif isinstance(node, ast.For):
+            asked.update(getattr(node, "stops", ()))
+    return Idle(asked).visited(statements)
 
 
-class Idle(ast.NodeTransformer):
+class Idle(Rewriter):
+    fields = BODIES
+
     def __init__(self, asked):
         self.asked = asked
 
@@ -266,7 +270,7 @@ class Idle(ast.NodeTransformer):
     def visit_FunctionDef(self, node):
         return node
 
-    visit_Lambda = visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef
+    visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef
 
     def generic_visit(self, node):
         super().generic_visit(node)

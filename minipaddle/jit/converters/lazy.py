@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ..scope import own, suspends
+from ..scope import suspends
+from ..walking import Rewriter, own
 
 
-class Lazy(ast.NodeTransformer):
+class Lazy(Rewriter):
     """Walks a tree and knows whether a class body is around, whose names a lambda cannot see."""
 
     in_class = False

@@ -6,10 +6,13 @@ import ast
 
 from ...core.slots import slot
 from ..templates import constant, lazily, runtime, stand
+from ..walking import Rewriter
 from .lazy import Lazy
+from .survey import looks_for
 
 
 @slot("jit.assertions")
+@looks_for(ast.Assert)
 def assertions(tree: ast.AST, context) -> ast.AST:
     """`assert test, text` -> `_jst.assert_(test, lambda: text)`; `python -O` drops them."""
     return Assertions().visit(tree) if __debug__ else tree
@@ -25,6 +28,7 @@ class Assertions(Lazy):
 
 
 @slot("jit.logic")
+@looks_for(ast.BoolOp)
 def logic(tree: ast.AST, context) -> ast.AST:
     """`a and b` -> `_jst.and_(a, lambda: b)`: the right side is evaluated only if it counts.
 
@@ -44,16 +48,21 @@ class Logic(Lazy):
         return runtime(name, node, first, *map(lazily, rest))
 
 
+def negates(node: ast.UnaryOp) -> bool:
+    return isinstance(node.op, ast.Not)
+
+
 @slot("jit.negation")
+@looks_for(ast.UnaryOp, when=negates)
 def negation(tree: ast.AST, context) -> ast.AST:
     """`not a` -> `_jst.not_(a)`."""
     return Negation().visit(tree)
 
 
-class Negation(ast.NodeTransformer):
+class Negation(Rewriter):
     def visit_UnaryOp(self, node):
         self.generic_visit(node)
-        return runtime("not_", node, node.operand) if isinstance(node.op, ast.Not) else node
+        return runtime("not_", node, node.operand) if negates(node) else node
 
 
 SIGNS = {
@@ -62,7 +71,12 @@ SIGNS = {
 }  # fmt: skip
 
 
+def several(node: ast.Compare) -> bool:
+    return len(node.ops) > 1
+
+
 @slot("jit.chains")
+@looks_for(ast.Compare, when=several)
 def chains(tree: ast.AST, context) -> ast.AST:
     """`a < b < c` -> `_jst.chain(a, "<", lambda: b, "<", lambda: c)`."""
     return Chains().visit(tree)
@@ -71,25 +85,28 @@ def chains(tree: ast.AST, context) -> ast.AST:
 class Chains(Lazy):
     def visit_Compare(self, node):
         self.generic_visit(node)
-        if len(node.ops) == 1 or self.stays(node.comparators):
+        if not several(node) or self.stays(node.comparators):
             return node
         steps = zip(node.ops, node.comparators)
         parts = [p for op, x in steps for p in (constant(SIGNS[type(op)], x), lazily(x))]
         return runtime("chain", node, node.left, *parts)
 
 
+def asks_membership(node: ast.Compare) -> bool:
+    return isinstance(node.ops[0], ast.In | ast.NotIn) and not several(node)
+
+
 @slot("jit.membership")
+@looks_for(ast.Compare, when=asks_membership)
 def membership(tree: ast.AST, context) -> ast.AST:
     """`a in b` -> `_jst.in_(a, b)`, `a not in b` -> `_jst.not_in(a, b)`."""
     return Membership().visit(tree)
 
 
-class Membership(ast.NodeTransformer):
-    names = {ast.In: "in_", ast.NotIn: "not_in"}  # noqa: RUF012
-
+class Membership(Rewriter):
     def visit_Compare(self, node):
         self.generic_visit(node)
-        name = self.names.get(type(node.ops[0]))
-        if name is None or len(node.ops) > 1:
+        if not asks_membership(node):
             return node
+        name = "in_" if isinstance(node.ops[0], ast.In) else "not_in"
         return runtime(name, node, node.left, node.comparators[0])

@@ -8,6 +8,7 @@ from ...core.slots import slot
 from ..scope import movable
 from ..templates import fill
 from .blocks import Blocks, options
+from .survey import looks_for
 
 WHILE = """
 def _jst_test():
@@ -25,6 +26,7 @@ _jst.for_loop(iterable, _jst_body)
 
 
 @slot("jit.while_loop")
+@looks_for(ast.While)
 def while_loop(tree: ast.AST, context) -> ast.AST:
     """`while test: body` -> two functions and `_jst.while_loop(test, body, keeps=names)`."""
     return WhileLoop().visit(tree)
@@ -51,6 +53,7 @@ def while_statement(node: ast.While, share) -> list[ast.stmt]:
 
 
 @slot("jit.for_loop")
+@looks_for(ast.For)
 def for_loop(tree: ast.AST, context) -> ast.AST:
     """`for target in items: body` -> a function and `_jst.for_loop(items, body, keeps=names)`.
 

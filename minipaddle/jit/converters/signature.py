@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from ...core.slots import slot
-from ..scope import own
 from ..templates import load, stand
+from ..walking import BODIES, Rewriter, functions, own, statements, walk
 from .blocks import put_first
+from .survey import looks_for
 
 
 @slot("jit.signature")
@@ -25,27 +26,24 @@ def signature(tree: ast.AST, context) -> ast.AST:
 @slot("jit.declarations")
 def declarations(tree: ast.AST, context) -> ast.AST:
     """`global` and `nonlocal` count for the whole function: they go to its start."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            declared = [n for n in own(node.body) if isinstance(n, DECLARATIONS)]
-            Undeclared().visit(node)
-            put_first(node, declared)
+    for function in functions(tree):
+        declared = [n for n in statements(function.body) if isinstance(n, DECLARATIONS)]
+        if declared:
+            Undeclared().generic_visit(function)
+            put_first(function, declared)
     return tree
 
 
 DECLARATIONS = (ast.Global, ast.Nonlocal)
 
 
-class Undeclared(ast.NodeTransformer):
+class Undeclared(Rewriter):
     """Takes the declarations out of one function."""
 
-    function = None
+    fields = BODIES
 
     def visit_FunctionDef(self, node):
-        if self.function is not None:
-            return node
-        self.function = node
-        return self.generic_visit(node)
+        return node
 
     def visit_Global(self, node):
         return stand(ast.Pass(), node)
@@ -59,7 +57,9 @@ def annotations(tree: ast.AST, context) -> ast.AST:
     return Annotations().visit(tree)
 
 
-class Annotations(ast.NodeTransformer):
+class Annotations(Rewriter):
+    fields = BODIES
+
     def visit_FunctionDef(self, node):
         self.generic_visit(node)
         a = node.args
@@ -79,24 +79,24 @@ class Annotations(ast.NodeTransformer):
         return node
 
 
-@slot("jit.supers")
-def supers(tree: ast.AST, context) -> ast.AST:
-    """`super()` finds its class and object by looking at the frame: they are named instead."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            params = [*node.args.posonlyargs, *node.args.args]
-            body = node.body if isinstance(node.body, list) else [node.body]
-            for call in own(body) if params else ():
-                if is_bare_super(call):
-                    call.args = [load("__class__", call), load(params[0].arg, call)]
-    return tree
-
-
-def is_bare_super(node) -> bool:
+def is_bare_super(node: ast.Call) -> bool:
     return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
+        isinstance(node.func, ast.Name)
         and node.func.id == "super"
         and not node.args
         and not node.keywords
     )
+
+
+@slot("jit.supers")
+@looks_for(ast.Call, when=is_bare_super)
+def supers(tree: ast.AST, context) -> ast.AST:
+    """`super()` finds its class and object by looking at the frame: they are named instead."""
+    for node in walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            params = [*node.args.posonlyargs, *node.args.args]
+            body = node.body if isinstance(node.body, list) else [node.body]
+            for call in own(body) if params else ():
+                if isinstance(call, ast.Call) and is_bare_super(call):
+                    call.args = [load("__class__", call), load(params[0].arg, call)]
+    return tree

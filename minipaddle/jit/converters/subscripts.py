@@ -7,15 +7,18 @@ import ast
 from ...core.slots import slot
 from ..scope import Names
 from ..templates import runtime
+from ..walking import Rewriter
+from .survey import looks_for
 
 
 @slot("jit.subscripts")
+@looks_for(ast.Subscript)
 def subscripts(tree: ast.AST, context) -> ast.AST:
     """`x[i]` -> `_jst.item(x, i)` where the index is a number or computed."""
     return Subscripts().visit(tree)
 
 
-class Subscripts(ast.NodeTransformer):
+class Subscripts(Rewriter):
     def visit_Subscript(self, node):
         self.generic_visit(node)
         fixed = not (number(node.slice) or Names([node.slice]).read) or holds_slice(node.slice)

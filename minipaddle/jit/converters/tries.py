@@ -7,15 +7,20 @@ import ast
 from ...core.slots import slot
 from ..scope import suspends
 from ..templates import fill, lazily, load, stand
+from ..walking import BODIES, Rewriter
+from .survey import looks_for
 
 
 @slot("jit.tries")
+@looks_for(ast.Try)
 def tries(tree: ast.AST, context) -> ast.AST:
     """`try: A except E: B` -> `try: with _jst.trying(lambda: (E,)): A except E: B`."""
     return Tries().visit(tree)
 
 
-class Tries(ast.NodeTransformer):
+class Tries(Rewriter):
+    fields = BODIES
+
     def visit_Try(self, node):
         self.generic_visit(node)
         if node.handlers and not suspends(node.body):

@@ -7,19 +7,19 @@ import ast
 from ...core.slots import slot
 from ..scope import Definedness
 from ..templates import runtime
+from ..walking import Rewriter, functions, walk
 
 
 @slot("jit.undefined")
 def undefined(tree: ast.AST, context) -> ast.AST:
     """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
     mark_conditions(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            Definedness(node)
+    for function in functions(tree):
+        Definedness(function)
     return Reads().visit(tree)
 
 
-class Reads(ast.NodeTransformer):
+class Reads(Rewriter):
     def visit_Name(self, node):
         if getattr(node, "maybe", False) and not node.id.startswith("_jst_"):
             node.maybe = False
@@ -29,7 +29,7 @@ class Reads(ast.NodeTransformer):
 
 def mark_conditions(tree: ast.AST) -> None:
     """Sets `asked` on each `and`/`or` of which only the truth counts."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
             truth(node.test)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):

@@ -7,7 +7,9 @@ import ast
 from ...core.slots import slot
 from ..scope import Names, parameters
 from ..templates import fill, load, stand
+from ..walking import Rewriter
 from .blocks import hint, put_first
+from .survey import looks_for
 
 SETTER = """
 def setter(_jst_new):
@@ -19,12 +21,13 @@ def setter(_jst_new):
 
 
 @slot("jit.walrus")
+@looks_for(ast.NamedExpr)
 def walrus(tree: ast.AST, context) -> ast.AST:
     """`lambda: (y := x)` -> `lambda: _jst_set_y(x)`, with `_jst_set_y` defined at the start."""
     return Walrus().visit(tree)
 
 
-class Walrus(ast.NodeTransformer):
+class Walrus(Rewriter):
     def __init__(self):
         self.lazy = False  # inside a lambda that a converter made?
         self.wanted: set[str] = set()  # names that the user's function needs a setter for
@@ -58,8 +61,8 @@ def setter(name: str, function) -> list:
     """A function that binds `name` where the user's function has it."""
     names = Names(function.body)
     at = function.body[0]
-    kind = ast.Global if name in names.globals else ast.Nonlocal
-    lines = fill(SETTER, at, setter=f"_jst_set_{name}", name=name, declare=[kind([name])])
+    declare = stand((ast.Global if name in names.globals else ast.Nonlocal)([name]), at)
+    lines = fill(SETTER, at, setter=f"_jst_set_{name}", name=name, declare=[declare])
     lines[0].name = f"_jst_set_{name}"
     shared = names.written | names.globals | names.nonlocals | parameters(function.args)
     return lines if name in shared else [*hint(name, at), *lines]

@@ -1,0 +1,164 @@
+"""Walking syntax trees, quickly: as `ast` does, without what holds no code.
+
+`ast` asks every node for every field; here the fields that hold nodes are known by kind, once. Left
+out are operators and contexts (`Add`, `Load`): they have no place and nothing inside.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SCOPES = (*FUNCTIONS, ast.ClassDef)
+
+
+class Fields(dict):
+    """Kind of node -> the names of its fields that hold nodes of some sorts.
+
+    As Python's grammar has them, which is the text of every kind:
+    `If(expr test, stmt* body, stmt* orelse)`.
+    """
+
+    def __init__(self, sorts: str):
+        self.sorts = set(sorts.split())
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields = re.findall(r"(\w+)[*?]? (\w+)[,)]", kind.__doc__ or "")
+        self[kind] = found = tuple(name for sort, name in fields if sort in self.sorts)
+        return found
+
+
+BODIES = Fields("mod stmt excepthandler match_case")
+"""What holds statements."""
+INSIDE = Fields(
+    "mod stmt excepthandler match_case expr pattern comprehension arguments arg keyword alias "
+    "withitem type_param"
+)
+
+
+def own(nodes: Iterable[ast.AST], stop=SCOPES, fields=INSIDE) -> Iterator[ast.AST]:
+    """The nodes and those below, without what nested functions and classes hold."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            continue
+        yield node
+        kind = type(node)
+        if kind not in stop:
+            for name in fields[kind]:
+                inside = getattr(node, name)
+                if type(inside) is list:
+                    waiting += inside
+                else:
+                    waiting.append(inside)
+
+
+def walk(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a tree."""
+    return own([tree], stop=())
+
+
+def statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The statements and those below, without those of nested functions and classes."""
+    return own(nodes, fields=BODIES)
+
+
+def functions(tree: ast.AST) -> list[ast.FunctionDef]:
+    """The `def`s in a tree, outer ones first."""
+    return [n for n in own([tree], (), BODIES) if isinstance(n, ast.FunctionDef)]
+
+
+class Methods(dict):
+    """Kind of node -> the method of a visitor for it; None if there is nothing to do below."""
+
+    def __init__(self, visitor: type):
+        self.visitor = visitor
+
+    def __missing__(self, kind: type):
+        visitor = self.visitor
+        below = visitor.generic_visit if visitor.fields[kind] else None
+        self[kind] = found = getattr(visitor, f"visit_{kind.__name__}", below)
+        return found
+
+
+class Visitor(ast.NodeVisitor):
+    """An `ast.NodeVisitor` that goes only where something is."""
+
+    fields = INSIDE
+    visit_Constant = None  # nothing is inside
+
+    def __init_subclass__(cls):
+        cls.methods = Methods(cls)
+
+    def visit(self, node: ast.AST):
+        method = self.methods[type(node)]
+        return None if method is None else method(self, node)
+
+    def visit_all(self, nodes: Iterable) -> None:
+        """Visit each node; None stands for nothing."""
+        methods = self.methods
+        for node in nodes:
+            method = methods[type(node)]
+            if method is not None:
+                method(self, node)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        for name in self.fields[type(node)]:
+            inside = getattr(node, name)
+            self.visit_all(inside if type(inside) is list else (inside,))
+
+
+class Rewriter(ast.NodeTransformer):
+    """An `ast.NodeTransformer` that goes only where something is."""
+
+    fields = INSIDE
+    visit_Constant = None  # nothing is inside
+
+    def __init_subclass__(cls):
+        cls.methods = Methods(cls)
+
+    def visit(self, node: ast.AST):
+        method = self.methods[type(node)]
+        return node if method is None else method(self, node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        methods = self.methods
+        for name in self.fields[type(node)]:
+            inside = getattr(node, name)
+            if type(inside) is list:
+                if inside:
+                    inside[:] = self.visited(inside)
+            elif inside is not None:
+                method = methods[type(inside)]
+                if method is not None:
+                    setattr(node, name, method(self, inside))
+        return node
+
+    def visited(self, nodes: list) -> list:
+        """What stands for the nodes of a list: for each a node, several, or none (None)."""
+        methods, found = self.methods, []
+        for node in nodes:
+            method = methods[type(node)]
+            new = node if method is None else method(self, node)
+            if type(new) is list:
+                found += new
+            elif new is not None or node is None:
+                found.append(new)
+        return found
+
+
+def copied(node: ast.AST) -> ast.AST:
+    """A copy of a tree, whose nodes can be changed."""
+    kind = type(node)
+    new = kind.__new__(kind)
+    vars(new).update(vars(node))
+    for name in INSIDE[kind]:
+        inside = getattr(node, name)
+        if type(inside) is list:
+            setattr(new, name, [x if x is None else copied(x) for x in inside])
+        elif inside is not None:
+            setattr(new, name, copied(inside))
+    return new
