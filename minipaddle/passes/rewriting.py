@@ -103,9 +103,8 @@ def rewritten(program: Program, rules: Rules) -> Program:
 
 
 def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None) -> Record:
-    """The record applied to other inputs, and with other attributes; itself if they are the same.
-
-    The specs of the inputs must be as they were.
+    """The record applied to other inputs of the same specs, and with other attributes, which leave
+    its own spec as it is; the record itself if all are the same.
     """
     attrs = {k: v for k, v in (attrs or {}).items() if record.attrs[k] is not v}
     if not attrs and all(a is b for a, b in zip(inputs, record.inputs)):

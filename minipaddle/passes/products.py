@@ -1,0 +1,39 @@
+"""Every matrix product becomes one operator, `product`: of two arrays of one rank, no vectors.
+
+It can read its operands, and write its result, in any order of axes. What differs (vectors, stacks
+of rows times one matrix) is said by reshapes around it, which move nothing.
+"""
+
+from __future__ import annotations
+
+from ..core.slots import slot
+from ..core.spec import promote
+from ..ir.program import Program
+from ..ops.linalg import as_column, as_row, matmul, product, rows
+from ..ops.movement import reshape
+from .rewriting import rewritten
+
+
+def as_product(record, x, y):
+    """matmul(x, y) as a product."""
+    wide = promote("matmul", [x.spec, y.spec])
+    x, y = (v if v.spec.dtype == wide else v.astype(wide) for v in (x, y))
+    x, y = as_row(x), as_column(y)
+    if y.spec.ndim == 2 and x.spec.ndim > 2:
+        x = rows(x)
+    n = max(x.spec.ndim, y.spec.ndim)
+    order = tuple(range(n))
+    z = product(widened(x, n), widened(y, n), x_perm=order, y_perm=order, out_perm=order)
+    return z if z.spec.shape == record.shape else reshape(z, shape=record.shape)
+
+
+def widened(x, ndim: int):
+    """x with leading axes of size 1."""
+    extra = ndim - x.spec.ndim
+    return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x
+
+
+@slot("passes.products")
+def products(program: Program) -> Program:
+    """The program with `product` in the place of `matmul`."""
+    return rewritten(program, {matmul: as_product})

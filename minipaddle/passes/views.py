@@ -1,0 +1,106 @@
+"""A value seen through a transpose: axis d of `View(base, perm)` is axis perm[d] of its base."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.record import Record
+from ..ops.movement import inverse
+
+
+class View(NamedTuple):
+    """A record of the new program, and the order in which its axes are seen."""
+
+    base: Record
+    perm: tuple
+
+    @property
+    def shape(self) -> tuple:
+        return tuple(self.base.shape[d] for d in self.perm)
+
+    @property
+    def straight(self) -> bool:
+        """Are its axes in the order of the base?"""
+        return self.perm == tuple(range(len(self.perm)))
+
+    def turned(self, perm) -> View:
+        """The transpose of what is seen."""
+        return View(self.base, tuple(self.perm[d] for d in perm))
+
+
+def plain(record: Record) -> View:
+    """A record seen as it is."""
+    return View(record, tuple(range(len(record.shape))))
+
+
+def keeps_order(perm, shape) -> bool:
+    """Does a transpose of this shape only move axes of size 1? Then it is a reshape."""
+    long = [d for d in perm if shape[d] != 1]
+    return long == sorted(long)
+
+
+def brought(view: View, target: tuple) -> tuple:
+    """By which transpose of the base of `view` a result whose own base is seen by `target` reads
+    it: axis e of that base is the axis inverse(target)[e] of what both show.
+    """
+    return tuple(view.perm[d] for d in inverse(target))
+
+
+def without(perm, gone) -> tuple:
+    """The order that is left when axes of what is seen disappear, from the base too."""
+    left = [d for k, d in enumerate(perm) if k not in set(gone)]
+    rank = {d: k for k, d in enumerate(sorted(left))}
+    return tuple(rank[d] for d in left)
+
+
+# ---- reshape of what is seen ------------------------------------------------------------------
+
+
+def blocks(old, new) -> list[tuple[list[int], list[int]]] | None:
+    """The axes of two shapes (without sizes 1) in groups that hold the same elements."""
+    found, i, k = [], 0, 0
+    while i < len(old) and k < len(new):
+        left, right, a, b = [i], [k], old[i], new[k]
+        while a != b:
+            if a < b:
+                i += 1
+                if i == len(old):
+                    return None
+                left.append(i)
+                a *= old[i]
+            else:
+                k += 1
+                if k == len(new):
+                    return None
+                right.append(k)
+                b *= new[k]
+        found.append((left, right))
+        i, k = i + 1, k + 1
+    return found
+
+
+def reshaped(view: View, shape) -> tuple[tuple, tuple] | None:
+    """(shape for the base, perm) by which a reshape of what is seen is a view of a reshaped base;
+    None where elements would have to move.
+    """
+    if 0 in shape:
+        return None
+    old = [d for d, n in enumerate(view.shape) if n != 1]
+    new = [d for d, n in enumerate(shape) if n != 1]
+    groups = blocks([view.shape[d] for d in old], [shape[d] for d in new])
+    if groups is None:
+        return None
+    rank = {d: k for k, d in enumerate(sorted(view.perm[d] for d in old))}
+    order = {}
+    for left, right in groups:
+        places = [rank[view.perm[old[d]]] for d in left]
+        if places != list(range(places[0], places[0] + len(places))):
+            return None
+        order[places[0]] = [new[d] for d in right]
+    axes: list[int] = []  # axes of the result in the order of the new base
+    for place in sorted(order):
+        axes += order[place]
+    for d, n in enumerate(shape):  # an axis of size 1 stands behind its neighbour
+        if n == 1:
+            axes.insert(axes.index(d - 1) + 1 if d else 0, d)
+    return tuple(shape[d] for d in axes), inverse(tuple(axes))
