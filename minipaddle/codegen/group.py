@@ -6,7 +6,7 @@ import re
 
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
-from ..passes.nest import Nest
+from ..passes.nest import Nest, NotOneNest
 from .fold import joining
 from .kernel import C_TYPES, Kernel
 from .rows import body_of
@@ -20,6 +20,8 @@ def emit_nest(record, name: str) -> Kernel:
     if record.op is fused:
         region = record.attrs["region"]
         given, records, outputs = region.inputs, region.records, region.outputs
+    elif record.dtype is None:
+        raise NotOneNest("several results")
     else:
         given = [x for x in record.inputs if x.op is not NUMBER]
         records = outputs = [record]

@@ -131,15 +131,13 @@ class Rows:
                     found[node] = None
                 continue
             todo += node.args
-        fresh = [n for n in found if n not in w.known]
-        targets = []
-        for node in fresh:
-            name = w.fresh(node.of.op.name if node.kind == "apply" else "r")
-            dtype = wide(node.dtype)
-            targets.append((f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype))
-            self.row[node] = Text(name, (), dtype)
-        w.assign(targets)
-        w.known.update({n: self.row[n] for n in fresh})
+        for node in sorted(found, key=depth):  # what others are made of comes first
+            name, dtype = (
+                w.fresh(node.of.op.name if node.kind == "apply" else "r"),
+                wide(node.dtype),
+            )
+            w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])
+            self.row[node] = w.known[node] = Text(name, (), dtype)
 
     def loops(self, folds, outputs, buffers) -> None:
         """The loops along the row; a long sum goes on in double after every EXACT terms."""
@@ -195,6 +193,10 @@ class Rows:
             (f.name, f.combined(w.text(f.node.args[0], memo), f.name), f.dtype) for f in folds
         ]
         w.assign(targets)
+
+
+def depth(node: Node) -> int:
+    return 1 + max(map(depth, node.args), default=0)
 
 
 class Columns:

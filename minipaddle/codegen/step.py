@@ -68,7 +68,7 @@ class Kernels:
 
 
 def computed(program: Program):
-    """The records that are computed by kernels: those of branches and loops, not those of groups."""
+    """The records that kernels compute: also those of branches and loops, not those of groups."""
     for record in program.records:
         if record.op in (cond, while_loop):
             for region in regions(record).values():

@@ -26,7 +26,7 @@ class Writer:
     def __init__(self, nest: Nest, names: list[str], outs: list[str]):
         self.nest, self.names, self.outs = nest, names, outs
         self.kept = set(nest.kept)
-        self.taken: dict[str, int] = {}
+        self.taken = dict.fromkeys([*names, *outs], 0)
         self.lines: list[str] = []
         self.depth = 1
         self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them
@@ -37,8 +37,13 @@ class Writer:
         self.lines += ["    " * self.depth + line if line else "" for line in lines]
 
     def fresh(self, base: str) -> str:
-        k = self.taken[base] = self.taken.get(base, -1) + 1
-        return f"{base}{k}" if k else base
+        """A name that is not used yet: base, base1, base2, …"""
+        name = base
+        while name in self.taken:
+            self.taken[base] = self.taken.get(base, 0) + 1
+            name = f"{base}{self.taken[base]}"
+        self.taken[name] = 0
+        return name
 
     @contextmanager
     def loop(self, loops: list[Loop], *words: str):

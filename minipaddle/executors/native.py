@@ -14,7 +14,7 @@ from ..codegen.step import Kernels, Source, source_of
 from ..core.record import Record
 from ..eager.device import NUMPY
 from ..ir.control import fused
-from ..ir.interpreter import Run, fail
+from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
 from ..passes.fusion import fuse
 from ..passes.lifetimes import specs_of
@@ -209,7 +209,7 @@ def blas() -> int | None:
 
 
 def threads() -> int:
-    """How many threads a program may use: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all."""
+    """How many a program may use: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all."""
     for name in ("MINIPADDLE_THREADS", "OMP_NUM_THREADS"):
         if (said := os.environ.get(name, "")).isdigit():
             return int(said)

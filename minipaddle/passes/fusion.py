@@ -14,7 +14,7 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State
-from ..ops.movement import reshape
+from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from .nest import Nest, NotOneNest, fusable
 
 MOST = 160
@@ -102,8 +102,12 @@ class Fusion:
         old, new = self.program, {}
         records: list[Record] = []
         for group in self.sorted():
-            for r in group.records if alone(group) else self.written(group, new, records):
-                records.append(self.copied(r, new) if alone(group) else r)
+            if group.open and not self.outputs(group.records):
+                continue  # nobody needs it
+            if alone(group):
+                records.append(self.copied(group.records[0], new))
+            else:
+                records += self.written(group, new)
         states = [
             State(s.name, s.record, s.update and new.get(s.update, s.update), s.cell)
             for s in old.states
@@ -143,9 +147,11 @@ class Fusion:
         new[r].where = r.where
         return new[r]
 
-    def written(self, group: Group, new: dict, _records) -> list[Record]:
+    def written(self, group: Group, new: dict) -> list[Record]:
         """The `fused` record of a group, and its results; views of them stay outside."""
         outputs, views = self.without_views(group)
+        if not outputs:
+            return [self.copied(v, new) for v in views]
         inside = set(group.records) - set(views)
         outer = dict.fromkeys(
             x
@@ -207,9 +213,32 @@ def pays(fusion: Fusion, records: list[Record]) -> bool:
     return is_loop(records, fusion.outputs(records))
 
 
+def sliced(program: Program) -> Program:
+    """The program with a slice for each piece of a `split` or an `unstack`."""
+    new: dict[Record, Record] = {}
+    records = []
+    for r in program.records:
+        if r.op is ITEM and r.inputs[0].op in (split, unstack):
+            whole, axis, k = r.inputs[0], r.inputs[0].attrs["axis"], r.attrs["k"]
+            start = sum(whole.attrs["sizes"][:k]) if whole.op is split else 0
+            piece = (start, start + r.shape[axis], 1) if whole.op is split else k
+            index = (*WHOLE[:axis], piece)
+            x = new.get(whole.inputs[0], whole.inputs[0])
+            new[r] = Record(slice_, [x], {"index": index}, *r.spec, r.saved, r.scope)
+            new[r].where = r.where
+            records.append(new[r])
+        elif r.op not in (split, unstack):
+            records.append(Fusion.copied(r, new))
+    if not new:
+        return program
+    outputs = [new.get(r, r) for r in program.outputs]
+    states = [State(s.name, s.record, new.get(s.update, s.update), s.cell) for s in program.states]
+    return Program(program.name, program.inputs, states, records, outputs, program.guards)
+
+
 @slot("passes.fuse")
 def fuse(program: Program) -> Program:
     """The program with groups in the place of what one loop nest can compute."""
-    fusion = Fusion(program)
+    fusion = Fusion(sliced(program))
     fusion.join_all()
     return fusion.program_of_groups()

@@ -169,37 +169,42 @@ class Nest:
     def in_place(self) -> list[tuple[int, Record]]:
         """(output k, input): the output may be written over the input, if nobody else needs it.
 
-        Every place of the input is read where the output is written, and not at a later stage.
+        Every place of the input is read where the output is written, and not after that: results
+        of a row are written before the loop of their stage, others in it.
         """
         reads: dict[Record, list] = {}
         of = {k: record for record, k in self.inputs.items()}
-        for stage, node in self.reading():
-            reads.setdefault(of[node.of], []).append((stage, node.index, bool(node.guard)))
+        for stage, row, node in self.reading():
+            reads.setdefault(of[node.of], []).append((stage, row, node))
         found = []
         for k, (record, node, flat) in enumerate(self.outputs):
-            row = self.folded and node.loops <= set(self.kept)
-            for x, at in reads.items():
-                fits = x.spec.nbytes == record.spec.nbytes
-                same = all(i == flat and s <= node.stage and not g for s, i, g in at)
-                if fits and same and not row and x.dtype.itemsize == record.dtype.itemsize:
+            written = node.stage, not self.is_row(node)
+            for x, loads in reads.items():
+                fits = x.spec.size == record.spec.size
+                fits = fits and x.dtype.itemsize == record.dtype.itemsize
+                same = all(n.index == flat and not n.guard for *_, n in loads)
+                if fits and same and all((s, not row) <= written for s, row, _ in loads):
                     found.append((k, x))
         return found
 
+    def is_row(self, node: Node) -> bool:
+        """Is it a value of a row, computed once for all its elements?"""
+        return self.folded and node.loops <= set(self.kept)
+
     def reading(self):
-        """(stage, load) for every load, at every stage that may compute it (again)."""
-        stages = 1 + max(node.stage for _, node, _ in self.outputs)
-        folds = [n for n in self.memo.values() if n.kind == "fold"]
-        for stage in range(stages):
-            todo = [f.args[0] for f in folds if f.args[0].stage == stage]
-            todo += [n for _, n, _ in self.outputs if n.stage == stage]
-            seen = set()
+        """(stage, for a row?, load) for every load, at every stage that may compute it (again)."""
+        folds = {id(n): n for n in self.memo.values() if n.kind == "fold"}.values()
+        roots = [(f.args[0].stage, False, f.args[0]) for f in folds]
+        roots += [(n.stage, self.is_row(n), n) for _, n, _ in self.outputs]
+        for stage, row, root in roots:
+            todo, seen = [root], set()
             while todo:
                 node = todo.pop()
                 if id(node) in seen or node.kind == "fold":
                     continue
                 seen.add(id(node))
                 if node.kind == "load":
-                    yield stage, node
+                    yield stage, row, node
                 todo += node.args
 
     # ---- values ------------------------------------------------------------------------------
@@ -247,8 +252,7 @@ class Nest:
 
     def often(self, record, node) -> None:
         """Raise if the loops compute it more often than it has elements."""
-        rows = self.folded and node.loops <= set(self.kept)
-        if (self.rows if rows else self.size) > record.spec.size:
+        if (self.rows if self.is_row(node) else self.size) > record.spec.size:
             raise NotOneNest("a value would be computed again and again")
 
     def movement(self, record, i, guard) -> Node:
@@ -259,14 +263,6 @@ class Nest:
             raise NotOneNest(f"{record.op.name} has no index map")
         x = record.inputs[0]
         return self.at(x, record.op.source(list(i), x.spec, **record.attrs), guard)
-
-    def item(self, record, i, guard) -> Node:
-        whole, k = record.inputs[0], record.attrs["k"]
-        if whole.op.name != "split":
-            raise NotOneNest("one of several results")
-        axis, i = whole.attrs["axis"], list(i)
-        i[axis] = i[axis] + sum(whole.attrs["sizes"][:k])
-        return self.at(whole.inputs[0], i, guard)
 
     def inside(self, record, x, i, ranges, fill, guard) -> Node:
         """x at `i` where each (index, low, high) of `ranges` holds, `fill` elsewhere."""
@@ -313,6 +309,15 @@ class Nest:
             node = self.inside(record, x, shifted, ranges, node or Node("number", 0), guard)
         return node
 
+    def stacked(self, record, i, guard) -> Node:
+        """One input beside the other along a new axis."""
+        axis, rest = record.attrs["axis"], list(i)
+        at, node = rest.pop(axis), None
+        for k, x in enumerate(record.inputs):
+            here = [(at, k, k + 1)]
+            node = self.inside(record, x, rest, here, node or Node("number", 0), guard)
+        return node
+
     def triangle(self, record, i, guard) -> Node:
         """Rows minus columns of what stays: at least -diagonal below, at most above."""
         x, k, apart = record.inputs[0], record.attrs["diagonal"], i[-1] - i[-2]
@@ -332,10 +337,10 @@ KINDS = {
     "elementwise": Nest.elementwise,
     "reduction": Nest.reduction,
     "movement": Nest.movement,
-    "item": Nest.item,
     "pad": Nest.padded,
     "unslice": Nest.unsliced,
     "concat": Nest.joined,
+    "stack": Nest.stacked,
     "tril": Nest.triangle,
     "triu": Nest.triangle,
     "arange": Nest.counted,
@@ -353,9 +358,7 @@ def fit(i: tuple, x: Record) -> tuple:
 def fusable(record: Record) -> bool:
     """May a record be part of a nest at all?"""
     op = record.op
-    if record.op is ITEM:
-        return record.inputs[0].op.name == "split"
-    if op.name == "split":
+    if record.dtype is None or record.op is ITEM:
         return False
     if op.kind == "reduction" or op.kind == "elementwise":
         return op.kind == "elementwise" or op.name in FOLDED
