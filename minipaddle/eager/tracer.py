@@ -20,6 +20,7 @@ from ..core.errors import teach
 from ..core.interpreter import Recording, current, interpreter
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
+from ..core.slots import slot
 from ..ir.builder import Builder, Promise, Writing
 from ..ir.program import Program
 from ..ops import creation, random
@@ -370,14 +371,21 @@ def finished(tracer: Tracer, results: list, inputs: list) -> Trace:
     for x in results:
         places.append(len(outputs) if isinstance(x, Tensor) else None)
         if isinstance(x, Tensor):
-            outputs.append(root.value(tracer.borrow(x)))
+            outputs.append(root.value(root.fresh(tracer.borrow(x))))
     after = left_by(tracer, inputs, outputs)
     conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
     conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.borrowed]
     root.program.outputs = outputs
-    for state in root.program.states:
-        now = root.values[root.begun[state.record]]
-        state.update = None if now is state.record else now
+    for state, now in zip(root.program.states, updates(root), strict=True):
+        state.update = now
     conditions = [(x, c) for x, c in conditions if c]
     outer = {id(b.tensor): b.tensor for b in tracer.borrowed.values()}
     return Trace(root.program, places, after, conditions, [*tracer.layers.values()], outer)
+
+
+@slot("tracer.updates")
+def updates(builder: Builder) -> list[Record | None]:
+    """For each state what its memory holds at the end of the trace; None if that is unchanged."""
+    begun = [state.record for state in builder.program.states]
+    now = [builder.values[builder.begun[record]] for record in begun]
+    return [None if new is old else new for new, old in zip(now, begun, strict=True)]

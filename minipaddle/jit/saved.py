@@ -280,7 +280,6 @@ def check_states(program: Program, states: dict) -> None:
             raise Damaged(f"the state {state.name} is {state.record.spec}, its weights {spec}")
 
 
-@slot("jit.check_sizes")
 def check_sizes(program: Program, known: set) -> None:
     """Raise Damaged if a program uses a size that no shape gives."""
     for record in program.given:

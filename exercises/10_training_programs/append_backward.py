@@ -1,0 +1,41 @@
+"""Append the backward: the walk back, over a tape or into a program.
+
+Write `append_backward(seeds, wanted=None, *, blocked=frozenset(), release=False)`. All derivatives
+of the engine come from this one walk: `backward()`, `paddle.grad`, and, while a program is traced,
+the backward that is written behind the forward, since a rule that is asked for a cotangent applies
+operators, and an operator that is applied to a promise is appended to the program.
+
+- `seeds` is a list of pairs (record, cotangent): the results we start from. A record may stand
+  there more than once;
+- `wanted` is a set of records. Return a dict that has the cotangent of each wanted record to which
+  one has arrived. A wanted record may well have wanted records among its inputs. If `wanted` is
+  None, it is all leaves: records without inputs (`record.inputs` is an empty list);
+- a cotangent that leads to nothing wanted is not computed: in a program it would be a record for
+  nobody. A record *leads on* if it is wanted, or takes one that does. No cotangent arrives at a
+  record of `blocked`, wanted or not, nor passes it;
+- before anything else is done with a record's cotangent, the record's hooks see it;
+- with `release`, a record that has handed on its cotangent (it is no leaf) lets go of what it kept:
+  `record.saved = FREED`;
+- records that are written meanwhile belong to the layer of the record we pass. Therefore
+  `current.top.passing` is that record from before its hooks are called, and when the walk is over,
+  be it by an error, again what it was before.
+
+The engine has, some of them by your hand: `grad.history(records)`, everything they were computed
+from, and they themselves, inputs before uses; `grad.accumulate(cotangents, record, g)`, which adds
+`g` to what has arrived; `grad.through_hooks(hooks, g)` (`record.hooks` is a list or None);
+`grad.input_cotangents(record, g, leading)`, which gives pairs (input record, cotangent) for those
+inputs that are in the set `leading`.
+
+    y = tanh(x) * x, seeds [(y, 1)], wanted {x}  ->  {x: tanh(x) + x * (1 - tanh(x)^2)}
+
+Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3.
+"""
+
+from minipaddle.core import grad
+from minipaddle.core.interpreter import current
+from minipaddle.core.record import FREED
+
+
+def append_backward(seeds, wanted=None, *, blocked=frozenset(), release=False) -> dict:
+    """The cotangents of the wanted records, given those of results."""
+    raise NotImplementedError
