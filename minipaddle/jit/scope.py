@@ -254,14 +254,19 @@ class Liveness:
 
 
 class Definedness(ast.NodeVisitor):
-    """Sets `maybe` on each read of a local name that some path leaves undefined."""
+    """Sets `maybe` on each read of a local name that some path leaves undefined.
+
+    `found` says whether there is one. What converters have named is not looked at.
+    """
 
     EVERYTHING = None  # after a jump nothing is reached, and everything may be assumed
 
     def __init__(self, function: ast.FunctionDef):
         names = Names(function.body)
         params = parameters(function.args)
-        self.local = names.written - names.globals - names.nonlocals - params
+        local = names.written - names.globals - names.nonlocals - params
+        self.local = {name for name in local if not name.startswith("_jst_")}
+        self.found = False
         self.block(function.body, set())
 
     @slot("jit.known.block")
@@ -282,7 +287,7 @@ class Definedness(ast.NodeVisitor):
         loose = self.local - known
         for node in own(nodes, (*SCOPES, *COMPREHENSIONS)) if loose else ():
             if isinstance(node, ast.Name) and node.id in loose and isinstance(node.ctx, ast.Load):
-                node.maybe = True
+                node.maybe = self.found = True
         return known.union(*map(bound_first, nodes))
 
     def plain(self, node, known):

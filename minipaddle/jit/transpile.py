@@ -86,17 +86,16 @@ def conversion(function: FunctionType) -> Converted:
 def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Module]]:
     """The tree as it is written, and after each converter: the one in its slot.
 
-    Converters that have nothing to do are passed over, if nothing is plugged in.
+    Those that have nothing to do are passed over, unless a reader's code may have made work.
     """
-    tree, work = ast.Module([statement(source.node)], []), None
+    tree, idle = ast.Module([statement(source.node)], []), set() if slots.yours() else None
     context = Context(source.properties | properties_of(function))
     yield "", tree
     for name in [converter.__name__ for converter in CONVERTERS]:
         converter = slots.find(f"jit.{name}").get()
-        if hasattr(converter, "looks_for") and not slots.yours():
-            work = survey(tree) if work is None else work
-        if work is None or name in work or not hasattr(converter, "looks_for"):
-            tree = converter(tree, context)
+        if idle is None and hasattr(converter, "looks_for"):
+            idle = survey(tree)
+        tree = tree if name in (idle or ()) else converter(tree, context)
         yield name, tree
 
 

@@ -1,4 +1,8 @@
-"""Which converters have something to do: one walk over the tree tells it of all."""
+"""Which converters have something to do: one walk over the tree tells it of all.
+
+It is taken once control flow is in its simple form; no converter after that makes what another
+one looks for.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,10 @@ def looks_for(*kinds: type, when: Callable = lambda node: True):
 
 
 def survey(tree: ast.AST) -> set[str]:
-    """The names of the converters that find in the tree what they look for."""
-    found: set[str] = set()
+    """The names of the converters that do not find in the tree what they look for."""
+    idle = {name for wanted in WANTED.values() for name, _ in wanted}
     for node in walk(tree):
         for name, when in WANTED.get(type(node), ()):
-            if name not in found and when(node):
-                found.add(name)
-    return found
+            if name in idle and when(node):
+                idle.remove(name)
+    return idle

@@ -14,14 +14,13 @@ from ..walking import Rewriter, functions, walk
 def undefined(tree: ast.AST, context) -> ast.AST:
     """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
     mark_conditions(tree)
-    for function in functions(tree):
-        Definedness(function)
-    return Reads().visit(tree)
+    found = [Definedness(function).found for function in functions(tree)]
+    return Reads().visit(tree) if any(found) else tree
 
 
 class Reads(Rewriter):
     def visit_Name(self, node):
-        if getattr(node, "maybe", False) and not node.id.startswith("_jst_"):
+        if getattr(node, "maybe", False):
             node.maybe = False
             return runtime("defined", node, node)
         return node
@@ -30,13 +29,17 @@ class Reads(Rewriter):
 def mark_conditions(tree: ast.AST) -> None:
     """Sets `asked` on each `and`/`or` of which only the truth counts."""
     for node in walk(tree):
-        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+        kind = type(node)
+        if kind in TESTING:
             truth(node.test)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        elif kind is ast.UnaryOp and isinstance(node.op, ast.Not):
             truth(node.operand)
-        elif isinstance(node, ast.comprehension):
+        elif kind is ast.comprehension:
             for test in node.ifs:
                 truth(test)
+
+
+TESTING = {ast.If, ast.While, ast.IfExp, ast.Assert}
 
 
 def truth(test: ast.expr) -> None:
