@@ -101,7 +101,7 @@ class Frame:
         for copy in self.plan.before:
             self.copy(copy)
         for t, record in enumerate(program.records):
-            if not looks_only(record):
+            if not looks_only(record, self.root):
                 self.step(record)
                 self.let_go(t + 1)
         for copy in self.plan.copies:

@@ -108,20 +108,23 @@ def bytes_of(spec: Spec) -> int:
     return spec.nbytes
 
 
-def made_by(record: Record) -> list[Value]:
+def looks_only(record: Record, root: dict[Record, Value]) -> bool:
+    """Is nothing read or made when the record's turn comes?"""
+    return record.op is custom if record.dtype is None else root[record][0] is not record
+
+
+def made_by(record: Record, root: dict[Record, Value]) -> list[Value]:
     """The values that a record makes in memory of its own."""
-    if record.op is custom:
+    if looks_only(record, root):
         return []
-    if record.dtype is None:
-        return [(record, k) for k in range(len(record.shape))]
-    return [(record, 0)] if looked_into(record) is None else []
+    return [(record, k) for k in range(len(record.shape) if record.dtype is None else 1)]
 
 
-def starts(program: Program) -> dict[Value, int]:
+def starts(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
     """When each value is made."""
     found = {(r, 0): GIVEN for r in program.given}
     for t, record in enumerate(program.records):
-        found.update(dict.fromkeys(made_by(record), t))
+        found.update(dict.fromkeys(made_by(record, root), t))
     return found
 
 
@@ -129,22 +132,16 @@ def last_reads(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
     """When each value that is read at all is read for the last time, results not counted."""
     found = {}
     for t, record in enumerate(program.records):
-        if looks_only(record):
-            continue
-        for r in record.inputs:
-            if r.dtype is not None:
-                found[root[r]] = t
+        if not looks_only(record, root):
+            for r in record.inputs:
+                if r.dtype is not None:
+                    found[root[r]] = t
     return found
 
 
-def looks_only(record: Record) -> bool:
-    """Is nothing read or made when the record's turn comes?"""
-    return record.op is ITEM or record.op is custom or looked_into(record) is not None
-
-
-def lifetimes(program: Program) -> dict[Value, Life]:
+def lifetimes(program: Program, root: dict[Record, Value] | None = None) -> dict[Value, Life]:
     """How long each value is needed; results to the end, and those nobody reads while made."""
-    root = roots(program)
+    root = roots(program) if root is None else root
     reads, end = last_reads(program, root), len(program.records)
     kept = {root[r] for r in program.results}
     return {
@@ -153,5 +150,5 @@ def lifetimes(program: Program) -> dict[Value, Life]:
             end + 1 if value in kept else max(reads.get(value, start), start) + 1,
             bytes_of(specs_of(value[0])[value[1]]),
         )
-        for value, start in starts(program).items()
+        for value, start in starts(program, root).items()
     }

@@ -26,7 +26,6 @@ from .lifetimes import (
     looked_into,
     made_by,
     roots,
-    specs_of,
 )
 from .places import Copy, Piece, Place, Plan
 
@@ -74,8 +73,19 @@ def plan(
     >>> print(*(found.place(record) for record in program.records), sep=", ")
     arena[0:64], output 0
     """
+    return planner(program, workspace, inplace).plan()
+
+
+def live(program: Program, workspace=no_workspace, inplace=elementwise_inplace) -> int:
+    """The bytes of the largest live set, without finding offsets."""
+    found = planner(program, workspace, inplace)
+    found.settle()
+    return arena.bound([Buffer(a, b, aligned(nbytes)) for a, b, nbytes, *_ in found.pieces()])
+
+
+def planner(program: Program, workspace, inplace) -> Planner:
     states = [(s.record, s.update) for s in program.states]
-    return Planner(program, program.inputs, states, workspace, inplace).plan()
+    return Planner(program, program.inputs, states, workspace, inplace)
 
 
 class Planner:
@@ -85,7 +95,8 @@ class Planner:
         self.program, self.inputs, self.states = program, inputs, states
         self.outputs = program.outputs if outputs is None else outputs
         self.workspace, self.kernels = workspace, inplace
-        self.root, self.lives = roots(program), lifetimes(program)
+        self.root = roots(program)
+        self.lives = lifetimes(program, self.root)
         self.reads = last_reads(program, self.root)
         self.end = len(program.records)
         self.at: dict[Value, Place] = {}  # what has a place outside the arena
@@ -95,13 +106,18 @@ class Planner:
         self.regions: dict[Record, dict[str, Plan]] = {}
 
     def plan(self) -> Plan:
+        """The plan, all steps."""
+        self.settle()
+        return self.laid_out()
+
+    def settle(self) -> None:
+        """Find what lies outside the arena, and what shares memory in it."""
         for kind, given in (("input", self.inputs), ("state", [s for s, _ in self.states])):
             for k, r in enumerate(given):
-                self.at[r, 0] = Place(kind, k, 0, bytes_of(r.spec))
+                self.at[r, 0] = Place(kind, k, 0, self.lives[r, 0].nbytes)
         self.place_updates()
         self.place_outputs()
         self.share()
-        return self.laid_out()
 
     # ---- states and outputs ------------------------------------------------------------------
 
@@ -126,7 +142,7 @@ class Planner:
     def may_replace(self, new: Value, old: Value) -> bool:
         """May a value be made where another lies, which is read until then at the latest?"""
         start, last = self.lives[new].start, self.reads.get(old, GIVEN)
-        if bytes_of(specs_of(new[0])[new[1]]) != bytes_of(specs_of(old[0])[old[1]]):
+        if self.lives[new].nbytes != self.lives[old].nbytes:
             return False
         return last < start or (last == start and self.writes_over(new, old))
 
@@ -166,7 +182,7 @@ class Planner:
         """Results take over the memory of inputs that die, where the kernel allows it."""
         for t, record in enumerate(self.program.records):
             taken = set()
-            for new in made_by(record):
+            for new in made_by(record, self.root):
                 self.chains[new] = [new]
                 if self.at.get(new, OUTSIDE).kind == "state":
                     continue
@@ -240,7 +256,7 @@ class Planner:
             if r.op is NUMBER:
                 found[r] = Place("number")
         for r in self.program.records:
-            made = made_by(r)
+            made = made_by(r, self.root)
             if made:
                 own = tuple(self.at.get(v, Place("arena")) for v in made)
                 found[r] = own[0] if r.dtype is not None else own
