@@ -69,7 +69,8 @@ def constant(x) -> tuple:
     from each other. Of floats 0.0 is not -0.0; what has no hash stands for itself alone.
     """
     if isinstance(x, Real) and not isinstance(x, int):
-        return type(x), math.nan if x != x else x, math.copysign(1.0, x)
+        value = math.nan if x != x else x  # one object, since nan is not equal to nan
+        return type(x), value, math.copysign(1.0, value)
     if isinstance(x, Tensor):  # it has a hash, but == compares what is in it
         return type(x), Itself(x)
     try:
