@@ -4,12 +4,13 @@ A transpose makes a `View` of its input. An operator on views is applied to thei
 result is seen in the same way: so a transpose travels through elementwise operators, reductions,
 slices, and reshapes that keep its axes together. A matrix product reads its operands through any
 view (`x_perm`, `y_perm`), and two transposes that meet cancel. Only what a result, or an operator
-that knows nothing of views, needs in order is transposed. Where that moves what a product made, all
-is done again with the product writing in that order (`out_perm`), if then less is moved.
+that knows nothing of views, needs in order is transposed.
 
 Where inputs are seen differently the operator is applied in the order for which the least has to
-move; of two orders alike, that of values that are made of states alone (an optimizer's moments),
-else the one in which the transposes stay waiting.
+move; of two orders alike, that of states (an optimizer's moments) and of what was made of them,
+else the one in which the transposes stay waiting. What had to be transposed in the end says in
+which order such an operator, or a product, would better have written (`out_perm`): all is done
+again with these wishes, for as long as less is moved.
 """
 
 from __future__ import annotations
@@ -17,40 +18,30 @@ from __future__ import annotations
 from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.program import ITEM, NUMBER, Program, regions
-from ..ops.creation import assign, full
+from ..ops.creation import full
 from ..ops.linalg import product
-from ..ops.movement import (
-    broadcast_to,
-    concat,
-    inverse,
-    pad,
-    reshape,
-    slice_,
-    split,
-    transpose,
-    unslice,
-    unstack,
-)
+from ..ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from .rewriting import with_inputs, with_records
 from .specialise import open_sizes
-from .views import View, blocks, brought, keeps_order, plain, reshaped, without
+from .through import HANDLERS, KINDS, of_all_axes
+from .views import View, before_reshape, brought, keeps_order, plain
 
 
 class Sinker:
-    """Writes a program anew, with views for transposes; `wishes` are orders for what products
-    write, by their records in the old program.
+    """Writes a program anew, with views for transposes. `wishes` say for records that have a choice
+    in which order their result is to be seen.
     """
 
     def __init__(self, program: Program, wishes: dict[Record, tuple]):
         self.old, self.wishes = program, wishes
-        self.wished: dict[Record, tuple] = {}  # in which order they should have been written
-        self.made: dict[Record, Record] = {}  # products of the new program -> those of the old
+        self.wished: dict[Record, tuple] = {}  # how it would have been better
+        self.chosen: dict[Record, tuple] = {}  # new records that had a choice: (old one, its order)
         self.cost = 0  # elements that are moved
         self.records: list[Record] = []
         self.views: dict[Record, View] = {}  # how an old value is seen, if not as it was
         self.moved: dict[tuple, Record] = {}  # transposes that were done: (base, perm) -> result
         self.whole: dict[Record, tuple] = {}  # several results: (their record, a view's perm each)
-        self.kept = {s.record for s in program.states}  # made of states alone
+        self.kept = {s.record for s in program.states}  # in the order of states
 
     def run(self) -> Program:
         for record in self.old.records:
@@ -94,6 +85,10 @@ class Sinker:
         if cheap(base) and base.op is broadcast_to:
             small = self.turned(self.widened(base.inputs[0], len(perm)), perm)
             return self.emit(broadcast_to, [small], {"shape": shape})
+        if cheap(base) and base.op is slice_:
+            index = of_all_axes(base.attrs["index"], len(perm))
+            whole = self.turned(base.inputs[0], perm)
+            return self.emit(slice_, [whole], {"index": tuple(index[d] for d in perm)})
         if cheap(base):
             inputs = [self.turned_input(r, perm) for r in base.inputs]
             return self.emit(base.op, inputs, base.attrs)
@@ -102,15 +97,26 @@ class Sinker:
         return self.emit(transpose, [base], {"perm": perm})
 
     def wish(self, base: Record, perm: tuple | None) -> None:
-        """Note that a product's value, or what was made of it by moving nothing, is transposed."""
-        while perm is not None and base.op is not product:
-            perm = before_reshape(base, perm) if base.op is reshape else perm
-            large = [r for r in base.inputs if r.op is not NUMBER and r.spec.size == base.spec.size]
+        """Note that what came of a choice, by moving nothing, is transposed."""
+        while perm is not None and base not in self.chosen:
+            large = of_same_size(base)
             if not large or base.op.kind not in ("elementwise", "movement") or base.op is transpose:
                 return
-            base = next((r for r in large if leads_to_product(r)), large[0])
-        if perm is not None and base in self.made:
-            self.wished.setdefault(self.made[base], perm)
+            perm = before_reshape(base, perm) if base.op is reshape else perm
+            base = next((r for r in large if self.leads_to_choice(r)), large[0])
+        if perm is not None:
+            record, order = self.chosen[base]
+            back = inverse(perm)
+            self.wished.setdefault(record, tuple(back[d] for d in order))
+
+    def leads_to_choice(self, record: Record) -> bool:
+        """Was a value made by a choice, but for scaling and the like?"""
+        while record not in self.chosen:
+            large = of_same_size(record)
+            if len(large) != 1 or not (record.op.kind == "elementwise" or record.op is reshape):
+                return False
+            record = large[0]
+        return True
 
     def turned_input(self, record: Record, perm: tuple) -> Record:
         if record.op is NUMBER or not record.shape:
@@ -161,8 +167,7 @@ class Sinker:
             self.whole[record] = new, [None] * len(record.shape)
         else:
             self.see(record, plain(new))
-            if record.op.kind == "elementwise" and record.inputs and all(map(self.keeps, inputs)):
-                self.kept.add(new)
+            self.keep(new)
 
     def see(self, record: Record, view: View) -> None:
         """From now on an old value is seen so. Where only axes of size 1 move it is a reshape."""
@@ -171,9 +176,10 @@ class Sinker:
         if view.base is not record:
             self.views[record] = view
 
-    def keeps(self, record: Record) -> bool:
-        """Is a value made of states alone, or small?"""
-        return record in self.kept or record.op is NUMBER or record.spec.size == 1
+    def keep(self, record: Record) -> None:
+        """Note a value that has the order of a state it was made of."""
+        if record.op.kind == "elementwise" and not self.kept.isdisjoint(of_same_size(record)):
+            self.kept.add(record)
 
     def item(self, record: Record) -> None:
         whole, perms = self.whole[record.inputs[0]]
@@ -194,8 +200,10 @@ class Sinker:
 
     # ---- the cheapest order for several inputs -------------------------------------------------
 
-    def order(self, views: list[View]) -> tuple:
+    def order(self, record: Record, views: list[View]) -> tuple:
         """The order in which an operator is applied to values of one rank, seen differently."""
+        if record in self.wishes:
+            return self.wishes[record]
 
         def cost(target):
             return sum(self.price(v, brought(v, target)) for v in views)
@@ -207,11 +215,22 @@ class Sinker:
             return min([straight, *orders], key=cost)
         return min([*orders, straight], key=cost)
 
+    def choice(self, record: Record, view: View) -> View:
+        """What was made of a record that might have been made in another order."""
+        self.chosen[view.base] = record, view.perm
+        return view
+
     def price(self, view: View, perm: tuple) -> int:
         """How many elements a transpose of the base would move."""
         base = view.base
         still = perm == tuple(range(len(perm))) or keeps_order(perm, base.shape)
         return 0 if still or cheap(base) or (base, perm) in self.moved else base.spec.size
+
+
+def of_same_size(record: Record) -> list[Record]:
+    """The inputs that are as large as the result."""
+    values = [r for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
+    return [r for r in values if r.spec.size == record.spec.size]
 
 
 def cheap(record: Record, depth: int = 4) -> bool:
@@ -220,176 +239,12 @@ def cheap(record: Record, depth: int = 4) -> bool:
         return True
     if record.op is broadcast_to:
         return record.inputs[0].spec.size * 8 <= record.spec.size
+    if record.op is slice_:
+        whole = all(isinstance(k, tuple) for k in record.attrs["index"])
+        return whole and depth > 0 and cheap(record.inputs[0], depth - 1)
     if record.op.kind == "elementwise" and depth and record.inputs:
         return all(r.op is NUMBER or cheap(r, depth - 1) for r in record.inputs)
     return False
-
-
-# ---- operators on views: each gives a view, or None if it takes its inputs in order ------------
-
-
-def through_transpose(sinker, record, views):
-    return views[0].turned(record.attrs["perm"])
-
-
-def through_elementwise(sinker, record, views):
-    ndim = len(record.shape)
-    places = [k for k, v in enumerate(views) if v is not None and v.perm]
-    wide = {}
-    for k in places:
-        v, extra = views[k], ndim - len(views[k].perm)
-        base = sinker.widened(sinker.straight(v), ndim) if extra else v.base
-        wide[k] = plain(base) if extra else v
-    target = sinker.order(list(wide.values()))
-    inputs = list(record.inputs)
-    for k, v in enumerate(views):
-        if k in wide:
-            inputs[k] = sinker.turned(wide[k].base, brought(wide[k], target))
-        elif v is not None:
-            inputs[k] = v.base
-    return View(sinker.emit(record.op, inputs, record.attrs), target)
-
-
-def through_reduction(sinker, record, views):
-    axis, keepdim, view = record.attrs["axis"], record.attrs["keepdim"], views[0]
-    moved = tuple(sorted(view.perm[d] for d in axis))
-    base = sinker.emit(record.op, [view.base], {"axis": moved, "keepdim": keepdim})
-    return View(base, view.perm if keepdim else without(view.perm, axis))
-
-
-def through_reshape(sinker, record, views):
-    found = reshaped(views[0], record.shape)
-    if found is None:
-        return None
-    shape, perm = found
-    return View(sinker.emit(reshape, [views[0].base], {"shape": shape}), perm)
-
-
-def through_broadcast(sinker, record, views):
-    view = views[0]
-    if len(view.perm) != len(record.shape):
-        return None
-    shape = tuple(record.shape[d] for d in inverse(view.perm))
-    return View(sinker.emit(broadcast_to, [view.base], {"shape": shape}), view.perm)
-
-
-def in_base(view: View, entries) -> tuple:
-    """What is said of each axis that is seen, said of the axes of the base."""
-    return tuple(entries[d] for d in inverse(view.perm))
-
-
-WHOLE = (None, None, None)
-
-
-def through_slice(sinker, record, views):
-    index, view = record.attrs["index"], views[0]
-    if None in index:
-        return None
-    index = (*index, *[WHOLE] * (len(view.perm) - len(index)))
-    gone = [d for d, k in enumerate(index) if not isinstance(k, tuple)]
-    base = sinker.emit(slice_, [view.base], {"index": in_base(view, index)})
-    return View(base, without(view.perm, gone))
-
-
-def through_unslice(sinker, record, views):
-    index, view, shape = record.attrs["index"], views[0], record.shape
-    if None in index:
-        return None
-    index = (*index, *[WHOLE] * (len(shape) - len(index)))
-    own = [d for d, k in enumerate(index) if isinstance(k, tuple)]
-    gone = [d for d, k in enumerate(index) if not isinstance(k, tuple)]
-    axes = (
-        *gone,
-        *(own[d] for d in inverse(view.perm)),
-    )  # those of the result, as the base has them
-    attrs = {"shape": tuple(shape[d] for d in axes), "index": tuple(index[d] for d in axes)}
-    return View(sinker.emit(unslice, [view.base], attrs), inverse(axes))
-
-
-def through_pad(sinker, record, views):
-    attrs = record.attrs | {"widths": in_base(views[0], record.attrs["widths"])}
-    return View(sinker.emit(pad, [views[0].base], attrs), views[0].perm)
-
-
-def through_concat(sinker, record, views):
-    target = sinker.order(views)
-    inputs = [sinker.turned(v.base, brought(v, target)) for v in views]
-    base = sinker.emit(concat, inputs, {"axis": target[record.attrs["axis"]]})
-    return View(base, target)
-
-
-def through_split(sinker, record, views):
-    view, axis = views[0], record.attrs["axis"]
-    whole = sinker.emit(split, [view.base], record.attrs | {"axis": view.perm[axis]})
-    return whole, [view.perm] * len(record.shape)
-
-
-def through_unstack(sinker, record, views):
-    view, axis = views[0], record.attrs["axis"]
-    whole = sinker.emit(unstack, [view.base], {"axis": view.perm[axis]})
-    return whole, [without(view.perm, [axis])] * len(record.shape)
-
-
-def through_assign(sinker, record, views):
-    return View(sinker.emit(assign, [views[0].base], {}), views[0].perm)
-
-
-def through_product(sinker, record, views):
-    x, y = views
-    attrs = record.attrs | {
-        "x_perm": x.turned(record.attrs["x_perm"]).perm,
-        "y_perm": y.turned(record.attrs["y_perm"]).perm,
-    }
-    wish = sinker.wishes.get(record)
-    if wish is not None:
-        attrs["out_perm"] = tuple(attrs["out_perm"][d] for d in wish)
-    base = sinker.emit(product, [x.base, y.base], attrs)
-    sinker.made[base] = record
-    return plain(base) if wish is None else View(base, inverse(wish))
-
-
-KINDS = {"elementwise": through_elementwise, "reduction": through_reduction}
-HANDLERS = {
-    transpose: through_transpose,
-    reshape: through_reshape,
-    broadcast_to: through_broadcast,
-    slice_: through_slice,
-    unslice: through_unslice,
-    pad: through_pad,
-    concat: through_concat,
-    split: through_split,
-    unstack: through_unstack,
-    assign: through_assign,
-    product: through_product,
-}
-
-
-# ---- in which order products write ---------------------------------------------------------------
-
-
-def leads_to_product(record: Record) -> bool:
-    """Was a value made by a product, but for scaling and the like?"""
-    while record.op.kind == "elementwise" or record.op is reshape:
-        large = [r for r in record.inputs if r.op is not NUMBER and r.spec.size == record.spec.size]
-        if len(large) != 1:
-            return False
-        record = large[0]
-    return record.op is product
-
-
-def before_reshape(record: Record, perm: tuple) -> tuple | None:
-    """The transpose of a reshape's input that becomes the transpose `perm` of its result; None
-    where there is none.
-    """
-    source = record.inputs[0].shape
-    long = [d for d, n in enumerate(source) if n != 1]
-    own = [d for d, n in enumerate(record.shape) if n != 1]
-    groups = blocks([record.shape[d] for d in own], [source[d] for d in long])
-    if groups is None or any(len(left) > 1 for left, _ in groups):
-        return None
-    parts = {own[left[0]]: [long[d] for d in right] for left, right in groups}
-    ones = [d for d, n in enumerate(source) if n == 1]
-    return (*ones, *(d for axis in perm for d in parts.get(axis, ())))
 
 
 @slot("passes.sinking")
@@ -397,10 +252,14 @@ def sinking(program: Program) -> Program:
     """The program with as few transposes as the order of its results allows."""
     if open_sizes(program):
         return program
-    first = Sinker(program, {})
-    found = first.run()
-    if first.wished:
-        second = Sinker(program, first.wished)
-        again = second.run()
-        return again if second.cost < first.cost else found
-    return found
+    wishes, tried = {}, []
+    for _ in range(ROUNDS):
+        sinker = Sinker(program, wishes)
+        tried.append((sinker.run(), sinker.cost))
+        if sinker.wished.items() <= wishes.items():
+            break
+        wishes = wishes | sinker.wished
+    return min(tried, key=lambda each: each[1])[0]
+
+
+ROUNDS = 4

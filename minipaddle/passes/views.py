@@ -104,3 +104,18 @@ def reshaped(view: View, shape) -> tuple[tuple, tuple] | None:
         if n == 1:
             axes.insert(axes.index(d - 1) + 1 if d else 0, d)
     return tuple(shape[d] for d in axes), inverse(tuple(axes))
+
+
+def before_reshape(record: Record, perm: tuple) -> tuple | None:
+    """The transpose of a reshape's input that becomes the transpose `perm` of its result; None
+    where there is none.
+    """
+    source = record.inputs[0].shape
+    long = [d for d, n in enumerate(source) if n != 1]
+    own = [d for d, n in enumerate(record.shape) if n != 1]
+    groups = blocks([record.shape[d] for d in own], [source[d] for d in long])
+    if groups is None or any(len(left) > 1 for left, _ in groups):
+        return None
+    parts = {own[left[0]]: [long[d] for d in right] for left, right in groups}
+    ones = [d for d, n in enumerate(source) if n == 1]
+    return (*ones, *(d for axis in perm for d in parts.get(axis, ())))

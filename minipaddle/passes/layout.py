@@ -1,0 +1,47 @@
+"""Images with the channels last, where a convolution or a pooling computes.
+
+Each such operator becomes its sibling of `ops.channels_last` between transposes; sinking carries
+them through what stands between two convolutions, and they cancel there. Weights stay as Paddle has
+them, [O, C, *kernel]: the program transposes each once, which costs little beside a convolution.
+"""
+
+from __future__ import annotations
+
+from ..core.slots import slot
+from ..core.spec import promote
+from ..ir.program import Program
+from ..ops import channels_last as last
+from ..ops import conv, pooling
+from ..ops.channels_last import kernel_first, kernel_last, to_first, to_last
+from ..ops.movement import transpose
+from .rewriting import rewritten
+
+IMAGE, KERNEL = (to_last, to_first), (kernel_last, kernel_first)
+"""How something is brought into the new order, and how it is brought back."""
+SIBLINGS = {
+    conv.conv: (last.conv_last, (IMAGE, KERNEL), IMAGE),
+    conv.conv_input_grad: (last.conv_last_input_grad, (IMAGE, KERNEL), IMAGE),
+    conv.conv_weight_grad: (last.conv_last_weight_grad, (IMAGE, IMAGE), KERNEL),
+    pooling.max_pool: (last.max_pool_last, (IMAGE,), IMAGE),
+    pooling.max_pool_grad: (last.max_pool_last_grad, (IMAGE, IMAGE, IMAGE), IMAGE),
+    pooling.max_pool_take: (last.max_pool_last_take, (IMAGE, IMAGE, IMAGE), IMAGE),
+    pooling.avg_pool: (last.avg_pool_last, (IMAGE,), IMAGE),
+    pooling.avg_pool_grad: (last.avg_pool_last_grad, (IMAGE,), IMAGE),
+}
+"""For an operator its sibling, what its inputs are, and what its result is."""
+
+
+def channels_last(record, *inputs):
+    """The sibling of an operator, between transposes."""
+    op, kinds, result = SIBLINGS[record.op]
+    wide = promote(op.name, [x.spec for x in inputs])
+    inputs = [x if x.spec.dtype == wide else x.astype(wide) for x in inputs]
+    turned = [transpose(x, perm=into(x.spec.ndim)) for x, (into, _) in zip(inputs, kinds)]
+    y = op(*turned, **record.attrs)
+    return transpose(y, perm=result[1](y.spec.ndim))
+
+
+@slot("passes.layout")
+def layout(program: Program) -> Program:
+    """The program with the channels last in convolutions and pooling."""
+    return rewritten(program, dict.fromkeys(SIBLINGS, channels_last))
