@@ -35,19 +35,20 @@ class Key(NamedTuple):
         return describe(self.structure, signs)
 
     def differences(self, other: Key, names) -> list[str]:
-        """In what this key differs from another, in words; `names` are those of the tensors."""
+        """In what this key differs from another, in words; `names` are those of the arguments."""
         if (self.structure, self.places) != (other.structure, other.places):
             again = ", of another class of that name" * (self.text == other.text)
             return [f"the arguments are {self.text}{again}, were {other.text}"]
-        found = []
-        for name, a, b in zip(names, self.specs, other.specs, strict=False):
+        found, tensors = [], [names[k] for k in self.places]
+        for name, a, b in zip(tensors, self.specs, other.specs, strict=False):
             for what, x, y in zip(("shape", "dtype", "stop_gradient"), a, b, strict=True):
                 if x != y:
                     x, y = (list(v) if what == "shape" else v for v in (x, y))
                     found.append(f"{name} has {what} {x}, had {y}")
-        for x, y in zip(self.values, other.values, strict=False):
+        others = [name for k, name in enumerate(names) if k not in self.places]
+        for name, x, y in zip(others, self.values, other.values, strict=False):
             if x != y:
-                found.append(f"an argument is {x[1]!r}, was {y[1]!r}")
+                found.append(f"{name} is {x[1]!r}, was {y[1]!r}")
         for what, x, y in zip(SETTINGS, self.settings, other.settings, strict=True):
             if x != y:
                 found.append(f"{what} is {x}, was {y}")

@@ -186,7 +186,7 @@ class StaticFunction:
                 names, begun = argument_names(self.function, structure), perf_counter()
                 captured = self.traced(key, leaves, structure, places, names, sizes)
                 spent = perf_counter() - begun
-                self.cache.add(key, captured, [names[k] for k in places], spent)
+                self.cache.add(key, captured, names, spent)
                 if len(self.cache) == MANY + 1:
                     self.warn()
             return captured

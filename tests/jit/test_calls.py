@@ -159,7 +159,7 @@ def test_what_makes_a_program():
     why = f.explain().splitlines()
     assert why[0] == "1. the first call"
     assert "shape [3], had [2]" in why[1]
-    assert "an argument is 2, was 1" in why[2]
+    assert "n is 2, was 1" in why[2]
     assert "dtype" in why[3]
 
 
