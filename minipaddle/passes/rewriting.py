@@ -34,6 +34,8 @@ class Rewriter(Builder):
         super().__init__(program.name, place=current_place())
         self.old, self.rules = program, rules
         self.now: dict[Record, object] = {}  # what stands for an old record, if not itself
+        self.stands_for: dict[Record, list[Record]] = {}  # the other way round
+        self.counts: Counter | None = None
         self.source: Record | None = None
 
     def emit(self, op, inputs, attrs, scope=None, flow=0):
@@ -65,20 +67,31 @@ class Rewriter(Builder):
         """What stands for a record, or the record itself."""
         inputs = [self.now.get(r, r) for r in record.inputs]
         if record.op is ITEM and isinstance(inputs[0], tuple):
-            self.now[record] = inputs[0][record.attrs["k"]]
+            self.put(record, inputs[0][record.attrs["k"]])
             return
         rule = self.rules.get(record.op)
         if rule is not None:
             self.source = record
             instead = rule(record, *map(self.tensor, inputs))
             if instead is not None:
-                self.now[record] = self.checked(record, instead)
+                self.put(record, self.checked(record, instead))
                 return
         inside = {k: rewritten(v, self.rules) for k, v in regions(record).items()}
         new = with_inputs(record, inputs, inside)
         self.program.records.append(new)
         if new is not record:
-            self.now[record] = new
+            self.put(record, new)
+
+    def put(self, old: Record, new) -> None:
+        """From now on `new` stands for an old record."""
+        self.now[old] = new
+        if isinstance(new, Record):
+            self.stands_for.setdefault(new, []).append(old)
+
+    def uses(self, record: Record) -> int:
+        """How often a value of the new program is used, at most."""
+        self.counts = uses(self.old) if self.counts is None else self.counts
+        return sum(self.counts[r] for r in {record, *self.stands_for.get(record, ())})
 
     def tensor(self, record: Record):
         """A value of the new program as code has it: a tensor, or a Python number."""
