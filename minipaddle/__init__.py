@@ -6,6 +6,7 @@ from math import e, inf, nan, pi
 from . import (
     autograd,
     device,
+    distributed,
     framework,
     hapi,
     io,

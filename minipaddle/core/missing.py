@@ -8,7 +8,6 @@ LATER = {
     "DataParallel": "many workers",
     "amp": "mixed precision",
     "auto_cast": "mixed precision",
-    "distributed": "many workers",
     "inference": "inference",
     "onnx": "inference",
     "quantization": "quantization",

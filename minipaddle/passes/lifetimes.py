@@ -14,7 +14,7 @@ from ..core.errors import teach
 from ..core.record import Record, Spec
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
-from ..ops import creation, movement
+from ..ops import creation, movement, ordering
 
 Value = tuple[Record, int]
 
@@ -57,6 +57,7 @@ VIEWS = {
     movement.broadcast_to: same_size,
     movement.slice_: forwards,
     creation.assign: always,
+    ordering.after: always,
 }
 """Operators whose result may be the memory of their input, and when it may: values never change."""
 

@@ -1,0 +1,237 @@
+"""Recomputation: of a part of a network only the inputs are kept; its backward computes it again.
+
+The part becomes one record of the tape. Its ends, the older records it begins from, are found by
+running it on the tape once and forgetting the tape; its derivative runs it again, after the
+cotangents are there, and walks back to these ends. So it works for whatever the part uses, to any
+order, and in a program, where it says what is made again and when.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ..core.errors import teach
+from ..core.grad import fit, pull_back
+from ..core.interpreter import Recording, current
+from ..core.record import Record, tick, written_at
+from ..ops.ordering import after
+from ..tensor.generator import GENERATOR
+from .packing import saved_tensors_hooks
+from .pylayer import attach, tensors_in
+from .tape import leaf_of
+from .tensor import Tensor, wrap
+
+
+def recompute(function, *args, **kwargs):
+    """What `function(*args)` returns; instead of its intermediate values the arguments are kept.
+
+    A backward computes the function again, with the same random numbers. `preserve_rng_state`
+    (True) and `use_reentrant` (either way is the same here) are taken out of `kwargs`.
+    Source: Paddle API `paddle.distributed.fleet.utils.recompute`; Chen et al., "Training Deep Nets
+    with Sublinear Memory Cost", 2016.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.fleet.utils import recompute
+    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    >>> recompute(lambda x: paddle.exp(x).sum(), x).backward()
+    >>> (x.grad == paddle.exp(x)).tolist()
+    [True, True]
+    """
+    same = kwargs.pop("preserve_rng_state", True)
+    kwargs.pop("use_reentrant", None)
+    if not current.top.recording:
+        return function(*args, **kwargs)
+    part = Part(function, args, kwargs, same)
+    with saved_tensors_hooks(forgotten, forgotten):
+        results = function(*part.args, **part.kwargs)
+    return on_tape(part, results)
+
+
+def forgotten(value):
+    """What the tape of the first run keeps of a value: nothing."""
+    return None
+
+
+class Part:
+    """A function and its arguments as they are now; `again` computes it once more."""
+
+    def __init__(self, function, args, kwargs, same: bool):
+        self.function, given = function, tensors_in(args, kwargs)
+        self.twins = {id(x): twin(x) for x in given}
+        self.given = given  # they live, so that their ids stay theirs
+        self.args, self.kwargs = exchanged(args, self.twins), exchanged(kwargs, self.twins)
+        self.place = numbers_drawn() if same else None
+        self.owner = getattr(function, "__self__", function)
+        self.time = tick()
+
+    def again(self, cotangents) -> tuple[list, dict]:
+        """The results of a second run, and what the arguments' records in it are twins of."""
+        for x in self.twins.values():
+            if written_at(x.array) > self.time:
+                raise RuntimeError(
+                    teach(
+                        "backward through recompute: an argument was overwritten in place since",
+                        hint="use the out-of-place form, or pass a clone()",
+                    )
+                )
+        later = {id(x): after(x, *cotangents) for x in self.twins.values()}
+        args, kwargs = exchanged(self.args, later), exchanged(self.kwargs, later)
+        with kept(statistics(self.owner)), drawing_from(self.place):
+            results = tensors_of(self.function(*args, **kwargs))
+        moving = [x for x in self.twins.values() if not x.stop_gradient]
+        return results, {later[id(x)].record: x.record for x in moving}
+
+
+def twin(x: Tensor) -> Tensor:
+    """A tensor with the value and the past that x has now, whatever is written to x later."""
+    other = wrap(current.top.now(x.array) if current.top.tracing else x.array)
+    if not x.stop_gradient:
+        other.record, other.stop_gradient = x.record or leaf_of(x), False
+    return other
+
+
+def exchanged(value, others: dict):
+    """Arguments with other tensors in the place of some, by id; in lists and dicts too."""
+    if isinstance(value, Tensor):
+        return others.get(id(value), value)
+    if type(value) in (list, tuple):
+        return type(value)(exchanged(v, others) for v in value)
+    if type(value) is dict:
+        return {k: exchanged(v, others) for k, v in value.items()}
+    return value
+
+
+def tensors_of(results) -> list[Tensor]:
+    """The tensors among the results of a function."""
+    return tensors_in(results if type(results) in (list, tuple) else [results], {})
+
+
+# ---- the tape --------------------------------------------------------------------------------
+
+
+def on_tape(part: Part, results):
+    """The results with one record for their past, instead of the tape of the part."""
+    found = tensors_of(results)
+    places = [k for k, y in enumerate(found) if y.record and y.record.time > part.time]
+    if not places:
+        return results
+    made = [found[k] for k in places]
+    ends = ends_of([y.record for y in made], part.time, ())
+    specs = tuple(y.spec for y in made)
+    record = Record(PartOp(places), ends, {}, specs, None, {"part": part}, current.top.scope)
+    record.where = made[0].record.where
+    outs = {id(y): attach(wrap(y.array), record, k) for k, y in enumerate(made)}
+    return exchanged(results, outs)
+
+
+def ends_of(roots, time: int, twins) -> list[Record]:
+    """The records that those made since `time` begin from, each once: older ones, leaves, twins."""
+    found, seen, stack = {}, set(roots), list(roots)
+    while stack:
+        record = stack.pop()
+        if record.time <= time or not record.inputs or record in twins:
+            found[record] = None
+            continue
+        new = [e for e in record.inputs if e is not None and e not in seen]
+        seen.update(new)
+        stack += new
+    return sorted(found, key=lambda r: r.time)
+
+
+@contextmanager
+def leaves(ends):
+    """While the block runs no walk goes on behind these records."""
+    before = [(r, r.inputs) for r in ends]
+    for r in ends:
+        r.inputs = ()
+    try:
+        yield
+    finally:
+        for r, inputs in before:
+            r.inputs = inputs
+
+
+class PartOp:
+    """A part as the operator of a record."""
+
+    kind, inputs, variadic, attrs = "opaque", ["tensors"], True, {}
+    name, doc = "recompute", "A part of a network that is computed again by its backward."
+
+    def __init__(self, places):
+        self.places = places  # of the results that have a past, among all tensors returned
+
+    def pull(self, record, g, useful):
+        """Pairs (input record, cotangent): those that a walk through a second run finds."""
+        recording, began = current.top.recording, tick()
+        with Recording(True):
+            results, twins = record.saved["part"].again(g)
+        roots = [results[k].record for k in self.places]
+        ends = ends_of(roots, began, twins)
+        with leaves(ends), Recording(recording):
+            found = pull_back([*zip(roots, g, strict=True)], set(ends))
+        for end, gx in found.items():
+            edge = twins.get(end, end)
+            if edge in useful:
+                yield edge, fit(gx, edge, record, record.inputs.index(edge))
+
+
+# ---- the same random numbers, the same buffers -----------------------------------------------
+
+
+START = "start"
+"""Where a program's random generator stands while nothing has been drawn in it."""
+
+
+def numbers_drawn():
+    """Where the random generator stands: in a program, the value of its state."""
+    top = current.top
+    if not top.tracing:
+        return GENERATOR.get_state()
+    return top.now(top.counter(GENERATOR)) if GENERATOR in top.generators else START
+
+
+@contextmanager
+def drawing_from(place):
+    """Random numbers as they were drawn from that place on; afterwards the generator is back."""
+    now = numbers_drawn()
+    if place in (None, now):
+        yield
+        return
+    go_to(place)
+    try:
+        yield
+    finally:
+        go_to(now)
+
+
+def go_to(place) -> None:
+    """Set the generator to where `numbers_drawn` found it."""
+    top = current.top
+    if not top.tracing:
+        GENERATOR.set_state(place)
+        return
+    counter = top.counter(GENERATOR)
+    if place == START:
+        first = next(r for r, promise in top.root.begun.items() if promise is counter)
+        place = top.root.promise(first, counter.place)
+    top.builder.write(counter, place)
+
+
+def statistics(layer) -> list[Tensor]:
+    """What a layer changes as it is called: buffers, and parameters that nothing trains."""
+    if not (hasattr(layer, "buffers") and hasattr(layer, "parameters")):
+        return []
+    return [*layer.buffers(), *(w for w in layer.parameters() if w.stop_gradient)]
+
+
+@contextmanager
+def kept(tensors):
+    """These tensors have their values again after the block."""
+    with Recording(False):
+        before = [(x, x.clone()) for x in tensors]
+    try:
+        yield
+    finally:
+        with Recording(False):
+            for x, value in before:
+                x.set_value(value)
