@@ -21,6 +21,7 @@ from ..passes.lifetimes import specs_of
 from ..passes.manager import optimized
 from ..passes.memory import plan
 from ..passes.nest import Nest
+from ..passes.specialise import open_sizes
 from .compiler import load
 
 ALIGNMENT = 64
@@ -50,7 +51,10 @@ class Executable:
     """
 
     def __init__(self, program: Program, strategy=None, sizes=None):
-        done = optimized(program, strategy, sizes=sizes)
+        done = optimized(program, strategy, sizes=sizes or None)
+        if unknown := open_sizes(done.program):
+            raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+        self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, fuse(done.program)
         self.kernels = Kernels(self.program)
         self.plan = plan(self.program, self.kernels.workspace, in_place)

@@ -17,12 +17,11 @@ from ..core.record import FREED, Record, written_at
 from ..core.slots import slot
 from ..eager.cells import Written
 from ..eager.control import derivative, edge_of
-from ..eager.device import current_place
 from ..eager.tape import item_of
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
+from ..executors.choice import Choice
 from ..ir.cut import cut
-from ..ir.interpreter import Run
 from ..ir.program import ITEM, Program
 
 
@@ -45,7 +44,8 @@ class Captured:
     `function` takes a tensor for each spec and returns a list; `stops` are their `stop_gradient`.
     """
 
-    def __init__(self, function, specs, stops, names=(), name: str = "program"):
+    def __init__(self, function, specs, stops, names=(), name="program", choice=None):
+        self.choice = choice or Choice("interpreter")
         self.stops, self.walk, self.number = stops, None, next(numbers)
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
@@ -117,15 +117,15 @@ class Captured:
         """The results of the function for these inputs, None where it gave no tensor, and the
         sizes that were open.
         """
-        run = Run(current_place().module)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
-        outputs = current.top.quietly(run, self.program, arrays)  # this thread's own context
+        run = self.choice.run
+        outputs, sizes = current.top.quietly(run, self.program, arrays)  # this thread's context
         self.write_back(inputs, outputs)
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
         if self.backward is not None and current.top.recording:
             residuals = outputs[self.residuals : len(self.program.outputs)]
-            self.put_on_tape(inputs, results, residuals, run.sizes)
-        return results, run.sizes
+            self.put_on_tape(inputs, results, residuals, sizes)
+        return results, sizes
 
     @slot("jit.write_back")
     def write_back(self, inputs, outputs: list) -> None:
@@ -176,9 +176,9 @@ class CapturedOp:
                         hint="call backward before the optimizer's step, or clone() first",
                     )
                 )
-        run = Run(current_place().module, dict(sizes))
         arrays = [*residuals, *(x.array for x in g)]
-        found = current.top.quietly(run, self.captured.backward, arrays)
+        run, program = self.captured.choice.run, self.captured.backward
+        found, _ = current.top.quietly(run, program, arrays, dict(sizes))
         for edge, array in zip(record.inputs, found, strict=True):
             if edge is not None and edge in useful:
                 yield edge, wrap(array)

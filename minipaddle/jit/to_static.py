@@ -17,6 +17,7 @@ from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.record import Spec
 from ..eager.tensor import Tensor
+from ..executors.choice import Choice, backend_named
 from ..ir.input_spec import InputSpec
 from .cache import Cache, cache_key
 from .capture import Captured
@@ -60,7 +61,9 @@ def to_static(
 
     The program is written when arguments of new shapes, dtypes or Python values come, by running
     the function once on tensors that have no values. `input_spec` (InputSpecs, nested as the
-    arguments are) leaves sizes open. Python's control flow over tensors is converted.
+    arguments are) leaves sizes open. Python's control flow over tensors is converted. `backend`
+    is "interpreter", or "native": one compiled C function. The environment variable
+    MINIPADDLE_BACKEND changes the default, which is the interpreter.
     Source: Paddle API `paddle.jit.to_static`.
 
     >>> import minipaddle as paddle
@@ -80,26 +83,26 @@ def to_static(
         if getattr(target, MARK, False):
             return target
         if hasattr(target, "forward") and not inspect.isclass(target):
-            return layer_to_static(target, input_spec, build_strategy)
+            return layer_to_static(target, input_spec, build_strategy, backend)
         if isinstance(target, StaticFunction):
             target = target.function
         if not callable(target) or inspect.isclass(target):
             raise TypeError(
                 teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
             )
-        static = StaticFunction(target, input_spec, build_strategy)
+        static = StaticFunction(target, input_spec, build_strategy, backend)
         static.is_property = kwargs.get("property", False)
         return static
 
     return decorate if function is None else decorate(function)
 
 
-def layer_to_static(layer, input_spec, build_strategy):
+def layer_to_static(layer, input_spec, build_strategy, backend):
     forward = layer.forward
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
         forward = forward.function
-    layer.forward = StaticFunction(forward, input_spec, build_strategy)
+    layer.forward = StaticFunction(forward, input_spec, build_strategy, backend)
     return layer
 
 
@@ -108,8 +111,9 @@ class StaticFunction:
 
     is_property = False  # is it a value of the layer, for `jit.save`?
 
-    def __init__(self, function, input_spec=None, build_strategy=None):
-        self.function, self.input_spec, self.build_strategy = function, input_spec, build_strategy
+    def __init__(self, function, input_spec=None, build_strategy=None, backend=None):
+        self.function, self.input_spec = function, input_spec
+        self.build_strategy, self.backend = build_strategy, backend_named(backend)
         self.cache, self.lock = Cache(), threading.RLock()
         self.bound: dict[int, StaticFunction] = {}
         update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))
@@ -121,7 +125,8 @@ class StaticFunction:
         found = self.bound.get(id(owner))
         if found is None or found.function.__self__ is not owner:
             method = MethodType(self.function, owner)
-            found = StaticFunction(method, self.input_spec, self.build_strategy)
+            how = self.input_spec, self.build_strategy, self.backend
+            found = StaticFunction(method, *how)
             found.is_property = self.is_property
             self.bound[id(owner)] = found
         return found
@@ -196,7 +201,8 @@ class StaticFunction:
         specs = [Spec(tuple(hinted(n, sizes) for n in s), d) for s, d, _ in key.specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
-        captured = Captured(run, specs, stops, own, self.__name__)
+        choice = Choice(self.backend, self.build_strategy)
+        captured = Captured(run, specs, stops, own, self.__name__, choice)
         captured.restore = restoring(found["structure"], found["leaves"])
         captured.taken = found["taken"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]

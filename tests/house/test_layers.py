@@ -18,7 +18,8 @@ ops
 tensor
 ir
 eager
-passes | codegen
+passes
+codegen
 executors
 nn | regularizer
 optimizer | io | metric
