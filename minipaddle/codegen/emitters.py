@@ -1,6 +1,6 @@
 """The registry of emitters, filled: who reads `EMITTERS` from here has them all."""
 
-from . import matmul
+from . import convolution, matmul
 from .kernel import EMITTERS, Kernel
 
-__all__ = ["EMITTERS", "Kernel", "matmul"]
+__all__ = ["EMITTERS", "Kernel", "convolution", "matmul"]

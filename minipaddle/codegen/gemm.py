@@ -251,12 +251,20 @@ def vectors(T: str) -> tuple[str, ...]:
     return PROCESSOR, VECTORS.substitute(T=T, lanes=lanes, **names)
 
 
+def heights(count: int) -> list[tuple[int, int]]:
+    """`count` rows as (height of a tile, rows that get such tiles): of heights that differ by one,
+    for a tile of few rows waits for its sums."""
+    tiles = -(-count // ROWS)
+    low, more = divmod(count, tiles) if tiles else (0, 0)
+    found = [(low + 1, more * (low + 1)), (low, count - more * (low + 1))]
+    return [(height, rows) for height, rows in found if rows]
+
+
 @cache
-def blocks(T: str, count: int) -> tuple[str, ...]:
-    """Helpers: `rows8_T` for whole blocks among `count` rows and `rowsR_T` for those left."""
-    heights = [ROWS] * (count >= ROWS) + [count % ROWS] * (count % ROWS > 0)
-    texts = (BLOCK.substitute(T=T, rows=r) for r in heights)
-    return (*vectors(T), TILE.substitute(T=T), *texts)
+def blocks(T: str, *counts: int) -> tuple[str, ...]:
+    """Helpers: `rowsR_T` for each height of the tiles of so many rows."""
+    tall = dict.fromkeys(height for count in counts for height, _ in heights(count))
+    return (*vectors(T), TILE.substitute(T=T), *(BLOCK.substitute(T=T, rows=r) for r in tall))
 
 
 @cache

@@ -90,7 +90,7 @@ def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
         elements = p.count * p.m.size * p.n.size
         before += f"    {T} *result = {room.array(T, elements)};\n"
         if add:
-            before += moved(p, inner, out.dtype, "result", "out0", back=True)
+            before += moved(p, inner, out.dtype, "out0", "result", back=True)
         after, p = moved(p, inner, out.dtype, "out0", "result"), inner
     how = way(p, dt.float32.numpy if half else out.dtype)
     inline = fits_rows(p, out) and target == "out0" and how != "blas"
@@ -196,7 +196,9 @@ def one(plan: Plan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
     if plan.how == "dots":
         return by_dots(plan, a, b, c), gemm.dots(T)
     helpers = gemm.panels(T) if plan.how == "panels" else ()
-    return by_rows(plan, a, b, c), (*helpers, *gemm.blocks(T, p.m.size))
+    block = plan.block
+    counts = (p.m.size,) if p.m.size <= block else (block, p.m.size % block)
+    return by_rows(plan, a, b, c), (*helpers, *gemm.blocks(T, *counts))
 
 
 def epilogue(plan: Plan, c: str, first: str, last: str) -> str:
@@ -210,12 +212,18 @@ def epilogue(plan: Plan, c: str, first: str, last: str) -> str:
 
 
 def blocked(plan: Plan, inside, c: str) -> str:
-    """A loop over blocks of rows; `inside(first, last)` is the text of one."""
+    """A loop over blocks of rows; `inside(first, rows)` is the text of one."""
     rows, block = plan.p.m.size, plan.block
     if rows <= block:
-        return inside("0", str(rows)) + epilogue(plan, c, "0", str(rows))
-    end = f"m + {block}" if rows % block == 0 else f"m + {block} < {rows} ? m + {block} : {rows}"
-    text = f"const int64_t end = {end};\n" + inside("m", "end") + epilogue(plan, c, "m", "end")
+        return inside("0", rows) + epilogue(plan, c, "0", str(rows))
+    if rows % block == 0:
+        text = inside("m", block) + epilogue(plan, c, "m", f"m + {block}")
+    else:
+        text = (
+            f"const int64_t end = m + {block} < {rows} ? m + {block} : {rows};\n"
+            f"if (end < {rows}) {{\n{indented(inside('m', block), 4)}}} else {{\n"
+            f"{indented(inside('m', rows % block), 4)}}}\n" + epilogue(plan, c, "m", "end")
+        )
     pragma = PARALLEL if plan.threads == "rows" else ""
     loop = f"for (int64_t m = 0; m < {rows}; m += {block}) {{\n"
     return f"{pragma}{loop}{indented(text, 4)}}}\n"
@@ -230,9 +238,9 @@ def by_dots(plan: Plan, a: str, b: str, c: str) -> str:
     p = plan.p
     return blocked(
         plan,
-        lambda first, last: (
-            f"dots_{plan.T}({last if first == '0' else f'{last} - {first}'}, {p.n.size}, "
-            f"{p.k.size}, {plus(a, first, p.m.x)}, {p.m.x}, {b}, {p.n.y},\n"
+        lambda first, rows: (
+            f"dots_{plan.T}({rows}, {p.n.size}, {p.k.size}, "
+            f"{plus(a, first, p.m.x)}, {p.m.x}, {b}, {p.n.y},\n"
             f"           {plus(c, first, p.m.out)}, {p.m.out}, {p.n.out}, {int(plan.add)});\n"
         ),
         c,
@@ -243,17 +251,17 @@ def by_rows(plan: Plan, a: str, b: str, c: str) -> str:
     """Blocks of rows by tiles; few rows and many columns are shared out by columns."""
     p = plan.p
     if plan.threads != "columns":
-        return blocked(plan, lambda first, last: tiles(plan, a, b, c, first, last), c)
+        return blocked(plan, lambda first, rows: tiles(plan, a, b, c, first, rows), c)
     chunk, n = 3 * gemm.WIDEST, p.n.size
     begin = "n" if plan.how == "rows" else f"n * {p.k.size}"
     b = "panels" if plan.how == "panels" else b
     text = f"const int64_t wide = {n} - n < {chunk} ? {n} - n : {chunk};\n"
-    text += tiles(plan, a, f"{b} + {begin}", f"{c} + n", "0", str(p.m.size), "wide")
+    text += tiles(plan, a, f"{b} + {begin}", f"{c} + n", "0", p.m.size, "wide")
     return f"{PARALLEL}for (int64_t n = 0; n < {n}; n += {chunk}) {{\n{indented(text, 4)}}}\n"
 
 
-def tiles(plan: Plan, a, b, c, first: str, last: str, columns: str = "") -> str:
-    """The calls that compute rows [first, last); the last ones of all may be no whole block."""
+def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "") -> str:
+    """The calls that compute `rows` rows from `first` on."""
     p, T = plan.p, plan.T
     columns = columns or str(p.n.size)
     if plan.how == "panels":
@@ -266,20 +274,17 @@ def tiles(plan: Plan, a, b, c, first: str, last: str, columns: str = "") -> str:
         deep, add = f"({p.k.size} - k < {DEEP} ? {p.k.size} - k : {DEEP})", f"{add} || k > 0"
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
 
-    def call(height: int, count: str, at: str) -> str:
+    def call(height: int, count, at: str) -> str:
         return (
             f"rows{height}_{T}({count}, {columns}, {deep}, 1, "
             f"{plus(a, at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
             f"    {b}, {step}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, {add});\n"
         )
 
-    rows, left, text = p.m.size, p.m.size % gemm.ROWS, ""
-    if rows >= gemm.ROWS:
-        count = f"({last} - {first}) / {gemm.ROWS} * {gemm.ROWS}" if left else f"{last} - {first}"
-        text = call(gemm.ROWS, str(rows - left) if last == str(rows) else count, first)
-    if left:
-        rest = call(left, str(left), str(rows - left))
-        text += f"if (end == {rows}) {{\n{indented(rest, 4)}}}\n" if last == "end" else rest
+    text, at = "", first
+    for height, count in gemm.heights(rows):
+        text += call(height, count, at)
+        at = str(count) if at == "0" else f"({at} + {count})"
     if p.k.size > DEEP:
         loop = f"for (int64_t k = 0; k < {p.k.size}; k += {DEEP}) {{\n"
         return f"{loop}{indented(text, 4)}}}\n"

@@ -1,58 +1,81 @@
-"""Compiles kernels for tests: one shared object a text, called on NumPy arrays between guards."""
+"""Compiles kernels for tests: one shared object for a list, called on arrays between guards."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import shutil
 import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from minipaddle.codegen.c_helpers import prologue
 from minipaddle.codegen.emitters import EMITTERS
-from minipaddle.codegen.kernel import BLAS, is_number, results
+from minipaddle.codegen.kernel import BLAS, Kernel, is_number, results
 from minipaddle.core.op import OPS
 from minipaddle.core.record import Record
 
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
-STRICT = (
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-Wno-type-limits",
-    "-Wno-unused-variable",
-    "-Wno-unused-function",
-    "-Wno-unused-parameter",
-)
+STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",
+          "-Wno-type-limits", "-Wno-aggressive-loop-optimizations",
+          "-Wno-unused-variable", "-Wno-unused-but-set-variable")  # fmt: skip
 GUARD = 256
 """Bytes before and behind every buffer that must stay as they are."""
 
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+class Call(NamedTuple):
+    """A kernel, its record, and the arrays to call it on."""
+
+    kernel: Kernel
+    record: Record
+    inputs: list
+    initial: list | None = None  # what stands in the results before
+    extra: tuple = ()  # further buffers, that an epilogue uses; they are written to
+
 
 def record_of(name: str, inputs, **attrs) -> Record:
-    """The record of an operator on arrays."""
+    """The record of an operator on arrays (or Python numbers)."""
     op = OPS[name]
-    leaves = [Record(OPS["input"], (), {}, a.shape, a.dtype) for a in inputs]
-    spec = op.result_spec([r.spec for r in leaves], attrs)
-    several = isinstance(spec, list | tuple) and not hasattr(spec, "dtype")
+    leaves = [
+        Record(OPS["input"], (), {}, a.shape, a.dtype)
+        if isinstance(a, np.ndarray)
+        else Record(OPS["number"], (), {"value": a}, (), np.dtype(type(a)))
+        for a in inputs
+    ]
+    given = [r.spec if isinstance(a, np.ndarray) else a for r, a in zip(leaves, inputs)]
+    spec = op.result_spec(given, attrs)
+    several = not hasattr(spec, "dtype")
     shape, dtype = (tuple(spec), None) if several else (spec.shape, spec.dtype)
     return Record(op, tuple(leaves), attrs, shape, dtype)
 
 
-def file_of(*kernels) -> str:
+count = iter(range(1, 1 << 30))
+
+
+def call(name: str, inputs, attrs, initial=None, extra=(), **options) -> Call:
+    """An operator's kernel on arrays."""
+    record = record_of(name, inputs, **attrs)
+    kernel = EMITTERS[name](record, f"kernel_{next(count)}_{name}", **options)
+    return Call(kernel, record, list(inputs), initial, tuple(extra))
+
+
+def file_of(kernels) -> str:
     """A C file of kernels, each with a function that calls it from outside."""
     helpers = dict.fromkeys(text for kernel in kernels for text in kernel.helpers)
     calls = []
     for k in kernels:
         signature = k.source[len("static ") : k.source.index(")") + 1]
-        names = [
-            part.split()[-1].split("restrict")[-1]
-            for part in signature.split("(")[1][:-1].split(",")
-        ]
+        parameters = signature[signature.index("(") + 1 : -1].split(", ")
+        names = ", ".join(p.split("restrict")[-1].split("*")[-1].strip() for p in parameters)
         outer = signature.replace(k.name, f"run_{k.name}").replace("restrict ", "")
-        calls.append(f"{outer} {{ {k.name}({', '.join(n.strip('*') for n in names)}); }}\n")
+        calls.append(f"{outer} {{ {k.name}({names}); }}\n")
     setters = "void set_threads(int n) { threads = n; }\n"
     if BLAS in helpers:
         setters += "void set_blas(void *p) { blas_sgemm = p; }\n"
@@ -63,14 +86,14 @@ def file_of(*kernels) -> str:
 @cache
 def compiled(text: str, flags=FLAGS):
     """The shared object of a C text."""
-    folder = (
-        Path(tempfile.gettempdir())
-        / f"minipaddle-kernels-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    )
-    folder.mkdir(exist_ok=True)
-    (folder / "k.c").write_text(text)
-    command = ["gcc", *flags, *STRICT, "-shared", "-fPIC", "k.c", "-o", "k.so", "-lm"]
-    subprocess.run(command, cwd=folder, check=True)
+    key = hashlib.sha256(repr((text, flags)).encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"minipaddle-kernels-{key}"
+    if not (folder / "k.so").exists():
+        folder.mkdir(exist_ok=True)
+        (folder / "k.c").write_text(text)
+        command = ["gcc", *flags, *STRICT, "-shared", "-fPIC", "k.c", "-o", "part.so", "-lm"]
+        subprocess.run(command, cwd=folder, check=True)
+        (folder / "part.so").rename(folder / "k.so")
     return ctypes.CDLL(str(folder / "k.so"))
 
 
@@ -80,48 +103,49 @@ class Guarded:
     def __init__(self, array):
         self.bytes = np.full(array.nbytes + 2 * GUARD + 64, 0xA5, np.uint8)
         self.start = GUARD + -(self.bytes.ctypes.data + GUARD) % 64
-        end = self.start + array.nbytes
-        self.inside = self.bytes[self.start : end].view(array.dtype).reshape(array.shape)
+        self.end = self.start + array.nbytes
+        self.inside = self.bytes[self.start : self.end].view(array.dtype).reshape(array.shape)
         self.inside[...] = array
-        self.end = end
 
     @property
     def pointer(self):
         return ctypes.c_void_p(self.bytes.ctypes.data + self.start)
 
     def intact(self) -> bool:
-        return bool(
-            (self.bytes[: self.start] == 0xA5).all() and (self.bytes[self.end :] == 0xA5).all()
-        )
+        around = self.bytes[: self.start], self.bytes[self.end :]
+        return all((part == 0xA5).all() for part in around)
 
 
-def ran(kernel, record, inputs, threads=1, extra=(), initial=None, blas=None) -> list:
-    """The results of a kernel on arrays. What is not written shows as 0xA5 bytes."""
-    library = compiled(file_of(kernel))
+def run_all(calls, threads=1, blas=None, flags=FLAGS) -> list[list]:
+    """The results of each call; what is not written shows as NaN (or the bytes 0xFF)."""
+    library = compiled(file_of([c.kernel for c in calls]), flags)
     library.set_threads(threads)
-    if blas is not None and hasattr(library, "set_blas"):
+    if hasattr(library, "set_blas"):
         library.set_blas(blas)
+    return [run_one(library, c) for c in calls]
+
+
+def run_one(library, call: Call) -> list:
+    kernel, record, inputs, initial, extra = call
     given = [Guarded(a) for a, e in zip(inputs, record.inputs) if not is_number(e)]
-    outs = [Guarded(np.empty(s.shape, s.dtype)) for s in results(record)]
+    outs = [Guarded(np.full(s.shape, 0, s.dtype)) for s in results(record)]
     for k, out in enumerate(outs):
+        out.bytes[out.start : out.end] = 0xFF
         if initial is not None:
             out.inside[...] = initial[k]
-        else:
-            out.bytes[...] = 0xA5
     more = [Guarded(a) for a in extra]
-    work = Guarded(np.zeros(max(kernel.workspace, 1), np.uint8))
-    work.inside[...] = 0xFF  # NaN: what is read must have been written
+    work = Guarded(np.full(max(kernel.workspace, 1), 0xFF, np.uint8))
     buffers = [*given, *outs, *more, *([work] if kernel.workspace else [])]
     getattr(library, f"run_{kernel.name}")(*(b.pointer for b in buffers))
-    assert all(b.intact() for b in buffers), "a kernel wrote outside its buffers"
-    for array, before in zip(given, inputs):
-        np.testing.assert_array_equal(array.inside, before, "a kernel wrote to its input")
-    for array, out in zip(extra, more):
-        array[...] = out.inside
+    assert all(b.intact() for b in buffers), f"wrote outside its buffers:\n{kernel.source}"
+    arrays = [a for a in inputs if isinstance(a, np.ndarray)]
+    for guarded, before in zip(given, arrays):
+        np.testing.assert_array_equal(guarded.inside, before, "a kernel wrote to its input")
+    for array, guarded in zip(extra, more):
+        array[...] = guarded.inside
     return [out.inside.copy() for out in outs]
 
 
-def emitted(name: str, inputs, attrs, **options):
-    """(record, kernel) of an operator on arrays."""
-    record = record_of(name, inputs, **attrs)
-    return record, EMITTERS[name](record, f"{name}_1", **options)
+def run(name: str, inputs, attrs, threads=1, **options) -> list:
+    """The results of one operator's kernel."""
+    return run_all([call(name, inputs, attrs, **options)], threads)[0]

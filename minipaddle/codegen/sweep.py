@@ -1,0 +1,64 @@
+"""How a convolution sweeps over an image, axis by axis: which pixels each position meets.
+
+Position j of an axis meets, for each tap, the pixel j · step + offset of the tap. A convolution is
+one sweep; its adjoint in the image is one sweep for each phase of the stride: pixel φ + j · stride
+hears from the taps that can fall on it, and from them alone. The offsets of a sweep's taps have
+equal gaps.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """One axis of a sweep."""
+
+    count: int  # positions
+    step: int  # pixels from one position's window to the next
+    taps: tuple[int, ...]  # places in the kernel, by growing offset
+    first: int  # offset of the first tap at position 0
+    gap: int  # pixels between taps
+    start: int  # where position 0 stands in the result
+    stride: int  # and how far the next
+
+    @property
+    def last(self) -> int:
+        """The offset of the last tap."""
+        return self.first + (len(self.taps) - 1) * self.gap
+
+
+def forward(out: int, kernel: int, stride: int, low: int, dilation: int) -> Line:
+    """An axis of a convolution of an image with `low` pixels of padding before it."""
+    return Line(out, stride, tuple(range(kernel)), -low, dilation, 0, 1)
+
+
+def backward(size: int, kernel: int, stride: int, low: int, dilation: int) -> list[Line]:
+    """The phases of an axis of its adjoint, which makes an image of `size` pixels."""
+    found = []
+    for phase in range(min(stride, size)):
+        taps = [t for t in range(kernel) if (phase + low - t * dilation) % stride == 0][::-1]
+        count = -(-(size - phase) // stride)
+        first = (phase + low - taps[0] * dilation) // stride if taps else 0
+        gap = dilation // gcd(dilation, stride)
+        found.append(Line(count, 1, tuple(taps), first, gap, phase, stride))
+    return found
+
+
+class Window(NamedTuple):
+    """The pixels of an axis that all sweeps over it meet: from `first` on, `size` of them for
+    `count` positions."""
+
+    first: int
+    reach: int  # from the first tap of all to the last
+    step: int
+
+    def size(self, count: int) -> int:
+        return (count - 1) * self.step + self.reach + 1
+
+
+def window(lines: list[Line]) -> Window:
+    lines = [line for line in lines if line.taps] or lines
+    first = min(line.first for line in lines)
+    return Window(first, max(line.last for line in lines) - first, lines[0].step)

@@ -1,0 +1,241 @@
+"""Kernels of matrix products against NumPy, on drawn shapes, orders, dtypes and thread counts."""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from minipaddle.codegen.gemm import heights
+from minipaddle.codegen.product import product_of, way
+from minipaddle.core.record import Spec
+from minipaddle.core.slots import plugged
+from tests.codegen.compiling import call, needs_gcc, run, run_all
+
+pytestmark = needs_gcc
+SIZES = st.one_of(st.integers(1, 20), st.sampled_from([31, 32, 33, 48, 64, 65, 72, 100, 130]))
+NEAR = {"float32": 1e-5, "float64": 1e-13, "float16": 1e-3, "bfloat16": 1e-2}
+
+
+@st.composite
+def products(draw, dtypes=("float32", "float64")):
+    """(shape of x, shape of y, attributes, dtype) of a product."""
+    lead = draw(st.lists(st.integers(1, 4), max_size=2))
+    kept = lambda: [n if draw(st.booleans()) else 1 for n in lead]
+    m, n, k = draw(SIZES), draw(SIZES), draw(SIZES)
+    perm = lambda: draw(st.permutations(range(len(lead) + 2)))
+    xs, ys = [*kept(), m, k], [*kept(), k, n]
+    whole = draw(st.integers(0, 1))  # one of the two has the whole batch
+    (xs, ys)[whole][:-2] = lead
+    x_perm, y_perm, out_perm = tuple(perm()), tuple(perm()), tuple(perm())
+    stored = lambda shape, order: tuple(shape[order.index(d)] for d in range(len(shape)))
+    attrs = {"x_perm": x_perm, "y_perm": y_perm, "out_perm": out_perm}
+    return stored(xs, x_perm), stored(ys, y_perm), attrs, draw(st.sampled_from(dtypes))
+
+
+def arrays(xs, ys, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s).astype(dtype) for s in (xs, ys)]
+
+
+def expected(x, y, *, x_perm, y_perm, out_perm):
+    wide = [a.astype("float64") for a in (x, y)]
+    return np.matmul(wide[0].transpose(x_perm), wide[1].transpose(y_perm)).transpose(out_perm)
+
+
+def check(got, want, dtype, terms):
+    assert got.dtype == dtype
+    error = np.abs(got.astype("float64") - want).max(initial=0)
+    assert error <= NEAR[str(np.dtype(dtype))] * (4 + 2 * terms**0.5), error
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@settings(max_examples=6, deadline=None, derandomize=True, phases=[Phase.generate])
+@given(drawn=st.lists(products(), min_size=12, max_size=16))
+def test_any_shape_and_order(drawn, threads):
+    calls = [call("product", arrays(xs, ys, d), attrs) for xs, ys, attrs, d in drawn]
+    for one, (got,) in zip(calls, run_all(calls, threads)):
+        want = expected(*one.inputs, **one.record.attrs)
+        check(got, want, got.dtype, 130)
+
+
+PLAIN = {"x_perm": (0, 1), "y_perm": (0, 1), "out_perm": (0, 1)}
+TURNED = {"x_perm": (0, 1), "y_perm": (1, 0), "out_perm": (0, 1)}
+ORDERS = [
+    {"x_perm": a, "y_perm": b, "out_perm": c}
+    for a, b, c in itertools.product([(0, 1), (1, 0)], repeat=3)
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sizes_that_are_shared_out(dtype, threads):
+    """Large enough for several threads: rows, columns or a batch are shared out; k in parts."""
+    sizes = [(200, 65, 70), (3, 500, 300), (5, 400, 2100), (1, 700, 600), (70, 1, 3000)]
+    calls = []
+    for (m, n, k), at in itertools.product(sizes, ORDERS):
+        xs = (m, k) if at["x_perm"] == (0, 1) else (k, m)
+        ys = (k, n) if at["y_perm"] == (0, 1) else (n, k)
+        calls.append(call("product", arrays(xs, ys, dtype), at))
+    batched = {"x_perm": (0, 2, 1, 3), "y_perm": (0, 2, 3, 1), "out_perm": (0, 2, 1, 3)}
+    calls.append(call("product", arrays((4, 33, 4, 40), (4, 50, 4, 40), dtype), batched))
+    large = {"x_perm": (0, 1, 2), "y_perm": (0, 2, 1), "out_perm": (0, 1, 2)}
+    calls.append(call("product", arrays((4, 17, 400), (4, 90, 400), dtype), large))
+    calls.append(call("product", arrays((2, 17, 400), (2, 90, 400), dtype), large))
+    for one, (got,) in zip(calls, run_all(calls, threads)):
+        check(got, expected(*one.inputs, **one.record.attrs), got.dtype, 3000)
+
+
+def test_every_height_and_width_of_a_tile():
+    calls = [
+        call("product", arrays((m, 5), (5, n), "float32", m), PLAIN)
+        for m in range(1, 25)
+        for n in (1, 7, 16, 17, 31, 32, 33, 49)
+    ]
+    for one, (got,) in zip(calls, run_all(calls)):
+        check(got, expected(*one.inputs, **PLAIN), got.dtype, 5)
+
+
+def test_heights_differ_by_one():
+    for n in range(1, 200):
+        found = heights(n)
+        assert sum(rows for _, rows in found) == n
+        assert all(rows % height == 0 and 1 <= height <= 8 for height, rows in found)
+        assert max(h for h, _ in found) - min(h for h, _ in found) <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_summed_in_float32(dtype):
+    dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    calls = [
+        call("product", arrays((70, 90), (90, 33), dtype), PLAIN),
+        call("product", arrays((70, 90), (33, 90), dtype), TURNED),
+        call("product", arrays((2, 3, 4), (2, 4, 5), dtype),
+             {"x_perm": (0, 1, 2), "y_perm": (0, 1, 2), "out_perm": (2, 0, 1)}),
+    ]  # fmt: skip
+    for one, (got,) in zip(calls, run_all(calls)):
+        x, y = (a.astype("float32") for a in one.inputs)
+        want = expected(x, y, **one.record.attrs).astype("float32").astype(dtype)
+        off = np.abs(got.astype("float32") - want.astype("float32"))
+        assert (off <= 2 * np.abs(np.spacing(want)).astype("float32")).all()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool"])
+def test_whole_numbers_wrap_around(dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 200, s).astype(dtype) for s in ((3, 7, 50), (50, 9)))
+    at = {"x_perm": (0, 1, 2), "y_perm": (0, 1), "out_perm": (1, 0, 2)}
+    (got,) = run("product", [x, y[None]], at | {"y_perm": (0, 1, 2)})
+    np.testing.assert_array_equal(got, np.matmul(x, y).transpose(1, 0, 2))
+
+
+def test_adding_to_what_is_there():
+    calls, starts = [], []
+    for at, dtype in itertools.product(ORDERS[:3], ["float32", "float64", "float16", "int32"]):
+        x, y = (a.astype(dtype) for a in arrays((20, 20), (20, 20), "float64"))
+        start = np.arange(400).reshape(20, 20).astype(dtype)
+        calls.append(call("product", [x, y], at, initial=[start], add=True))
+        starts.append(start)
+    for one, start, (got,) in zip(calls, starts, run_all(calls)):
+        want = start + expected(*one.inputs, **one.record.attrs).astype(start.dtype)
+        np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-2)
+
+
+def test_nan_and_inf_stay():
+    x, y = arrays((9, 12), (12, 20), "float32")
+    x[2, 3], x[4, 5], y[7, 8], y[0, :] = np.nan, np.inf, -np.inf, 0
+    x[0, 0] = np.inf  # times 0: NaN
+    for at in (PLAIN, TURNED):
+        b = y if at is PLAIN else np.ascontiguousarray(y.T)
+        (got,) = run("product", [x, b], at)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(np.isnan(got), np.isnan(x @ y))
+            np.testing.assert_array_equal(np.isinf(got), np.isinf(x @ y))
+
+
+def test_nothing_to_sum_and_nothing_to_compute():
+    (got,) = run("product", arrays((3, 0), (0, 4), "float32"), PLAIN)
+    np.testing.assert_array_equal(got, np.zeros((3, 4)))
+    assert run("product", arrays((0, 3), (3, 4), "float32"), PLAIN)[0].shape == (0, 4)
+
+
+def doubled(first, last):
+    """An epilogue: rows are doubled, and their sums written elsewhere."""
+    return (
+        f"for (int64_t r = {first}; r < {last}; r++) {{\n"
+        f"    sums[r] = 0;\n"
+        f"    for (int64_t j = 0; j < WIDE; j++) {{\n"
+        f"        sums[r] += out0[r * WIDE + j];\n"
+        f"        out0[r * WIDE + j] *= 2;\n    }}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_epilogues_see_each_row_once_and_complete(threads):
+    four = {"x_perm": (0, 2, 1, 3), "y_perm": (0, 2, 3, 1), "out_perm": (0, 2, 1, 3)}
+    three = {"x_perm": (0, 1, 2), "y_perm": (0, 1, 2), "out_perm": (0, 1, 2)}
+    drawn = [
+        ((150, 70), (70, 40), PLAIN), ((7, 9), (30, 9), TURNED), ((200, 70), (90, 70), ORDERS[3]),
+        ((4, 33, 4, 40), (4, 50, 4, 40), four), ((4, 33, 40), (1, 40, 9), three),
+        ((1, 33, 40), (5, 40, 9), three), ((5, 60, 40), (5, 40, 90), three),
+        ((2, 3, 4), (2, 4, 5), three | {"out_perm": (2, 1, 0)}),
+        ((30, 40), (40, 1), PLAIN), ((1, 40), (40, 700), PLAIN),
+    ]  # fmt: skip
+    calls = []
+    for xs, ys, at in drawn:
+        x, y = arrays(xs, ys, "float32")
+        wide = expected(x, y, **at).shape[-1]
+        rows = lambda a, b, wide=wide: doubled(a, b).replace("WIDE", str(wide))
+        sums = np.zeros(expected(x, y, **at).size // wide, "float32")
+        more = {"rows": rows, "parameters": ("float *restrict sums",), "extra": (sums,)}
+        calls.append(call("product", [x, y], at, **more))
+    for one, (got,) in zip(calls, run_all(calls, threads)):
+        want = expected(*one.inputs, **one.record.attrs)
+        check(got, 2 * want, got.dtype, 100)
+        sums = want.reshape(-1, want.shape[-1]).sum(1)
+        np.testing.assert_allclose(one.extra[0], sums, rtol=1e-3, atol=1e-3)
+
+
+def test_the_way_is_a_slot():
+    x, y = arrays((20, 30), (30, 40), "float32")
+    texts = []
+    for how in ("rows", "panels"):
+        with plugged("codegen.product", lambda p, dtype, how=how: how):
+            one = call("product", [x, y], PLAIN)
+        texts.append(one.kernel.source)
+        check(run_all([one])[0][0], x @ y, x.dtype, 30)
+    assert "panels_float(" in texts[1]
+    assert "panels_float(" not in texts[0]
+
+
+def test_large_products_are_the_librarys_if_there_is_one():
+    at = {"x_perm": (0, 1), "y_perm": (0, 1), "out_perm": (0, 1)}
+    specs = [Spec(s, np.dtype("float32")) for s in ((2048, 2048), (2048, 2048), (2048, 2048))]
+    assert way(product_of(*specs, **at), np.dtype("float32")) == "blas"
+    assert way(product_of(*specs, **at), np.dtype("float64")) != "blas"
+
+
+@pytest.mark.parametrize("at", ORDERS)
+def test_blas_is_called_with_the_right_leading_dimensions(at, blas):
+    x, y = arrays((40, 40), (40, 40), "float32")
+    rows = lambda a, b: doubled(a, b).replace("WIDE", "40")
+    with plugged("codegen.product", lambda p, dtype: "blas"):
+        sums = np.zeros(40, "float32")
+        one = call("product", [x, y], at, rows=rows, parameters=("float *restrict sums",),
+                   extra=(sums,))  # fmt: skip
+    for pointer in (blas, None):  # without the library the kernel does it itself
+        check(run_all([one], blas=pointer)[0][0], 2 * expected(x, y, **at), x.dtype, 40)
+
+
+@pytest.fixture
+def blas():
+    """The address of NumPy's own `cblas_sgemm`."""
+    import ctypes
+
+    library = ctypes.CDLL(np._core._multiarray_umath.__file__)
+    function = getattr(library, "scipy_cblas_sgemm64_", None)
+    if function is None:
+        pytest.skip("this NumPy has no OpenBLAS of its own")
+    return ctypes.cast(function, ctypes.c_void_p)
