@@ -1,0 +1,54 @@
+"""A cache key: what must be equal for a program to serve again.
+
+`to_static` looks for a program in a dict, by a key that it makes of each call. A key that leaves
+something out finds a program that was written for something else: wrong numbers. A key that holds
+too much never finds one: a program for each call. Write the three functions that make it:
+
+- `cache_key(leaves, structure, places, specs)`. The arguments of a call, lists and dicts taken
+  apart, are `leaves`, a list; `structure` says how they were nested (it has a hash). The leaves at
+  `places`, a list of indices, are tensors that may differ from call to call, and `specs` is a list
+  of what the program depends on of each of them: (shape, dtype, stop_gradient). What is in them
+  is no part of the key. Every other leaf is: by `constant`, in the order of the leaves.
+  Return `Key(structure, places, specs, values, settings)`, all but the first being tuples.
+- `constant(x)`: a leaf that belongs to the program, as a tuple (type, value), or (type, value,
+  more). Two of them must be equal exactly if no function could tell the values from each other:
+    - 2, 2.0 and np.float32(2) are three keys, and so are 1 and True;
+    - 0.0 and -0.0 are two, though 0.0 == -0.0; nan and nan are one, though nan != nan. This holds
+      for all floating numbers, NumPy's too: `isinstance(x, numbers.Real)` and no `int`;
+    - two equal texts are one;
+    - a tensor (one that is no argument, for the function knows it from elsewhere, too), and
+      anything that has no hash (`hash(x)` raises TypeError), stand for themselves alone:
+      `Itself(x)` has a hash and equals another `Itself` only if it holds the same object.
+- `settings()`: what a program depends on besides its arguments, a tuple of three: whether
+  gradients are recorded (`current.top.recording`), the default dtype, and `slots.epoch`, a number
+  that changes whenever code is plugged in or out. (It would be silly to test your key with programs
+  that somebody else's key has kept.)
+
+    f(x, 2.0)     values ((float, 2.0, …),)     places (0,)
+    f(2.0, x)     values ((float, 2.0, …),)     places (1,)
+
+Source: the signatures of `tf.function`, in Agrawal and others, "TensorFlow Eager", MLSys 2019.
+"""
+
+import math
+from numbers import Real
+
+import minipaddle as paddle
+from minipaddle.core import slots
+from minipaddle.core.interpreter import current
+from minipaddle.jit.cache import Itself, Key
+
+
+def cache_key(leaves, structure, places, specs):
+    """What must be equal for a program to serve again."""
+    raise NotImplementedError
+
+
+def constant(x):
+    """A leaf that belongs to the program, as a part of the key."""
+    raise NotImplementedError
+
+
+def settings():
+    """What a program depends on besides its arguments."""
+    raise NotImplementedError

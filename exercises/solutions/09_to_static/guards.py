@@ -1,0 +1,83 @@
+"""Decisions about open sizes: certain for every size, or guarded.
+
+`if x.shape[0] * 2 > 1:` is true whatever the size is. `if x.shape[0] > 4:` is not: the program is
+written for the side that the size at hand (the symbol's hint) takes, and this decision becomes a
+guard: the program may serve again only where the answer is the same. Write three functions:
+
+- `bounds(x)`: (least, greatest) value of a size, None where there is no bound. `x` is an int, or a
+  polynomial: `terms_of(x)` gives {monomial: coefficient} for both, monomials being tuples of names.
+  `x.atoms[name].bounds()` are the bounds of what a name stands for: (1, None) for an argument's
+  size, (0, None) for one that values decide, such as how many elements are positive. A name may
+  also stand for a quotient or a maximum, which have others.
+    - The bounds of a product of names are the products of their bounds (None if one is None). This
+      is right only for numbers that are not negative. So if a product of two names or more has one
+      whose least value is None or negative, the bounds of x are (None, None).
+    - A coefficient multiplies both bounds; a negative one exchanges them.
+    - The bounds of a sum are the sums of the bounds.
+- `certain(low, high, sign)`: is every number between the bounds `sign` 0, where sign is one of
+  "==", "<", "<=", ">", ">="? True if every one is, False if none is, None if it depends. Bounds are
+  known to be reached by nobody: for "==" answer False or None, never True.
+- `allowed(guards, sizes)`: may a program serve for these sizes, {"n": 5}? Each of `guards` is
+  (left, sign, right, answer), where left and right are sizes, `at(left, sizes)` is the number that
+  one is, and `COMPARE[sign]` the function that compares. A guard about symbols that `sizes` does
+  not have (`symbols(left)` is the set of them) is checked elsewhere, while the program runs: skip
+  it.
+
+    2n - 1   has bounds (1, None)     2n > 1 is certain
+    n - 4    has bounds (-3, None)    n > 4 is not: a guard, ("n", ">", 4, False) with the hint 3
+
+Source: interval arithmetic, Moore, "Interval Analysis", 1966; guards in PyTorch's `torch.compile`,
+Ansel and others, ASPLOS 2024.
+"""
+
+from math import prod
+
+from minipaddle.core.dim import COMPARE, at, symbols
+from minipaddle.core.polynomial import terms_of
+
+
+def bounds(x):
+    """The least and the greatest value of a size; None where there is no bound."""
+    lows, highs = [], []
+    for monomial, coefficient in terms_of(x).items():
+        ends = [x.atoms[name].bounds() for name in monomial]
+        if len(ends) > 1 and any(least is None or least < 0 for least, _ in ends):
+            return None, None
+        pair = [_scaled(side, coefficient) for side in ([e[0] for e in ends], [e[1] for e in ends])]
+        if coefficient < 0:
+            pair.reverse()
+        lows.append(pair[0])
+        highs.append(pair[1])
+    return _sum(lows), _sum(highs)
+
+
+def _scaled(factors, coefficient):
+    return None if None in factors else coefficient * prod(factors)
+
+
+def _sum(parts):
+    return None if None in parts else sum(parts)
+
+
+def certain(low, high, sign):
+    """Is every number between the bounds `sign` 0 (True), or none (False), or some (None)?"""
+    below, above = high is not None and high < 0, low is not None and low > 0  # all of them
+    if sign == "==":
+        return False if below or above else None
+    upto, from_ = high is not None and high <= 0, low is not None and low >= 0
+    yes, no = {
+        "<": (below, from_),
+        "<=": (upto, above),
+        ">": (above, upto),
+        ">=": (from_, below),
+    }[sign]
+    return True if yes else False if no else None
+
+
+def allowed(guards, sizes):
+    """Would each decision of a program be taken as it was, with these sizes?"""
+    for left, sign, right, answer in guards:
+        known = (symbols(left) | symbols(right)) <= sizes.keys()
+        if known and COMPARE[sign](at(left, sizes), at(right, sizes)) != answer:
+            return False
+    return True
