@@ -37,6 +37,7 @@ from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..ops.reduction import sum
 from .patterns import Rule, by_rules
 from .rewriting import rewritten, with_inputs, with_records
+from .through import places_of
 
 
 def power_of_two(x, c) -> bool:
@@ -55,10 +56,7 @@ def lossless(x, p, q) -> bool:
 
 def whole(x, index) -> bool:
     """Does a slice leave nothing out?"""
-    slices = [k for k in index if isinstance(k, tuple)]
-    return len(slices) == len(index) and all(
-        slice(*k).indices(n) == (0, n, 1) for k, n in zip(slices, x.spec.shape)
-    )
+    return all(places_of(k, n) == (0, n, 1) for k, n in zip(index, x.spec.shape))
 
 
 def both(first: tuple, second: tuple, ndim: int) -> tuple:

@@ -148,6 +148,9 @@ class Sinker:
 
     def write(self, record: Record) -> None:
         """What stands for an old record: a view of something, or the record in order."""
+        if record.op not in (transpose, product) and self.untouched(record):
+            self.stand(record, record)
+            return
         views = [None if r.op is NUMBER else self.view(r) for r in record.inputs]
         handler = HANDLERS.get(record.op) or KINDS.get(record.op.kind)
         waiting = any(v is not None and not v.straight for v in views)
@@ -162,6 +165,14 @@ class Sinker:
         inputs = [r if v is None else self.straight(v) for r, v in zip(record.inputs, views)]
         inside = {k: sinking(v) for k, v in regions(record).items()}
         new = with_inputs(record, inputs, inside)
+        self.stand(record, new)
+
+    def untouched(self, record: Record) -> bool:
+        """Does a record find everything as it was?"""
+        return self.views.keys().isdisjoint(record.inputs) and not regions(record)
+
+    def stand(self, record: Record, new: Record) -> None:
+        """Write a record in the place of an old one, with its inputs in order."""
         self.records.append(new)
         if record.dtype is None:
             self.whole[record] = new, [None] * len(record.shape)
@@ -256,10 +267,10 @@ def sinking(program: Program) -> Program:
     for _ in range(ROUNDS):
         sinker = Sinker(program, wishes)
         tried.append((sinker.run(), sinker.cost))
-        if sinker.wished.items() <= wishes.items():
+        if not sinker.cost or sinker.wished.items() <= wishes.items():
             break
         wishes = wishes | sinker.wished
     return min(tried, key=lambda each: each[1])[0]
 
 
-ROUNDS = 4
+ROUNDS = 3

@@ -1,0 +1,90 @@
+"""Pieces that add up: the gradient of a value that was cut is its pieces' gradients, joined.
+
+Each slice sends back its cotangent among zeros (`unslice`), and the sum of them all is what went
+in. Where the slices lie side by side along one axis, nothing has to be added: they are joined, with
+zeros where no slice was. (What would have been -0 + 0 stays -0.)
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.builder import Writing
+from ..ir.program import Program
+from ..ops.creation import full
+from ..ops.elementwise import add
+from ..ops.movement import concat, replaced, reshape, unslice
+from .rewriting import rewritten, uses
+from .through import of_all_axes, places_of
+
+
+@slot("passes.pieces")
+def pieces(program: Program) -> Program:
+    """The program with joined pieces in the place of sums of pieces among zeros."""
+    used = uses(program)
+    inner = {
+        r for record in program.records if record.op is add for r in record.inputs
+        if r.op is add and used[r] == 1 and r.spec == record.spec
+    }  # fmt: skip
+
+    def joined(record, *inputs):
+        found = None if record in inner else side_by_side(leaves(record, inner))
+        return None if found is None else concat(*written(*found), axis=found[0])
+
+    return rewritten(program, {add: joined})
+
+
+def leaves(record: Record, inner: set) -> list[Record]:
+    """What a tree of additions adds up."""
+    found = []
+    for r in record.inputs:
+        found += leaves(r, inner) if r in inner else [r]
+    return found
+
+
+def side_by_side(parts: list[Record]) -> tuple[int, list] | None:
+    """(axis, [(start, stop, part)]) for pieces of one axis that do not overlap, in order."""
+    if any(r.op is not unslice or None in r.attrs["index"] for r in parts):
+        return None
+    shape = parts[0].shape
+    indices = [of_all_axes(r.attrs["index"], len(shape)) for r in parts]
+    cut = {
+        d for index in indices for d, k in enumerate(index) if extent(k, shape[d]) != (0, shape[d])
+    }
+    spans = [extent(index[d], shape[d]) for index in indices for d in cut]
+    if len(cut) != 1 or None in spans or any(r.spec != parts[0].spec for r in parts):
+        return None
+    ordered = sorted(zip(spans, parts), key=lambda each: each[0])
+    if any(a[0][1] > b[0][0] for a, b in pairwise(ordered)):
+        return None
+    return cut.pop(), [(*span, part) for span, part in ordered]
+
+
+def extent(k, n) -> tuple[int, int] | None:
+    """The first place of n that an index names, and the one after the last; None with a step, or
+    where that is not known.
+    """
+    if type(k) is int and type(n) is int:
+        return k % n, k % n + 1
+    start, stop, step = places_of(k, n) or (0, 0, 0)
+    return (start, stop) if step == 1 and start < stop else None
+
+
+def written(axis: int, parts: list) -> list:
+    """The pieces as tensors, with zeros in between."""
+    shape, dtype, end, found = parts[0][2].shape, parts[0][2].dtype, 0, []
+
+    def zeros(n: int):
+        if n:
+            found.append(full(shape=replaced(shape, axis, n), value=0, dtype=dtype))
+
+    for start, stop, part in parts:
+        zeros(start - end)
+        source = part.inputs[0]
+        x = Writing.top.tensor(Writing.top.now.get(source, source))
+        found.append(reshape(x, shape=replaced(shape, axis, stop - start)))
+        end = stop
+    zeros(shape[axis] - end)
+    return found
