@@ -1,8 +1,8 @@
 """A program cut in two: what can be computed at once, and what waits for some of the inputs.
 
 So the forward of a network is told from its backward, which waits for the cotangents. Between them
-go the *residuals*. A value that an elementwise operator makes of residuals alone is computed again
-rather than kept.
+go the *residuals*. A value that cheap operators make of residuals, or of nothing at all, is
+computed again rather than kept.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def remade(record, have: set, depth: int) -> list | None:
     """The cheap records that make a value from what there is; None if it takes others."""
     if record in have or record.op is NUMBER:
         return []
-    if record.op.kind not in ("elementwise", "movement") or depth == 0:
+    cheap = record.op.kind in ("elementwise", "movement") or not record.inputs  # zeros, say
+    if not cheap or record.op.effect or depth == 0:
         return None
     found = [record]
     for source in record.inputs:

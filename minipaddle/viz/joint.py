@@ -124,7 +124,8 @@ class JointDrawing(ProgramDrawing):
         for source, to, attrs in super().edges():
             if source in self.back:
                 turned = {"dir": "back"} if attrs.get("style") != "invis" else {}
-                yield to, source, attrs | turned
+                ends = {"lhead": "ltail", "ltail": "lhead"}
+                yield to, source, {ends.get(k, k): v for k, v in attrs.items()} | turned
             else:
                 yield source, to, attrs
         told = set()
