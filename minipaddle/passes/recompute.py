@@ -1,0 +1,234 @@
+"""Recomputation: a value that waits through the peak of memory is made again where it is read.
+
+What it costs to make a value again is judged by the bytes its records move and the products they
+compute; what it brings are its bytes at the peak. The cheapest go first, until the live set keeps
+the budget. A value is made from others that are there anyway at that time, through several records
+if need be, and not before a value that the peak is before (`ops.ordering.after`).
+
+Sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016; Kirisame et al.,
+"Dynamic Tensor Rematerialization", 2021 (the choice by cost over bytes).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import sqrt
+from typing import NamedTuple
+
+from ..core.dim import Dim
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.cut import has_effect
+from ..ir.program import ITEM, NUMBER, Program, regions
+from ..ops.ordering import after
+from .arena import Buffer, profile
+from .lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
+from .memory import live
+from .rewriting import with_inputs, with_records
+
+BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
+"""What a core does, roughly."""
+DEPTH = 12
+"""Through so many records a value is made again at most."""
+
+
+def seconds(record: Record) -> float:
+    """What it takes to compute a record.
+
+    For operators that multiply and add (matmul, conv) the number of products is about the root of
+    the sizes of both factors and of the result, multiplied: for matrices it is just that.
+    """
+    if record.op is ITEM or record.op is after:
+        return 0.0
+    tensors = [r.spec for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
+    made = specs_of(record)
+    moved = sum(s.nbytes for s in (*tensors, *made)) / BYTES_PER_SECOND
+    large = sorted((s.size for s in tensors), reverse=True)[:2]
+    if record.op.kind == "opaque" and len(large) == 2:
+        return moved + sqrt(large[0] * large[1] * made[0].size) / PRODUCTS_PER_SECOND
+    return moved
+
+
+class Again(NamedTuple):
+    """`value` is made again at the time `at`: `again` are the records for that, in order."""
+
+    value: Value
+    at: int
+    late: Record  # made after the peak, before `at`
+    again: list[Record]
+    sources: set[Value]
+    score: float  # seconds per byte
+
+    def nbytes(self, lives) -> int:
+        return lives[self.value].nbytes
+
+
+class Moments:
+    """What of a program is alive at its peak, and what could be made again afterwards."""
+
+    def __init__(self, program: Program):
+        self.program, self.records = program, program.records
+        self.root = roots(program)
+        self.lives: dict[Value, Life] = lifetimes(program, self.root)
+        kept = {self.root[r] for r in program.results}
+        self.inside = {
+            v: life for v, life in self.lives.items() if life.start != GIVEN and v not in kept
+        }
+        level = profile([Buffer(*life) for life in self.inside.values()])
+        self.peak = max(level, key=level.get, default=0)
+        self.time = {r: t for t, r in enumerate(self.records)}
+        self.gone = {}  # until when a state's old value can be read
+        for state in program.states:
+            made = None if state.update is None else self.root[state.update][0]
+            self.gone[state.record] = self.time.get(made, 0) if made else len(self.records)
+
+    def plans(self) -> list[Again]:
+        """The values that wait through the peak and can be made again, the cheapest first."""
+        found = []
+        for value, life in self.inside.items():
+            if life.start < self.peak < life.end - 1:
+                plan = self.plan(value)
+                if plan is not None:
+                    found.append(plan)
+        return sorted(found, key=lambda p: p.score)
+
+    def plan(self, value: Value) -> Again | None:
+        """How a value could be made again; None if it is read at the peak, or can not be."""
+        early = self.names.get(value, ())
+        reads = [t for r in early for t in self.readers.get(r, ()) if t >= self.peak]
+        if not reads or min(reads) <= self.peak:
+            return None
+        at = min(reads)
+        late = self.late_value(at)
+        again: dict[Record, None] = {}
+        sources: set[Value] = set()
+        wanted = [r for r in early if any(t >= at for t in self.readers.get(r, ()))]
+        if late is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
+            return None
+        score = sum(map(seconds, again)) / self.lives[value].nbytes
+        return Again(value, at, late, sorted(again, key=self.time.get), sources, score)
+
+    @cached_property
+    def readers(self) -> dict[Record, list[int]]:
+        """When each record is an input."""
+        found: dict[Record, list[int]] = {}
+        for t, record in enumerate(self.records):
+            for r in record.inputs:
+                found.setdefault(r, []).append(t)
+        return found
+
+    @cached_property
+    def names(self) -> dict[Value, list[Record]]:
+        """For a value the records before the peak that stand for it: its own, and views of it."""
+        found: dict[Value, list[Record]] = {}
+        for r in self.records[: self.peak]:
+            if r.dtype is not None:
+                found.setdefault(self.root[r], []).append(r)
+        return found
+
+    def late_value(self, at: int) -> Record | None:
+        """A value that is made between the peak and `at`: an input of who reads then, if one is."""
+        between = [*self.records[self.peak : at], *self.records[at].inputs]
+        late = [r for r in between if r.dtype is not None and self.time.get(r, -1) >= self.peak]
+        return late[-1] if late else None
+
+    def collect(self, record, at: int, value, again: dict, sources: set, depth: int) -> bool:
+        """Can a record be made again at a time? Adds all that it takes to `again`."""
+        if record in again:
+            return True
+        if depth > DEPTH or regions(record) or has_effect(record):
+            return False
+        for r in record.inputs:
+            if r.op is NUMBER:
+                continue
+            root = self.root.get(r)
+            if root is not None and root != value and self.there(root, at):
+                sources.add(root)
+            elif r not in self.time or not self.collect(r, at, value, again, sources, depth + 1):
+                return False
+        again[record] = None
+        return True
+
+    def there(self, value: Value, at: int) -> bool:
+        """Is a value in memory at a time, whatever we do?"""
+        record = value[0]
+        if record in self.gone:
+            return at <= self.gone[record]
+        life = self.lives.get(value)
+        return life is None or life.start == GIVEN or life.start < at < life.end
+
+
+@slot("passes.recompute")
+def recompute(program: Program, *, budget: int | None = None) -> Program:
+    """The program with some values made again, so that `budget` bytes are enough for its live set.
+
+    As near to the budget as it gets; without one the program stays as it is.
+    """
+    sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
+    if budget is None or any(type(n) is Dim for n in sizes):
+        return program
+    now = live(program)
+    while now > budget:
+        other = relieved(program, now - budget)
+        then = live(other)
+        if then >= now:
+            break
+        program, now = other, then
+    return program
+
+
+def relieved(program: Program, excess: int) -> Program:
+    """The program with less alive at its peak, by `excess` bytes if possible."""
+    moments = Moments(program)
+    chosen: list[Again] = []
+    taken, used = set(), set()
+    for plan in moments.plans():
+        if excess <= 0:
+            break
+        if plan.value in used or not plan.sources.isdisjoint(taken):
+            continue
+        chosen.append(plan)
+        taken.add(plan.value)
+        used |= plan.sources
+        excess -= plan.nbytes(moments.lives)
+    return written(moments, chosen)
+
+
+def written(moments: Moments, plans: list[Again]) -> Program:
+    """The program in which these values are made again, and read from there on."""
+    by_time: dict[int, list[Again]] = {}
+    for plan in plans:
+        by_time.setdefault(plan.at, []).append(plan)
+    now: dict[Record, Record] = {}
+    records: list[Record] = []
+    for t, record in enumerate(moments.records):
+        for plan in by_time.get(t, ()):
+            records += made_again(plan, now)
+        new = with_inputs(record, [now.get(r, r) for r in record.inputs])
+        if new is not record:
+            now[record] = new
+        records.append(new)
+    return with_records(moments.program, records, now)
+
+
+def made_again(plan: Again, now: dict[Record, Record]) -> list[Record]:
+    """The records of a plan, on their sources after the late value; `now` learns of them."""
+    own: dict[Record, Record] = {}
+    found: list[Record] = []
+    late = now.get(plan.late, plan.late)
+    for record in plan.again:
+        inputs = []
+        for r in record.inputs:
+            if r not in own and r.op is not NUMBER:
+                source = now.get(r, r)
+                own[r] = Record(after, [source, late], {}, *source.spec, 1, record.scope)
+                own[r].where = record.where
+                found.append(own[r])
+            inputs.append(own.get(r, r))
+        own[record] = Record(
+            record.op, inputs, record.attrs, record.shape, record.dtype, record.saved, record.scope
+        )
+        own[record].where = record.where
+        found.append(own[record])
+    now.update({r: own[r] for r in plan.again})
+    return found

@@ -1,0 +1,98 @@
+"""The recomputation that a budget asks for: the same results, a smaller live set."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import minipaddle as paddle
+from minipaddle.eager.tracer import trace
+from minipaddle.executors.arena import ArenaRun
+from minipaddle.ir.interpreter import Run
+from minipaddle.ir.verifier import verify
+from minipaddle.passes.memory import live
+from minipaddle.passes.recompute import recompute
+from minipaddle.passes.schedule import schedule
+from tests.passes.programs import MAKERS, cases, results
+from tests.passes.test_memory import arrays, programs
+from tests.passes.test_memory_models import is_open
+
+STEPS = [n for n in MAKERS if not n.endswith("eval")]
+
+
+def deep(depth=16):
+    """A chain of sines and its derivative: each cosine waits for its turn."""
+
+    def step(x):
+        x.stop_gradient = False
+        y = x
+        for _ in range(depth):
+            y = paddle.sin(y)
+        return paddle.grad(y.sum(), [x])
+
+    return trace(step, [paddle.ones([64, 64]).spec]).program
+
+
+def same(program, other, tolerance=1e-6):
+    xs = arrays(program)
+    for a, b in zip(Run(np)(program, xs), ArenaRun(np, check=True)(other, xs), strict=True):
+        np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+
+
+def test_a_chain_is_made_again_within_the_budget():
+    program = deep()
+    before = live(program)
+    for share in (0.8, 0.6, 0.5):
+        other = recompute(program, budget=int(share * before))
+        verify(other)
+        assert live(other) <= share * before
+        same(program, other)
+        assert live(schedule(other)) <= live(other)
+
+
+def test_it_stays_as_it_is_without_need():
+    program = deep(4)
+    assert recompute(program) is program
+    assert recompute(program, budget=live(program)) is program
+
+
+def test_an_impossible_budget_is_come_near_to():
+    program = deep(8)
+    assert live(recompute(program, budget=1)) < live(program)
+
+
+def test_cheap_values_go_before_matrix_products():
+    def step(x, w):
+        x.stop_gradient = False
+        y = paddle.tanh(paddle.exp(x) @ w)
+        z = paddle.exp(y)
+        return paddle.grad((z * z).sum(), [x])
+
+    spec = paddle.ones([128, 128]).spec
+    program = trace(step, [spec, spec]).program
+    other = recompute(program, budget=live(program) - 1)
+    names = [[r.op.name for r in p.records] for p in (program, other)]
+    assert names[1].count("matmul") == names[0].count("matmul")
+    assert names[1].count("exp") > names[0].count("exp")
+    same(program, other, 1e-4)
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(programs())
+def test_any_program(program):
+    other = recompute(program, budget=0)
+    assert live(other) <= live(program)
+    xs = arrays(program)
+    for a, b in zip(Run(np)(program, xs), ArenaRun(np, check=True)(other, xs), strict=True):
+        np.testing.assert_array_equal(b, a)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_model(name):
+    for case in cases(name):
+        if is_open(case.program):
+            assert recompute(case.program, budget=0) is case.program
+            continue
+        other = verify(recompute(case.program, budget=live(case.program) // 2))
+        assert live(other) <= live(case.program)
+        for a, b in zip(case.results, results(other, case.arrays), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)
