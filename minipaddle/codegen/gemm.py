@@ -23,9 +23,6 @@ WIDEST = 32
 """No panel (the columns of a tile) is wider than this many elements, whatever the processor."""
 
 PROCESSOR = """\
-#if defined __AVX__
-#include <immintrin.h>
-#endif
 #if defined __AVX512F__
 enum { REGISTER = 64, TALL = 8, ACROSS = 2 };  /* bytes of a register; rows and vectors of a tile */
 #elif defined __AVX__
@@ -36,8 +33,13 @@ enum { REGISTER = 16, TALL = 8, ACROSS = 3 };
 enum { REGISTER = 16, TALL = 4, ACROSS = 3 };
 #endif
 #define INLINE static inline __attribute__((always_inline))
+#if defined __clang__
+#define ONCE static __attribute__((noinline))
+#else
+#define ONCE static __attribute__((noinline, noclone))
+#endif
 #define UNROLL _Pragma("GCC unroll 16")
-#define KEEP(p) __asm__("" : "+r"(p))  /* one pointer and offsets, not a pointer for each row */
+#define KEEP(p) __asm__("" : "+r"(p))  /* one pointer and offsets, no register for each row */
 """
 
 VECTORS = Template("""\
@@ -48,34 +50,40 @@ enum { LANES_$T = REGISTER / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
 INLINE vector_$T load_$T(const $T *p) { return *(const loose_$T *)p; }
 INLINE void store_$T($T *p, vector_$T v) { *(loose_$T *)p = v; }
 
-/* The first n lanes alone (none for n <= 0): the others are read as 0 and never written. */
+/* The first n lanes alone (none for n <= 0): the others are read as 0 and never written. The
+   instructions are written here because the header that has them takes as long to compile as
+   everything else. */
 #if defined __AVX512F__
-INLINE __mmask$wide lanes_$T(int64_t n)
+INLINE uint16_t lanes_$T(int64_t n)
 {
-    return n >= LANES_$T ? (__mmask$wide)-1 : n > 0 ? (__mmask$wide)((1u << n) - 1) : 0;
+    return n >= LANES_$T ? 0xffff : n > 0 ? (1u << n) - 1 : 0;
 }
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)
 {
-    return (vector_$T)_mm512_maskz_loadu_$ps(lanes_$T(n), p);
+    vector_$T v;
+    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const loose_$T *)p), "Yk"(lanes_$T(n)));
+    return v;
 }
 INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 {
-    _mm512_mask_storeu_$ps(p, lanes_$T(n), v);
+    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(*(loose_$T *)p) : "v"(v), "Yk"(lanes_$T(n)));
 }
 #elif defined __AVX__
-INLINE __m256i lanes_$T(int64_t n)
+typedef $I lanes_$T __attribute__((vector_size(REGISTER)));
+INLINE lanes_$T lanes_below_$T(int64_t n)
 {
-    typedef $I index __attribute__((vector_size(REGISTER)));
-    const index lane = $lanes;
-    return (__m256i)(lane < ($I)(n < LANES_$T ? n : LANES_$T));
+    return (lanes_$T)$lanes < ($I)(n < LANES_$T ? n : LANES_$T);
 }
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)
 {
-    return (vector_$T)_mm256_maskload_$ps(p, lanes_$T(n));
+    vector_$T v;
+    __asm__("vmaskmov$ps %1, %2, %0"
+            : "=x"(v) : "m"(*(const loose_$T *)p), "x"(lanes_below_$T(n)));
+    return v;
 }
 INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 {
-    _mm256_maskstore_$ps(p, lanes_$T(n), ($m256)v);
+    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(*(loose_$T *)p) : "x"(v), "x"(lanes_below_$T(n)));
 }
 #else
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)
@@ -113,6 +121,7 @@ INLINE void tile_$T(const int rows, const int vectors, const int full, int64_t n
                 UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j];
         }
     }
+    KEEP(C);
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) {
             $T *p = C + i * c_row + j * LANES_$T;
@@ -126,7 +135,7 @@ INLINE void tile_$T(const int rows, const int vectors, const int full, int64_t n
 
 BLOCK = Template("""\
 /* C (+)= A B for M rows, a multiple of $rows; the panels of B lie `b_panel` apart. */
-static __attribute__((noinline)) void rows${rows}_$T(
+ONCE void rows${rows}_$T(
     int64_t M, int64_t N, int64_t K, int64_t segments,
     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
     const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
@@ -141,7 +150,7 @@ static __attribute__((noinline)) void rows${rows}_$T(
     } while (0)
     for (int64_t n = 0; n < N; n += PANEL_$T, B += b_panel)
         for (int64_t m = 0; m < M; m += $rows)
-            if (N - n >= PANEL_$T) TILES(ACROSS, 1);
+            if ($rows == 8 && N - n >= PANEL_$T) TILES(ACROSS, 1);
             else if (N - n > LANES_$T) TILES(ACROSS, 0);
             else TILES(1, 0);
 #undef TILES
@@ -151,7 +160,7 @@ static __attribute__((noinline)) void rows${rows}_$T(
 
 TURN = Template("""\
 /* to[panel][k][n] = from[n * column + k * step]: B laid out in panels, one after the other */
-static __attribute__((noinline)) void panels_$T(int64_t N, int64_t K, const $T *from,
+ONCE void panels_$T(int64_t N, int64_t K, const $T *from,
                                                 int64_t column, int64_t step, $T *to)
 {
     typedef $T four __attribute__((vector_size(4 * sizeof($T)), aligned(sizeof($T)), may_alias));
@@ -211,7 +220,7 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *
 }
 
 /* C (+)= A B where both are read along k: for few rows or columns. */
-static __attribute__((noinline)) void dots_$T(
+ONCE void dots_$T(
     int64_t M, int64_t N, int64_t K, const $T *A, int64_t a_row, const $T *B, int64_t b_column,
     $T *C, int64_t c_row, int64_t c_column, int add)
 {
@@ -244,11 +253,10 @@ SHUFFLE = """\
 def vectors(T: str) -> tuple[str, ...]:
     """Helpers: vectors of `float` or `double`, whole and partial loads and stores."""
     if T == "float":
-        names = {"ps": "ps", "wide": 16, "I": "int32_t", "m256": "__m256"}
+        names = {"ps": "ps", "I": "int32_t", "lanes": "{0, 1, 2, 3, 4, 5, 6, 7}"}
     else:
-        names = {"ps": "pd", "wide": 8, "I": "int64_t", "m256": "__m256d"}
-    lanes = "{0, 1, 2, 3, 4, 5, 6, 7}" if T == "float" else "{0, 1, 2, 3}"
-    return PROCESSOR, VECTORS.substitute(T=T, lanes=lanes, **names)
+        names = {"ps": "pd", "I": "int64_t", "lanes": "{0, 1, 2, 3}"}
+    return PROCESSOR, VECTORS.substitute(T=T, **names)
 
 
 def heights(count: int) -> list[tuple[int, int]]:
