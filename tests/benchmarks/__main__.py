@@ -7,6 +7,7 @@ docstring says what it measures. `steps` has options of its own: `./run bench st
 import argparse
 import importlib
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def main() -> None:
         sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(options.threads)  # read when numpy, torch and paddle are loaded
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # then no worker stays behind
     for name in options.names:
         importlib.import_module(f"tests.benchmarks.{name}").run(options.threads, rest)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,7 +31,10 @@ def environment(threads: int, cache: str) -> dict[str, str]:
     limits["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
     limits["FLAGS_paddle_num_threads"] = str(threads)
     limits["JAX_PLATFORMS"] = "cpu"
-    caches = {"TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "XDG_CACHE_HOME": f"{cache}/cache"}
+    caches = {
+        "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
+        "MINIPADDLE_CACHE": f"{cache}/minipaddle",
+    }
     quiet = {"GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "2"}
     return {**os.environ, **limits, **caches, **quiet}
 
@@ -86,7 +90,8 @@ class Worker:
         self.process.wait(10)
         said = self.log.read_text(encoding="utf-8", errors="replace")
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        return lines[-1] if lines else f"it ended with status {self.process.returncode}"
+        errors = [line for line in lines if re.match(r"[\w.]*Error\b", line)]
+        return [f"it ended with status {self.process.returncode}", *lines[-1:], *errors[-1:]][-1]
 
     def close(self) -> None:
         """End the process and forget its caches."""

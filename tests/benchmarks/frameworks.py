@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from functools import partial
 from . import models
 from .workloads.workload import Workload
 
-EXECUTORS = ("native",)
+EXECUTORS = ("interpreter", "native")
 NUMPY = 389047
 """The domain in which NumPy reports to tracemalloc (`np.lib.tracemalloc_domain`)."""
 
@@ -30,15 +29,11 @@ class Step:
     memory: Callable | None
     """None for ours: counting slows it down, so `traced_bytes` does it in another process."""
     program: Callable = lambda: None
+    remarks: Callable = list
+    """Why it is not what its name says, after the first steps: programs that are interpreted."""
 
 
 # ---- MiniPaddle ------------------------------------------------------------------------------
-
-
-def executors() -> list[str]:
-    """Those a CPU may have for a program: the interpreter, and others as soon as they are there."""
-    there = [n for n in EXECUTORS if importlib.util.find_spec(f"minipaddle.executors.{n}")]
-    return ["interpreter", *there]
 
 
 def minipaddle(workload: Workload, weights, executor: str | None = None) -> Step:
@@ -47,14 +42,15 @@ def minipaddle(workload: Workload, weights, executor: str | None = None) -> Step
     if executor is None:
         return Step(models.step_of(paddle, workload, weights=weights), None)
     statics = []
-    chosen = executor if executors() != ["interpreter"] else None
 
     def whole(step):
-        statics.append(paddle.jit.to_static(step, backend=chosen))
+        statics.append(paddle.jit.to_static(step, backend=executor))
         return statics[0]
 
     run = models.step_of(paddle, workload, weights=weights, whole=whole)
-    return Step(run, None, program=lambda: statics[0].main_program)
+    last = lambda: statics[0].concrete_program
+    remarks = lambda: [*last().choice.reasons.values()]
+    return Step(run, None, program=lambda: last().program, remarks=remarks)
 
 
 def traced_bytes(make: Callable[[], Step]) -> dict:
@@ -208,10 +204,7 @@ def paddle(workload: Workload, weights, static: bool = False) -> Step:
 
 MAKE = {
     "minipaddle": minipaddle,
-    **{
-        f"to_static {name}": partial(minipaddle, executor=name)
-        for name in ("interpreter", *EXECUTORS)
-    },
+    **{f"to_static {name}": partial(minipaddle, executor=name) for name in EXECUTORS},
     "torch": torch,
     "torch.compile": partial(torch, compiled=True),
     "jax": jax,

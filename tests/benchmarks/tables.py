@@ -48,7 +48,8 @@ def line(title: str, found: dict) -> str:
 
 def of(results: dict, columns: list[str]) -> list[Table]:
     found, threads = results["workloads"], results["threads"]
-    tables = [times(found, columns, threads), targets(found), firsts(found, columns)]
+    how = f"{counted(threads)}, {results['clock']} time"
+    tables = [times(found, columns, how), targets(found), firsts(found, columns)]
     return [*tables, memories(found, columns), floors(found, results["machine"])]
 
 
@@ -64,11 +65,11 @@ def by_column(title: str, found: dict, columns: list[str], cell, more=None) -> T
     return table
 
 
-def times(found, columns, threads) -> Table:
+def times(found, columns, how) -> Table:
     def cell(figures, name):
         return in_units(figures["median"][name]) if name in figures["median"] else "–"
 
-    return by_column(f"A step, medians ({counted(threads)})", found, columns, cell)
+    return by_column(f"A step, medians ({how})", found, columns, cell)
 
 
 def counted(threads: int) -> str:

@@ -11,6 +11,7 @@ from tests.benchmarks.workloads import WORKLOADS
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # six processes
 def test_the_tiny_mlp_in_our_own_modes(tmp_path, capsys):
     kept = tmp_path / "figures.json"
     arguments = ["--only", "tiny", "--peers", "none", "--rounds", "2", "--seconds", "0.001"]

@@ -18,6 +18,7 @@ from . import floor, frameworks, models
 from .timing import calls_per_round
 from .workloads import WORKLOADS
 
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 FIRST = 3
 """So many steps are watched before timing begins: their losses are compared."""
 
@@ -51,20 +52,25 @@ class Work:
             result = self.step.run()
             times.append(time.perf_counter() - began)
             results.append(models.numbers(result))
-        return {"times": times, "results": results, "pools": pools()}
+        return {
+            "times": times,
+            "results": results,
+            "pools": pools(),
+            "remarks": self.step.remarks(),
+        }
 
     def calibrate(self, seconds: float) -> int:
         return calls_per_round(self.step.run, seconds)
 
-    def round(self, calls: int) -> float:
+    def round(self, calls: int, clock: str) -> float:
         """Seconds per step; the step before the clock starts fills the caches again."""
-        run = self.step.run
+        run, now = self.step.run, CLOCKS[clock]
         gc.collect()
         run()
-        began = time.perf_counter()
+        began = now()
         for _ in range(calls):
             run()
-        return (time.perf_counter() - began) / calls
+        return (now() - began) / calls
 
     def memory(self) -> int:
         return self.step.memory()
