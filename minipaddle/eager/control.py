@@ -19,6 +19,7 @@ from ..ir.builder import Builder, Promise
 from ..ir.program import INPUT
 from ..ops import creation, movement
 from ..ops.indexing import take
+from .aliases import related_by_choice, related_by_loop
 from .replay import derivative, zeros_like
 from .tape import leaf_of
 from .tensor import Tensor, wrap
@@ -92,6 +93,7 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     outs = iter(emitted(tracer, control.cond, [pred.array, *captured], edges, attrs))
     plain = [r.value for r in branches[0].results]
     results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
+    related_by_choice(tracer, branches, results)
     settle(tracer, written, list(outs), [w for b in branches for w in b.written])
     return results
 
@@ -110,7 +112,7 @@ class Result(NamedTuple):
 def result(x) -> Result:
     if not isinstance(x, Tensor):
         return Result(x, None, "")
-    tracer, promise = current.top, current.top.borrow(x)
+    tracer, promise = current.top, current.top.builder.fresh(current.top.borrow(x))
     if not x.stop_gradient:  # also if it is given back as it came, and nothing used it
         tracer.tapes.setdefault(promise, x)
     where = tracer.builder.value(promise).where
@@ -120,10 +122,11 @@ def result(x) -> Result:
 
 
 class Region:
-    """A region that was traced: what it gave, what it wrote, and the tensors it used."""
+    """A region that was traced: what it was given, what it gave and wrote, and used."""
 
-    def __init__(self, builder: Builder, results: list, written: list, tapes: dict):
-        self.builder, self.results, self.written, self.tapes = builder, results, written, tapes
+    def __init__(self, builder: Builder, given: list, results: list, written: list, tapes: dict):
+        self.builder, self.given, self.results, self.written = builder, given, results, written
+        self.tapes = tapes
         outer = [x for x, _, stop in written if stop and x.array in builder.captured]
         self.grown = {x for x in outer if not x.stop_gradient}  # these got a past in it
 
@@ -154,14 +157,15 @@ def severed(tracer, x: Tensor, tapes: dict) -> Tensor:
 
 
 def branch(tracer, function, name: str, given=()) -> Region:
-    """Trace `function` in a region of its own; `given` are the specs of its arguments."""
+    """Trace `function` in a region of its own; `given` are what its arguments are at first."""
+    first = [(p := tracer.builder.fresh(tracer.borrow(x)), p.spec) for x in given]
     with tracer.region(name) as builder:
-        place = builder.place
-        inputs = [wrap(builder.promise(builder.input(spec), place)) for spec in given]
-        for x in inputs:
-            x.stop_gradient = x.spec.dtype not in FLOATS
-        results = [result(x) for x in function(*inputs)]
-        return Region(builder, results, tracer.written, tracer.tapes)
+        inputs = [wrap(builder.promise(builder.input(s), builder.place)) for _, s in first]
+        for x, (promise, spec) in zip(inputs, first, strict=True):
+            x.stop_gradient = spec.dtype not in FLOATS
+            x.array.may_be(promise)
+        own, results = [x.array for x in inputs], [result(x) for x in function(*inputs)]
+        return Region(builder, own, results, tracer.written, tracer.tapes)
 
 
 def union(groups) -> list:
@@ -206,10 +210,11 @@ def as_tensor(x, spec: Spec) -> Tensor:
 # ---- while ---------------------------------------------------------------------------------------
 
 
-def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False) -> list:
+def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()) -> list:
     """`carried`, sent through `body_fn` while `test_fn` holds; both take what is carried.
 
     With `rounds`, while a program is traced, also what it was before each round, stacked.
+    The round that gives one of the values `last` (their numbers) is the last one.
 
     Numbers become tensors. A value that changes its dtype is promoted beforehand; one that changes
     its shape raises CarriedError. What the body writes in place is carried too.
@@ -222,14 +227,14 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False) -> list
     carried = [x if isinstance(x, Tensor) else as_tensor(x, scalar_spec(x)) for x in carried]
     carried, body = traced_body(tracer, body_fn, carried)
     specs = [x.spec for x in carried]
-    test = branch(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", specs)
+    test = branch(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried)
     if test.builder.changed():
         raise NotImplementedError(teach("the condition of a loop writes to a tensor in place"))
     written = body.builder.changed()
     tapes = {**test.tapes, **body.tapes}
     outputs = body.outputs(tracer, specs, written, tapes)
     tests = test.outputs(tracer, [BOOL], [], tapes)
-    used = union([body.builder.captured, test.builder.captured])
+    used = union(region.builder.captured for region in (body, test))
     captured = [p for p in used if p not in written]
     for region, records in ((body, outputs), (test, tests)):
         own = region.builder.program.inputs[: len(carried)]
@@ -243,6 +248,7 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False) -> list
     n = attrs["carried"]
     settle(tracer, written, outs[len(carried) : n], body.written)
     now = outs[: len(carried)]
+    related_by_loop(tracer, body, carried, now, last)
     return (now, outs[n + 1 : n + 1 + len(carried)]) if rounds else now
 
 
@@ -259,7 +265,7 @@ def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
     """The body, and the carried values promoted to the dtypes it gives them."""
     while True:
         specs = [x.spec for x in carried]
-        region = branch(tracer, body_fn, "body", specs)
+        region = branch(tracer, body_fn, "body", carried)
         if tracer.recording and region.grown:  # from the second round on they have one before it
             for x in region.grown:
                 x.record = Record(creation.assign, [None], {}, *x.spec, {})

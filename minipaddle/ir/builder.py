@@ -8,6 +8,7 @@ was given inside a branch or a loop becomes a result of the branch or the loop.
 from __future__ import annotations
 
 import weakref
+from typing import NamedTuple
 
 from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
@@ -27,15 +28,16 @@ class Writing:
 class Promise:
     """An array whose value is known when the program runs. It has a shape and a dtype."""
 
-    __slots__ = ("__weakref__", "base", "lent", "place", "stale")
+    __slots__ = ("__weakref__", "base", "lent", "outside", "place", "sources")
 
     __array_ufunc__ = None
 
     def __init__(self, place, base=None):
         self.place = place
         self.base = base  # the promise this one is a view of
-        self.lent = None  # weak references to its views
-        self.stale = False  # was what it views written since?
+        self.sources = ()  # the promises it may be: a condition or a loop of the program chooses
+        self.lent = None  # weak references to its views, and to what may be it
+        self.outside = False  # does a tensor hold it that outlives the trace?
         if base is not None:
             base.lend(self)
 
@@ -43,6 +45,27 @@ class Promise:
         if self.lent is None:
             self.lent = weakref.WeakSet()
         self.lent.add(view)
+
+    def may_be(self, *others: Promise) -> None:
+        """It may be the same memory as one of `others`."""
+        self.sources += others
+        for other in others:
+            other.lend(self)
+
+    def origins(self) -> list[Promise]:
+        """Itself, what it may be and what it views, those that these may be and view, …"""
+        found = [self]
+        for promise in found:
+            around = (*promise.sources, promise.base)
+            found += [p for p in around if p is not None and p not in found]
+        return found
+
+    def relatives(self) -> list[Promise]:
+        """The others whose values change, or may change, when it is written."""
+        found = self.origins()
+        for promise in found:
+            found += [p for p in promise.lent or () if p not in found]
+        return found[1:]
 
     @property
     def record(self) -> Record:
@@ -101,6 +124,39 @@ class Flags:
     c_contiguous = writeable = True
 
 
+class At(NamedTuple):
+    """Stands as the record of an error that a line of the user's caused."""
+
+    where: tuple | None
+
+
+class AliasError(NotImplementedError):
+    """Nobody knows whether memory that is used holds what it held: what changed it, `where`."""
+
+    def __init__(self, message: str, where):
+        super().__init__(message)
+        self.record = At(where)
+
+
+def viewed_before(where) -> AliasError:
+    message = teach(
+        "a view of a tensor that was changed in place since, in a program",
+        hint="take the view after the change, or clone() it before",
+        where=where,
+    )
+    return AliasError(message, where)
+
+
+def chosen(where, what: str = "another tensor, which is used afterwards") -> AliasError:
+    message = teach(
+        "an in-place change of a tensor that a condition or a loop on a tensor chose: it may be "
+        f"{what}; only a run knows",
+        hint="clone() it before the change: z = z.clone()",
+        where=where,
+    )
+    return AliasError(message, where)
+
+
 class ElsewhereError(ValueError):
     """A tensor was used outside the program, the branch or the loop that made it."""
 
@@ -129,6 +185,7 @@ class Builder:
         self.begun: dict[Record, Promise] = {}  # each state's memory
         self.unknown: dict[str, str] = parent.unknown if parent else {}  # sizes nobody knows yet
         self.sizes: dict[Record, object] = {}  # what tensors that say sizes hold
+        self.stale: dict[Promise, Exception] = {}  # what may have changed unseen
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -161,13 +218,12 @@ class Builder:
     def promise(self, record: Record, place, base=None) -> Promise:
         """New memory that holds the value of `record`."""
         promise = Promise(place, base)
+        promise.outside = record.op is INPUT and self.parent is None
         self.values[promise] = record
         return promise
 
     def write(self, promise: Promise, value: Promise) -> None:
         """From now on `promise` holds what `value` holds."""
-        for view in promise.lent or ():
-            view.stale = True
         if promise.base is not None:
             raise NotImplementedError(
                 teach(
@@ -175,8 +231,24 @@ class Builder:
                     hint="clone() it first, or assign by x[...] = value",
                 )
             )
+        related = promise.relatives()
+        where = caller() if related else None
+        for other in related:
+            if other.outside and promise.sources:
+                raise chosen(where, "an argument, or a tensor of the outside")
+            viewed = other.base is not None and not promise.sources
+            self.stale[other] = viewed_before(where) if viewed else chosen(where)
         self.value(promise)  # a region has it as an input, so that its end sees the change
         self.values[promise] = self.value(value)
+
+    def fresh(self, promise: Promise) -> Promise:
+        """The promise itself; NotImplementedError if nobody knows what it holds by now."""
+        builder = self
+        while builder is not None:
+            if promise in builder.stale:
+                raise builder.stale[promise]
+            builder = builder.parent
+        return promise
 
     def changed(self) -> list[Promise]:
         """The outer promises that were written in this region."""
@@ -214,14 +286,7 @@ class Builder:
     def edge(self, x) -> Record:
         """The record an input comes from; a number gets one of its own."""
         if type(x) is Promise:
-            if x.stale:
-                raise NotImplementedError(
-                    teach(
-                        "a view of a tensor that was changed in place since, in a program",
-                        hint="take the view after the change, or clone() it before",
-                    )
-                )
-            return self.value(x)
+            return self.value(self.fresh(x))
         if isinstance(x, dims.Dim):
             return Record(NUMBER, (), {"value": plain(x)}, (), int64.numpy)
         return Record(NUMBER, (), {"value": x}, (), scalar_dtype(x))

@@ -8,6 +8,7 @@ from functools import reduce
 from ..core.dim import Dim, larger, smaller
 from ..core.dtype import default, int64
 from ..core.interpreter import Recording, current
+from ..eager.aliases import one_of
 from ..eager.control import is_static
 from ..ops import elementwise, logic, reduction
 from ..ops.indexing import take
@@ -37,7 +38,7 @@ def casting(kind, dtype):
         x = args[0]
         if x.spec.size != 1:
             x.item()  # says so, as in eager mode
-        return scalar(x.detach()).astype(dtype())
+        return elementwise.cast(scalar(x.detach()), dtype=dtype())
 
     return cast
 
@@ -63,7 +64,7 @@ def extreme(function, better, place, size):
         with Recording(current.top.differentiable):  # Python picks one, it computes nothing
             for x in items[1:]:
                 out, x = one(out), one(x)
-                out = elementwise.where(better(x, out), x, out)
+                out = one_of(elementwise.where(better(x, out), x, out), x, out)
         return out
 
     return best

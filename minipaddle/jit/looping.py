@@ -184,13 +184,14 @@ class Loop:
         ]
         first = [self.first(i, j) for i, j in slots]
         new = [full(spec, 0) for specs in self.grows.values() for spec in specs]
-        rounds = {"rounds": True} if new else {}
+        ends = [k for k, (i, _) in enumerate(slots, 1) if self.places[i].name == "_jst_value"]
         try:
             last = program_loop(
                 lambda go, *_: go,
                 lambda _, *now: self.round(slots, now[: len(slots)]),
                 [self.go, *first, *new],
-                **rounds,
+                rounds=bool(new),
+                last=ends,
             )
         except CarriedError as error:
             raise self.disagreement(error, slots) from None

@@ -9,6 +9,7 @@ import builtins
 
 from ..core.dim import Dim
 from ..core.interpreter import current
+from ..eager.aliases import one_of
 from ..eager.control import is_static
 from ..ops import elementwise, movement
 from ..tensor.joining import grown
@@ -169,7 +170,7 @@ def pick(items, k):
             expected="tensors of one shape and dtype, or numbers",
         )
     whole = movement.stack(*map(as_tensor, items), axis=0)
-    return whole[k]
+    return one_of(whole[k], *items)
 
 
 def as_tensor(x):

@@ -54,8 +54,11 @@ class Var:
         raise NotImplementedError
 
     def astype(self, dtype):
-        """The same values in another data type. Source: Paddle API `Tensor.astype`."""
-        return e.cast(self, dtype=resolve(dtype))
+        """The same values in another data type; itself if it has that. Source: Paddle API
+        `Tensor.astype`.
+        """
+        dtype = resolve(dtype)
+        return self if self.spec.dtype == dtype else e.cast(self, dtype=dtype)
 
     @slot("autograd.sum_to")
     def sum_to(self, shape):

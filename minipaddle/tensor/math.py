@@ -44,13 +44,15 @@ bitwise_invert = FACES["bitwise_not"]
 
 
 def cast(x, dtype):
-    """The same values in another data type. Source: Paddle API `paddle.cast`.
+    """The same values in another data type, in memory of their own. Source: Paddle API
+    `paddle.cast`.
 
     >>> import minipaddle as paddle
     >>> paddle.cast(paddle.to_tensor([1.7, -1.7]), "int64").tolist()
     [1, -1]
     """
-    return x.astype(dtype)
+    other = x.astype(dtype)
+    return assign(x) if other is x else other
 
 
 def add(x, y, name=None, *, alpha=1, out=None):

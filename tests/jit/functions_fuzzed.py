@@ -195,3 +195,15 @@ def a_dict_of_the_function_is_its_own(x, m, s, n, p, q, flag):
             break
         d["a"] = x * q
     return d
+
+
+def the_same_dtype_is_the_same_tensor(x, m, s, n, p, q, flag):
+    y = x * 1.0
+    z = y.astype(y.dtype)
+    w = paddle.cast(y, y.dtype)
+    z[:2] += q
+    w[0] = 7.0
+    k = n + 0
+    i = int(k)
+    k.add_(n)
+    return y, z, w, i, k

@@ -1,0 +1,236 @@
+"""In-place changes of a tensor that has two names, one of which a tensor chose: as in eager mode,
+or refused at the user's line before anything runs.
+"""
+
+import inspect
+
+import pytest
+
+import minipaddle as paddle
+
+
+def tensors(n):
+    return paddle.to_tensor([1.0, 2.0, 3.0]), paddle.to_tensor(n)
+
+
+def two_branches(x, n):
+    a, b = x * 1, x * 2
+    if n > 2:
+        z = a
+    else:
+        z = b
+    z[0] = 9.0  # here
+    return a + z
+
+
+def conditional_expression(x, n):
+    a, b = x * 1, x * 2
+    z = a if n > 2 else b
+    z.add_(x)  # here
+    return b
+
+
+def nested_choices(x, n):
+    a, b, c = x * 1, x * 2, x * 3
+    z = (a if n > 2 else b) if n > 1 else c
+    z.zero_()  # here
+    return a
+
+
+def choice_of_a_choice(x, n):
+    a, b, c = x * 1, x * 2, x * 3
+    y = a if n > 2 else b
+    z = y if n > 1 else c
+    z.zero_()  # here
+    return a
+
+
+def the_original_is_changed(x, n):
+    a, b = x * 1, x * 2
+    z = a if n > 2 else b
+    a.add_(x)  # here
+    return z
+
+
+def an_argument(x, n):
+    if n > 2:
+        x = x * 2
+    x[0] = 5.0  # here
+    return x
+
+
+OUTER = paddle.ones([3])
+
+
+def a_tensor_of_the_outside(x, n):
+    z = OUTER if n > 2 else x * 1
+    z += 1
+    z[1] = 5.0
+    y = OUTER if n > 2 else x * 1
+    y[1] = 5.0  # here
+    return y
+
+
+def given_back_by_a_function(x, n):
+    def large(v):
+        if n > 2:
+            return v
+        return v * 2
+
+    a = x * 1
+    z = large(a)
+    z[0] = 5.0  # here
+    return a, z
+
+
+def a_loop_that_may_run_no_round(x, n):
+    a = z = x * 1
+    while n > 0:
+        z = z * 2
+        n = n - 1
+    z[0] = 5.0  # here
+    return a + z
+
+
+def the_first_round_changes_what_came_in(x, n):
+    a = z = x * 1
+    while n > 0:
+        z[0] = 5.0  # here
+        z = z * 2
+        n = n - 1
+    return a + z
+
+
+def a_later_round_changes_what_a_round_reads(x, n):
+    a, z = x * 1, x * 2
+    while n > 0:
+        y = a * 2
+        z[0] = 5.0  # here
+        z = a
+        n = n - 1
+    return y + z
+
+
+def a_name_for_what_later_rounds_change(x, n):
+    a, best = x * 1, x * 2
+    while n > 0:  # here
+        a.add_(x)
+        best = a
+        n = n - 1
+    return best
+
+
+def a_choice_in_a_branch(x, n):
+    a, b = x * 1, x * 2
+    z = a if n > 2 else b
+    if n > 0:
+        z[0] = 5.0  # here
+        y = a * 2
+    else:
+        y = x
+    return y
+
+
+def a_list_indexed_by_a_tensor(x, n):
+    items = [x * 1, x * 2]
+    z = items[n % 2]
+    z[0] = 5.0  # here
+    return items[0]
+
+
+REFUSED = [f for name, f in list(globals().items()) if inspect.isfunction(f) and name != "tensors"]
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_refused_at_the_users_line(function):
+    lines, first = inspect.getsourcelines(function)
+    line = first + next(k for k, text in enumerate(lines) if "# here" in text)
+    with pytest.raises(NotImplementedError, match="a condition or a loop on a tensor chose") as e:
+        paddle.jit.to_static(function)(*tensors(3))
+    assert f"line {line}, in {function.__name__}" in str(e.value)
+    assert "clone() it before the change" in str(e.value)
+
+
+def the_others_are_not_used_any_more(x, n):
+    a, b = x * 1, x * 2
+    z = a if n > 2 else b
+    z[0] = 9.0
+    return z
+
+
+def the_same_on_both_sides(x, n):
+    a = z = x * 1
+    if n > 2:
+        y, z = x, a
+    else:
+        y, z = x * 2, a
+    z[0] = 9.0
+    return a + z + y
+
+
+def copies(x, n):
+    a, b = x * 1, x * 2
+    z = a.clone() if n > 2 else b.clone()
+    z[0] = 9.0
+    return a + b + z
+
+
+def swapped_in_a_loop(x, n):
+    a, b = x * 1, x * 2
+    while n > 0:
+        a, b = b, a * 2
+        n = n - 1
+    return a - b
+
+
+def filled_in_a_loop_and_returned_early(x, n):
+    out = x * 0
+    for k in range(n):
+        out[k % 3] = x[k % 3]
+        if k > 2:
+            return out
+    return out
+
+
+def used_before_the_change(x, n):
+    a, b = x * 1, x * 2
+    y = a + b
+    z = a if n > 2 else b
+    z += y
+    z.scale_(2.0)
+    return z + y
+
+
+def traced_twice(x, n):
+    a, z, count = x * 1, x * 2, 0
+    while n > count:
+        z = a if count > 2 else z
+        z = z.clone()
+        z[0] = 5.0
+        a = a + z
+        count = count + 1.0
+    return a + z
+
+
+SAME = [
+    the_others_are_not_used_any_more, the_same_on_both_sides, copies, swapped_in_a_loop,
+    filled_in_a_loop_and_returned_early, used_before_the_change, traced_twice,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("function", SAME, ids=lambda f: f.__name__)
+def test_same_as_eager(function, n):
+    static = paddle.jit.to_static(function)
+    assert static(*tensors(n)).tolist() == function(*tensors(n)).tolist()
+
+
+def test_views_of_views():
+    def f(x):
+        y = x * 1
+        part = y[0:2][0:1]
+        y.add_(x)
+        return part
+
+    with pytest.raises(NotImplementedError, match="a view of a tensor that was changed in place"):
+        paddle.jit.to_static(f)(paddle.ones([3]))
