@@ -17,6 +17,10 @@ from .kernel import C_TYPES
 SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bool_.numpy: ""}
 
 
+C_NAMES = C_TYPES | {np.dtype("uint64"): "uint64_t"}
+"""Random numbers are made of unsigned bits, which no tensor holds."""
+
+
 class CannotWrite(Exception):
     """A formula asks for what C does not have."""
 
@@ -39,7 +43,7 @@ class Text:
             return self
         if dtype == np.bool_:
             return Text("({} != 0)", [self], dtype)
-        return Text(f"(({C_TYPES[dtype]}){{}})", [self], dtype)
+        return Text(f"(({C_NAMES[dtype]}){{}})", [self], dtype)
 
     # ---- operators ---------------------------------------------------------------------------
 
@@ -117,7 +121,7 @@ def inexact(x: Text, y: Text) -> tuple[Text, Text]:
 def powered(x, y) -> Text:
     x, y = same(x, y)
     if x.dtype.kind != "f":
-        return Text(f"power_{C_TYPES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+        return Text(f"power_{C_NAMES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
     return Text(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
 
 
@@ -194,7 +198,7 @@ class Module:
     def helper(self, name: str, *args, dtype=None) -> Text:
         x = args[0]
         holes = ", ".join(["{}"] * len(args))
-        return Text(f"{name}_{C_TYPES[x.dtype]}({holes})", args, dtype or x.dtype)
+        return Text(f"{name}_{C_NAMES[x.dtype]}({holes})", args, dtype or x.dtype)
 
     def where(self, condition, x, y) -> Text:
         x, y = same(x, y)
@@ -363,14 +367,11 @@ class Lines:
         if (x.args or reads) and (uses[id(x)] > 1 or len(text) > 70):
             name = self.names()
             inner = text[1:-1] if text[0] == "(" and enclosing(text) else text
-            self.lines.append(f"const {C_TYPES_AND_WIDE[x.dtype]} {name} = {inner};")
+            self.lines.append(f"const {C_NAMES[x.dtype]} {name} = {inner};")
             text = name
         self.keep.append(x)
         self.known[id(x)] = text
         return text
-
-
-C_TYPES_AND_WIDE = C_TYPES | {np.dtype("uint64"): "uint64_t"}
 
 
 def enclosing(text: str) -> bool:

@@ -34,6 +34,7 @@ class Source(NamedTuple):
     prefix: str
     hosted: list[Record]  # record number k of these is computed by `host(k, …)`
     uses_blas: bool
+    timed: list[Record]  # whose times stand in `PREFIX_seconds`, if they are taken
 
 
 class Kernels:
@@ -107,8 +108,9 @@ def comment(record: Record) -> str:
 class Step:
     """Writes the file of a program with its kernels and its plan."""
 
-    def __init__(self, kernels: Kernels, plan: Plan, prefix: str):
+    def __init__(self, kernels: Kernels, plan: Plan, prefix: str, timed: bool = False):
         self.kernels, self.prefix = kernels, prefix
+        self.timed: list[Record] | None = [] if timed else None
         self.functions: list[str] = []
         self.count = 0
         self.function(plan, f"{prefix}_run", '__attribute__((visibility("default"))) int')
@@ -159,7 +161,12 @@ class Step:
         given = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
         made = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
         work = [self.pointer(plan.work[record])] if kernel.workspace else []
-        return [f"{kernel.name}({', '.join([*given, *made, *work])});"]
+        call = f"{kernel.name}({', '.join([*given, *made, *work])});"
+        if self.timed is None:
+            return [call]
+        self.timed.append(record)
+        seconds = f"{self.prefix}_seconds[{len(self.timed) - 1}]"
+        return [f"{seconds} -= omp_get_wtime();", call, f"{seconds} += omp_get_wtime();"]
 
     def array(self, name: str, pointers: list[str]) -> str:
         return f"void *const {name}[] = {{{', '.join(f'(void *)({p})' for p in pointers) or 0}}};"
@@ -243,11 +250,16 @@ __attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = 
 """
 
 
-def source_of(kernels: Kernels, plan: Plan, prefix: str) -> Source:
-    """The C file of a program."""
-    step = Step(kernels, plan, prefix)
+def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False) -> Source:
+    """The C file of a program; `timed` adds up how long each kernel takes."""
+    step = Step(kernels, plan, prefix, timed)
     blas = BLAS in kernels.helpers
     parts = [prologue(), SETTERS.replace("PREFIX", prefix), *kernels.helpers]
     parts += [SET_BLAS.replace("PREFIX", prefix)] if blas else []
+    if timed:
+        parts.append(
+            '#include <omp.h>\n__attribute__((visibility("default"))) '
+            f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n"
+        )
     text = "\n".join([*parts, *kernels.texts, *step.functions])
-    return Source(text, prefix, kernels.hosted, blas)
+    return Source(text, prefix, kernels.hosted, blas, step.timed or [])

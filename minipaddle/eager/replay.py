@@ -8,7 +8,7 @@ from ..core.record import Record, Spec
 from ..ir.control import while_loop
 from ..ir.cut import silent
 from ..ir.interpreter import bound
-from ..ir.program import ITEM, NUMBER, Program, State
+from ..ir.program import INPUT, ITEM, NUMBER, Program, State
 from ..ops import creation
 from .backward import grad
 from .tensor import Tensor, wrap
@@ -84,7 +84,9 @@ def with_sizes(program: Program, sizes: dict) -> Program:
     def again(r):
         return copied(r) if r.op is NUMBER else new[r]
 
-    for r in [*program.given, *program.records]:
+    for r in program.given:  # a backward's are the records of the forward that made them
+        new[r] = Record(INPUT, (), {"name": r.attrs.get("name", "")}, *spec(r))
+    for r in program.records:
         new[r] = copied(r)
     inputs, records = ([new[r] for r in rs] for rs in (program.inputs, program.records))
     states = [

@@ -20,8 +20,8 @@ from ..passes.fusion import fuse
 from ..passes.lifetimes import specs_of
 from ..passes.manager import optimized
 from ..passes.memory import plan
-from ..passes.nest import Nest
-from ..passes.specialise import open_sizes
+from ..passes.nest import Nest, NotOneNest
+from ..passes.specialise import open_sizes, specialise
 from .compiler import load
 
 ALIGNMENT = 64
@@ -35,13 +35,16 @@ def in_place(record: Record) -> list[tuple[int, int]]:
     """(result, input) where a kernel may write the result over the input."""
     if record.op is fused:
         region = record.attrs["region"]
-        nest = Nest(region.records, region.outputs)
-        given = region.inputs
+        records, outputs, given = region.records, region.outputs, region.inputs
     elif record.op.kind == "elementwise":
-        nest, given = Nest([record], [record]), record.inputs
+        records, outputs, given = [record], [record], record.inputs
     else:
         return []
-    return [(k, j) for k, x in nest.in_place() for j, y in enumerate(given) if y is x]
+    try:
+        found = Nest(records, outputs).in_place()
+    except NotOneNest:
+        return []
+    return [(k, j) for k, x in found for j, y in enumerate(given) if y is x]
 
 
 class Executable:
@@ -50,23 +53,31 @@ class Executable:
     What the program updates is changed in place, where it was given.
     """
 
-    def __init__(self, program: Program, strategy=None, sizes=None):
-        done = optimized(program, strategy, sizes=sizes or None)
-        if unknown := open_sizes(done.program):
+    def __init__(self, program: Program, strategy=None, sizes=None, *, timed: bool = False):
+        program = specialise(program, sizes=sizes or None)
+        if unknown := open_sizes(program):
             raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+        done = optimized(program, strategy)
         self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, fuse(done.program)
         self.kernels = Kernels(self.program)
         self.plan = plan(self.program, self.kernels.workspace, in_place)
+        self.timed = timed
         self.source = self.written()
         self.library = load(self.source.text)
         self.prepare()
 
     def written(self) -> Source:
         """The C file; its functions are named after what it holds."""
-        text = source_of(self.kernels, self.plan, "PREFIX").text
+        text = source_of(self.kernels, self.plan, "PREFIX", timed=self.timed).text
         prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]
-        return source_of(self.kernels, self.plan, prefix)
+        return source_of(self.kernels, self.plan, prefix, timed=self.timed)
+
+    def times(self) -> list[tuple[float, Record]]:
+        """The seconds that each record's kernel took so far, where the program is `timed`."""
+        count = len(self.source.timed)
+        ticks = (ctypes.c_double * count).in_dll(self.library, f"{self.source.prefix}_seconds")
+        return list(zip(ticks, self.source.timed, strict=True))
 
     def prepare(self) -> None:
         prefix = self.source.prefix
