@@ -7,6 +7,7 @@ from .engine import Graph, NoEngineError
 from .events import LogWriter
 from .flow import gradient_flow
 from .joint import joint
+from .memory import memory
 from .module import module
 from .operator import operator
 from .pair import beside
@@ -17,6 +18,6 @@ from .transpiling import source_diff, transpiling
 
 __all__ = [
     "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "cache", "code", "gradient_flow",
-    "joint", "module", "operator", "profile", "program", "recompilations", "source_diff",
+    "joint", "memory", "module", "operator", "profile", "program", "recompilations", "source_diff",
     "source_lines", "tape", "transpiling",
 ]  # fmt: skip

@@ -1,0 +1,140 @@
+"""A memory plan as pictures: who lives when, and where in the arena."""
+
+from __future__ import annotations
+
+from ..ir.program import Program
+from ..passes.arena import bound, profile
+from ..passes.memory import plan as planned
+from ..passes.places import Piece, Plan, bytes_text
+from .picture import Picture
+from .records import layer_name, layers_of
+
+COLOURS = (
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c6bb1",
+    "#a6761d", "#66c2a5", "#1b3a5c", "#e78ac3",
+)  # fmt: skip
+"""Okabe and Ito's first; one for each layer."""
+NOBODY, WORK = "#bbbbbb", "#555555"
+"""What no layer made, and workspaces."""
+MOST = 40
+"""So many pieces have a line of their own in the chart of lifetimes, the largest."""
+
+
+def memory(plan) -> Picture:
+    """The memory of a program: the lifetimes of its largest values, and the arena as a map.
+
+    Takes a plan, a program (which is planned then) or a function that `to_static` has converted
+    and that was called. Each rectangle is a piece of the arena, coloured by the layer that made it;
+    the line over the map is the live set at each time, the dashed one its highest point: the bound.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static
+    ... def step(x):
+    ...     return paddle.matmul(paddle.tanh(x), x).sum()
+    >>> y = step(paddle.ones([16, 16]))
+    >>> print(str(viz.memory(step)).splitlines()[0])
+    plan of step: 3 records
+    """
+    plan = plan_of(plan)
+    fig, chart, arena = axes()
+    colours = Colours(plan)
+    draw_lifetimes(chart, plan, colours)
+    draw_arena(arena, plan, colours)
+    arena.set(xlim=(0, len(plan.program.records) + 1), xlabel="time, in records")
+    colours.legend(fig)
+    return Picture(fig, str(plan))
+
+
+def plan_of(x) -> Plan:
+    """The plan of whatever `memory` was given."""
+    if isinstance(x, Plan):
+        return x
+    return planned(x if isinstance(x, Program) else x.concrete_program.program)
+
+
+def axes():
+    """A figure with two charts, one above the other."""
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(10, 9), facecolor="white")
+    return fig, *fig.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.12})
+
+
+class Colours:
+    """A colour for each layer: at the depth at which there are as many as can be told apart."""
+
+    def __init__(self, plan: Plan):
+        chains = {id(piece): chain_of(piece) for piece in plan.pieces}
+        self.names = {k: " / ".join(chain[:1]) for k, chain in chains.items()}
+        for depth in range(2, 1 + max(map(len, chains.values()), default=0)):
+            names = {k: " / ".join(chain[:depth]) for k, chain in chains.items()}
+            if len(set(names.values())) > len(COLOURS):
+                break
+            self.names = names
+        found = sorted({n for n in self.names.values() if n})
+        self.of = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(found)}
+
+    def __getitem__(self, piece: Piece) -> str:
+        if not piece.values:
+            return WORK
+        return self.of.get(self.names[id(piece)], NOBODY)
+
+    def legend(self, fig) -> None:
+        from matplotlib.patches import Patch
+
+        marks = [Patch(color=colour, label=name) for name, colour in self.of.items()]
+        marks += [Patch(color=NOBODY, label="no layer"), Patch(color=WORK, label="workspace")]
+        fig.legend(
+            handles=marks,
+            loc="upper center",
+            frameon=False,
+            ncols=6,
+            fontsize=7,
+            bbox_to_anchor=(0.5, 0.96),
+        )
+
+
+def chain_of(piece: Piece) -> tuple[str, ...]:
+    """The names of the layers that made a piece, without the outermost, which all have in common."""
+    record = piece.values[0][0] if piece.values else piece.work
+    scopes = layers_of(record.scope) if record is not None else ()
+    names = tuple(map(layer_name, scopes))
+    return names[1:] or names
+
+
+def draw_lifetimes(axis, plan: Plan, colours: Colours) -> None:
+    """A bar for each of the largest pieces, in the order of time."""
+    pieces = sorted(plan.pieces, key=lambda p: -p.place.nbytes)[:MOST]
+    pieces.sort(key=lambda p: (p.buffer.start, p.buffer.end))
+    width = len(plan.program.records) + 1
+    for row, piece in enumerate(pieces):
+        start, end, _ = piece.buffer
+        axis.barh(row, end - start, left=start, height=0.86, color=colours[piece])
+        record = piece.values[0][0] if piece.values else piece.work
+        name = record.op.name if record is not None else "aside"
+        said = f" {name}, {bytes_text(piece.place.nbytes)} "
+        at, side = (end, "left") if width - end > start else (start, "right")  # where more room is
+        axis.text(at, row, said, ha=side, fontsize=6, va="center", clip_on=True)
+    axis.set(yticks=[], ylim=(len(pieces), -1))
+    axis.set_title(f"lifetimes of the {len(pieces)} largest values", fontsize=9, loc="left")
+
+
+def draw_arena(axis, plan: Plan, colours: Colours) -> None:
+    """Offset by time: a rectangle for each piece; the live set and its bound above them."""
+    from matplotlib.patches import Rectangle
+
+    unit, name = (2**20, "MiB") if plan.size >= 2**20 else (2**10, "KiB")
+    for piece in plan.pieces:
+        start, end, nbytes = piece.buffer
+        corner = start, piece.place.offset / unit
+        look = {"facecolor": colours[piece], "edgecolor": "white", "linewidth": 0.3}
+        axis.add_patch(Rectangle(corner, end - start, nbytes / unit, **look))
+    buffers = [piece.buffer for piece in plan.pieces]
+    level = profile(buffers)
+    axis.step([*level], [n / unit for n in level.values()], where="post", color="black", lw=0.9)
+    axis.axhline(bound(buffers) / unit, color="black", lw=0.8, ls="--")
+    axis.axhline(plan.size / unit, color="#d55e00", lw=0.8)
+    axis.set(ylim=(0, 1.12 * max(plan.size, 1) / unit), ylabel=f"offset in the arena, {name}")
+    title = f"arena {bytes_text(plan.size)}, bound {bytes_text(plan.live)} (dashed), "
+    axis.set_title(f"{title}all values {bytes_text(plan.total)}", fontsize=9, loc="left")
