@@ -94,7 +94,7 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     plain = [r.value for r in branches[0].results]
     results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
     related_by_choice(tracer, branches, results)
-    settle(tracer, written, list(outs), [w for b in branches for w in b.written])
+    settle(tracer, written, list(outs), set().union(*(b.moved for b in branches)))
     return results
 
 
@@ -125,10 +125,10 @@ class Region:
     """A region that was traced: what it was given, what it gave and wrote, and used."""
 
     def __init__(self, builder: Builder, given: list, results: list, written: list, tapes: dict):
-        self.builder, self.given, self.results, self.written = builder, given, results, written
-        self.tapes = tapes
+        self.builder, self.given, self.results, self.tapes = builder, given, results, tapes
         outer = [x for x, _, stop in written if stop and x.array in builder.captured]
         self.grown = {x for x in outer if not x.stop_gradient}  # these got a past in it
+        self.moved = {x for x, past, stop in written if (past, stop) != (x.record, x.stop_gradient)}
 
     def outputs(self, tracer, specs, written, tapes) -> list[Record]:
         """The records of the results that have a spec, and of what either branch wrote."""
@@ -246,7 +246,7 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()
     attrs |= {"carried": len(carried) + len(written), "keep": rounds or any(edges)}
     outs = emitted(tracer, control.while_loop, entering, edges, attrs)
     n = attrs["carried"]
-    settle(tracer, written, outs[len(carried) : n], body.written)
+    settle(tracer, written, outs[len(carried) : n], body.moved)
     now = outs[: len(carried)]
     related_by_loop(tracer, body, carried, now, last)
     return (now, outs[n + 1 : n + 1 + len(carried)]) if rounds else now
@@ -327,12 +327,12 @@ def emitted(tracer, op, arrays, edges, attrs) -> list[Tensor]:
     return list(tracer.several(op, edges, arrays, attrs, kept, y))
 
 
-def settle(tracer, written, values, log) -> None:
-    """Outside a region too, what was written in it has its new value and its new past."""
+def settle(tracer, written, values, moved) -> None:
+    """Outside too what was written in a region has its new value, and its past if that `moved`."""
     for promise, value in zip(written, values, strict=True):
         tracer.builder.write(promise, value.array)
         mark_written(promise)
-        for x in {id(x): x for x, _, _ in log if x.array is promise}.values():
+        for x in (x for x in moved if x.array is promise):
             tracer.written.append((x, x.record, x.stop_gradient))
             if value.record is not None:
                 x.record, x.stop_gradient = value.record, False

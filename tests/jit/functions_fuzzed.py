@@ -207,3 +207,17 @@ def the_same_dtype_is_the_same_tensor(x, m, s, n, p, q, flag):
     i = int(k)
     k.add_(n)
     return y, z, w, i, k
+
+
+def written_under_no_grad_in_a_region(x, m, s, n, p, q, flag):
+    y, z, fuel = x * 0.5, x * 2.0, 2
+    with paddle.no_grad():
+        if n > 1:
+            y[-1] = abs(s)
+        while fuel > 0 and s < 10:
+            fuel -= 1
+            if n <= 1:
+                z[0] = s
+            else:
+                z.tanh_()
+    return y, z
