@@ -138,7 +138,7 @@ def narrowed(program: Program) -> Program:
 def narrow(record: Record, inputs: list[Record]) -> list[Record]:
     """The inputs before they were repeated, as far as the result stays what it is."""
     for k, source in enumerate(inputs):
-        number_fits = source.op is full and source.shape and k not in record.op.free
+        number_fits = source.op is full and k not in record.op.free
         if source.op is broadcast_to or number_fits:
             less = source.inputs[0] if source.op is broadcast_to else number(source)
             other = [*inputs[:k], less, *inputs[k + 1 :]]
@@ -155,6 +155,8 @@ def number(record: Record) -> Record:
 def fits(record: Record, inputs: list[Record]) -> bool:
     """Has the record the same spec with these inputs, and does it compute in the same dtype?"""
     if broadcast_shapes(*(r.shape for r in inputs)) != record.shape:
+        return False
+    if all(r.op is NUMBER for r in inputs):
         return False
     old, new = ([seen(r) for r in rs] for rs in (record.inputs, inputs))
     return record.op.dtypes(new, record.attrs) == record.op.dtypes(old, record.attrs)

@@ -1,4 +1,4 @@
-"""Dead code: records whose values nobody needs are left out, in regions too.
+"""Dead code: records whose values nobody needs are left out, in regions too; constants as well.
 
 What has an effect stays, and what is the first to show a size that other records go by.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from ..core.slots import slot
 from ..ir.cut import pruned
 from ..ir.program import Program, regions
-from .rewriting import with_inputs, with_records
+from .folding import Constant
+from .rewriting import uses, with_inputs, with_records
 
 
 @slot("passes.dead_code")
@@ -23,4 +24,15 @@ def dead_code(program: Program) -> Program:
         records.append(new)
     whole = with_records(program, records, now)
     copy = pruned(Program(whole.name, whole.inputs, whole.states, whole.records, whole.outputs))
-    return with_records(whole, copy.records, {})
+    return without_constants(with_records(whole, copy.records, {}))
+
+
+def without_constants(program: Program) -> Program:
+    """The program without the constants that nobody uses. (Other states are the caller's.)"""
+    constants = [s for s in program.states if isinstance(s.cell, Constant)]
+    used = uses(program) if constants else {}
+    unused = [s for s in constants if not used[s.record]]
+    if not unused:
+        return program
+    states = [s for s in program.states if s not in unused]
+    return Program(**vars(program) | {"states": states})

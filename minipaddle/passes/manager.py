@@ -24,12 +24,24 @@ from ..core.errors import teach
 from ..core.slots import find
 from ..ir.program import Program, everywhere
 from ..ir.verifier import VerifyError, verify
-from . import algebra, common, dead_code, expand, layout, pieces, products, sinking, specialise  # noqa: F401
+from . import (  # noqa: F401  (each makes its pass a slot)
+    algebra,
+    batch_norm,
+    common,
+    dead_code,
+    expand,
+    folding,
+    layout,
+    pieces,
+    products,
+    sinking,
+    specialise,
+)
 from .memory_of_results import separate
 
 PASSES = [
-    "specialise", "dead_code", "expand", "layout", "products", "pieces", "algebra", "common",
-    "sinking", "algebra", "common", "dead_code",
+    "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
+    "algebra", "common", "sinking", "folding", "algebra", "common", "dead_code",
 ]  # fmt: skip
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""

@@ -99,7 +99,13 @@ def cases(name: str) -> tuple[Case, ...]:
 
 
 def results(program: Program, arrays) -> list:
-    """What the interpreter makes of a program: outputs, then the states' updates."""
+    """What the interpreter makes of a program: outputs, then the states' updates. Constants that
+    passes have added are where they put them.
+    """
+    arrays = [
+        *arrays,
+        *(s.cell.read() for s in program.states[len(arrays) - len(program.inputs) :]),
+    ]
     found = QUIET.copy().run(Run(NUMPY), program, [a.copy() for a in arrays])
     return [np.array(x) for x in found]
 

@@ -1,0 +1,80 @@
+"""Batch norm folded into the convolution before it: at inference, where weights do not change.
+
+    f · (conv(x, w) + b) + t = conv(x, w · f) + b · f + t      f, t: a number for each channel
+
+So the image is gone through once less; what stands beside it is computed once and for all (see
+`folding`). The products round differently, by a few units in the last place. In training f comes
+from the image itself, and nothing is folded.
+"""
+
+from __future__ import annotations
+
+from ..core.slots import slot
+from ..ir.builder import Writing
+from ..ir.program import INPUT, NUMBER, Program
+from ..ops.conv import conv
+from ..ops.movement import reshape
+from ..ops.var import Var
+from .patterns import Rule, by_rules
+from .rewriting import made_by, rewritten
+
+
+def folds(x, w, **rest) -> bool:
+    """Is all that stands beside image and kernel made of weights, a value for each channel?"""
+    channels = (1, w.spec.shape[0], *(1,) * (w.spec.ndim - 2))
+    beside = [v for v in rest.values() if isinstance(v, Var)]
+    return all(v.spec.shape == channels and of_states(made_by(v)) for v in beside)
+
+
+def of_states(record) -> bool:
+    """Is a value made of states alone?"""
+    if record.op is INPUT:
+        return record not in Writing.top.old.inputs
+    return record.op is NUMBER or all(map(of_states, record.inputs))
+
+
+def scaled(x, w, f, **how):
+    """The convolution with its kernel [O, C, …] scaled."""
+    ones = (1,) * (w.spec.ndim - 1)
+    return conv(x, w * reshape(f, shape=(f.spec.size, *ones)), **how)
+
+
+def conv_(x, w, stride, padding, dilation, groups):
+    return conv(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def before(x, w, f, *, stride, padding, dilation, groups):
+    return conv_(x, w, stride, padding, dilation, groups) * f
+
+
+def before_with_bias(x, w, f, b, *, stride, padding, dilation, groups):
+    return (conv_(x, w, stride, padding, dilation, groups) + b) * f
+
+
+def before_with_two(x, w, t, b, *, stride, padding, dilation, groups):
+    return (conv_(x, w, stride, padding, dilation, groups) + b) + t
+
+
+RULES = by_rules(
+    [
+        Rule(before, scaled, folds, alone=True),
+        Rule(
+            before_with_bias,
+            lambda x, w, f, b, **how: scaled(x, w, f, **how) + b * f,
+            folds,
+            alone=True,
+        ),
+        Rule(
+            before_with_two,
+            lambda x, w, t, b, **how: conv_(x, w, **how) + (b + t),
+            folds,
+            alone=True,
+        ),
+    ]
+)
+
+
+@slot("passes.batch_norm")
+def batch_norm(program: Program, *, frozen: bool = False) -> Program:
+    """The program with batch norms folded into convolutions, if its weights are frozen."""
+    return rewritten(program, RULES) if frozen else program

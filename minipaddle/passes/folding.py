@@ -1,0 +1,161 @@
+"""Constants: what depends on no input and no state that changes is computed now, not at every run.
+
+A value that is one number everywhere becomes `full`, which costs nothing. Another one becomes a
+state that holds it and is never written. At inference (`frozen`) a state that the program does not
+update is taken for what it holds now: so weights are transposed, or folded with a batch norm, once.
+
+What is kept must pay for its memory: beyond `LARGEST` elements a value is kept only if it is no
+larger than the frozen states it was made of. Reshapes and broadcasts are free and stay.
+"""
+
+from __future__ import annotations
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..eager.cells import TensorCell
+from ..eager.device import NUMPY, QUIET
+from ..ir.cut import has_effect
+from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
+from ..ops.creation import assign, full
+from ..ops.movement import broadcast_to, reshape
+from .rewriting import with_inputs, with_records
+
+LARGEST = 1 << 16
+FREE = {reshape, broadcast_to, assign}
+
+
+class Constant:
+    """Where a state is kept that is never written."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def read(self):
+        return self.array
+
+
+class Folder:
+    """Tells what is known of a program, and writes it with constants; in a region (`inside`) these
+    can be nothing but numbers.
+    """
+
+    def __init__(self, program: Program, frozen: bool, inside: bool = False):
+        self.program, self.inside = program, inside
+        self.cells = {s.record: s.cell for s in program.states if is_known(s, frozen)}
+        self.weight: dict[Record, int] = {}  # known values: elements of the states they are made of
+        self.values: dict[Record, object] = {}
+        self.states: list[State] = []
+        self.constants: dict[Record, Record | None] = {}  # None: it had better be computed
+
+    def run(self) -> Program:
+        for record, cell in self.cells.items():
+            self.weight[record] = cell.read().size
+        for record in self.program.records:
+            if self.knows(record):
+                parts = {r for r in record.inputs if r.op is not NUMBER}
+                self.weight[record] = sum(self.weight[r] for r in parts)
+            else:
+                self.want(record.inputs)
+        self.want(self.program.results)
+        new = self.written()
+        if self.states:
+            new = Program(**vars(new))
+            new.states = [*new.states, *self.states]
+        return new
+
+    def knows(self, record: Record) -> bool:
+        """Can a value be computed now?"""
+        computed = record.dtype is not None and record.op is not ITEM and not regions(record)
+        return (
+            computed
+            and all(isinstance(n, int) for n in record.shape)
+            and all(r.op is NUMBER or r in self.weight for r in record.inputs)
+            and not has_effect(record)
+        )
+
+    def want(self, records) -> None:
+        """Make constants of what is known of these values, which the program uses when it runs."""
+        for r in records:
+            if r in self.weight and r not in self.constants and r.op is not INPUT:
+                self.constants[r] = self.constant(r)
+                if self.constants[r] is None:
+                    self.want(r.inputs)
+
+    def constant(self, record: Record) -> Record | None:
+        """A known value as a constant; None if it had better be computed."""
+        if not record.inputs or record.spec.size > max(LARGEST, self.weight[record]):
+            return None
+        try:
+            array = self.value(record)
+        except Exception:  # it is for the run to raise, if it ever comes there
+            return None
+        if uniform(array):
+            attrs = {"shape": record.shape, "value": array.flat[0].item(), "dtype": record.dtype}
+            new = Record(full, [], attrs, record.shape, record.dtype, 0, record.scope)
+            new.where = record.where
+            return new
+        if record.op in FREE or self.inside:
+            return None
+        name = self.named(record)
+        given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
+        self.states.append(State(name, given, None, Constant(array)))
+        return given
+
+    def named(self, record: Record) -> str:
+        """A constant's name: that of the largest weight it was made of, or of its operator."""
+        sources, todo = [], [record]
+        while todo:
+            r = todo.pop()
+            sources += [r] if r in self.cells else []
+            todo += r.inputs
+        largest = max(sources, key=lambda r: r.spec.size, default=None)
+        name = "" if largest is None else largest.attrs["name"]
+        return f"{name or record.op.name}_folded"
+
+    def written(self) -> Program:
+        """The program with its constants; what they were computed by is dead."""
+        now, records = {}, []
+        for record in self.program.records:
+            new = self.constants.get(record)
+            if new is None:
+                inside = {k: Folder(v, False, True).run() for k, v in regions(record).items()}
+                new = with_inputs(record, [now.get(r, r) for r in record.inputs], inside)
+            if new is not record:
+                now[record] = new
+            if new.op is not INPUT:
+                records.append(new)
+        return with_records(self.program, records, now)
+
+    def value(self, record: Record):
+        """The value of a known record."""
+        if record.op is NUMBER:
+            return record.attrs["value"]
+        if record not in self.values:
+            if record in self.cells:
+                found = self.cells[record].read()
+            else:
+                arrays = [self.value(r) for r in record.inputs]
+                found = QUIET.copy().run(record.op.evaluate, NUMPY, arrays, record.attrs)
+            self.values[record] = found
+        return self.values[record]
+
+
+def is_known(state: State, frozen: bool) -> bool:
+    """Does a state hold now what it will hold whenever the program runs?"""
+    if isinstance(state.cell, Constant):
+        return True
+    return frozen and state.update is None and isinstance(state.cell, TensorCell)
+
+
+def uniform(array) -> bool:
+    """Is an array one number everywhere, to the last bit?"""
+    if not array.size:
+        return False
+    bits = NUMPY.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
+    return bool((bits == bits[0]).all())
+
+
+@slot("passes.folding")
+def folding(program: Program, *, frozen: bool = False) -> Program:
+    """The program with constants in the place of what is known."""
+    return Folder(program, frozen).run()
