@@ -60,6 +60,7 @@ class Executable:
         done = optimized(program, strategy)
         self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, fuse(done.program)
+        self.constants = [s.cell.read() for s in done.program.states[len(program.states) :]]
         self.kernels = Kernels(self.program)
         self.plan = plan(self.program, self.kernels.workspace, in_place)
         self.timed = timed
@@ -102,7 +103,7 @@ class Executable:
         context = self.contexts.pop() if self.contexts else Context(self)
         self.set_threads(threads())
         try:
-            return context.run(arrays)
+            return context.run([*arrays, *self.constants])
         finally:
             self.contexts.append(context)
 
