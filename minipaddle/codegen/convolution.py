@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from ..core import dtype as dt
 from . import gemm
-from .kernel import C_TYPES, Kernel, emits, function
-from .matmul import PARALLEL, SERIAL, Plan, Room, batched, indented, late, widened
+from .frame import Frame
+from .kernel import Kernel, emits
+from .matmul import PARALLEL, SERIAL, Plan, Room, batched, indented
 from .product import Product, axis, way
 from .scalar import CannotWrite
 from .sweep import Line, Window, backward, forward, window
@@ -197,50 +198,6 @@ def tiles(T, rows, columns, k, segments, a, b, c, add: str) -> str:
 
 
 # ---- the operators ---------------------------------------------------------------------------
-
-
-class Frame:
-    """What the kernels of the three operators have in common: types, halves, the epilogue."""
-
-    def __init__(self, record, name, rows, parameters):
-        self.record, self.name, self.rows, self.parameters = record, name, rows, parameters
-        self.out, self.room, self.helpers = record.spec, Room(), ()
-        if self.out.dtype not in dt.FLOATS:
-            raise CannotWrite(f"a convolution of {self.out.dtype}")
-        self.half = self.out.dtype in dt.HALVES
-        self.T = "float" if self.half else C_TYPES[self.out.dtype]
-        self.names, self.text, self.target = ["in0", "in1"], "", "out0"
-        if self.half:
-            for k, edge in enumerate(record.inputs):
-                self.text += widened(self.room, f"in{k}", f"wide{k}", edge.spec)
-            self.names, self.target = ["wide0", "wide1"], "result"
-            size = self.out.size
-            self.text += f"    float *result = {self.room.array('float', size)};\n"
-
-    @property
-    def empty(self) -> bool:
-        """Is there nothing to add up?"""
-        return not all(edge.spec.size for edge in self.record.inputs)
-
-    @property
-    def inline(self):
-        """The epilogue, if it can run as soon as rows are complete."""
-        return None if self.half else self.rows
-
-    def kernel(self, text: str, helpers=(), done: bool = False) -> Kernel:
-        """The kernel around its loops; `done`: the epilogue is in them."""
-        if self.out.size and self.empty:
-            text = f"    memset({self.target}, 0, {self.out.size} * sizeof({self.T}));\n"
-            helpers, done = (), False
-        if self.half:
-            value = "narrow(result[i])" if self.out.dtype == dt.bfloat16.numpy else "result[i]"
-            text += f"    for (int64_t i = 0; i < {self.out.size}; i++) out0[i] = {value};\n"
-        text = self.text + text
-        if self.out.size and not (done and self.inline):
-            text += late(self.rows, self.out)
-        space = self.room.size
-        text = function(self.record, self.name, text, work=space > 0, parameters=self.parameters)
-        return Kernel(self.name, text, space, tuple(helpers))
 
 
 def swept(frame: Frame, im: Images, downs, acrosses, kernels: str) -> Kernel:

@@ -1,6 +1,6 @@
 """The registry of emitters, filled: who reads `EMITTERS` from here has them all."""
 
-from . import convolution, matmul
+from . import convolution, matmul, pooling
 from .kernel import EMITTERS, Kernel
 
-__all__ = ["EMITTERS", "Kernel", "convolution", "matmul"]
+__all__ = ["EMITTERS", "Kernel", "convolution", "matmul", "pooling"]

@@ -61,12 +61,12 @@ INLINE uint16_t lanes_$T(int64_t n)
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)
 {
     vector_$T v;
-    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const loose_$T *)p), "Yk"(lanes_$T(n)));
+    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const $T (*)[])p), "Yk"(lanes_$T(n)));
     return v;
 }
 INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 {
-    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(*(loose_$T *)p) : "v"(v), "Yk"(lanes_$T(n)));
+    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(*($T (*)[])p) : "v"(v), "Yk"(lanes_$T(n)));
 }
 #elif defined __AVX__
 typedef $I lanes_$T __attribute__((vector_size(REGISTER)));
@@ -78,12 +78,12 @@ INLINE vector_$T load_part_$T(const $T *p, int64_t n)
 {
     vector_$T v;
     __asm__("vmaskmov$ps %1, %2, %0"
-            : "=x"(v) : "m"(*(const loose_$T *)p), "x"(lanes_below_$T(n)));
+            : "=x"(v) : "m"(*(const $T (*)[])p), "x"(lanes_below_$T(n)));
     return v;
 }
 INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 {
-    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(*(loose_$T *)p) : "x"(v), "x"(lanes_below_$T(n)));
+    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(*($T (*)[])p) : "x"(v), "x"(lanes_below_$T(n)));
 }
 #else
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)

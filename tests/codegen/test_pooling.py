@@ -1,0 +1,81 @@
+"""Kernels of pooling against the operators' bodies, which the operator suite holds to torch."""
+
+import numpy as np
+import pytest
+
+from minipaddle.core.op import OPS
+from tests.codegen.compiling import call, needs_gcc, run_all
+from tests.ops import cases_channels_last as suite
+
+pytestmark = needs_gcc
+NAMES = sorted(name for name in suite.CASES if "pool" in name)
+
+
+def check(calls, threads=1, near=1e-6):
+    for one, (got,) in zip(calls, run_all(calls, threads)):
+        arrays = [a.astype("float64") for a in one.inputs]
+        want = OPS[one.record.op.name].body(np, *arrays, **one.record.attrs)
+        np.testing.assert_allclose(got.astype("float64"), want, rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_suite_s_cases(name, threads):
+    calls = []
+    for k, case in enumerate(suite.CASES[name]):
+        arrays = case.build(np.random.default_rng(k))
+        for dtype in ("float64", "float32"):
+            calls.append(call(name, [a.astype(dtype) for a in arrays], case.attrs))
+    check(calls, threads, 1e-5)
+
+
+WINDOWS = ((3, 2, 1, 10), (2, 2, 0, 10))
+SHAPE, SMALL = (9, 20, 20, 37), (9, 10, 10, 37)
+
+
+def arrays_of(name, dtype, rng):
+    x = rng.integers(-9, 9, SHAPE).astype(dtype)  # many are equal: the first is chosen
+    y = OPS["max_pool_last"].body(np, x, windows=WINDOWS)
+    g, u = rng.standard_normal(SMALL).astype(dtype), rng.standard_normal(SHAPE).astype(dtype)
+    mean = {"windows": WINDOWS, "exclusive": True, "divisor": None}
+    return {
+        "max_pool_last": ([x], {"windows": WINDOWS}),
+        "max_pool_last_grad": ([g, x, y], {"windows": WINDOWS}),
+        "max_pool_last_take": ([u, x, y], {"windows": WINDOWS}),
+        "avg_pool_last": ([u], mean),
+        "avg_pool_last_grad": ([g], mean | {"size": SHAPE[1:-1]}),
+    }[name]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("dtype", "near"), [("float32", 1e-5), ("float64", 1e-12), ("float16", 4e-3)]
+)
+def test_images_of_many_channels(threads, dtype, near):
+    rng = np.random.default_rng(0)
+    check([call(name, *arrays_of(name, dtype, rng)) for name in NAMES], threads, near)
+
+
+def test_nan_is_the_largest_and_gets_no_gradient():
+    x = np.array([1, np.nan, 3, -np.inf, -np.inf, -np.inf], "float32").reshape(1, 6, 1)
+    windows = ((3, 3, 1, 3),)
+    one = call("max_pool_last", [x], {"windows": windows})
+    y = run_all([one])[0][0]
+    np.testing.assert_array_equal(y.ravel(), [np.nan, 3, -np.inf])
+    g = np.ones((1, 3, 1), "float32")
+    two = call("max_pool_last_grad", [g, x, y], {"windows": windows})
+    want = OPS["max_pool_last_grad"].body(np, g, x, y, windows=windows)
+    np.testing.assert_array_equal(run_all([two])[0][0], want)
+
+
+def test_an_epilogue_comes_after_everything():
+    def rows(first, last):
+        return f"for (int64_t i = {first} * 37; i < {last} * 37; i++) out0[i] *= 2;\n"
+
+    rng, calls = np.random.default_rng(0), []
+    for name in NAMES:
+        arrays, attrs = arrays_of(name, "float32", rng)
+        calls.append(call(name, arrays, attrs, rows=rows))
+    for one, (got,) in zip(calls, run_all(calls, 2)):
+        want = OPS[one.record.op.name].body(np, *one.inputs, **one.record.attrs)
+        np.testing.assert_allclose(got, 2 * want, rtol=1e-5, atol=1e-5)
