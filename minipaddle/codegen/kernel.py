@@ -55,6 +55,12 @@ static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const
 """The pointer to `cblas_sgemm` with 64-bit sizes; a file that has it lets it be set from outside.
 It may be null: then kernels do without."""
 
+BAD_INDEX = """\
+static volatile int bad_index;  /* was a place out of range? */
+"""
+"""A file that has it lets it be read from outside. Who finds it set after a run knows that a place
+was out of range; nothing was read or written there."""
+
 
 class Kernel(NamedTuple):
     """The text of one C function, the bytes of workspace it needs, and what it shares."""
