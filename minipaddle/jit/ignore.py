@@ -64,7 +64,7 @@ def converts(function: FunctionType) -> bool:
         return False
     if within(module, PACKAGE):
         return any(within(module, name) for name in OPEN)
-    if module.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+    if module.partition(".")[0] in sys.stdlib_module_names:
         return False
     return not installed(function.__code__.co_filename) or uses_us(module)
 

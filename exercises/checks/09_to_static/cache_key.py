@@ -21,8 +21,8 @@ exercise = Exercise(
         "jit.cache_settings": "settings",
     },
     hints=(
-        "Take two calls of one function. What could the function do to find out which of the two "
-        "it is in? All of that belongs in the key, and nothing else does.",
+        "Two calls must not share a program if the function can tell them apart. Take any two: "
+        "what could the function do to find out which of them it is in?",
         "Chapter 9, “Too coarse, too fine”, goes through the mistakes. The engine's three "
         "functions stand in minipaddle/jit/cache.py.",
         "values: constant(x) for each leaf whose index is not among the places\n"

@@ -27,7 +27,7 @@ exercise = Exercise(
         "and `call` in minipaddle/jit/calling.py.",
         "converts: False if marked, converted, async, or its module is ignored\n"
         "    of this package: is it in OPEN?\n"
-        "    of Python's library (but not __main__): False\n"
+        "    of Python's library: False\n"
         "    not installed, or installed and using this package\n"
         "call: by type(function); what stayed the same is given back as it is",
     ),
@@ -52,10 +52,11 @@ exercise = Exercise(
         "converting all of this package": [("return _in_one_of(module, OPEN)", "return True")],
         "leaving the layers' own calls alone": [("return _in_one_of(module, OPEN)",
                                                  "return False")],
-        "taking __main__ for Python's library": [('module != "__main__" and ', "")],
+        "looking for the whole name in Python's library": [
+            ('module.split(".")[0] in sys', "module in sys")
+        ],
         "converting Python's library": [
-            ('    if module != "__main__" and module.split(".")[0] in sys.stdlib_module_names:\n'
-             "        return False\n", "")
+            ('    if module.split(".")[0] in sys.stdlib_module_names:\n        return False\n', "")
         ],
         "leaving every installed library alone": [(" or uses_us(module)\n", "\n")],
         "converting every library": [("return not installed(code.co_filename) or uses_us(module)",

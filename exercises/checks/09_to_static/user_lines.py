@@ -2,7 +2,6 @@
 
 import re
 import traceback
-from collections import namedtuple
 from types import CodeType
 
 from hypothesis import strategies as st
@@ -121,12 +120,18 @@ def again(n):
     return n.a
 
 
-Point = namedtuple("Point", "x y")
+made: dict = {}
+exec("def of_a_text(f, x):\n    return f(x) + {}", made)
 
 
 def without_a_file(x):
+    def inside(y):
+        if y is not None:
+            return y * {}
+        return y
+
     if x is not None:
-        return Point(x, 1, 2)  # the constructor of a named tuple is made of a text
+        return made["of_a_text"](inside, x)
     return x
 
 

@@ -14,7 +14,7 @@ functions:
     - it is in this package, PACKAGE, unless it is in one of the packages OPEN: those call functions
       of yours;
     - it is in Python's library: the part of its module's name before the first dot is one of
-      `sys.stdlib_module_names`. ("__main__" is among them; what is there is yours.)
+      `sys.stdlib_module_names`;
     - its file (`__code__.co_filename`) is `installed(filename)`, and its module does not use this
       package. `uses_us(module)` tells: an installed library of models is converted.
   A module "a.b" is in the package "a", and so is "a"; the module "ab" is not.
@@ -55,7 +55,7 @@ def converts(function):
         return False
     if _in_one_of(module, [PACKAGE]):
         return _in_one_of(module, OPEN)
-    if module != "__main__" and module.split(".")[0] in sys.stdlib_module_names:
+    if module.split(".")[0] in sys.stdlib_module_names:
         return False
     return not installed(code.co_filename) or uses_us(module)
 
