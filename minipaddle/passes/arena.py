@@ -152,7 +152,7 @@ def moved(order: list[int], buffers, offsets, dice: random.Random) -> list[int]:
     return [*rest[:to], k, *rest[to:]]
 
 
-def by_exhaustion(buffers: Sequence[Buffer], most: int = 200_000) -> list[int]:
+def by_exhaustion(buffers: Sequence[Buffer], most: int = 20_000) -> list[int]:
     """The smallest arena for few buffers: branch and bound over what lies lowest.
 
     Some best plan is reached by dropping the buffers in some order onto those they overlap in time

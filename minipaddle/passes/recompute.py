@@ -12,7 +12,7 @@ Sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016; Kir
 from __future__ import annotations
 
 from functools import cached_property
-from math import sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 from ..core.dim import Dim
@@ -159,17 +159,22 @@ class Moments:
 
 
 @slot("passes.recompute")
-def recompute(program: Program, *, budget: int | None = None) -> Program:
+def recompute(
+    program: Program, *, budget: float | None = None, price: float | None = None
+) -> Program:
     """The program with some values made again, so that `budget` bytes are enough for its live set.
 
-    As near to the budget as it gets; without one the program stays as it is.
+    A budget below 1 is a share of what the program needs as it is. `price` is the most seconds
+    that a byte less at the peak may cost. As near to the budget as it gets; without one the program
+    stays as it is.
     """
     sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
     if budget is None or any(type(n) is Dim for n in sizes):
         return program
     now = live(program)
+    budget = budget * now if 0 < budget < 1 else budget
     while now > budget:
-        other = relieved(program, now - budget)
+        other = relieved(program, now - budget, inf if price is None else price)
         then = live(other)
         if then >= now:
             break
@@ -177,13 +182,13 @@ def recompute(program: Program, *, budget: int | None = None) -> Program:
     return program
 
 
-def relieved(program: Program, excess: int) -> Program:
+def relieved(program: Program, excess: float, price: float) -> Program:
     """The program with less alive at its peak, by `excess` bytes if possible."""
     moments = Moments(program)
     chosen: list[Again] = []
     taken, used = set(), set()
     for plan in moments.plans():
-        if excess <= 0:
+        if excess <= 0 or plan.score > price:
             break
         if plan.value in used or not plan.sources.isdisjoint(taken):
             continue

@@ -96,7 +96,7 @@ class Colours:
 
 
 def chain_of(piece: Piece) -> tuple[str, ...]:
-    """The names of the layers that made a piece, without the outermost, which all have in common."""
+    """The names of the layers that made a piece, without the outermost, which is in all."""
     record = piece.values[0][0] if piece.values else piece.work
     scopes = layers_of(record.scope) if record is not None else ()
     names = tuple(map(layer_name, scopes))
@@ -114,7 +114,8 @@ def draw_lifetimes(axis, plan: Plan, colours: Colours) -> None:
         record = piece.values[0][0] if piece.values else piece.work
         name = record.op.name if record is not None else "aside"
         said = f" {name}, {bytes_text(piece.place.nbytes)} "
-        at, side = (end, "left") if width - end > start else (start, "right")  # where more room is
+        long, right = end - start > 0.4 * width, width - end > start
+        at, side = (start, "left") if long else (end, "left") if right else (start, "right")
         axis.text(at, row, said, ha=side, fontsize=6, va="center", clip_on=True)
     axis.set(yticks=[], ylim=(len(pieces), -1))
     axis.set_title(f"lifetimes of the {len(pieces)} largest values", fontsize=9, loc="left")

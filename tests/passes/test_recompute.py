@@ -55,6 +55,15 @@ def test_it_stays_as_it_is_without_need():
     assert recompute(program, budget=live(program)) is program
 
 
+def test_a_budget_may_be_a_share_and_a_price_a_limit():
+    program = deep()
+    before = live(program)
+    assert live(recompute(program, budget=0.75)) <= 0.75 * before
+    assert recompute(program, budget=0.75, price=0.0) is program
+    dear, cheap = (live(recompute(program, budget=0, price=p)) for p in (1e-8, 3e-10))
+    assert dear < cheap < before
+
+
 def test_an_impossible_budget_is_come_near_to():
     program = deep(8)
     assert live(recompute(program, budget=1)) < live(program)
