@@ -8,126 +8,30 @@ with its padding around it, into a buffer on the thread's stack; and not even th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..core import dtype as dt
-from . import gemm
+from ..core.slots import slot
+from . import gemm, winograd
 from .frame import Frame
 from .kernel import Kernel, emits
-from .matmul import PARALLEL, SERIAL, Plan, Room, batched, indented
+from .matmul import PARALLEL, SERIAL, Plan, batched, indented
 from .product import Product, axis, way
-from .scalar import CannotWrite
-from .sweep import Line, Window, backward, forward, window
-from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, FRAME, TURNED
-
-ON_STACK = 1 << 17
-"""Bytes of a strip that a thread keeps on its stack."""
+from .strips import (
+    ON_STACK,
+    Images,
+    Strips,
+    framing,
+    images_of,
+    pitch,
+    strip_text,
+    strips_of,
+    work_of,
+)
+from .sweep import Line, backward, forward
+from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED
 
 PARTS = 4
 """Sums over the batch that are added up apart, each by one thread: so a weight's gradient does not
 depend on how many there are."""
-
-
-class Images(NamedTuple):
-    """The sizes of a convolution: images [n, h, w, channels], kernels [kh, kw, ·, ·]."""
-
-    n: int
-    source: tuple[int, int]  # the image that is swept over
-    target: tuple[int, int]  # the image that is made (of the weight's gradient: whose gradient)
-    kernel: tuple[int, int]
-    channels: int  # of the source
-    outs: int  # of the target
-    groups: int
-    stride: tuple[int, int]
-    low: tuple[int, int]
-    dilation: tuple[int, int]
-
-    @property
-    def depthwise(self) -> bool:
-        return self.groups > 1 and self.channels == self.outs == self.groups
-
-    @property
-    def pointwise(self) -> bool:
-        """Does every pixel of the result come from the one below it?"""
-        ones = self.kernel == self.stride == (1, 1) and self.low == (0, 0)
-        return ones and self.groups == 1 and self.source == self.target
-
-
-def images_of(record, source: int, target, kernel) -> Images:
-    """The sizes of a record; an image of one axis is one of two, a row high."""
-    attrs, x = record.attrs, record.inputs[source].spec
-    if x.ndim not in (3, 4):
-        raise CannotWrite("a convolution in three dimensions")
-    flat = x.ndim == 3
-    two = lambda sizes, one: (one, *sizes) if flat else tuple(sizes)
-    return Images(
-        x.shape[0], two(x.shape[1:-1], 1), two(target.shape[1:-1], 1), two(kernel, 1),
-        x.shape[-1], target.shape[-1], attrs["groups"], two(attrs["stride"], 1),
-        two([low for low, _ in attrs["padding"]], 0), two(attrs["dilation"], 1),
-    )  # fmt: skip
-
-
-# ---- the strip of an image that some rows of the result meet ---------------------------------
-
-
-class Strips(NamedTuple):
-    """The source in strips of `rows` positions, `count` of them an image."""
-
-    rows: int
-    count: int
-    total: int  # positions of an image, from top to bottom
-    height: Window
-    width: Window
-    pixels: int  # positions of a row
-    framed: bool  # is there anything around the image?
-    on_stack: bool
-
-
-def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -> Strips:
-    """Strips as high as fit the stack, and enough of them for several threads."""
-    height, width = window(down), window(across)
-    total, pixels = max(line.count for line in down), max(line.count for line in across)
-    ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
-    framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
-    row = width.size(pixels) * im.channels * itemsize
-    rows = total if im.n >= PARTS else -(-total // PARTS)
-    fit = (ON_STACK // max(row, 1) - height.reach - 1) // height.step + 1
-    on_stack = fit >= 1
-    rows = (min(rows, fit) if on_stack else total) if framed else rows
-    return Strips(rows, -(-total // rows), total, height, width, pixels, framed, on_stack)
-
-
-def strip_text(im: Images, s: Strips, T: str, source: str, room: Room) -> str:
-    """C text: image number, first position, how many; `image` points to the strip's first pixel."""
-    c, (h, w), total = im.channels, im.source, s.total
-    text = f"const int64_t n = {'i' if s.count == 1 else f'i / {s.count}'};\n"
-    if s.count > 1:
-        text += f"const int64_t top = i % {s.count} * {s.rows};\n"
-        least = f"top + {s.rows} < {total} ? {s.rows} : {total} - top"
-        text += f"const int64_t rows = {s.rows if total % s.rows == 0 else least};\n"
-    else:
-        text += f"const int64_t top = 0, rows = {total};\n"
-    first = f"top * {s.height.step} + {s.height.first}"
-    if not s.framed:
-        return text + (
-            f"const {T} *image = {source} + ((n * {h} + {first}) * {w} + {s.width.first}) * {c};\n"
-        )
-    high, wide = s.height.size(s.rows), s.width.size(s.pixels)
-    size = high * wide * c
-    if s.on_stack:
-        text += f"{T} image[{size}] __attribute__((aligned(64)));\n"
-    else:
-        text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
-    met = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"
-    return text + (
-        f"frame_{T}(image, {met}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
-        f"{first}, {s.width.first});\n"
-    )
-
-
-def pitch(im: Images, s: Strips) -> int:
-    """Elements from one row of the strip to the next."""
-    return (s.width.size(s.pixels) if s.framed else im.source[1]) * im.channels
 
 
 # ---- one sweep -------------------------------------------------------------------------------
@@ -158,12 +62,12 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
         )
         return loop + text + "}\n", (*gemm.vectors(T), DEPTHWISE.substitute(T=T))
     if groups == 1 and (across.gap == 1 or wide == 1):
-        body = tiles(
+        body = gemm.calls(
             T, across.count, outer, wide * c, high,
             ("a", a_row, 1, down.gap * row), (b, o, wide * c * o), ("c", c_row), "0",
         )  # fmt: skip
     else:
-        inside = tiles(
+        inside = gemm.calls(
             T, across.count, outer, inner, wide,
             (f"a + g * {inner} + t * {down.gap * row}", a_row, 1, across.gap * c),
             (f"{b} + g * {outer} + t * {wide * inner * o}", o, inner * o),
@@ -182,29 +86,16 @@ def plus(index: str, step: int, start: int) -> str:
     return f"{text} + {start}" if start else text
 
 
-def tiles(T, rows, columns, k, segments, a, b, c, add: str) -> str:
-    """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
-    b (pointer, step, segment) of B, c (pointer, row) of C."""
-    text, at = "", 0
-    for height, count in gemm.heights(rows):
-        x = a[0] if not at else f"{a[0]} + {at * a[1]}"
-        y = c[0] if not at else f"{c[0]} + {at * c[1]}"
-        text += (
-            f"rows{height}_{T}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, {a[3]},\n"
-            f"    {b[0]}, {b[1]}, {b[2]}, PANEL_{T}, {y}, {c[1]}, {add});\n"
-        )
-        at += count
-    return text
-
-
 # ---- the operators ---------------------------------------------------------------------------
 
 
 def swept(frame: Frame, im: Images, downs, acrosses, kernels: str) -> Kernel:
     """The kernel that sweeps over an image, once for each pair of phases."""
     T, width = frame.T, dt.float64.numpy.itemsize if frame.T == "double" else 4
+    if winograd.how_to(im, downs[0], acrosses[0], T) == "winograd":
+        return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
     s = strips_of(im, downs, acrosses, width)
-    items, helpers = im.n * s.count, list(FRAMES(T) if s.framed else gemm.vectors(T))
+    items, helpers = im.n * s.count, list(framing(T) if s.framed else gemm.vectors(T))
     inside, at = strip_text(im, s, T, frame.names[0], frame.room), 0
     for down in downs:
         for across in acrosses:
@@ -223,17 +114,6 @@ def swept(frame: Frame, im: Images, downs, acrosses, kernels: str) -> Kernel:
     pragma = "    " + PARALLEL if items > 1 and work_of(im) > SERIAL else ""
     loop = f"{pragma}    for (int64_t i = 0; i < {items}; i++) {{\n{indented(inside, 8)}    }}\n"
     return frame.kernel(loop, helpers, done=True)
-
-
-def FRAMES(T: str) -> tuple[str, ...]:
-    """Helpers: `frame_T`."""
-    return (*gemm.vectors(T), FRAME.substitute(T=T))
-
-
-def work_of(im: Images) -> int:
-    """Multiplications, about: every pixel of the smaller image meets every tap."""
-    pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
-    return im.n * pixels * im.kernel[0] * im.kernel[1] * im.channels * im.outs // im.groups
 
 
 def multiplied(frame: Frame, p: Product) -> Kernel:
@@ -274,6 +154,8 @@ def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
         pixels, o, c = record.spec.size // im.outs, im.channels, im.outs
         m, n = axis(pixels, o, 0, c), axis(c, 0, o, 1)
         return multiplied(frame, Product((), m, n, axis(o, 1, 1, 0)))
+    if columns_pay(im, 8 if frame.T == "double" else 4):
+        return by_columns(frame, im)
     downs, acrosses = (
         backward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])
         for d in (0, 1)
@@ -288,6 +170,63 @@ def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
     frame.text += turned_kernels(frame, im, taps)
     result = swept(frame, im, downs, acrosses, "turned")
     return result._replace(helpers=(TURNED.substitute(T=frame.T), *result.helpers))
+
+
+@slot("codegen.columns")
+def columns_pay(im: Images, itemsize: int) -> bool:
+    """Is it faster to multiply every pixel of the gradient by the whole kernel, and add the windows
+    up where they overlap? Yes for few channels, which would leave most lanes of a vector empty."""
+    padded, columns = columns_sizes(im)
+    if im.groups > 1 or im.dilation != (1, 1) or (padded + columns) * itemsize > ON_STACK:
+        return False
+    lanes, (kh, kw), (sh, sw) = 64 // itemsize, im.kernel, im.stride
+    vectors = lambda n: -(-n // lanes)
+    taps = -(-kh // sh) * -(-kw // sw)
+    direct = im.target[0] * im.target[1] * taps * im.channels * vectors(im.outs)
+    window = im.channels * vectors(kh * kw * im.outs) + 3 * kh * vectors(kw * im.outs)
+    return im.source[0] * im.source[1] * window < direct
+
+
+def columns_sizes(im: Images) -> tuple[int, int]:
+    """Elements of an image with all that its windows reach, and of a row of windows."""
+    (gh, gw), (kh, kw), (sh, sw) = im.source, im.kernel, im.stride
+    high = max((gh - 1) * sh + kh, im.target[0] + max(im.low[0], 0))
+    wide = max((gw - 1) * sw + kw, im.target[1] + max(im.low[1], 0))
+    return high * wide * im.outs, gw * kh * kw * im.outs
+
+
+def by_columns(frame: Frame, im: Images) -> Kernel:
+    """The kernel of an adjoint in the image: windows, added up where they overlap."""
+    T, o, c = frame.T, im.channels, im.outs
+    (gh, gw), (kh, kw), (sh, sw), (h, w) = im.source, im.kernel, im.stride, im.target
+    padded, columns = columns_sizes(im)
+    wide = max((gw - 1) * sw + kw, w + max(im.low[1], 0))
+    window = kh * kw * c
+    frame.text += (
+        f"    {T} *turned = {frame.room.array(T, o * window)};\n"
+        f"    turned_{T}(turned, {frame.names[1]}, {window}, {o}, 1);\n"
+    )
+    calls = gemm.calls(
+        T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
+        ("turned", window, 0), ("columns", window), "0",
+    )  # fmt: skip
+    inside = (
+        f"{T} image[{padded}] __attribute__((aligned(64)));\n"
+        f"{T} columns[{columns}] __attribute__((aligned(64)));\n"
+        f"memset(image, 0, sizeof image);\nfor (int64_t r = 0; r < {gh}; r++) {{\n"
+        f"{indented(calls, 4)}"
+        f"    spread_{T}(image + r * {sh * wide * c}, {wide * c}, {sw * c}, columns, {gw}, {kh}, "
+        f"{kw * c});\n}}\n"
+        f"frame_{T}({frame.target} + n * {h * w * c}, {h}, {w}, image, {padded // (wide * c)}, "
+        f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
+    )
+    if frame.inline:
+        inside += f"const int64_t first = n * {h * w}, last = first + {h * w};\n"
+        inside += frame.rows("first", "last")
+    pragma = "    " + PARALLEL if im.n > 1 and work_of(im) > SERIAL else ""
+    loop = f"{pragma}    for (int64_t n = 0; n < {im.n}; n++) {{\n{indented(inside, 8)}    }}\n"
+    spread = SPREAD.substitute(T=T), TURNED.substitute(T=T)
+    return frame.kernel(loop, (*framing(T), *gemm.blocks(T, gw), *spread), done=True)
 
 
 def turned_kernels(frame: Frame, im: Images, taps) -> str:
@@ -339,7 +278,7 @@ def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
         loops += f"    for (int64_t i = 0; i < {size}; i++) {frame.target}[i] += {terms};\n"
-    return frame.kernel(loops, [*(FRAMES(T) if s.framed else ()), *helpers])
+    return frame.kernel(loops, [*(framing(T) if s.framed else ()), *helpers])
 
 
 def met_pixels(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) -> tuple:
@@ -361,7 +300,7 @@ def met_pixels(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) 
         a += f" + u * {across.gap * c} + g * {inner}"
         b += f" + g * {outer}"
         target += f" + u * {inner * o} + g * {outer}"
-    text = tiles(
+    text = gemm.calls(
         T, count, outer, across.count, "rows",
         (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
     )  # fmt: skip

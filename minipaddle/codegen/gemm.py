@@ -291,3 +291,18 @@ def panels_size(N: int, K: int) -> int:
 def dots(T: str) -> tuple[str, ...]:
     """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
     return (*vectors(T), DOTS.substitute(T=T))
+
+
+def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str) -> str:
+    """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
+    b (pointer, step, segment) of B, c (pointer, row) of C."""
+    text, at = "", 0
+    for height, count in heights(rows):
+        x = a[0] if not at else f"{a[0]} + {at * a[1]}"
+        y = c[0] if not at else f"{c[0]} + {at * c[1]}"
+        text += (
+            f"rows{height}_{T}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, {a[3]},\n"
+            f"    {b[0]}, {b[1]}, {b[2]}, PANEL_{T}, {y}, {c[1]}, {add});\n"
+        )
+        at += count
+    return text

@@ -1,0 +1,134 @@
+"""Images, and the strips of them that some rows of a convolution's result meet.
+
+A strip is a copy with the padding around it, small enough for the stack of a thread; an image that
+needs no padding is read where it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import gemm
+from .matmul import Room
+from .scalar import CannotWrite
+from .sweep import Line, Window, window
+from .templates import FRAME
+
+ON_STACK = 1 << 17
+"""Bytes of a strip that a thread keeps on its stack."""
+
+PARTS = 4
+"""An image is cut into so many strips at least if there are fewer images than that."""
+
+
+class Images(NamedTuple):
+    """The sizes of a convolution: images [n, h, w, channels], kernels [kh, kw, ·, ·]."""
+
+    n: int
+    source: tuple[int, int]  # the image that is swept over
+    target: tuple[int, int]  # the image that is made (of the weight's gradient: whose gradient)
+    kernel: tuple[int, int]
+    channels: int  # of the source
+    outs: int  # of the target
+    groups: int
+    stride: tuple[int, int]
+    low: tuple[int, int]
+    dilation: tuple[int, int]
+
+    @property
+    def depthwise(self) -> bool:
+        return self.groups > 1 and self.channels == self.outs == self.groups
+
+    @property
+    def pointwise(self) -> bool:
+        """Does every pixel of the result come from the one below it?"""
+        ones = self.kernel == self.stride == (1, 1) and self.low == (0, 0)
+        return ones and self.groups == 1 and self.source == self.target
+
+
+def images_of(record, source: int, target, kernel) -> Images:
+    """The sizes of a record; an image of one axis is one of two, a row high."""
+    attrs, x = record.attrs, record.inputs[source].spec
+    if x.ndim not in (3, 4):
+        raise CannotWrite("a convolution in three dimensions")
+    flat = x.ndim == 3
+    two = lambda sizes, one: (one, *sizes) if flat else tuple(sizes)
+    return Images(
+        x.shape[0], two(x.shape[1:-1], 1), two(target.shape[1:-1], 1), two(kernel, 1),
+        x.shape[-1], target.shape[-1], attrs["groups"], two(attrs["stride"], 1),
+        two([low for low, _ in attrs["padding"]], 0), two(attrs["dilation"], 1),
+    )  # fmt: skip
+
+
+# ---- the strip of an image that some rows of the result meet ---------------------------------
+
+
+class Strips(NamedTuple):
+    """The source in strips of `rows` positions, `count` of them an image."""
+
+    rows: int
+    count: int
+    total: int  # positions of an image, from top to bottom
+    height: Window
+    width: Window
+    pixels: int  # positions of a row
+    framed: bool  # is there anything around the image?
+    on_stack: bool
+
+
+def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -> Strips:
+    """Strips as high as fit the stack, and enough of them for several threads."""
+    height, width = window(down), window(across)
+    total, pixels = max(line.count for line in down), max(line.count for line in across)
+    ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
+    framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
+    row = width.size(pixels) * im.channels * itemsize
+    rows = total if im.n >= PARTS else -(-total // PARTS)
+    fit = (ON_STACK // max(row, 1) - height.reach - 1) // height.step + 1
+    on_stack = fit >= 1
+    rows = (min(rows, fit) if on_stack else total) if framed else rows
+    return Strips(rows, -(-total // rows), total, height, width, pixels, framed, on_stack)
+
+
+def strip_text(im: Images, s: Strips, T: str, source: str, room: Room) -> str:
+    """C text: image number, first position, how many; `image` points to the strip's first pixel."""
+    c, (h, w), total = im.channels, im.source, s.total
+    text = f"const int64_t n = {'i' if s.count == 1 else f'i / {s.count}'};\n"
+    if s.count > 1:
+        text += f"const int64_t top = i % {s.count} * {s.rows};\n"
+        least = f"top + {s.rows} < {total} ? {s.rows} : {total} - top"
+        text += f"const int64_t rows = {s.rows if total % s.rows == 0 else least};\n"
+    else:
+        text += f"const int64_t top = 0, rows = {total};\n"
+    first = f"top * {s.height.step} + {s.height.first}"
+    if not s.framed:
+        return text + (
+            f"const {T} *image = {source} + ((n * {h} + {first}) * {w} + {s.width.first}) * {c};\n"
+        )
+    high, wide = s.height.size(s.rows), s.width.size(s.pixels)
+    size = high * wide * c
+    if s.on_stack:
+        text += f"{T} image[{size}] __attribute__((aligned(64)));\n"
+    else:
+        text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
+    met = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"
+    return text + (
+        f"frame_{T}(image, {met}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
+        f"{first}, {s.width.first});\n"
+    )
+
+
+def pitch(im: Images, s: Strips) -> int:
+    """Elements from one row of the strip to the next."""
+    return (s.width.size(s.pixels) if s.framed else im.source[1]) * im.channels
+
+
+def framing(T: str) -> tuple[str, ...]:
+    """Helpers: `frame_T`."""
+    return (*gemm.vectors(T), FRAME.substitute(T=T))
+
+
+def work_of(im: Images) -> int:
+    """Multiplications, about: every pixel of the smaller image meets every tap."""
+    pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
+    return im.n * pixels * im.kernel[0] * im.kernel[1] * im.channels * im.outs // im.groups
