@@ -33,8 +33,11 @@ class Fold:
     @property
     def clause(self) -> str:
         """OpenMP's name of how accumulators are joined."""
-        return {"sum": "+", "prod": "*"}.get(self.op.name) or f"{self.op.name}_{self.type}"
+        return CLAUSES.get(self.op.name) or f"{self.op.name}_{self.type}"
 
+
+CLAUSES = {"sum": "+", "prod": "*", "all": "&&", "any": "||"}
+"""OpenMP's own."""
 
 JOINING = """\
 #pragma omp declare reduction(max_TYPE : TYPE : omp_out = omp_in > omp_out || omp_in != omp_in \\

@@ -54,11 +54,10 @@ class Text:
         return Text("(!{})" if self.dtype == np.bool_ else "(~{})", [self], self.dtype)
 
     def __pow__(self, other):
-        if other == 2:
-            return self * self
-        if other == 3:
-            return self * self * self
-        if other == 0.5:
+        power = None if isinstance(other, Text) else other
+        if power in (2, 3):
+            return self * self if power == 2 else self * self * self
+        if power == 0.5 and self.dtype.kind == "f":
             return C.sqrt(self)
         return powered(self, other)
 

@@ -14,7 +14,10 @@ import numpy as np
 from ..core import dtype as dt
 from ..passes.index import Loop
 from ..passes.nest import Nest, Node
-from .scalar import C, Lines, Text, cast, enclosing, formula, literal, wide
+from .scalar import PAIRED, PLAIN, C, Lines, Text, cast, enclosing, formula, literal, wide
+
+FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
+"""What a variable can not be called: formulas call these."""
 
 PARALLEL = 32768
 """Elements from which on a nest is worth several threads."""
@@ -26,7 +29,7 @@ class Writer:
     def __init__(self, nest: Nest, names: list[str], outs: list[str]):
         self.nest, self.names, self.outs = nest, names, outs
         self.kept = set(nest.kept)
-        self.taken = dict.fromkeys([*names, *outs], 0)
+        self.taken = dict.fromkeys([*names, *outs, *FUNCTIONS], 0)
         self.lines: list[str] = []
         self.depth = 1
         self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them

@@ -365,4 +365,4 @@ def fusable(record: Record) -> bool:
     return op.name in KINDS or (op.kind == "movement" and op.source is not None)
 
 
-FOLDED = ("sum", "max", "min", "prod")
+FOLDED = ("sum", "max", "min", "prod", "all", "any")

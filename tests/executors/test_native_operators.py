@@ -1,0 +1,90 @@
+"""The operator suite in the native executor: every case of an area in one program, one C file."""
+
+import numpy as np
+import pytest
+
+from minipaddle.core.op import OPS
+from minipaddle.core.record import Spec
+from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.eager.tensor import Tensor
+from minipaddle.eager.tracer import trace
+from minipaddle.executors.compiler import compiler
+from minipaddle.executors.native import CannotCompile, Executable
+from minipaddle.ir.interpreter import Run
+from minipaddle.passes.specialise import open_sizes
+from tests.ops.test_operators import ALL, CASES, drawn, listed
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
+
+CHUNK = 120
+NEAR = {
+    "float32": (2e-5, 1e-5),
+    "float64": (1e-10, 1e-11),
+    "bfloat16": (1e-2, 1e-2),
+    "float16": (2e-3, 2e-3),
+}
+
+
+def chunks(dtype: str) -> list[list]:
+    """The cases that a program can hold: those whose sizes do not depend on values."""
+    found = [(n, k) for n, k in ALL if n in OPS and fits(n, k, dtype)]
+    return [found[j : j + CHUNK] for j in range(0, len(found), CHUNK)]
+
+
+def fits(name: str, k: int, dtype: str) -> bool:
+    case, op = CASES[name][k], OPS[name]
+    return dtype in case.dtypes and not op.effect and op.kind != "control"
+
+
+def program_of(cases, dtype: str):
+    """One program that computes all cases, and its inputs."""
+    given, calls, arrays = [], [], []
+    for name, k in cases:
+        inputs, own = drawn(name, k, dtype), []
+        for x in inputs:
+            if isinstance(x, np.ndarray):
+                own.append(len(arrays))
+                arrays.append(x)
+            else:
+                own.append(None)
+        calls.append((name, k, inputs, own))
+    given = [Spec(a.shape, a.dtype) for a in arrays]
+
+    def function(*tensors):
+        results = []
+        for name, k, inputs, own in calls:
+            args = [x if at is None else tensors[at] for x, at in zip(inputs, own, strict=True)]
+            ys = listed(OPS[name](*args, **CASES[name][k].attrs))
+            results += [y for y in ys if isinstance(y, Tensor)]
+            owners.extend([f"{name}-{k}"] * (len(results) - len(owners)))
+        return results
+
+    owners: list[str] = []
+    return trace(function, given).program, arrays, owners
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("part", range(8))
+def test_operators(dtype, part):
+    cases = [c for j, chunk in enumerate(chunks(dtype)) if j % 8 == part for c in chunk]
+    if not cases:
+        pytest.skip("fewer cases than parts")
+    closed = [c for c in cases if not open_sizes(program_of([c], dtype)[0])]
+    program, arrays, owners = program_of(closed, dtype)
+    quietly = QUIET.copy().run
+    wanted = quietly(Run(NUMPY), program, [a.copy() for a in arrays])
+    found = quietly(Executable(program), program, [a.copy() for a in arrays])
+    wrong = []
+    for name, a, b in zip(owners, wanted, found, strict=True):
+        rtol, atol = NEAR[np.asarray(a).dtype.name if np.asarray(a).dtype.kind == "f" else dtype]
+        factor = CASES[name.rpartition("-")[0]][int(name.rpartition("-")[2])].tolerance
+        a, b = (np.asarray(x).astype("float64") for x in (a, b))
+        if not np.allclose(b, a, rtol * factor, atol * factor, equal_nan=True):
+            wrong.append((name, a.ravel()[:3].tolist(), b.ravel()[:3].tolist()))
+    assert not wrong
+
+
+def test_what_only_values_say_is_interpreted():
+    program, *_ = program_of([("nonzero", 0)], "float32")
+    with pytest.raises(CannotCompile, match="sizes that only its values say"):
+        Executable(program)
