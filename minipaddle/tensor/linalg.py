@@ -90,7 +90,7 @@ def dot(x, y, name=None):
     >>> paddle.dot(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0])).item()
     11.0
     """
-    if x.spec.ndim not in (1, 2) or x.spec.shape != y.spec.shape:
+    if x.spec.ndim not in (1, 2) or x.shape != y.shape:
         raise ValueError(
             teach(f"dot of {x.spec} and {y.spec}", expected="vectors or matrices of one shape")
         )

@@ -66,7 +66,7 @@ class Failure:
 
 def verdict(function, seed: int) -> tuple[str, str, str]:
     """(what came of it, its kind, the message): "same", "different", "refused" or "skipped"."""
-    static = paddle.jit.to_static(function)
+    static = paddle.jit.to_static(function, input_spec=world.specs())
     try:
         for call in range(CALLS):
             same(function, static, CALLS * seed + call)
@@ -81,7 +81,7 @@ def verdict(function, seed: int) -> tuple[str, str, str]:
 
 def run_file(seed: int) -> Report:
     """Write the file of a seed, and compare each of its functions."""
-    paddle.set_default_dtype(world.DTYPE)
+    world.vary(seed)
     warnings.simplefilter("ignore")
     report = Report()
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:

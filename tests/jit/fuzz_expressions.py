@@ -34,13 +34,16 @@ EXPRESSIONS = {
         |{v}.reshape([3, 1]).flatten()|sum(steps({v}, 2))|{v}.astype({v}.dtype)
         |{v} * ({v} > {c}).astype({v}.dtype)|paddle.clip({v}, -2.0, 2.0)|{v} ** 2 / ({v} ** 2 + 1)
         |paddle.zeros_like({v})|{v}.tanh()|dict(a={v})["a"]|[e for e in {m}][{i} % 2]
-        |({v}, {v})[{p} % 2]|paddle.flip({v}, [0])""",
+        |({v}, {v})[{p} % 2]|paddle.flip({v}, [0])|slope({v}, {v})|moved(Pair({v}, {s}), {s}).first
+        |Pair({v}).first|counted({v})|{v} * paddle.rand([3])
+        |paddle.nn.functional.dropout({v}, 0.5)""",
     "m": """{m} + {m}|{m} * {v}|{m} * {c}|paddle.tanh({m})|paddle.stack([{v}, {v}])|{m} - {s}
         |{m} if {cond} else {m}|paddle.stack([e * {c} for e in {m}])|{m}.clone()|-{m}|{m}.t().t()
         |paddle.where({m} > {c}, {m}, {m})|paddle.concat([{m}[1:], {m}[:1]])""",
     "s": """{v}.sum()|{v}.mean()|{v}.max()|{v}[{idx}]|{v}[{i} % 3]|{v}[{k} % 3]|{m}.sum()|{s} + {s}
         |{s} * {c}|{s} - {f}|paddle.tanh({s})|{s} if {cond} else {s}|{u}[1]|BIAS|{s} * {s}.tanh()
         |paddle.dot({v}, {v}).tanh()|{m}[{i} % 2, {idx}]|first_above({v}, {f})|abs({s})
+        |moved(Pair({v}, {s}), {f}).second|slope({v}, {s}).sum()
         |max({s}, {s})|min({s}, {s})|{s} if {b} else {s}|sum(e for e in {v})|-{s}|s0
         |{v}[1:].sum()""",
     "k": """{k} + {k}|{k} - {i}|{k} * 2|{k} % {one}|({v} > {c}).sum()|{v}.argmax()|{k} // 2

@@ -1,15 +1,46 @@
 """What the programs of the fuzzer find around them: captured tensors, classes, helpers."""
 
+import contextlib
+from dataclasses import dataclass
+
 import numpy as np
 
 import minipaddle as paddle
 
-DTYPE = "float64"
+
+class Kind:
+    """What holds for all programs of a file."""
+
+    dtype = "float64"
+    open = False  # are the sizes of the inputs open?
+
+
+def vary(seed: int) -> None:
+    """Choose that by the file's seed."""
+    Kind.dtype = "float32" if seed % 5 == 1 else "float64"
+    Kind.open = seed % 5 == 2
+    paddle.set_default_dtype(Kind.dtype)
+
+
+def mode(seed: int):
+    """What a call stands in: no_grad for every eighth group of three."""
+    return paddle.no_grad() if seed // 3 % 8 == 7 else contextlib.nullcontext()
+
+
+def specs():
+    """The `input_spec` of a program, or None."""
+    if not Kind.open:
+        return None
+    shapes = {"x": ["columns"], "m": [2, "columns"], "s": []}
+    given = [paddle.static.InputSpec(d, Kind.dtype, name=n) for n, d in shapes.items()]
+    return [*given, paddle.static.InputSpec([], "int64", name="n")]
+
+
 paddle_of = {"W": [0.5, -1.25, 0.75], "BIAS": 0.375, "STATE": [1.0, -0.5, 0.25]}
 
 
 def captured(name: str):
-    return paddle.to_tensor(paddle_of[name], dtype=DTYPE)
+    return paddle.to_tensor(paddle_of[name], dtype=Kind.dtype)
 
 
 W, BIAS, STATE = map(captured, paddle_of)
@@ -71,11 +102,47 @@ def first_above(v, limit):
     return v.sum()
 
 
+@dataclass
+class Pair:
+    """A dataclass, given and returned."""
+
+    first: object
+    second: object = 1
+
+
+def moved(pair, by):
+    """A dataclass made on either side of a condition."""
+    if pair.first.sum() > by:
+        return Pair(pair.first - by, pair.second)
+    pair = Pair(pair.first, pair.second)
+    pair.first = pair.first + by
+    return pair
+
+
+ZERO = TOTAL = paddle.zeros([2], "float64")
+
+
+def counted(v):
+    """Writes a variable of the module."""
+    global TOTAL
+    TOTAL = TOTAL * 0.5 + (v.detach().sum() if isinstance(v, paddle.Tensor) else v)
+    return TOTAL if not isinstance(v, paddle.Tensor) else v * 1.0
+
+
+def slope(v, w):
+    """A gradient that has a gradient."""
+    with paddle.enable_grad():
+        v = v * 1.0
+        v.stop_gradient = False
+        y = (v.tanh() * w).sum()
+        return paddle.grad(y, [v], create_graph=True)[0]
+
+
 def arguments(seed: int):
     """x, m, s, n, p, q, flag: tensors by the seed, Python values by its group of three."""
     draw, fixed = np.random.default_rng(seed), np.random.default_rng(seed // 3)
     x, m, s = (
-        paddle.to_tensor(np.round(draw.normal(size=shape), 3), dtype=DTYPE)
+        paddle.to_tensor(np.round(draw.normal(size=shape), 3), dtype=Kind.dtype)
         for shape in ((3,), (2, 3), ())
     )
     for each in (x, m, s):
@@ -86,7 +153,14 @@ def arguments(seed: int):
 
 
 def reset(seed: int = 0) -> None:
-    """The captured tensors without a past, in new memory; BIAS holds another value by the seed."""
+    """The captured tensors without a past, in new memory; BIAS holds another value by the seed.
+
+    The random numbers are those of the seed.
+    """
+    global TOTAL
+    TOTAL = ZERO  # a program knows it by what it is, not by its name
+    ZERO.array = paddle.zeros([2], "float64").array
+    paddle.seed(seed)
     for name, x in (("W", W), ("BIAS", BIAS), ("STATE", STATE)):
         x.array = captured(name).array
         x.record = None

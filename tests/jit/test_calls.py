@@ -411,3 +411,13 @@ def test_a_class_that_was_defined_anew():
     old, new = made(), made()
     assert [f(old), f(new), f(old)] == [False, True, False]
     assert "of another class of that name" in f.explain()
+
+
+def test_open_sizes_that_must_agree():
+    from minipaddle.nn import functional
+
+    spec = [InputSpec(["a"]), InputSpec(["b"])]
+    for function in (paddle.dot, functional.mse_loss, functional.l1_loss):
+        static = to_static(lambda x, y, f=function: f(x, y), input_spec=spec)
+        assert static(ones(3), ones(3)).tolist() == function(ones(3), ones(3)).tolist()
+        assert static(ones(4), ones(4)).tolist() == function(ones(4), ones(4)).tolist()

@@ -18,7 +18,7 @@ FOUND = [f for _, f in inspect.getmembers(functions_fuzzed, inspect.isfunction)
 @pytest.fixture(autouse=True)
 def dtype():
     before = paddle.get_default_dtype()
-    paddle.set_default_dtype(fuzz_world.DTYPE)
+    fuzz_world.vary(0)
     yield
     paddle.set_default_dtype(before)
     fuzz_world.reset()
@@ -31,11 +31,12 @@ def test_found_by_the_fuzzer(function):
         same(function, static, seed)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_random_programs_do_the_same(seed):
     report = fuzz.run_file(seed)
     assert not report.failures, "\n".join(map(fuzz.told, report.failures))
-    assert report.outcomes["same"] >= 0.9 * fuzz.FUNCTIONS
+    least = 0.4 if fuzz_world.Kind.open else 0.9  # Python takes apart what has open sizes
+    assert report.outcomes["same"] >= least * fuzz.FUNCTIONS
     assert report.statements > 5 * fuzz.FUNCTIONS
 
 

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def require_same_shape(name: str, input, label) -> None:
-    if input.spec.shape != label.spec.shape:
+    if input.shape != label.shape:
         raise ValueError(
             teach(f"{name} was given {input.spec} and labels {label.spec}", expected="equal shapes")
         )
