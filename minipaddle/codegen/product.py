@@ -16,8 +16,11 @@ from ..ops.movement import inverse, strides_of
 FEW = 8
 """Rows below which products of vectors along k are faster than laying out y in panels."""
 
-LARGE = 1 << 28
-"""Multiplications from which OpenBLAS, which blocks for every cache, is faster (measured)."""
+LARGE = 1 << 20
+"""Elements of y from which OpenBLAS, which blocks for every cache, is faster (measured)."""
+
+TALL = 32
+"""Rows of x that OpenBLAS must have for that."""
 
 
 class Axis(NamedTuple):
@@ -111,7 +114,8 @@ def way(p: Product, dtype) -> str:
     """
     along_k = p.k.x <= 1 and p.k.y <= 1
     straight = p.n.y == 1
-    if p.work >= LARGE * p.count and dtype.name == "float32" and blas_can(p):
+    large = p.n.size * p.k.size >= LARGE and p.m.size >= TALL
+    if large and dtype.name == "float32" and blas_can(p):
         return "blas"
     if along_k and p.k.size > 1 and (p.n.size == 1 or (p.m.size < FEW and not straight)):
         return "dots"
