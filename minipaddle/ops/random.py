@@ -76,8 +76,12 @@ next_state.shape(lambda state: state)
 def base_of(m, state):
     """The base of the stream that a generator's (key, counter) stands for: `stream`."""
     key, counter = state.astype(m.uint64).reshape(2, 1)
-    z = scramble(key + GAMMA)
-    return scramble(z + (counter + 1) * GAMMA).astype(m.int64).reshape(())
+    return start(key, counter).astype(m.int64).reshape(())
+
+
+def start(key, counter):
+    """The bits of the base of stream `counter` of `key`."""
+    return scramble(scramble(key + GAMMA) + (counter + 1) * GAMMA)
 
 
 base_of.shape(lambda state: Spec((), int64.numpy))
