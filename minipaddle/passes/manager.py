@@ -25,6 +25,7 @@ from ..core.slots import find
 from ..ir.program import Program, everywhere
 from ..ir.verifier import VerifyError, verify
 from . import (  # noqa: F401  (each makes its pass a slot)
+    add_to,
     algebra,
     batch_norm,
     common,
@@ -41,7 +42,7 @@ from .memory_of_results import separate
 
 PASSES = [
     "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
-    "algebra", "common", "sinking", "folding", "algebra", "common", "dead_code",
+    "algebra", "common", "sinking", "folding", "add_to", "algebra", "common", "dead_code",
 ]  # fmt: skip
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""

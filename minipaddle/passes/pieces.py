@@ -12,7 +12,7 @@ from itertools import pairwise
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.builder import Writing
-from ..ir.program import Program
+from ..ir.program import Program, everywhere
 from ..ops.creation import full
 from ..ops.elementwise import add
 from ..ops.movement import concat, replaced, reshape, unslice
@@ -23,17 +23,23 @@ from .through import of_all_axes, places_of
 @slot("passes.pieces")
 def pieces(program: Program) -> Program:
     """The program with joined pieces in the place of sums of pieces among zeros."""
-    used = uses(program)
-    inner = {
-        r for record in program.records if record.op is add for r in record.inputs
-        if r.op is add and used[r] == 1 and r.spec == record.spec
-    }  # fmt: skip
+    inner = inner_additions(program)
 
     def joined(record, *inputs):
         found = None if record in inner else side_by_side(leaves(record, inner))
         return None if found is None else concat(*written(*found), axis=found[0])
 
     return rewritten(program, {add: joined})
+
+
+def inner_additions(program: Program) -> set[Record]:
+    """The additions whose result is used by one other addition alone."""
+    used = uses(program)
+    additions = [r for r in everywhere(program) if r.op is add]
+    return {
+        r for whole in additions for r in whole.inputs
+        if r.op is add and used[r] == 1 and r.spec == whole.spec
+    }  # fmt: skip
 
 
 def leaves(record: Record, inner: set) -> list[Record]:

@@ -20,7 +20,7 @@ from ..eager.sizes import noting
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import LOCK, Tracer
 from ..ir.builder import Builder, Writing
-from ..ir.program import ITEM, NUMBER, Program, State, regions
+from ..ir.program import ITEM, NUMBER, Program, State, everywhere, regions
 
 Rules = dict[Op, Callable]
 """For an operator what to write instead: `rule(record, *inputs)` returns a tensor, a tuple of them
@@ -154,5 +154,10 @@ def made_by(x) -> Record | None:
 
 
 def uses(program: Program) -> Counter:
-    """How often each value is used, as an input or as a result."""
-    return Counter([e for r in program.records for e in r.inputs] + program.results)
+    """How often each value is used, as an input or as a result; in regions too."""
+    found = Counter(program.results)
+    for record in everywhere(program):
+        found.update(record.inputs)
+        for region in regions(record).values():
+            found.update(region.results)
+    return found

@@ -134,16 +134,17 @@ class CompiledProgram:
 
 
 class Strategy:
-    """Switches by name, remembered."""
+    """Switches by name. `chosen` are those that were set; the others are left to the passes."""
 
     def __init__(self):
-        self.__dict__.update(self.switches)
+        self.__dict__.update(self.switches, chosen={})
 
     def __setattr__(self, name: str, value) -> None:
         if name not in self.switches:
             known = ", ".join(self.switches)
             raise AttributeError(teach(f"{type(self).__name__} has no {name!r}", expected=known))
         super().__setattr__(name, value)
+        self.chosen[name] = value
 
 
 class BuildStrategy(Strategy):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import minipaddle as paddle
 from minipaddle.core.slots import plugged
 from minipaddle.ir.verifier import VerifyError
 from minipaddle.passes.manager import PASSES, optimized
@@ -54,7 +55,7 @@ def test_switches_and_snapshots():
     program = program_of(lambda x: x.exp() * 2.0 + x.exp() * 2.0, (2,))
     done = optimized(program)
     assert [s.name for s in done.snapshots] == PASSES
-    assert [s.name for s in done.snapshots if s.changed] == ["common"]
+    assert [s.name for s in done.snapshots if s.changed] == ["common"]  # the first of two
     assert done.snapshots[-1].after is done.after(PASSES[-1]) is done.program
     off = optimized(program, {"common": False})
     assert "common" not in [s.name for s in off.snapshots]
@@ -68,3 +69,18 @@ def test_the_report():
     lines = optimized(program_of(lambda x: x.exp() * x.exp(), (2,))).report().splitlines()
     assert lines[0].split() == ["pass", "records", "ms"]
     assert [line.split()[:2] for line in lines[1:]][-1] == [PASSES[-1], "2"]
+
+
+def test_paddle_s_strategy():
+    """What it sets is heard by the passes that have such a switch; what it does not is left."""
+    strategy = paddle.static.BuildStrategy()
+    program = program_of(lambda x, y: x.sum(axis=0) + y.sum(axis=0), (2, 3), (2, 3))
+    sums = [
+        [r.op.name for r in optimized(program, chosen).program.records].count("sum")
+        for chosen in (None, strategy, {"enable_addto": False}, {"add_to": False})
+    ]
+    assert sums == [1, 1, 2, 2]
+    strategy.enable_addto = False
+    assert optimized(program, strategy).after("add_to") is optimized(program).snapshots[0].after
+    strategy.memory_optimize = None
+    assert strategy.chosen == {"enable_addto": False, "memory_optimize": None}

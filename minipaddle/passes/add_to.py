@@ -1,0 +1,82 @@
+"""Gradients that add up, added where they are computed.
+
+A weight that is used at every step of a sequence has as gradient a sum of products, one for each
+step. The sum over steps and the sum inside a product are one sum:
+
+    Σₜ xₜᵀ gₜ = [x₁; x₂; …]ᵀ [g₁; g₂; …]
+
+so one large product takes the place of many small ones and of their additions, if joining the
+operands moves less than that. Likewise Σₜ sum(gₜ) is the sum of Σₜ gₜ. (A sum may be added in any
+order: see `algebra`.)
+"""
+
+from __future__ import annotations
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.builder import Writing
+from ..ir.program import Program, everywhere
+from ..ops.elementwise import add
+from ..ops.linalg import product
+from ..ops.movement import concat
+from ..ops.reduction import sum
+from .pieces import inner_additions, leaves
+from .rewriting import rewritten, uses
+
+
+@slot("passes.add_to")
+def add_to(program: Program, *, enable_addto: bool = True) -> Program:
+    """The program with sums of products, and sums of sums, taken together."""
+    inner, used = inner_additions(program), uses(program)
+    place = {r: k for k, r in enumerate(everywhere(program))}
+
+    def together(record, *inputs):
+        groups: dict[object, list[Record]] = {}
+        for part in leaves(record, inner) if record not in inner else ():
+            like = kind(part, record, used)
+            groups.setdefault(like or len(groups), []).append(part)
+        if all(len(group) == 1 for group in groups.values()):
+            return None
+        total = None
+        for group in groups.values():
+            x = joined(sorted(group, key=place.get)) if len(group) > 1 else tensor(group[0])
+            total = x if total is None else total + x
+        return total
+
+    return rewritten(program, {add: together}) if enable_addto else program
+
+
+def tensor(record: Record):
+    """What stands for a record in the program that is being written."""
+    return Writing.top.tensor(Writing.top.now.get(record, record))
+
+
+def kind(part: Record, whole: Record, used) -> tuple | None:
+    """What parts have in common that can be taken together; None if a part can not."""
+    if used[part] > 1 or part.spec != whole.spec:
+        return None
+    if part.op is sum or (part.op is product and pays(part)):
+        return part.op, *sorted(part.attrs.items()), *(r.spec for r in part.inputs)
+    return None
+
+
+def pays(part: Record) -> bool:
+    """Is joining the operands of products like this cheaper than adding their results?"""
+    if len(part.shape) != 2:
+        return False
+    x, y = part.inputs
+    return x.spec.size + y.spec.size < part.spec.size
+
+
+def joined(group: list[Record]):
+    """The sum of parts of one kind."""
+    attrs = group[0].attrs
+    operands = [[tensor(r) for r in part.inputs] for part in group]
+    if group[0].op is sum:
+        total = operands[0][0]
+        for (x,) in operands[1:]:
+            total = total + x
+        return sum(total, **attrs)
+    xs, ys = zip(*operands)
+    x, y = concat(*xs, axis=attrs["x_perm"][1]), concat(*ys, axis=attrs["y_perm"][0])
+    return product(x, y, **attrs)
