@@ -19,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="./run bench", description=__doc__.split("\n")[0], add_help=False
     )
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=NAMES, metavar="NAME")
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME")
     parser.add_argument("--threads", type=int, default=1, help="for BLAS and every framework")
     options, rest = parser.parse_known_args()
     if rest and options.names != ["steps"]:  # the one with options of its own
@@ -28,7 +28,7 @@ def main() -> None:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(options.threads)  # read when numpy, torch and paddle are loaded
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # then no worker stays behind
-    for name in options.names:
+    for name in options.names or NAMES:
         importlib.import_module(f"tests.benchmarks.{name}").run(options.threads, rest)
 
 

@@ -2,11 +2,13 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 
 import pytest
 
 from tests.benchmarks import floor, steps, tables
-from tests.benchmarks.fleet import Failed, Worker
+from tests.benchmarks.fleet import ROOT, Failed, Worker
 from tests.benchmarks.workloads import WORKLOADS
 
 
@@ -88,3 +90,17 @@ def test_ratios_are_taken_round_by_round():
 def test_each_workload_of_the_issue_has_a_target():
     assert len(WORKLOADS) == 10
     assert all(0 < w.target.ratio < 1 for w in WORKLOADS.values())
+
+
+def test_the_command_names_the_benchmarks():
+    def ask(*arguments):
+        command = [sys.executable, "-m", "tests.benchmarks", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+    shown = ask("--help")
+    assert shown.returncode == 0
+    assert "--threads" in shown.stdout
+    assert "--peers" in ask("steps", "--help").stdout
+    wrong = ask("eager", "--peers", "torch")
+    assert wrong.returncode != 0
+    assert "what is --peers torch?" in wrong.stderr
