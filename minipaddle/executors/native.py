@@ -97,11 +97,14 @@ class Executable:
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         self.given = [(r.shape, r.dtype) for r in self.program.given]
         self.contexts: list[Context] = []
+        self.threads = 0
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
         context = self.contexts.pop() if self.contexts else Context(self)
-        self.set_threads(threads())
+        if self.threads != threads():
+            self.threads = threads()
+            self.set_threads(self.threads)
         try:
             return context.run([*arrays, *self.constants])
         finally:
@@ -201,7 +204,7 @@ def view(pointer, spec):
 
 
 def address(array) -> int:
-    return array.ctypes.data
+    return array.__array_interface__["data"][0]
 
 
 def as_c(array, shape, dtype):
@@ -224,6 +227,7 @@ def blas() -> int | None:
         return None
 
 
+@cache
 def threads() -> int:
     """How many a program may use: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all."""
     for name in ("MINIPADDLE_THREADS", "OMP_NUM_THREADS"):

@@ -127,11 +127,19 @@ class Cache:
 
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
-        for captured, hits in self.entries.get(key, ()):
+        return self.serving(self.entries.get(key, ()), sizes)
+
+    def serving(self, entries: list[Entry], sizes: dict | None = None):
+        """The first program of `entries` that serves as things stand, or None."""
+        for captured, hits in entries:
             if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
                 hits[0] += 1
                 return captured
         return None
+
+    def entries_of(self, captured) -> list[Entry]:
+        """The programs of the same key as this one."""
+        return next(found for found in self.entries.values() for e in found if e[0] is captured)
 
     def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
         """Keep a program, and note why none of those before would do."""

@@ -16,10 +16,10 @@ from ..core.dim import Dim, at, hinted
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.record import Spec
-from ..eager.tensor import Tensor
+from ..eager.tensor import Parameter, Tensor
 from ..executors.choice import Choice, backend_named
 from ..ir.input_spec import InputSpec
-from .cache import Cache, cache_key
+from .cache import Cache, cache_key, settings
 from .capture import Captured
 from .dy2static.utils import refusal
 from .errors import retold
@@ -106,6 +106,9 @@ def layer_to_static(layer, input_spec, build_strategy, backend):
     return layer
 
 
+TENSORS = {Tensor, Parameter}
+
+
 class StaticFunction:
     """What `to_static` makes of a function: calling it runs a program, written when needed."""
 
@@ -116,6 +119,7 @@ class StaticFunction:
         self.build_strategy, self.backend = build_strategy, backend_named(backend)
         self.cache, self.lock = Cache(), threading.RLock()
         self.bound: dict[int, StaticFunction] = {}
+        self.recent: dict[tuple, list] = {}  # the programs of calls of tensors alone
         update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))
 
     def __get__(self, owner, kind=None):
@@ -138,6 +142,10 @@ class StaticFunction:
             return self.function(*args, **kwargs)
         if current.top.tracing:  # part of the program that is being written
             return transpile(self.function)(*args, **kwargs)
+        plain = self.plain(args) if not kwargs else None
+        captured = self.cache.serving(self.recent[plain]) if plain in self.recent else None
+        if captured and not captured.writes and captured.outer.keys().isdisjoint(map(id, args)):
+            return self.run(captured, args)
         leaves, structure = flatten((args, kwargs))
         places, tensors = [], []
         for k, x in enumerate(leaves):
@@ -155,10 +163,25 @@ class StaticFunction:
                 tensors = [leaves[k] for k in places]
             if captured.writes and len({*map(id, tensors)}) < len(tensors):
                 raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
+            if plain is not None and len(places) == len(args):
+                self.recent[plain] = self.cache.entries_of(captured)
+        except Exception as error:
+            raise retold(error) from None
+        return self.run(captured, tensors)
+
+    def run(self, captured, tensors):
+        """The results of a program, put together as the function returns them."""
+        try:
             results, sizes = captured(tensors)
         except Exception as error:
             raise retold(error) from None
         return captured.restore(results, sizes)
+
+    def plain(self, args) -> tuple | None:
+        """A short key for a call of nothing but tensors, whose sizes are numbers."""
+        if self.input_spec is not None or any(type(x) not in TENSORS for x in args):
+            return None
+        return settings(), *[(x.array.shape, x.array.dtype, x.stop_gradient) for x in args]
 
     def captured(self, leaves, structure, places):
         """What was captured for arguments like these, of which the tensors at `places` vary."""
