@@ -383,8 +383,12 @@ new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost
 numbers = count()  # for names
 
 
-def leaf_written() -> ValueError:
-    return ValueError(
+class LeafError(ValueError):
+    """A leaf that wants a gradient was to be changed in place."""
+
+
+def leaf_written() -> LeafError:
+    return LeafError(
         teach(
             "in-place change of a leaf that wants a gradient: its gradient would be lost",
             hint="wrap it in paddle.no_grad(), or use the out-of-place form",

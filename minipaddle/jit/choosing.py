@@ -13,6 +13,7 @@ from ..core.errors import inside, line_of
 from ..core.interpreter import current
 from ..core.slots import slot
 from ..eager.control import BranchError, as_bool, cond, is_static
+from ..eager.tensor import LeafError
 from ..ops.logic import logical_not
 from .dy2static.utils import refusal
 from .effects import check_raised, walk
@@ -118,7 +119,8 @@ def raised_eagerly(error: Exception) -> bool:
     if not inside(frame):
         raises = frame.f_code.co_code[last.tb_lasti] == RAISE
         return raises or (pythons and not issubclass(kind, REFUSING))
-    return pythons and issubclass(kind, MISTAKES) and not current.top.open_sizes()
+    sure = pythons and issubclass(kind, MISTAKES) and not current.top.open_sizes()
+    return sure or kind is LeafError
 
 
 RAISE = dis.opmap["RAISE_VARARGS"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 from ..core.dtype import bool_
-from ..core.errors import inside
+from ..core.errors import PACKAGE, inside
 from ..core.interpreter import current
 from ..core.op import Op, opaque
 from ..core.record import Spec
@@ -30,12 +30,16 @@ def _(held, *, text, kind):
 
 def check_raised(held, error: Exception) -> None:
     """Let the program raise an error like this one if `held` is false."""
-    kind, text = type(error).__name__, error.args[0] if error.args else ""
+    own, text = type(error), error.args[0] if error.args else ""
     text = text if isinstance(text, str) else str(error)
+    kind = next(k for k in own.__mro__ if getattr(builtins, k.__name__, None) is k)
     try:
-        getattr(builtins, kind)(text)
-    except (AttributeError, TypeError):  # no error of Python's, or one that takes more than a text
-        kind, text = "RuntimeError", f"{kind}: {error}"
+        kind(text)
+    except TypeError:  # it takes more than a text
+        kind = RuntimeError
+    if kind is not own and own.__module__.partition(".")[0] != PACKAGE:
+        text = f"{own.__name__}: {error}"
+    kind = kind.__name__
     held = check(held, text=text, kind=kind)
     held.array.record.where = raised_at(error) or held.array.record.where
 

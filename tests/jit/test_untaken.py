@@ -281,6 +281,25 @@ def test_sizes_that_only_a_run_knows_decide_no_error():
     assert static(x, x, paddle.to_tensor(3)).tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("size", [3, None])
+def test_a_leaf_changed_in_place(n, size):
+    def leaf(x, n):
+        while n > 0:
+            x[0] = x[1]  # here
+            n = n - 1
+        return x
+
+    spec = [paddle.static.InputSpec([size]), paddle.static.InputSpec([], "int64")]
+    static = paddle.jit.to_static(leaf, input_spec=spec)
+    if not n:
+        assert static(*tensors(n)).tolist() == [1.0, 2.0, 3.0]
+        return
+    with pytest.raises(ValueError, match="in-place change of a leaf") as found:
+        static(*tensors(n))
+    assert f"line {line(leaf, '# here')}, in leaf" in str(found.value)
+
+
 def test_where_wants_a_tensor():
     with pytest.raises(TypeError, match="where was given the condition True"):
         paddle.where(True, paddle.ones([1]), paddle.ones([1]))
