@@ -14,7 +14,7 @@ operators, and an operator that is applied to a promise is appended to the progr
   nobody. A record *leads on* if it is wanted, or takes one that does. No cotangent arrives at a
   record of `blocked`, wanted or not, nor passes it;
 - before anything else is done with a record's cotangent, the record's hooks see it;
-- with `release`, a record that has handed on its cotangent (it is no leaf) lets go of what it kept:
+- with `release`, each record that was passed, leaves apart, lets go of what it kept:
   `record.saved = FREED`;
 - records that are written meanwhile belong to the layer of the record we pass. Therefore
   `current.top.passing` is that record from before its hooks are called, and when the walk is over,

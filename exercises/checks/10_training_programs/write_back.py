@@ -22,7 +22,7 @@ exercise = Exercise(
     },
     hints=(
         "Two weights change places in a step: a, b = b, a. What may be written when? And what does "
-        "somebody hold who was given `w.reshape([-1])` as a result, once w is written?",
+        "the backward hold that has kept w, once w is written?",
         "`updates`: ask the builder what the memory holds, and compare with `is`. `overwritten`: a "
         "set that begins with what is written and grows along the records, as `depending` does.",
         "updates: values[begun[state.record]], None where it is state.record\n"
@@ -229,21 +229,24 @@ def written_in_order(yours):
 
 
 @exercise.example
-def a_result_stays(yours):
-    """A step returns a view of the weight as it was, and writes the weight."""
+def what_the_backward_needs_stays(yours):
+    """y = x * w, then w is ten times as large: the gradient of y by x is w as it was."""
     with exercise.plugged(yours):
-        w = paddle.to_tensor([1.0, 2.0])
+        w = paddle.to_tensor([2.0])
 
         @paddle.jit.to_static
-        def step(x):
-            before = w.reshape([2, 1])
-            w.set_value(w * x)
-            return before
+        def forward(x):
+            y = x * w
+            w.set_value(w * 10)
+            return y
 
-        x = paddle.to_tensor(10.0)
-        results = [step(x), step(x)]
-        got = [*(y.numpy().ravel().tolist() for y in results), w.tolist()]
-    expect(got, [[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]], given="w = [1, 2], ten times, twice")
+        seen = []
+        for _ in range(2):
+            x = paddle.to_tensor([3.0], stop_gradient=False)
+            y = forward(x)
+            y.backward()
+            seen.append((y.item(), x.grad.item(), w.item()))
+    expect(seen, [(6.0, 2.0, 20.0), (60.0, 20.0, 200.0)], given="w = 2, x = 3: y, its gradient, w")
 
 
 @exercise.example
@@ -254,7 +257,7 @@ def two_states_change_places(yours):
 
         @paddle.jit.to_static
         def step(x):
-            kept = a.reshape([1])
+            kept = a.clone()
             a.set_value(b)
             b.set_value(kept)
             return x
@@ -268,18 +271,19 @@ def two_states_change_places(yours):
 
 @exercise.example
 def inputs_written_in_place(yours):
-    """x is written in the step; y, a view of the x before, is handed out."""
+    """x is written in the step; the gradient of w * x by w is x as it was."""
     with exercise.plugged(yours):
+        w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
 
         @paddle.jit.to_static
         def step(x):
-            y = x.reshape([1, 2])
+            y = w * x
             x.set_value(x * 3)
             return y
 
         x = paddle.to_tensor([1.0, 2.0])
-        y = step(x)
-        got = x.tolist(), y.numpy().ravel().tolist()
+        step(x).sum().backward()
+        got = x.tolist(), w.grad.tolist()
     expect(got, ([3.0, 6.0], [1.0, 2.0]), given="x = [1, 2], times 3")
 
 
