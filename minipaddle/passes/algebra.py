@@ -33,6 +33,7 @@ from ..ops.elementwise import (
     subtract,
     where,
 )
+from ..ops.linalg import product
 from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..ops.reduction import sum
 from .patterns import Rule, by_rules
@@ -103,6 +104,11 @@ RULES = [
          lambda x, *, p, q: broadcast_to(x, shape=q)),
     Rule(lambda x, *, index: slice_(x, index=index), itself, whole),
     Rule(lambda x, *, axis: concat(x, axis=axis), itself),
+    Rule(lambda x, y, *, x_perm, y_perm, out_perm, p:
+             transpose(product(x, y, x_perm=x_perm, y_perm=y_perm, out_perm=out_perm), perm=p),
+         lambda x, y, *, x_perm, y_perm, out_perm, p:
+             product(x, y, x_perm=x_perm, y_perm=y_perm, out_perm=tuple(out_perm[d] for d in p)),
+         alone=True),
     # sums
     Rule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=True), axis=b, keepdim=True),
          lambda x, *, a, b: sum(x, axis=tuple(sorted({*a, *b})), keepdim=True)),

@@ -12,8 +12,9 @@ from minipaddle.ops.movement import reshape, transpose
 from minipaddle.passes.algebra import algebra
 from minipaddle.passes.dead_code import dead_code
 from minipaddle.passes.patterns import Rule, by_rules
+from minipaddle.passes.products import products
 from minipaddle.passes.rewriting import rewritten
-from tests.passes.programs import body, program_of, results
+from tests.passes.programs import body, program_of, results, same_results
 
 HOSTILE = np.array(
     [[0.0, -0.0, np.inf, -np.inf], [np.nan, 1e-45, 3.4e38, -1.5], [1e-38, 3.0, -7.1, 0.5]], "f4"
@@ -116,6 +117,15 @@ def test_whole_numbers_keep_their_dtype():
     assert shown(lambda x: x / 1, INTS) == "multiply"
     assert shown(lambda x: x + paddle.full([3, 4], 2, dtype="int64"), INTS) == "add"
     assert shown(lambda x: x.astype("float32").astype("int64"), INTS) == "cast cast"
+
+
+def test_a_product_whose_transpose_alone_is_used():
+    program = products(program_of(lambda x, y: paddle.matmul(x, y).t(), (3, 4), (4, 2)))
+    after = dead_code(algebra(program))
+    assert [r.op.name for r in after.records] == ["product"]
+    same_results(program, after)
+    both = products(program_of(lambda x, y: (lambda z: (z.t(), z.exp()))(x @ y), (3, 4), (4, 2)))
+    assert algebra(both) is both
 
 
 def test_in_regions():
