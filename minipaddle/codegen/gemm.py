@@ -20,7 +20,8 @@ ROWS = 8
 """Rows of a block function at most; a tile has as many where there are 32 registers."""
 
 WIDEST = 32
-"""No panel (the columns of a tile) is wider than this many elements, whatever the processor."""
+"""No panel (the columns of a tile) is wider than this many elements, whatever the processor. Its
+width is a multiple of 4, and divides 3 · WIDEST."""
 
 PROCESSOR = """\
 #if defined __AVX512F__
@@ -28,9 +29,9 @@ enum { REGISTER = 64, TALL = 8, ACROSS = 2 };  /* bytes of a register; rows and 
 #elif defined __AVX__
 enum { REGISTER = 32, TALL = 4, ACROSS = 3 };
 #elif defined __aarch64__
-enum { REGISTER = 16, TALL = 8, ACROSS = 3 };
+enum { REGISTER = 16, TALL = 8, ACROSS = 2 };
 #else
-enum { REGISTER = 16, TALL = 4, ACROSS = 3 };
+enum { REGISTER = 16, TALL = 4, ACROSS = 2 };
 #endif
 #define INLINE static inline __attribute__((always_inline))
 #if defined __clang__

@@ -11,8 +11,8 @@ pytestmark = needs_gcc
 NAMES = sorted(name for name in suite.CASES if "pool" in name)
 
 
-def check(calls, threads=1, near=1e-6):
-    for one, (got,) in zip(calls, run_all(calls, threads)):
+def check(calls, threads=1, near=1e-6, **options):
+    for one, (got,) in zip(calls, run_all(calls, threads, **options)):
         arrays = [a.astype("float64") for a in one.inputs]
         want = OPS[one.record.op.name].body(np, *arrays, **one.record.attrs)
         np.testing.assert_allclose(got.astype("float64"), want, rtol=near, atol=near)
