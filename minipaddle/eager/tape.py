@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from ..core.errors import teach
 from ..core.grad import Pieces
 from ..core.op import Op
 from ..core.record import Record
@@ -53,3 +54,16 @@ class HookHandle:
             return False
         self.record.hooks = [h for h in hooks if h is not self.hook]
         return True
+
+
+class LeafError(ValueError):
+    """A leaf that wants a gradient was to be changed in place."""
+
+
+def leaf_written() -> LeafError:
+    return LeafError(
+        teach(
+            "in-place change of a leaf that wants a gradient: its gradient would be lost",
+            hint="wrap it in paddle.no_grad(), or use the out-of-place form",
+        )
+    )

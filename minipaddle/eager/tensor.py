@@ -19,7 +19,7 @@ from .device import module_of
 from .indexing import Indexing
 from .placed import Placed
 from .printing import format_tensor
-from .tape import HookHandle, leaf_of
+from .tape import HookHandle, leaf_of, leaf_written
 from .values import Values
 
 
@@ -381,19 +381,6 @@ class Parameter(Tensor):
 
 new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost twice as much
 numbers = count()  # for names
-
-
-class LeafError(ValueError):
-    """A leaf that wants a gradient was to be changed in place."""
-
-
-def leaf_written() -> LeafError:
-    return LeafError(
-        teach(
-            "in-place change of a leaf that wants a gradient: its gradient would be lost",
-            hint="wrap it in paddle.no_grad(), or use the out-of-place form",
-        )
-    )
 
 
 def wrap(array) -> Tensor:

@@ -31,8 +31,8 @@ from .device import current_place, place_of
 from .eager import Eager, keep
 from .leaving import Borrowed, Waiting, left_by, promised
 from .sizes import gathered, later, noting, sizes_in
-from .tape import leaf_of
-from .tensor import Tensor, leaf_written, wrap
+from .tape import leaf_of, leaf_written
+from .tensor import Tensor, wrap
 
 LOCK = threading.RLock()
 """One trace at a time: while it lasts, tensors of the outside hold promises."""

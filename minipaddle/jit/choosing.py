@@ -13,7 +13,7 @@ from ..core.errors import inside, line_of
 from ..core.interpreter import current
 from ..core.slots import slot
 from ..eager.control import BranchError, as_bool, cond, is_static
-from ..eager.tensor import LeafError
+from ..eager.tape import LeafError
 from ..ops.logic import logical_not
 from .dy2static.utils import refusal
 from .effects import check_raised, walk
