@@ -54,26 +54,34 @@ class Nest:
     # ---- the loops ---------------------------------------------------------------------------
 
     def span(self, outputs) -> None:
-        """The loops: the axes of what is reduced, or of the largest output."""
-        if self.reductions:
-            first = self.reductions[0]
-            self.shape, axes = first.inputs[0].shape, first.attrs["axis"]
-        else:
-            self.shape, axes = max(outputs, key=lambda r: r.spec.size).shape, ()
+        """The loops: the axes of what is reduced, or of the largest output; of several shapes of
+        that size the one with most axes, for the others are that one reshaped.
+        """
+        whole = [r.inputs[0] for r in self.reductions] or outputs
+        self.size = max(r.spec.size for r in whole)
+        shapes = [r.shape for r in [*whole, *outputs] if r.spec.size == self.size]
+        self.shape = max(shapes, key=len)
         names = "ijklmnpqrs"
         if len(self.shape) > len(names):
             raise NotOneNest("too many axes")
         if 0 in self.shape:
             raise NotOneNest("nothing to compute")
         self.domain = [loop(names[d], n) for d, n in enumerate(self.shape)]
-        pairs = list(enumerate(self.domain))
-        self.kept = [a for d, i in pairs if d not in axes for a in i.terms]
-        self.reduced = [a for d, i in pairs if d in axes for a in i.terms]
-        self.rows = prod(a.extent for a in self.kept)
-        self.size = prod(self.shape)
         self.folded = bool(self.reductions)
+        folded = self.along(self.reductions[0]) if self.folded else frozenset()
+        self.kept = [a for a in self.loops if a not in folded]
+        self.reduced = [a for a in self.loops if a in folded]
+        self.rows = prod(a.extent for a in self.kept)
         for record in self.reductions:
             self.folds[record] = self.folding(record)
+
+    def along(self, record: Record) -> frozenset:
+        """The loops that a reduction folds."""
+        x, axes = record.inputs[0], record.attrs["axis"]
+        if x.spec.size != self.size:
+            raise NotOneNest("reductions over different loops")
+        i = self.reshaped(self.domain, self.shape, x.shape)
+        return frozenset().union(*(i[d].loops for d in axes))
 
     def folding(self, record: Record) -> tuple:
         """The index into what a reduction folds, and that of its result."""
