@@ -116,6 +116,29 @@ def test_taken_apart_means_the_same(name):
     same_results(program, after)
 
 
+@pytest.mark.parametrize("ignore", [-100, 1])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_the_second_derivative_of_cross_entropy(reduction, ignore):
+    def f(x, y):
+        x.stop_gradient = False
+        loss = F.cross_entropy(x, y, reduction=reduction, ignore_index=ignore).sum()
+        (g,) = paddle.grad([loss], [x], create_graph=True)
+        return paddle.grad([(g * g).sum()], [x])
+
+    program = program_of(f, (4, 3), LABELS)
+    same_results(program, expand(program))
+
+
+def test_cross_entropy_with_class_weights():
+    def f(x, y, w):
+        x.stop_gradient = False
+        loss = F.cross_entropy(x, y, weight=w, ignore_index=1)
+        return loss, *paddle.grad([loss], [x])
+
+    program = program_of(f, (4, 3), LABELS, (3,))
+    same_results(program, expand(program))
+
+
 def test_what_taking_apart_leaves():
     """A mean of whole numbers is rounded as NumPy rounds it; half precision is rounded once."""
     whole = program_of(lambda x: paddle.mean(x.astype("int64")).astype("float32"), (4,))

@@ -83,6 +83,9 @@ CHAINS = {
     "split": lambda x: paddle.add(*paddle.split(x, 2, axis=1)),
     "unstack": lambda x: paddle.unstack(x, axis=3)[2].reshape([2, 4, 5, 1]),
     "broadcast": lambda x: x.mean(axis=[2, 3], keepdim=True).expand([2, 4, 5, 6]),
+    "broadcast of a view": lambda x: (
+        x.reshape([2, 4, 1, 5, 6]).expand([2, 4, 3, 5, 6]).exp().sum(axis=2)
+    ),
     "reshapes that cut axes": lambda x: x.reshape([1, 2, 2, 2, 5, 2, 3]).reshape([2, 4, 5, 6]),
     "casts": lambda x: x.astype("float64").astype("float32"),
     "copies": lambda x: x.clone(),
@@ -113,6 +116,20 @@ def test_gradients_of_slices_and_pieces():
         return paddle.grad([loss], [x])
 
     assert names(after(f, (2, 5, 6, 4))).count("transpose") <= 2
+
+
+@pytest.mark.parametrize(
+    "index", [np.s_[:, 1:3], np.s_[:, 2], np.s_[1], np.s_[:, None, 1:2]], ids=str
+)
+def test_the_adjoint_of_a_slice_of_a_view(index):
+    def f(x, w):
+        x.stop_gradient = False
+        y = x[index]
+        y = y.transpose([*range(y.ndim)][::-1])
+        return paddle.grad([(y * w.exp()).sum()], [x])[0].exp().transpose([0, 2, 3, 1])
+
+    shape = np.zeros((2, 4, 5, 6))[index].T.shape
+    after(f, (2, 4, 5, 6), shape)
 
 
 def test_moments_of_an_optimizer_stay_in_order():
