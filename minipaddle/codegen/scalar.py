@@ -124,20 +124,30 @@ def powered(x, y) -> Text:
     return Text(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
 
 
-def literal(value, dtype) -> Text:
+class Literal(Text):
+    """A number."""
+
+
+def literal(value, dtype) -> Literal:
     """A number as C writes it."""
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
-        return Text(real(float(value), dtype), (), dtype)
-    if dtype == np.bool_:
-        return Text("true" if value else "false", (), dtype)
-    value = int(dtype.type(value))
+        text = real(float(value), dtype)
+    elif dtype == np.bool_:
+        text = "true" if value else "false"
+    else:
+        text = whole(int(dtype.type(value)), dtype)
+    return Literal(text, (), dtype)
+
+
+def whole(value: int, dtype) -> str:
+    """A whole number as C writes it."""
     if dtype == np.uint64:
-        return Text(f"{value}ULL", (), dtype)
-    if dtype == np.int64 and value == -(2**63):
-        return Text("INT64_MIN", (), dtype)
+        return f"{value}ULL"
+    if value == -(2**63):
+        return "INT64_MIN"
     wide = "LL" if abs(value) >= 2**31 else ""
-    return Text(f"({value}{wide})" if value < 0 else f"{value}{wide}", (), dtype)
+    return f"({value}{wide})" if value < 0 else f"{value}{wide}"
 
 
 def real(value: float, dtype) -> str:
@@ -215,7 +225,7 @@ class Module:
     @staticmethod
     def extreme(sign: str, x: Text, y: Text) -> Text:
         """NaN if either is."""
-        if y.args == () and not y.template.startswith("NAN"):  # a literal y: a NaN x stays
+        if isinstance(y, Literal) and "NAN" not in y.template:  # x, if that is NaN
             opposite = "<" if sign == ">=" else ">"
             return Text(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
         nan = " || {0} != {0}" if x.dtype.kind == "f" else ""

@@ -79,6 +79,12 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
+def path_of(text: str, cc: Compiler) -> Path:
+    """Where the library of a C file is kept."""
+    key = "\0".join([text, cc.version, *FLAGS, processor()])
+    return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+
+
 def load(text: str) -> ctypes.CDLL:
     """The compiled library of a C file."""
     cc = compiler()
@@ -90,8 +96,7 @@ def load(text: str) -> ctypes.CDLL:
                 hint="without one, programs run on the interpreter: backend='interpreter'",
             )
         )
-    key = "\0".join([text, cc.version, *FLAGS, processor()])
-    path = folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    path = path_of(text, cc)
     if path.exists():
         try:
             os.utime(path)

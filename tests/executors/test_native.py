@@ -1,0 +1,281 @@
+"""The native executor as a user meets it: `to_static(backend="native")`."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.nn.functional as F
+from minipaddle import nn
+from minipaddle.executors import compiler as c
+from minipaddle.executors.choice import backend_named
+from minipaddle.executors.native import Executable
+
+pytestmark = pytest.mark.skipif(c.compiler() is None, reason="no C compiler: install gcc or clang")
+
+
+def native(function):
+    return paddle.jit.to_static(function, backend="native")
+
+
+def executables(static) -> list[Executable]:
+    """What was compiled for a function; it must not have stayed on the interpreter."""
+    choice = static.concrete_program.choice
+    assert not choice.reasons
+    return list(choice.made.values())
+
+
+def network(seed: int):
+    paddle.seed(seed)
+    layers = nn.Linear(8, 16), nn.BatchNorm1D(16), nn.GELU(), nn.Dropout(0.2), nn.Linear(16, 3)
+    return nn.Sequential(*layers)
+
+
+def trained(wrap, make, steps: int = 8) -> list[float]:
+    """The losses of a few steps on the same data."""
+    net = network(3)
+    optimizer = make(net.parameters())
+
+    def step(x, y):
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    step = wrap(step)
+    rng = np.random.default_rng(0)
+    x = paddle.to_tensor(rng.standard_normal((32, 8)).astype("float32"))
+    y = paddle.to_tensor(rng.integers(0, 3, 32))
+    paddle.seed(11)
+    return [float(step(x, y)) for _ in range(steps)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: paddle.optimizer.SGD(0.1, parameters=p),
+        lambda p: paddle.optimizer.AdamW(0.01, parameters=p),
+        lambda p: paddle.optimizer.Momentum(
+            0.05, parameters=p, grad_clip=nn.ClipGradByGlobalNorm(0.5)
+        ),
+    ],
+    ids=["sgd", "adamw", "momentum with clipping"],
+)
+def test_training_is_that_of_eager_mode(make):
+    """Dropout draws the same bits, batch norm keeps its averages."""
+    np.testing.assert_allclose(
+        trained(native, make), trained(lambda f: f, make), rtol=2e-4, atol=1e-5
+    )
+
+
+def test_a_network_and_its_backward_are_two_functions():
+    net = network(1)
+    net.eval()
+    x = paddle.randn([4, 8])
+    wanted = net(x)
+    (wanted**2).sum().backward()
+    trainable = [p for p in net.parameters() if not p.stop_gradient]
+    gradients = [p.grad.numpy() for p in trainable]
+    net.clear_gradients()
+    net.forward = native(net.forward)
+    found = net(x)
+    (found**2).sum().backward()
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-6)
+    for p, g in zip(trainable, gradients, strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), g, rtol=1e-4, atol=1e-5)
+    assert len(executables(net.forward)) == 2
+
+
+def test_branches_and_loops():
+    @native
+    def collatz(n):
+        steps = paddle.zeros([], "int64")
+        while n > 1:
+            if n % 2 == 0:
+                n = n // 2
+            else:
+                n = 3 * n + 1
+            steps = steps + 1
+        return steps
+
+    assert [int(collatz(paddle.to_tensor(n))) for n in (1, 6, 7, 27)] == [0, 8, 16, 111]
+    text = executables(collatz)[0].source.text
+    assert "for (;;)" in text and "if_true" in text
+
+
+def test_open_sizes_are_compiled_for_each_size():
+    double = paddle.jit.to_static(
+        lambda x: (x * 2).sum(0), input_spec=[paddle.static.InputSpec([None, 3])], backend="native"
+    )
+    for n in (1, 4, 4, 7):
+        assert double(paddle.ones([n, 3])).tolist() == [2.0 * n] * 3
+    assert len(double.program_cache) == 1
+    assert len(executables(double)) == 3
+
+
+def test_sizes_that_values_say_are_interpreted():
+    @native
+    def positive(x):
+        return x[x > 0] * 2
+
+    assert positive(paddle.to_tensor([1.0, -1.0, 3.0])).tolist() == [2.0, 6.0]
+    (reason,) = positive.concrete_program.choice.reasons.values()
+    assert "sizes that only its values say" in reason
+
+
+def test_an_error_leaves_the_states_as_they_were():
+    total = paddle.zeros([])
+
+    @native
+    def add(x):
+        total.add_(x.sum())
+        assert x.min() > 0, "not positive"
+        return total * 1
+
+    assert float(add(paddle.to_tensor([1.0, 2.0]))) == 3.0
+    with pytest.raises(AssertionError, match="not positive"):
+        add(paddle.to_tensor([1.0, -2.0]))
+    assert float(total) == 3.0
+    assert float(add(paddle.to_tensor([1.0]))) == 4.0
+
+
+def test_nan_and_infinity_are_kept():
+    @native
+    def f(x):
+        return F.relu(x), paddle.maximum(x, x * 0), x.max(), x.sum(), F.softmax(x), x.tanh()
+
+    def values(ys):
+        return [y.numpy() for y in ys]
+
+    for data in ([1.0, np.nan, -2.0], [np.inf, 1.0, 2.0], [-np.inf, -np.inf, 0.0]):
+        x = paddle.to_tensor(np.float32(data))
+        for a, b in zip(values(f(x)), values(f.function(x)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_outputs_have_memory_of_their_own():
+    state = paddle.ones([3])
+
+    @native
+    def f(x):
+        before = state * 1
+        state.add_(x)
+        return before, state, x
+
+    x = paddle.ones([3])
+    before, now, same = f(x)
+    now.add_(paddle.ones([3]))
+    same.add_(paddle.ones([3]))
+    assert (before.tolist(), state.tolist()) == ([1.0] * 3, [2.0] * 3)
+    assert x.tolist() == [1.0] * 3 or same is x
+
+
+def test_views_as_inputs_are_read_right():
+    f = native(lambda x: x * 2 + 1)
+    whole = paddle.arange(12, dtype="float32").reshape([3, 4])
+    wanted = whole.numpy().T * 2 + 1
+    np.testing.assert_array_equal(f(whole.transpose([1, 0])).numpy(), wanted)
+    np.testing.assert_array_equal(f(whole.transpose([1, 0])).numpy(), wanted)
+
+
+def test_nothing_to_compute():
+    f = native(lambda x: (x * 2, x.sum(0), x.sum()))
+    doubled, columns, total = f(paddle.zeros([0, 3]))
+    assert doubled.shape == [0, 3]
+    assert (columns.tolist(), float(total)) == ([0.0] * 3, 0.0)
+
+
+def test_threads_may_call_the_same_function():
+    f = native(lambda x: (x @ x).tanh().sum())
+    x = [paddle.randn([32, 32]) for _ in range(4)]
+    wanted = [float(f(a)) for a in x]
+    found: dict[int, set] = {k: set() for k in range(4)}
+
+    def work(k):
+        for _ in range(50):
+            found[k].add(float(f(x[k])))
+
+    workers = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all(found[k] == {wanted[k]} for k in range(4))
+
+
+def test_halves_are_stored_not_computed_with():
+    f = native(lambda x: (x * 3 + 1).sum(-1))
+    for dtype in ("bfloat16", "float16"):
+        x = paddle.randn([4, 33]).astype(dtype)
+        a, b = f(x).astype("float32").numpy(), f.function(x).astype("float32").numpy()
+        np.testing.assert_allclose(a, b, rtol=2e-2, atol=5e-2)
+
+
+# ---- the compiler and its cache ---------------------------------------------------------------
+
+
+def test_a_damaged_object_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    text = '__attribute__((visibility("default"))) int seven(void) { return 7; }\n'
+    path = c.path_of(text, c.compiler())
+    path.write_bytes(b"\x7fELF and no more")
+    assert c.load(text).seven() == 7
+    assert path.stat().st_size > 1000
+
+
+def test_the_cache_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    monkeypatch.setattr(c, "LIMIT", 40_000)
+    for k in range(6):
+        c.load(f"int number_{k}(void) {{ return {k}; }}\n")
+    assert sum(p.stat().st_size for p in c.folder().glob("*.so")) <= 40_000
+
+
+def test_two_processes_fill_the_cache_at_once(tmp_path):
+    code = (
+        "import minipaddle as paddle\n"
+        "f = paddle.jit.to_static(lambda x: (x * 3).sum(), backend='native')\n"
+    )
+    path = tmp_path / "both.py"
+    path.write_text(
+        code.replace("lambda x: (x * 3).sum()", "g").replace(
+            "f =", "def g(x):\n    return (x * 3).sum()\nf ="
+        )
+        + "print(float(f(paddle.ones([5]))))\n"
+    )
+
+    env = os.environ | {"MINIPADDLE_CACHE": str(tmp_path / "cache"), "PYTHONPATH": os.getcwd()}
+    both = [
+        subprocess.Popen([sys.executable, str(path)], env=env, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    assert [p.communicate(timeout=120)[0].strip() for p in both] == ["15.0", "15.0"]
+
+
+def test_without_a_compiler_programs_are_interpreted(monkeypatch):
+    monkeypatch.setattr("minipaddle.executors.choice.compiler", lambda: None)
+    f = native(lambda x: x * 2)
+    assert f(paddle.ones([2])).tolist() == [2.0, 2.0]
+    (reason,) = f.concrete_program.choice.reasons.values()
+    assert "no C compiler" in reason
+
+
+def test_backends_by_name(monkeypatch):
+    assert backend_named("CINN") == backend_named("native") == "native"
+    monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
+    assert backend_named(None) == "native"
+    with pytest.raises(ValueError, match="one of native, interpreter"):
+        paddle.jit.to_static(lambda x: x, backend="tvm")
+
+
+def test_names_reach_c_only_as_identifiers():
+    """A name may hold anything; what is written in C is letters, digits and _."""
+    x = paddle.static.InputSpec([2], name='x"; system("true"); /*')
+    f = paddle.jit.to_static(lambda x: x * 2 + 1, input_spec=[x], backend="native")
+    assert f(paddle.ones([2])).tolist() == [3.0, 3.0]
+    assert "system(" not in executables(f)[0].source.text.replace("/*", "")
