@@ -8,7 +8,7 @@
     >>> y = f(paddle.ones([3]))
     >>> done = optimized(f.concrete_program.program)
     >>> [s.name for s in done.snapshots if s.changed]
-    ['common']
+    ['algebra', 'common']
 
 A pass is a function Program → Program. What it can be told are its keyword parameters: they are
 looked up in the strategy, as is its own name (False: leave it out).
