@@ -8,7 +8,8 @@ strides; neighbouring columns of B and of C are neighbours in memory. k may run 
 so the window of a convolution, whose rows lie apart in the image, needs no copy (im2col).
 
 The vectors are GCC's, as wide as the processor's registers; only loads and stores of a part of
-one need intrinsics. 8 rows by 2 vectors of 16 floats run at 95 % of the peak of a Zen 4.
+one need intrinsics. 8 rows by 2 vectors of 16 floats run at 98 % of the peak of a Zen 4.
+The order of loops and branches is what GCC keeps in registers: measure after every change.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ INLINE void tile_$T(const int rows, const int vectors, const int full, int64_t n
         UNROLL for (int j = 0; j < vectors; j++) c[i][j] = (vector_$T){0};
     for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
         const $T *p = A, *q = B;
-        for (int64_t k = 0; k < K; k++, p += a_step, q += b_step) {
+        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
             KEEP(p);
             UNROLL for (int j = 0; j < vectors; j++)
                 b[j] = full ? load_$T(q + j * LANES_$T)
@@ -150,10 +151,12 @@ ONCE void rows${rows}_$T(
         if ($rows > TALL) TILE(TALL, $rows - TALL, vectors, full); \\
     } while (0)
     for (int64_t n = 0; n < N; n += PANEL_$T, B += b_panel)
-        for (int64_t m = 0; m < M; m += $rows)
-            if ($rows == 8 && N - n >= PANEL_$T) TILES(ACROSS, 1);
-            else if (N - n > LANES_$T) TILES(ACROSS, 0);
-            else TILES(1, 0);
+        if ($rows == 8 && N - n >= PANEL_$T) {
+            for (int64_t m = 0; m < M; m += $rows) TILES(ACROSS, 1);
+        } else if (N - n > LANES_$T) {
+            for (int64_t m = 0; m < M; m += $rows) TILES(ACROSS, 0);
+        } else
+            for (int64_t m = 0; m < M; m += $rows) TILES(1, 0);
 #undef TILES
 #undef TILE
 }
