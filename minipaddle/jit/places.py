@@ -10,6 +10,9 @@ import sys
 import threading
 from types import CellType
 
+from ..core.interpreter import current
+from ..eager.tensor import Tensor
+from ..ir.builder import Promise
 from .tree import containers, parts
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
@@ -203,12 +206,22 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
 def held_outside(place: Place, found: dict, held, values: dict, shells: dict) -> bool:
     """Does anybody hold the owner of a place besides these, and the objects in `shells`?"""
     owner = place.owner
+    if of_region(owner):
+        return False
     ours = sum(other.owner is owner for other in found.values())
     noted = sum(value is owner for value in values.values())
     known = ours + noted + LOCAL
     return sys.getrefcount(owner) > known + occurrences(owner, held) + sum(
         occurrences(owner, attributes(shell)) for shell in shells.values()
     )
+
+
+def of_region(owner) -> bool:
+    """Is it a tensor that the region being traced has made? The region's tape holds it too."""
+    builder = current.top.builder
+    promise = owner.array if type(owner) is Tensor else None
+    inner = builder.parent is not None and type(promise) is Promise
+    return inner and promise in builder.values and promise not in builder.captured
 
 
 def attributes(shell):

@@ -1,7 +1,7 @@
 """What the fuzzer found, made small: each of these once differed between eager and static."""
 
 import minipaddle as paddle
-from tests.jit.fuzz_world import BIAS, STATE, W
+from tests.jit.fuzz_world import BIAS, STATE, W, slope
 
 
 def parameter_given_back(x, m, s, n, p, q, flag):
@@ -221,3 +221,14 @@ def written_under_no_grad_in_a_region(x, m, s, n, p, q, flag):
             else:
                 z.tanh_()
     return y, z
+
+
+def a_leaf_made_in_a_loop(x, m, s, n, p, q, flag):
+    y = x
+    if s > -10:
+        with paddle.no_grad():
+            for _ in range((n - p) % 4):
+                y = slope(paddle.clip(y, -2.0, 2.0), x * 1.5)
+                z = x.mean()
+                y = y + slope(y, z).sum()
+    return y
