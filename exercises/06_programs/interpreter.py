@@ -19,7 +19,7 @@ What belongs to a single record the engine has for you:
 
 Let values go as soon as nobody needs them: `interpreter.last_uses(program)` says, for each number
 of a record, which those are (numbers may be among them). Keep no second list of them,
-and change nothing of what you are given: a program runs many times, in loops even within itself.
+and change nothing of what you are given: a program runs many times, and sometimes within itself.
 """
 
 from minipaddle.ir import interpreter

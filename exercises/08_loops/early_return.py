@@ -13,8 +13,8 @@ What follows is run only if no flag is up. Write four functions for the real pas
   answers the same three for all of them:
     - what stands after a JUMP is not reached: leave it out, and the way is JUMP;
     - after an EITHER with flags, lower the rest of the statements, as a block of its own. It goes
-      into the other side of the `if`, if that can be, and behind a guard if not:
-      `guarded(flags, rest, at)` is a list with `if _jst.none((flag, …)): rest`; `at` is the
+      into the other side of the `if`, if that can be, and behind one of its own if not:
+      `unless(flags, rest, at)` is a list with `if _jst.none((flag, …)): rest`; `at` is the
       first statement of the rest. An empty rest needs neither. The way is JUMP if the rest's is,
       else EITHER;
     - the flags are those of all that may be reached.
@@ -45,7 +45,7 @@ Allen and others, "Conversion of control dependence to data dependence", POPL 19
 
 import ast
 
-from minipaddle.jit.converters.jumps import EITHER, JUMP, ON, RETURNED, VALUE, guarded
+from minipaddle.jit.converters.jumps import EITHER, JUMP, ON, RETURNED, VALUE, unless
 from minipaddle.jit.templates import constant, load, stand, store
 
 

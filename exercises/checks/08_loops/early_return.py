@@ -30,14 +30,14 @@ exercise = Exercise(
         "block: for each statement: new, way, flags = lowering.statement(it); collect both\n"
         "       a JUMP: stop here\n"
         "       an EITHER with flags: rest, then, more = lowering.block(what follows); the rest\n"
-        "       into the other side of new[-1], or guarded by these flags; stop here\n"
+        "       into the other side of new[-1], or behind unless(these flags); stop here\n"
         "one_return: the docstring, RETURNED = False, block(the others and `return`), return VALUE",
     ),
     wrong={
         "the rest run after a return too": [
-            ("out += guarded(flags, rest, following[0])", "out += rest"),
+            ("out += unless(flags, rest, following[0])", "out += rest"),
         ],
-        "a guard and the other side": [
+        "a flag and the other side": [
             ("            if rest and not into_other_side(new[-1], rest):",
              "            into_other_side(new[-1], rest)\n            if rest:"),
         ],
@@ -152,7 +152,7 @@ def in_an_if(yours):
 
 @exercise.example
 def in_a_loop(yours):
-    """A flag ends the loop, and guards what stands after it."""
+    """A flag ends the loop, and what stands after it asks the flag."""
     becomes(
         yours,
         """
@@ -273,23 +273,23 @@ def the_answers(yours):
 
     whole, on = "if t:\n    a\nelse:\n    b", (ON, set())
     either = (EITHER, {"one"})
-    guard = "if _jst.none((one,)):\n    one = False\n    "
+    asks = "if _jst.none((one,)):\n    one = False\n    "
     expect(asked(on, on, on), ([whole, "c", "d"], "ON", []), given="three that go on")
     got, expected = asked(on, (JUMP, {"two"}), on), ([whole, "c"], "JUMP", ["two"])
     expect(got, expected, given="the second jumps")
     expect(asked((EITHER, set()), on, on), ([whole, "c", "d"], "ON", []), given="EITHER, no flag")
-    got, expected = asked(either, on, on), ([whole, guard + "c\n    d"], "EITHER", ["one"])
+    got, expected = asked(either, on, on), ([whole, asks + "c\n    d"], "EITHER", ["one"])
     expect(got, expected, given="the first EITHER")
     place = yours.block(Pass(), lines)[0][-1].lineno
-    expect(place, 5, given="the first EITHER", why="the guard stands where the rest begins")
+    expect(place, 5, given="the first EITHER", why="the new if stands where the rest begins")
     text = "def f(x):\n    if x:\n        return 1\n    x = 2"
     with exercise.plugged(yours):
         place = slots.find("jit.jumps").get()(ast.parse(text), None).body[0].body[-1].lineno
     expect(place, 4, given={"source": text}, why="the one return stands where the function ends")
     got = asked(either, (JUMP, {"two"}), on)
-    expect(got, ([whole, guard + "c"], "JUMP", ["one", "two"]), given="EITHER, then JUMP")
+    expect(got, ([whole, asks + "c"], "JUMP", ["one", "two"]), given="EITHER, then JUMP")
     got = asked(on, either, (JUMP, set()), sides=(ON, ON))
-    expect(got, ([whole, "c", guard + "d"], "JUMP", ["one"]), given="the second EITHER, then JUMP")
+    expect(got, ([whole, "c", asks + "d"], "JUMP", ["one"]), given="the second EITHER, then JUMP")
     got = asked(on, on, either)
     expect(got, ([whole, "c", "d"], "EITHER", ["one"]), given="the last one EITHER: no rest")
     got = asked(either, on, on, sides=(JUMP, ON))

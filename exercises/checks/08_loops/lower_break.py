@@ -42,7 +42,7 @@ exercise = Exercise(
             ("stops = flags - {loop.continuing}", "stops = flags - {loop.breaking}"),
         ],
         "an else that runs after a break too": [
-            ("return guarded(stops, rest, at)", "return rest"),
+            ("return unless(stops, rest, at)", "return rest"),
         ],
         "jumps that belong to the outermost loop": [
             ("lowering.loops[-1].breaking", "lowering.loops[0].breaking"),

@@ -1,6 +1,6 @@
 """A verifier: is this a program at all?
 
-Programs come from tracers, from files, and from passes that changed them. A mistake that is let
+Programs come from tracers, from files, and from code that changed them. A mistake that is let
 through shows up far away, as a wrong number. Write two checks; each returns nothing if all is
 well, and raises `VerifyError` with a message that shows the record (`f"{record}"` says its operator
 and its spec) otherwise.
@@ -23,7 +23,7 @@ rule found, then the record's own. If the rule raises, whatever it is, the recor
     program p(x: float32[2]) { v2 = exp(v1); v1 = tanh(x); return v2 }  ->  VerifyError: exp ...
     v1 = add(float32[2], float32[3]) : float32[2]                       ->  VerifyError: add ...
 
-The engine calls them for every program it reads from a file, regions of it included.
+The engine calls them for every program it reads from a file.
 """
 
 from minipaddle.ir.program import ITEM, NUMBER

@@ -29,7 +29,7 @@ False again at the start of every round. Write five functions for the real pass,
                                             _jst_break_1 = True
 
 Tools: `store(name, constant(False, at), at)` is the statement `name = False`; `quiet(flags, at)` is
-the expression `_jst.none((flag, ...))`, are all of them down?; `guarded(flags, rest, at)` is a list
+the expression `_jst.none((flag, ...))`, are all of them down?; `unless(flags, rest, at)` is a list
 with the statement `if _jst.none((flag, ...)): rest`, or `rest` itself for no flag.
 
 Source: Böhm and Jacopini, "Flow diagrams, Turing machines and languages with only two formation
@@ -38,7 +38,7 @@ rules", Communications of the ACM 9(5), 1966.
 
 import ast
 
-from minipaddle.jit.converters.jumps import JUMP, Loop, guarded, quiet
+from minipaddle.jit.converters.jumps import JUMP, Loop, quiet, unless
 from minipaddle.jit.templates import constant, stand, store
 
 
@@ -82,4 +82,4 @@ def goes_on(stops, test):
 
 def otherwise(stops, rest, at):
     """The statements for the `else` of a loop."""
-    return guarded(stops, rest, at)
+    return unless(stops, rest, at)

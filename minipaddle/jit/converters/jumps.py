@@ -92,7 +92,7 @@ class Lowering:
             if raised and way is EITHER:
                 rest, then, more = self.block(statements[k + 1 :])
                 if rest and not into_other_side(new[-1], rest):
-                    out += guarded(raised, rest, statements[k + 1])
+                    out += unless(raised, rest, statements[k + 1])
                 way = JUMP if then is JUMP else EITHER
                 return out, way, flags | more
         return out, ON, flags
@@ -181,7 +181,7 @@ class Lowering:
         node.body, way, flags = self.block(node.body)
         if node.orelse:
             rest, then, more = self.block(node.orelse)
-            node.orelse = guarded(flags, rest, node.orelse[0])
+            node.orelse = unless(flags, rest, node.orelse[0])
             way = then if way is ON else EITHER
             flags = flags | more
         for handler in node.handlers:
@@ -219,17 +219,17 @@ def goes_on(stops, test) -> ast.expr:
 @slot("jit.jumps.otherwise")
 def otherwise(stops, rest, at) -> list:
     """The `else` of a loop: run if nothing stopped it."""
-    return guarded(stops, rest, at)
+    return unless(stops, rest, at)
 
 
-def guarded(flags, rest, at) -> list:
+def unless(flags, rest, at) -> list:
     """`rest`, if none of the flags is up."""
     if not flags:
         return rest
     down = [store(flag, constant(False, at), at) for flag in sorted(flags)]
-    (guard,) = fill("if going:\n    rest", at, going=quiet(flags, at), rest=[*down, *rest])
-    guard.jumps = True
-    return [guard]
+    (new,) = fill("if going:\n    rest", at, going=quiet(flags, at), rest=[*down, *rest])
+    new.jumps = True
+    return [new]
 
 
 @slot("jit.jumps.other_side")
