@@ -225,7 +225,7 @@ class Choice:
             mine = self.blank(place, other)
         if other.unsure:
             mine = mine.doubted(place, True, "")
-        elif mine.unsure and other.plain():
+        elif mine.unsure:
             self.doubts.add(place.key)
             raise Again
         if mine.value is not other.value:

@@ -16,7 +16,6 @@ from .tree import LEAF, Node, flatten, unflatten
 from .unsure import Unsure
 
 NUMBERS = (bool, int, float)
-UNSURE = Node(Unsure, ("value", "is it defined"), (LEAF, LEAF), None)
 
 
 class Undefined:
@@ -42,7 +41,9 @@ class State:
         self.missing = value is MISSING or isinstance(value, Undefined)
         self.unsure = type(value) is Unsure
         if self.unsure:
-            self.leaves, self.structure = [value.known, value.held], UNSURE
+            leaves, inside = flatten(value.known, kept)
+            self.leaves = [*leaves, value.held]
+            self.structure = Node(Unsure, ("value", "is it defined"), (inside, LEAF), None)
         else:
             self.leaves, self.structure = ([], None) if self.missing else flatten(value, kept)
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
@@ -52,16 +53,21 @@ class State:
         """The same structure with other leaves; the value itself if they are the same."""
         if self.missing or all(a is b for a, b in zip(self.leaves, leaves, strict=True)):
             return self.value
-        return self.value.like(*leaves) if self.unsure else unflatten(self.structure, leaves)
+        if self.unsure:
+            *leaves, held = leaves
+            return self.value.like(unflatten(self.structure.children[0], leaves), held)
+        return unflatten(self.structure, leaves)
 
     def blank(self) -> State:
         """A state of the same kind whose tensors are zeros."""
         blank = [x if s is None else full(s, 0) for s, x in zip(self.specs, self.leaves)]
-        return State(self.value.like(blank[0], False) if self.unsure else self.rebuilt(blank))
+        if self.unsure:
+            blank[-1] = False
+        return State(self.rebuilt(blank))
 
     def doubted(self, place, held, reason: str) -> State:
         """The same value of a variable that has one if `held`."""
-        if self.unsure or not self.plain():
+        if self.unsure or self.missing:
             return self
         return State(Unsure(self.value, held, place.name, reason))
 
@@ -78,9 +84,8 @@ class State:
     def __str__(self) -> str:
         if self.missing:
             return "undefined"
-        return (
-            self.told(0) if self.unsure or self.structure is LEAF else tree.describe(self.structure)
-        )
+        structure = self.structure.children[0] if self.unsure else self.structure
+        return self.told(0) if structure is LEAF else tree.describe(structure)
 
 
 def replaced(a: State, b: State, kept: set) -> set[int]:

@@ -26,7 +26,6 @@ from .places import (
     Contents,
     Global,
     Place,
-    Variable,
     journal,
     lasting,
     variables,
@@ -126,7 +125,7 @@ class FirstRound(Exception):
     """A value is None before the first round and a tensor after it."""
 
 
-UNBOUND = {Variable: "UnboundLocalError", Global: "NameError", Attribute: "AttributeError"}
+UNBOUND = {Global: "NameError", Attribute: "AttributeError"}
 
 
 class Loop:
@@ -203,10 +202,9 @@ class Loop:
         self.check_bound()
 
     def check_bound(self) -> None:
-        """What was bound by the first round, and is no variable that is checked when it is used."""
-        for place, before in zip(self.places, self.before, strict=True):
-            user = isinstance(place, Variable | Global | Attribute) and place in self.kept
-            if place.key in self.begin and user and not before.unsure and "_jst_" not in place.name:
+        """What was bound by the first round, and is no variable: those are checked when used."""
+        for place in self.kept:
+            if place.key in self.begin and isinstance(place, Global | Attribute):
                 said = f"{wording(place)} has no value: {self.reason()}"
                 check(as_bool(self.go), text=said, kind=UNBOUND[type(place)])
 
@@ -252,10 +250,10 @@ class Loop:
         if known is None:
             doubt = place.key in self.doubts
             return state.doubted(place, True, self.reason()) if doubt else state
-        if not doubtful(place) or not (known.plain() or known.unsure):
-            return known.blank()
         blank = known.blank()
-        if not known.specs[0]:
+        if not doubtful(place):
+            return blank
+        if known.plain() and not known.specs[0]:
             blank = State(full(scalar_spec(known.value), 0))
         return blank.doubted(place, False, self.reason())
 
@@ -326,7 +324,7 @@ class Loop:
             return
         if b.missing:
             raise self.refused(place, "", str(a), str(b))
-        if b.unsure and a.plain():
+        if b.unsure and not a.unsure:
             self.doubts.add(place.key)
             raise Again
         new = replaced(a, b, self.old)
