@@ -21,7 +21,7 @@ DEEP = 2048
 ON_STACK = 1 << 16
 """Bytes of panels that a thread may keep on its stack."""
 
-PARALLEL = "#pragma omp parallel for if (threads > 1) num_threads(threads)\n"
+PARALLEL = "#pragma omp parallel for if (parallel: threads > 1) num_threads(threads)\n"
 
 
 class Room:

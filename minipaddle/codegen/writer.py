@@ -63,7 +63,7 @@ class Writer:
 
     def threads(self, size: int) -> tuple[str, ...]:
         """Words that share a loop among threads, if there is enough to do."""
-        return ("parallel for", "if (threads > 1) num_threads(threads)") if size >= PARALLEL else ()
+        return ("parallel for", "if (parallel: threads > 1) num_threads(threads)") if size >= PARALLEL else ()
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Writer:
         found = [(o, *out) for o, out in zip(self.outs, self.nest.outputs, strict=True)]
         if stage is None:
             return found
-        return [f for f in found if f[2].stage == stage and self.is_row(f[2]) is row]
+        return [f for f in found if f[2].stage == stage and self.nest.once_a_row(*f[2:]) is row]
 
     def is_row(self, node: Node) -> bool:
         return node.loops <= self.kept

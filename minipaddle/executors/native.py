@@ -16,7 +16,6 @@ from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
-from ..passes.fusion import fuse
 from ..passes.lifetimes import specs_of
 from ..passes.manager import optimized
 from ..passes.memory import plan
@@ -59,7 +58,7 @@ class Executable:
             raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
         done = optimized(program, strategy)
         self.sizes = sizes or {}
-        self.snapshots, self.program = done.snapshots, fuse(done.program)
+        self.snapshots, self.program = done.snapshots, done.program
         self.constants = [s.cell.read() for s in done.program.states[len(program.states) :]]
         self.kernels = Kernels(self.program)
         self.plan = plan(self.program, self.kernels.workspace, in_place)

@@ -24,10 +24,19 @@ MOST = 160
 class Group:
     """Records that are computed together."""
 
-    __slots__ = ("first", "open", "records")
+    __slots__ = ("first", "open", "records", "rows", "size")
 
     def __init__(self, records, first: int, open: bool):
         self.records, self.first, self.open = records, first, open
+        folds = [r for r in records if r.op.kind == "reduction"]
+        whole = [r.inputs[0] if r.op.kind == "reduction" else r for r in records] if open else []
+        self.size = max((r.spec.size for r in whole), default=0)  # elements of its loops
+        self.rows = {r.spec.size for r in folds}  # and of its rows
+
+    def matches(self, other: Group) -> bool:
+        """May both be one nest, as far as their sizes say?"""
+        small, large = sorted((self, other), key=lambda g: g.size)
+        return small.size == large.size or small.size in large.rows
 
 
 class Fusion:
@@ -58,6 +67,8 @@ class Fusion:
     def join(self, a: Group, b: Group) -> None:
         """Make one group of two, if that is right."""
         if a is b or not (a.open and b.open) or len(a.records) + len(b.records) > MOST:
+            return
+        if not a.matches(b):
             return
         a, b = (a, b) if a.first < b.first else (b, a)
         records = sorted([*a.records, *b.records], key=self.order.get)
@@ -207,7 +218,7 @@ def is_loop(records, outputs) -> bool:
     return True
 
 
-@slot("passes.fuse.pays")
+@slot("fusion.pays")
 def pays(fusion: Fusion, records: list[Record]) -> bool:
     """Shall these records be one group? If one nest can compute them without doing work twice."""
     return is_loop(records, fusion.outputs(records))
@@ -236,7 +247,7 @@ def sliced(program: Program) -> Program:
     return Program(program.name, program.inputs, states, records, outputs, program.guards)
 
 
-@slot("passes.fuse")
+@slot("passes.fusion")
 def fuse(program: Program) -> Program:
     """The program with groups in the place of what one loop nest can compute."""
     fusion = Fusion(sliced(program))

@@ -160,18 +160,20 @@ class Moments:
 
 @slot("passes.recompute")
 def recompute(
-    program: Program, *, budget: float | None = None, price: float | None = None
+    program: Program, *, budget: float | None = None, price: float | None = None, least: int = 0
 ) -> Program:
     """The program with some values made again, so that `budget` bytes are enough for its live set.
 
     A budget below 1 is a share of what the program needs as it is. `price` is the most seconds
-    that a byte less at the peak may cost. As near to the budget as it gets; without one the program
-    stays as it is.
+    that a byte less at the peak may cost. As near to the budget as it gets; without one, or
+    if its live set is below `least` bytes, the program stays as it is.
     """
     sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
     if budget is None or any(type(n) is Dim for n in sizes):
         return program
     now = live(program)
+    if now < least:
+        return program
     budget = budget * now if 0 < budget < 1 else budget
     while now > budget:
         other = relieved(program, now - budget, inf if price is None else price)

@@ -88,7 +88,7 @@ def test_open_sizes(name, case):
         verify(found.program)
         assert str(parse(str(found.program))) == str(found.program)
         for new in (old, old + 2, 1):
-            if not allowed(found.program, {"n": new}):
+            if not allowed(found.program.guards, {"n": new}):
                 assert new != old
                 continue
             now = [resized(x, old, new) for x in arrays]
