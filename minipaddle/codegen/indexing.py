@@ -53,6 +53,25 @@ def taken(x, count: int, axis: int, target: str, index: str, ignored: str = "", 
     return loop("o", outer, loop("i", count, body + copy, work))
 
 
+def named_places(record) -> tuple:
+    """(index, size): the record of whole numbers that names places, and what they are below.
+
+    The index is checked; whoever is given the same one for the same size later need not fear it.
+    (Negative numbers count from the end for some operators and are refused by the others. Of two
+    that share an index the forward's comes first, and the backward's is the more lenient.)
+    """
+    x, attrs = record.inputs[0], record.attrs
+    sizes = {
+        "embedding": lambda: record.inputs[1].shape[0],
+        "one_hot": lambda: attrs["classes"],
+        "place": lambda: attrs["classes"],
+        "pick": lambda: x.shape[-1],
+        "scatter_sum": lambda: attrs["shape"][attrs["axis"]],
+    }
+    size = sizes.get(record.op.name, lambda: x.shape[attrs["axis"]])()
+    return record.inputs[0 if record.op.name in ("embedding", "one_hot") else 1], size
+
+
 @emits("take")
 def emit_take(record, name, rows=None, parameters=()) -> Kernel:
     """The kernel of `take`."""

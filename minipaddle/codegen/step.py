@@ -23,7 +23,7 @@ from ..passes.places import Place, Plan
 from .c_helpers import prologue
 from .emitters import EMITTERS
 from .group import emit_nest
-from .kernel import BLAS, C_TYPES, Kernel
+from .kernel import BAD_INDEX, BLAS, C_TYPES, Kernel
 from .scalar import CannotWrite, literal
 
 
@@ -32,7 +32,7 @@ class Source(NamedTuple):
 
     text: str
     prefix: str
-    hosted: list[Record]  # record number k of these is computed by `host(k, …)`
+    hosted: list[Record]  # record number k of these is (or may be) computed by `host(k, …)`
     uses_blas: bool
     timed: list[Record]  # whose times stand in `PREFIX_seconds`, if they are taken
 
@@ -52,8 +52,9 @@ class Kernels:
     def add(self, record: Record) -> None:
         kernel = kernel_of(record, f"k{len(self.texts)}_{named(record)}")
         self.of[record] = kernel
-        if kernel is None:
+        if kernel is None or BAD_INDEX in kernel.helpers:
             self.hosted.append(record)
+        if kernel is None:
             return
         body = kernel.source.replace(kernel.name, "NAME")
         name = self.written.setdefault(body, kernel.name)
@@ -161,7 +162,14 @@ class Step:
         given = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
         made = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
         work = [self.pointer(plan.work[record])] if kernel.workspace else []
-        call = f"{kernel.name}({', '.join([*given, *made, *work])});"
+        lines = self.call(f"{kernel.name}({', '.join([*given, *made, *work])});", record)
+        if BAD_INDEX in kernel.helpers:  # NumPy knows best how to say what is wrong
+            asked = ["    " + line for line in self.by_host(plan, record)]
+            lines += ["if (bad_index) {", "    bad_index = 0;", *asked, "}"]
+        return lines
+
+    def call(self, call: str, record: Record) -> list[str]:
+        """The call of a kernel, and if they are taken, its time."""
         if self.timed is None:
             return [call]
         self.timed.append(record)
@@ -178,7 +186,7 @@ class Step:
         k = self.kernels.hosted.index(record)
         made = [self.pointer(plan.place(record, j)) for j in range(len(specs_of(record)))]
         return [
-            f"{{  /* {record.op.name}: no kernel */",
+            f"{{  /* {record.op.name} by the host */",
             "    " + self.array("given", self.pointers(plan, record.inputs)),
             "    " + self.array("made", made),
             f"    if (host({k}, given, made)) return 1;",

@@ -10,13 +10,14 @@ from functools import cache
 
 import numpy as np
 
+from ..codegen.indexing import named_places
 from ..codegen.step import Kernels, Source, source_of
 from ..core.record import Record
 from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
-from ..passes.lifetimes import specs_of
+from ..passes.lifetimes import looked_into, specs_of
 from ..passes.manager import optimized
 from ..passes.memory import plan
 from ..passes.nest import Nest, NotOneNest
@@ -97,6 +98,22 @@ class Executable:
         self.given = [(r.shape, r.dtype) for r in self.program.given]
         self.contexts: list[Context] = []
         self.threads = 0
+        self.risked = self.at_risk()
+
+    def at_risk(self) -> list[int]:
+        """The states that are updated before the last record that may fail: a run works on copies
+        of these. An index that was found good once does not fail again.
+        """
+        when = {r: t for t, r in enumerate(self.program.records)}
+        checked, last = set(), -1
+        for record in self.source.hosted:
+            known = self.kernels.of[record] is not None
+            keys = {named_places(record)} if known else {record}
+            if not keys <= checked:
+                checked |= keys
+                last = max(last, when.get(record, len(when)))  # inside a branch: anywhere
+        made = {k: maker(s.update) for k, s in enumerate(self.program.states) if s.update}
+        return [k for k, r in made.items() if when.get(r, -1) <= last]
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
@@ -108,6 +125,13 @@ class Executable:
             return context.run([*arrays, *self.constants])
         finally:
             self.contexts.append(context)
+
+
+def maker(record: Record) -> Record:
+    """The record whose kernel makes a value: views and items are of another."""
+    while (seen := looked_into(record) if record.dtype is not None else None) is not None:
+        record = seen[0]
+    return record
 
 
 class Context:
@@ -133,7 +157,7 @@ class Context:
                 pointers[k] = address(self.used[k])
             elif self.used[k] is not array:
                 self.used[k][...] = array
-        if made.source.hosted:
+        if made.risked:
             self.keep_states()
         outputs = [np.empty(shape, dtype) for shape, dtype in made.outputs]
         for k, array in enumerate(outputs):
@@ -150,7 +174,7 @@ class Context:
 
     def keep_states(self) -> None:
         """A run that may fail on the way works on copies of what it updates."""
-        for k in self.executable.updated:
+        for k in self.executable.risked:
             k += self.executable.inputs
             self.used[k] = self.used[k].copy()
             self.pointers[k] = address(self.used[k])

@@ -145,6 +145,32 @@ def test_an_error_leaves_the_states_as_they_were():
     assert float(add(paddle.to_tensor([1.0]))) == 4.0
 
 
+def test_an_index_out_of_range_is_refused_before_anything_is_changed():
+    table = paddle.create_parameter([5, 2], "float32")
+    optimizer = paddle.optimizer.SGD(0.1, parameters=[table])
+
+    @native
+    def step(i, y):
+        loss = F.cross_entropy(F.embedding(i, table), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    y = paddle.to_tensor([0, 1])
+    step(paddle.to_tensor([4, 0]), y)
+    (made,) = executables(step)
+    assert not made.risked  # the update comes after every new index
+    before = table.numpy().copy()
+    with pytest.raises(IndexError, match=r"5 is no number from 0 to 4(.|\n)*test_native"):
+        step(paddle.to_tensor([5, 0]), y)
+    with pytest.raises(IndexError, match="2 is no number from 0 to 1"):
+        step(paddle.to_tensor([1, 0]), paddle.to_tensor([0, 2]))
+    np.testing.assert_array_equal(table.numpy(), before)
+    step(paddle.to_tensor([1, 0]), y)
+    assert not np.array_equal(table.numpy(), before)
+
+
 def test_nan_and_infinity_are_kept():
     @native
     def f(x):
