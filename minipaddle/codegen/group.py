@@ -17,6 +17,15 @@ def emit_nest(record, name: str) -> Kernel:
     """The C function of a record that is one loop nest. Its buffers may overlap as
     `Nest.in_place` allows.
     """
+    writer, parameters = written(record)
+    body = body_of(writer)
+    source = f"static void {name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+    helpers = (joining(),) if re.search(r"reduction\((max|min)_", source) else ()
+    return Kernel(name, source, 0, helpers)
+
+
+def written(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
+    """The writer of a record that is one loop nest, and what its function takes."""
     if record.op is fused:
         region = record.attrs["region"]
         given, records, outputs = region.inputs, region.records, region.outputs
@@ -26,18 +35,15 @@ def emit_nest(record, name: str) -> Kernel:
         given = [x for x in record.inputs if x.op is not NUMBER]
         records = outputs = [record]
     nest = Nest(records, outputs).merged()
-    names, taken = [], set()
+    names, taken = [], set(taken)
     for x in [x for x in record.inputs if x.op is not NUMBER]:
         names.append(fresh(called(x), taken))
     outs = [fresh(f"{r.op.name}_", taken) for r in outputs]
     of = dict(zip(reversed(given), reversed(names), strict=True))
     writer = Writer(nest, [of[x] for x in nest.inputs], outs)
-    body = body_of(writer)
-    arguments = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in zip(given, names, strict=True)]
-    arguments += [f"{C_TYPES[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
-    source = f"static void {name}({', '.join(arguments)})\n{{\n{body}\n}}\n"
-    helpers = (joining(),) if re.search(r"reduction\((max|min)_", source) else ()
-    return Kernel(name, source, 0, helpers)
+    parameters = [f"const {types[x.dtype]} *{n}" for x, n in zip(given, names, strict=True)]
+    parameters += [f"{types[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
+    return writer, parameters
 
 
 def called(x) -> str:

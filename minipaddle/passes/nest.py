@@ -186,7 +186,7 @@ class Nest:
             reads.setdefault(of[node.of], []).append((stage, row, node))
         found = []
         for k, (record, node, flat) in enumerate(self.outputs):
-            written = node.stage, not self.is_row(node)
+            written = node.stage, not self.once_a_row(node, flat)
             for x, loads in reads.items():
                 fits = x.spec.size == record.spec.size
                 fits = fits and x.dtype.itemsize == record.dtype.itemsize
@@ -198,6 +198,10 @@ class Nest:
     def is_row(self, node: Node) -> bool:
         """Is it a value of a row, computed once for all its elements?"""
         return self.folded and node.loops <= set(self.kept)
+
+    def once_a_row(self, node: Node, flat: Index) -> bool:
+        """Is a result stored once for each row, not spread over the row's elements?"""
+        return self.is_row(node) and flat.loops <= set(self.kept)
 
     def reading(self):
         """(stage, for a row?, load) for every load, at every stage that may compute it (again)."""

@@ -1,0 +1,1 @@
+"""Programs as CUDA: the loop nests and formulas of C, as kernels of many threads."""

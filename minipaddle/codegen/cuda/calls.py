@@ -1,0 +1,96 @@
+"""What a record becomes on a GPU: calls, one after the other, of kernels and of matrix products.
+
+A call does not know addresses, only whose memory it works on (`Operand`); so a plan of memory can
+be made from calls, and calls can be run by anything that has memory: a GPU, or a test without one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core import dtype as dt
+from ...ir.program import NUMBER
+from ..kernel import C_TYPES, results
+
+CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
+"""What an element in memory is. `half` and `bfloat16` are bits; formulas see floats."""
+
+
+class Operand(NamedTuple):
+    """Memory of a record from a byte on: "in" or "out" number k (numbers are no inputs here), or
+    its "work"space.
+    """
+
+    kind: str
+    k: int = 0
+    offset: int = 0
+
+
+class Launch(NamedTuple):
+    """A kernel, run by (x, y) blocks of (x, y) threads."""
+
+    name: str
+    source: str
+    blocks: tuple[int, int]
+    threads: tuple[int, int]
+    given: tuple[Operand, ...]
+    helpers: tuple[str, ...] = ()
+
+
+class Matrix(NamedTuple):
+    """Matrices in memory: `pitch` elements from one line to the next, `step` from one matrix to
+    the next. A line is a row, or a column if the matrix is `turned`.
+    """
+
+    at: Operand
+    pitch: int
+    step: int = 0
+    turned: bool = False
+
+
+class Gemm(NamedTuple):
+    """c[b] = x[b] · y[b] for `count` matrices: m rows, n columns, sums of k terms."""
+
+    x: Matrix
+    y: Matrix
+    c: Matrix
+    m: int
+    n: int
+    k: int
+    count: int
+    dtype: object
+
+
+class Clear(NamedTuple):
+    """Zeros."""
+
+    at: Operand
+    nbytes: int
+
+
+class Work(NamedTuple):
+    """All calls that compute a record, and the bytes of workspace they need."""
+
+    calls: tuple
+    workspace: int = 0
+
+
+def operands(record) -> tuple[Operand, ...]:
+    """All inputs, then all results."""
+    given = [x for x in record.inputs if x.op is not NUMBER]
+    ins = [Operand("in", k) for k in range(len(given))]
+    return (*ins, *(Operand("out", k) for k in range(len(results(record)))))
+
+
+WORK: dict[str, object] = {}
+"""Operator name -> `emit(record, name) -> Work`; names of kernels begin with `name`."""
+
+
+def works(*names):
+    """Decorator: what makes the calls for the operators of these names."""
+
+    def register(emit):
+        WORK.update(dict.fromkeys(names, emit))
+        return emit
+
+    return register

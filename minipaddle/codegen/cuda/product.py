@@ -1,0 +1,113 @@
+"""Matrix products: calls of cuBLAS where each operand has neighbours along one of its axes, and a
+kernel of tiles for all others.
+"""
+
+from __future__ import annotations
+
+from itertools import product as places
+from math import prod
+
+from ...core import dtype as dt
+from ..product import Axis, Product, product_of
+from ..scalar import CannotWrite
+from .calls import CUDA_TYPES, Clear, Gemm, Launch, Matrix, Operand, Work, operands, works
+from .text import filled, kernel
+
+TILE = 16
+"""Rows and columns of a tile of our own kernel."""
+
+MOST_CALLS = 16
+"""Calls of cuBLAS for one product, beyond which one kernel is better."""
+
+
+@works("product")
+def emit_product(record, name: str) -> Work:
+    """The calls for a `product`."""
+    x, y = (e.spec for e in record.inputs)
+    out = record.spec
+    p = product_of(x, y, out, **record.attrs)
+    if not (x.size and y.size):
+        return Work((Clear(Operand("out"), out.nbytes),))
+    found = gemms(p, out.dtype)
+    return Work(found) if found else Work((tiled(record, name, p),))
+
+
+def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
+    """The product as calls of cuBLAS; none if it can not do it."""
+    x, y = Operand("in", int(p.exchanged)), Operand("in", 1 - int(p.exchanged))
+    xs, ys = lines(p.k, p.m, "x"), lines(p.n, p.k, "y")
+    if dtype not in dt.FLOATS or None in (xs, ys) or (p.n.out != 1 and p.n.size > 1):
+        return ()
+    *outer, inner = sorted(p.batch) or (Axis(1, 0, 0, 0),)
+    if prod(a.size for a in outer) > MOST_CALLS:
+        return ()
+    pitch, found = max(p.m.out, p.n.size), []
+    for at in places(*(range(a.size) for a in outer)):
+        steps = [
+            sum(i * a[which] for i, a in zip(at, outer)) * dtype.itemsize for which in (1, 2, 3)
+        ]
+        moved = [o._replace(offset=s) for o, s in zip((x, y, Operand("out")), steps)]
+        found.append(
+            Gemm(
+                Matrix(moved[0], xs[0], inner.x, xs[1]),
+                Matrix(moved[1], ys[0], inner.y, ys[1]),
+                Matrix(moved[2], pitch, inner.out),
+                p.m.size, p.n.size, p.k.size, inner.size, dtype,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def lines(across: Axis, down: Axis, of: str) -> tuple[int, bool] | None:
+    """(pitch, turned) of a matrix with axes down and across; None if neither has neighbours."""
+    step, pitch = getattr(across, of), getattr(down, of)
+    if (step == 1 or across.size == 1) and (pitch >= across.size or down.size == 1):
+        return max(pitch, across.size), False
+    if (pitch == 1 or down.size == 1) and (step >= down.size or across.size == 1):
+        return max(step, down.size), True
+    return None
+
+
+KERNEL = """\
+    const int column = blockIdx.x % ACROSS * TILE + threadIdx.x;
+    const int row = blockIdx.x / ACROSS % DOWN * TILE + threadIdx.y;
+    int64_t batch = blockIdx.x / (ACROSS * DOWN);
+    int64_t at_x = 0, at_y = 0, at_out = 0;
+BATCH
+    __shared__ T tile_x[TILE][TILE], tile_y[TILE][TILE + 1];
+    T sum = 0;
+    for (int first = 0; first < DEPTH; first += TILE) {
+        const int kx = first + threadIdx.x, ky = first + threadIdx.y;
+        tile_x[threadIdx.y][threadIdx.x] = row < ROWS && kx < DEPTH
+            ? LOAD(x[at_x + (int64_t)row * MX + (int64_t)kx * KX]) : 0;
+        tile_y[threadIdx.y][threadIdx.x] = column < COLUMNS && ky < DEPTH
+            ? LOAD(y[at_y + (int64_t)column * NY + (int64_t)ky * KY]) : 0;
+        __syncthreads();
+        for (int k = 0; k < TILE; k++) sum += tile_x[threadIdx.y][k] * tile_y[k][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < ROWS && column < COLUMNS)
+        out[at_out + (int64_t)row * MOUT + (int64_t)column * NOUT] = STORE(sum);"""
+
+
+def tiled(record, name: str, p: Product) -> Launch:
+    """A kernel for operands with any steps: a block computes a tile of the result."""
+    dtype = record.dtype
+    if dtype == dt.bool_.numpy:
+        raise CannotWrite("products of booleans")
+    across, down = -(-p.n.size // TILE), -(-p.m.size // TILE)
+    steps = []
+    for a in reversed(p.batch):
+        steps.append(f"    at_x += batch % {a.size} * {a.x}, at_y += batch % {a.size} * {a.y}, "
+                     f"at_out += batch % {a.size} * {a.out}, batch /= {a.size};")  # fmt: skip
+    words = {
+        "ACROSS": across, "DOWN": down, "BATCH": "\n".join(steps), "TILE": TILE,
+        "DEPTH": p.k.size, "ROWS": p.m.size, "COLUMNS": p.n.size, "MX": p.m.x, "KX": p.k.x,
+        "NY": p.n.y, "KY": p.k.y, "MOUT": p.m.out, "NOUT": p.n.out,
+    }  # fmt: skip
+    body = filled(KERNEL, dtype, words)
+    E = CUDA_TYPES[dtype]
+    given = f"const {E} *{'y' if p.exchanged else 'x'}, const {E} *{'x' if p.exchanged else 'y'}"
+    source = kernel(name, [given, f"{E} *out"], [body], (TILE, TILE))
+    blocks = across * down * p.count
+    return Launch(name, source, (blocks, 1), (TILE, TILE), operands(record))

@@ -1,0 +1,85 @@
+"""All kernels of a program as one CUDA file, and the calls that compute each record."""
+
+from __future__ import annotations
+
+import re
+
+from ...core.record import Record
+from ...ir.program import Program
+from ...passes.nest import NotOneNest
+from ..kernel import results
+from ..scalar import CannotWrite
+from ..step import comment, computed, named
+from . import generator, images, indexing, product  # noqa: F401  (each fills WORK)
+from .calls import WORK, Launch, Work
+from .nest import emit_nest
+from .prologue import prologue
+
+
+class Kernels:
+    """The kernels of a program's records; equal ones are written once."""
+
+    def __init__(self, program: Program):
+        self.of: dict[Record, Work | None] = {}
+        self.written: dict[str, str] = {}  # the text without its name -> the name
+        self.texts: list[str] = []
+        self.helpers: dict[str, None] = {}
+        for record in computed(program):
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        base = f"k{len(self.texts)}_{named(record)}"
+        work = work_of(record, base)
+        if work is not None:
+            calls = [self.once(record, c) if isinstance(c, Launch) else c for c in work.calls]
+            work = work._replace(calls=tuple(calls))
+        self.of[record] = work
+
+    def once(self, record: Record, call: Launch) -> Launch:
+        """The call, of an equal kernel if there is one."""
+        self.helpers.update(dict.fromkeys(call.helpers))
+        name = self.written.setdefault(nameless(call), call.name)
+        if name == call.name:
+            self.texts.append(comment(record) + call.source)
+        return call._replace(name=name)
+
+    def workspace(self, record: Record) -> int:
+        """The bytes of memory of its own that a record needs."""
+        work = self.of.get(record)
+        return work.workspace if work is not None else 0
+
+    @property
+    def hosted(self) -> list[Record]:
+        """What has no kernel: array operations compute it."""
+        return [record for record, work in self.of.items() if work is None]
+
+    @property
+    def body(self) -> str:
+        """The file without its prologue."""
+        return "\n".join([*self.helpers, *self.texts])
+
+    @property
+    def text(self) -> str:
+        """The CUDA file."""
+        return f"{prologue()}\n{self.body}"
+
+
+def nameless(call: Launch) -> str:
+    """The text of a kernel, the same whatever it and what it is given are called."""
+    head = call.source[call.source.index(call.name) : call.source.index(")\n{")]
+    given = [p.rpartition("*")[2] for p in head.partition("(")[2].split(", ")]
+    new = {call.name: "NAME"} | {name: f"GIVEN{k}" for k, name in enumerate(given)}
+    return re.sub(r"\b[A-Za-z]\w*\b", lambda m: new.get(m[0], m[0]), call.source)
+
+
+def work_of(record: Record, name: str) -> Work | None:
+    """The calls for a record; None if array operations must compute it."""
+    if record.op.effect:
+        return None
+    if not any(spec.size for spec in results(record)):
+        return Work(())
+    emit = WORK.get(record.op.name, emit_nest)
+    try:
+        return emit(record, name)
+    except (NotOneNest, CannotWrite):
+        return None

@@ -1,0 +1,102 @@
+"""How many threads compute a nest, and which element is whose.
+
+The elements that a reduction folds into one number are a *row*; a *team* of threads folds it, each
+member every SIZE-th element. Teams are laid so that neighbouring threads read neighbouring memory:
+
+    rows in memory      a team lies along x: a warp of each of 4 rows, or a block of one row
+    columns in memory   a team lies along y, and 32 columns along x
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ...core.slots import slot
+from ...passes.index import Loop
+from ...passes.nest import Nest
+
+SHORT = 1024
+"""Length of a row up to which a warp folds it."""
+
+BUSY = 128
+"""Blocks that keep a GPU busy: with fewer, long rows are split."""
+
+PART = 1024
+"""Elements of a row that are worth a block of their own."""
+
+
+class Teams(NamedTuple):
+    """Teams of `size` threads: `down` if they lie along y. `splits` teams share a row."""
+
+    size: int
+    beside: int  # teams of a block
+    down: bool
+    splits: int = 1
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        return (self.beside, self.size) if self.down else (self.size, self.beside)
+
+    @property
+    def row(self) -> str:
+        """CUDA for the number of this thread's row."""
+        across = "x" if self.down else "y"
+        number = f"blockIdx.x * {self.beside} + threadIdx.{across}"
+        return "blockIdx.x" if self.beside == 1 else number
+
+    @property
+    def member(self) -> str:
+        return "threadIdx.y" if self.down else "threadIdx.x"
+
+    def blocks(self, rows: int) -> int:
+        return -(-rows // self.beside)
+
+    @property
+    def waits(self) -> bool:
+        """Do threads of several warps wait for each other?"""
+        return self.size > 32 or (self.down and self.size > 1)
+
+
+@slot("codegen.cuda.teams")
+def teams_of(nest: Nest) -> Teams:
+    """The teams for a nest with reductions."""
+    loops = nest.loops
+    length = prod(a.extent for a in nest.reduced)
+    if loops and loops[-1] in nest.kept:
+        size = 1 if length <= 8 else 8 if length <= 256 else 32
+        return Teams(size, 32, True)
+    if length <= 4:
+        return Teams(1, 128, False)
+    if length <= SHORT:
+        return Teams(32, 4, False)
+    return Teams(256 if length <= 8192 else 512, 1, False)
+
+
+def splits_of(teams: Teams, nest: Nest) -> int:
+    """How many teams share each row, when there are too few rows."""
+    length = prod(a.extent for a in nest.reduced)
+    blocks = teams.blocks(nest.rows)
+    return 1 if blocks >= BUSY else max(1, min(length // PART, BUSY // blocks))
+
+
+def whole(nest: Nest) -> str:
+    """The type of indices."""
+    highest = max([nest.size, *(i.high for i in nest.indices())])
+    return "int" if highest < 2**30 else "int64_t"
+
+
+def unravelled(flat: str, loops: list[Loop]) -> list[str]:
+    """Statements: the loop variables of a flat number; a single loop is that number itself."""
+    if len(loops) < 2:
+        return []
+    found, inner = [], 1
+    for k, a in reversed(list(enumerate(loops))):
+        text = f"{flat} / {inner}" if inner > 1 else flat
+        found.append(f"{a.name} = {text} % {a.extent}" if k else f"{a.name} = {text}")
+        inner *= a.extent
+    return found[::-1]
+
+
+def flat_name(loops: list[Loop], name: str) -> str:
+    return loops[0].name if len(loops) == 1 else name

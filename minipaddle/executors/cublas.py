@@ -1,0 +1,67 @@
+"""Products of matrices by cuBLAS, called directly: CuPy's own calls can not be captured."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+
+from ..codegen.cuda.calls import Gemm
+
+SINGLE, DOUBLE = 68, 70
+"""CUBLAS_COMPUTE_32F and _64F: what sums are computed in. No TF32."""
+
+TYPES = {
+    "float32": (0, SINGLE, ctypes.c_float),
+    "float64": (1, DOUBLE, ctypes.c_double),
+    "float16": (2, SINGLE, ctypes.c_float),
+    "bfloat16": (14, SINGLE, ctypes.c_float),
+}
+"""dtype -> cudaDataType of a matrix, the type of its sums, that of the factors."""
+
+DEFAULT_ALGORITHM = -1
+
+
+def library() -> ctypes.CDLL:
+    """cuBLAS, wherever CuPy has it from; OSError if there is none."""
+    try:
+        pathfinder = importlib.import_module("cuda.pathfinder")
+        return ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cublas").abs_path)
+    except (ImportError, RuntimeError) as error:
+        for name in ("libcublas.so.13", "libcublas.so.12", "libcublas.so"):
+            try:
+                return ctypes.CDLL(name)
+            except OSError:
+                continue
+        raise OSError(str(error)) from error
+
+
+class Cublas:
+    """A handle on one stream."""
+
+    def __init__(self, stream: int):
+        self.library, self.handle = library(), ctypes.c_void_p()
+        self.checked("cublasCreate_v2", ctypes.byref(self.handle))
+        self.checked("cublasSetStream_v2", self.handle, ctypes.c_void_p(stream))
+
+    def checked(self, name: str, *args) -> None:
+        """Call a function; raises RuntimeError with what it answered."""
+        if status := getattr(self.library, name)(*args):
+            raise RuntimeError(f"{name} answered {status}")
+
+    def gemm(self, call: Gemm, x: int, y: int, c: int) -> None:
+        """One product of `Gemm`, for addresses.
+
+        cuBLAS counts by columns: what it sees of a row-major matrix is the transposed one. So it
+        computes cᵀ = yᵀ · xᵀ.
+        """
+        kind, compute, Factor = TYPES[call.dtype.name]
+        one, zero = Factor(1), Factor(0)
+
+        def matrix(m, address):
+            return (ctypes.c_void_p(address), kind, m.pitch, ctypes.c_longlong(m.step))
+
+        self.checked(
+            "cublasGemmStridedBatchedEx", self.handle, int(call.y.turned), int(call.x.turned),
+            call.n, call.m, call.k, ctypes.byref(one), *matrix(call.y, y), *matrix(call.x, x),
+            ctypes.byref(zero), *matrix(call.c, c), call.count, compute, DEFAULT_ALGORITHM,
+        )  # fmt: skip

@@ -1,0 +1,280 @@
+"""A program on a GPU: passes, groups, a memory plan, CUDA kernels; all of it one CUDA graph.
+
+What is done is bound to memory once: the arena, inputs and outputs of a `Context` stay where they
+are, and states where they were given. If nothing in the program waits for a value, the second run
+is captured as a graph, and from the third on a run is one launch. `cond`, `while_loop` and records
+without a kernel are decided and computed by the host between kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
+from ..codegen.cuda.program import Kernels
+from ..core.record import Record
+from ..eager.device import current_place
+from ..ir.control import cond, while_loop
+from ..ir.interpreter import fail
+from ..ir.program import NUMBER, Program
+from ..passes.lifetimes import specs_of
+from ..passes.manager import optimized
+from ..passes.memory import plan
+from ..passes.places import Copy, Place, Plan
+from ..passes.specialise import open_sizes, specialise
+from .gpu import Gpu, gpu_of
+from .native import CannotCompile, in_place
+
+
+class Executable:
+    """A program of numbers for sizes, compiled for `device`. Calling it is like running it: see
+    `Run`. What the program updates is changed in place, where it was given.
+    """
+
+    def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
+        program = specialise(program, sizes=sizes or None)
+        if unknown := open_sizes(program):
+            raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+        done = optimized(program, strategy)
+        self.sizes, self.device = sizes or {}, device or usable()
+        self.snapshots, self.program = done.snapshots, done.program
+        added = done.program.states[len(program.states) :]
+        self.constants = [self.device.moved(s.cell.read()) for s in added]
+        self.kernels = Kernels(self.program)
+        self.plan = plan(self.program, self.kernels.workspace, in_place)
+        names = list(self.kernels.written.values())
+        self.functions = self.device.compiled(self.kernels.text, names)
+        self.hosted = bool(self.kernels.hosted) or has_decisions(self.program)
+        self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
+        self.contexts: list[Context] = []
+
+    def __call__(self, program: Program, arrays) -> list:
+        """The outputs, then the updated states, for inputs and states."""
+        with self.device.working():
+            context = self.contexts.pop() if self.contexts else Context(self)
+            try:
+                return context.run([*arrays, *self.constants])
+            finally:
+                self.contexts.append(context)
+
+
+def usable() -> Gpu:
+    """The GPU; raises CannotCompile with the reason if none can be used."""
+    found = gpu_of(current_place().index)
+    if isinstance(found, str):
+        raise CannotCompile(found)
+    return found
+
+
+def has_decisions(program: Program) -> bool:
+    """Does the host have to look at a value?"""
+    return any(r.op in (cond, while_loop) for r in program.records)
+
+
+class Room(NamedTuple):
+    """The memory that a plan counts in: the arena's bytes, and flat arrays."""
+
+    arena: object
+    input: list
+    state: list
+    output: list
+
+
+class Context:
+    """The memory of one call at a time, and what is done in it."""
+
+    def __init__(self, made: Executable):
+        self.made, self.device = made, made.device
+        empty = made.device.empty
+        self.arena = empty(made.plan.size, "uint8")
+        self.inputs = [empty(r.spec.size, r.dtype) for r in made.program.inputs]
+        self.outputs = [empty(r.spec.size, r.dtype) for r in made.program.outputs]
+        self.states: list | None = None  # what the steps are bound to
+        self.steps: list[Callable] = []
+        self.graph: Callable | None = None
+        self.runs = 0
+
+    def run(self, arrays) -> list:
+        made, count = self.made, len(self.inputs)
+        for array, own in zip(arrays[:count], self.inputs, strict=True):
+            own[...] = self.device.moved(array).reshape(-1)
+        given = zip(arrays[count:], made.program.states, strict=True)
+        states = [self.device.whole(a, s.record.spec) for a, s in given]
+        if not self.bound_to(states):
+            self.bind(states)
+        self.compute()
+        outputs = zip(self.outputs, made.program.outputs, strict=True)
+        found = [own.reshape(r.shape).copy() for own, r in outputs]
+        return found + [states[k] for k in made.updated]
+
+    def bound_to(self, states) -> bool:
+        return self.states is not None and all(
+            a is b or self.device.address(a) == self.device.address(b)
+            for a, b in zip(states, self.states, strict=True)
+        )  # fmt: skip
+
+    def bind(self, states) -> None:
+        """Find every address, for states where they are now."""
+        self.states, self.graph, self.runs = states, None, 0
+        flat = [a.reshape(-1) for a in states]
+        room = Room(self.arena, self.inputs, flat, self.outputs)
+        self.steps = Binding(self.made, self.made.plan, room).steps()
+
+    def compute(self) -> None:
+        self.runs += 1
+        if self.graph is None and self.runs == 2 and not self.made.hosted:
+            self.graph = self.device.captured(self.steps)
+        if self.graph is not None:
+            self.graph()
+        elif self.made.hosted:
+            self.compute_or_restore()
+        else:
+            do(self.steps)
+
+    def compute_or_restore(self) -> None:
+        """A run that fails on the way leaves the states as they were."""
+        before = {k: self.states[k].copy() for k in self.made.updated}
+        try:
+            do(self.steps)
+        except BaseException:
+            for k, array in before.items():
+                self.states[k][...] = array
+            raise
+
+
+def do(steps) -> None:
+    for step in steps:
+        step()
+
+
+class Binding:
+    """The steps of one plan in its room: functions without arguments."""
+
+    def __init__(self, made: Executable, planned: Plan, room: Room):
+        self.made, self.device, self.plan, self.room = made, made.device, planned, room
+
+    def steps(self) -> list[Callable]:
+        found = [self.copy(c) for c in self.plan.before]
+        for record in self.plan.program.records:
+            found += self.record(record)
+        return found + [self.copy(c) for c in self.plan.copies]
+
+    def at(self, place: Place, spec):
+        """The memory of a place, as an array."""
+        if place.kind == "arena":
+            piece = self.room.arena[place.offset : place.offset + spec.nbytes]
+            return piece.view(spec.dtype).reshape(spec.shape)
+        return getattr(self.room, place.kind)[place.k].reshape(spec.shape)
+
+    def value(self, record: Record):
+        """Where a record's value lies; a number is itself."""
+        if record.op is NUMBER:
+            return record.attrs["value"]
+        return self.at(self.plan.place(record), record.spec)
+
+    def made_by(self, record: Record) -> list:
+        specs = enumerate(specs_of(record))
+        return [self.at(self.plan.place(record, k), spec) for k, spec in specs]
+
+    def copy(self, copy: Copy) -> Callable:
+        target = self.at(copy.target, copy.value.spec)
+        if copy.value.op is NUMBER:
+            number = copy.value.attrs["value"]
+            return lambda: target.fill(number)
+        source = self.at(copy.source, copy.value.spec)
+        return lambda: self.device.copy(target, source)
+
+    def record(self, record: Record) -> list[Callable]:
+        if record.op is cond:
+            return [self.branch(record)]
+        if record.op is while_loop:
+            return [self.rounds(record)]
+        if record not in self.made.kernels.of:
+            return []  # a look at another value
+        work = self.made.kernels.of[record]
+        if work is None:
+            return [self.by_host(record)]
+        return [self.call(record, c) for c in work.calls]
+
+    # ---- calls -------------------------------------------------------------------------------
+
+    def address(self, record: Record, operand: Operand) -> int:
+        if operand.kind == "work":
+            start, base = self.device.address(self.room.arena), self.plan.work[record].offset
+            return start + base + operand.offset
+        given = [x for x in record.inputs if x.op is not NUMBER]
+        array = (
+            self.value(given[operand.k])
+            if operand.kind == "in"
+            else self.at(self.plan.place(record, operand.k), specs_of(record)[operand.k])
+        )
+        return self.device.address(array) + operand.offset
+
+    def call(self, record: Record, call) -> Callable:
+        device = self.device
+        if isinstance(call, Launch):
+            addresses = [self.address(record, o) for o in call.given]
+            function = self.made.functions[call.name]
+            return lambda: device.launch(function, call.blocks, call.threads, addresses)
+        if isinstance(call, Gemm):
+            x, y, c = (self.address(record, matrix.at) for matrix in (call.x, call.y, call.c))
+            return lambda: device.gemm(call, x, y, c)
+        assert isinstance(call, Clear)
+        address = self.address(record, call.at)
+        return lambda: device.clear(address, call.nbytes)
+
+    def by_host(self, record: Record) -> Callable:
+        """Compute a record by array operations."""
+        given = [self.value(x) for x in record.inputs]
+        made, several = self.made_by(record), record.dtype is None
+
+        def step():
+            try:
+                found = record.op.evaluate(self.device.module, given, record.attrs)
+            except Exception as error:
+                fail(record, error)
+            for target, value in zip(made, found if several else [found], strict=True):
+                target[...] = value
+
+        return step
+
+    # ---- regions -----------------------------------------------------------------------------
+
+    def inner(self, record: Record, name: str, inputs, states, outputs) -> list[Callable]:
+        """The steps of a region: its arena is the record's work memory."""
+        work = self.plan.work.get(record, Place("arena"))
+        arena = self.room.arena[work.offset : work.offset + work.nbytes]
+        inputs, states, outputs = (
+            [a.reshape(-1) for a in arrays] for arrays in (inputs, states, outputs)
+        )
+        room = Room(arena, inputs, states, outputs)
+        return Binding(self.made, self.plan.regions[record][name], room).steps()
+
+    def arrays(self, records) -> list:
+        return [self.value(x) for x in records if x.op is not NUMBER]
+
+    def branch(self, record: Record) -> Callable:
+        test, made = self.value(record.inputs[0]), self.made_by(record)
+        given = self.arrays(record.inputs[1:])
+        yes, no = (self.inner(record, name, given, [], made) for name in ("true", "false"))
+        return lambda: do(yes if bool(test) else no)
+
+    def rounds(self, record: Record) -> Callable:
+        """The carried values lie in the results' memory from the first round on."""
+        count = record.attrs["carried"]
+        carried, rest = self.made_by(record), self.arrays(record.inputs[count:])
+        first = [self.value(x) for x in record.inputs[:count]]
+        go = self.device.empty(1, record.attrs["test"].outputs[0].dtype)
+        test = self.inner(record, "test", [*carried, *rest], [], [go])
+        body = self.inner(record, "body", rest, carried, [])
+
+        def step():
+            for target, value in zip(carried, first, strict=True):
+                target[...] = value
+            do(test)
+            while bool(go[0]):
+                do(body)
+                do(test)
+
+        return step

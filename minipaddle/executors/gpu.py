@@ -1,0 +1,99 @@
+"""What an executor needs of a GPU, by CuPy: memory, kernels, cuBLAS, graphs.
+
+All of it runs on one stream of ours, because the default one can not be captured.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..codegen.cuda.calls import Gemm
+from ..eager.device import ArrayModule, gpu
+from .cublas import Cublas
+
+OPTIONS = ("-default-device", "--std=c++17")
+"""Functions without a word are those of the device; no fast math: NaN and Inf are kept."""
+
+DEVICE_TO_DEVICE = 3
+
+
+class Gpu:
+    """A GPU; arrays are CuPy's, addresses are numbers."""
+
+    def __init__(self, module: ArrayModule, index: int):
+        self.module, self.index = module, index
+        with module.cuda.Device(index):
+            self.stream = module.cuda.Stream()
+            self.blas = Cublas(self.stream.ptr)
+
+    def working(self):
+        """A context in which array operations, too, run on our stream."""
+        self.module.cuda.Device(self.index).use()
+        return self.stream
+
+    # ---- memory ------------------------------------------------------------------------------
+
+    def empty(self, size: int, dtype):
+        return self.module.empty(size, dtype)
+
+    def moved(self, array):
+        """An array on this GPU; itself if it is there."""
+        return self.module.asarray(array)
+
+    def whole(self, array, spec):
+        """An array as kernels read it: here, row-major, of the dtype the program has."""
+        if array.shape != spec.shape:
+            raise ValueError(
+                f"an array of shape {list(array.shape)} where {list(spec.shape)} is needed"
+            )
+        return self.module.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
+
+    @staticmethod
+    def address(array) -> int:
+        return array.data.ptr
+
+    # ---- work --------------------------------------------------------------------------------
+
+    def compiled(self, text: str, names) -> dict:
+        """The kernels of a CUDA file by name."""
+        if not names:
+            return {}
+        file = self.module.RawModule(code=text, options=OPTIONS, backend="nvrtc")
+        return {name: file.get_function(name) for name in names}
+
+    def launch(self, function, blocks, threads, addresses) -> None:
+        function(blocks, threads, tuple(addresses))
+
+    def gemm(self, call: Gemm, x: int, y: int, c: int) -> None:
+        self.blas.gemm(call, x, y, c)
+
+    def clear(self, address: int, nbytes: int) -> None:
+        self.module.cuda.runtime.memsetAsync(address, 0, nbytes, self.stream.ptr)
+
+    def copy(self, target, source) -> None:
+        if target.nbytes:
+            self.module.cuda.runtime.memcpyAsync(
+                target.data.ptr, source.data.ptr, target.nbytes, DEVICE_TO_DEVICE, self.stream.ptr
+            )
+
+    def captured(self, steps):
+        """The steps as one graph: a function that launches it. They ran once before."""
+        self.stream.begin_capture()
+        try:
+            for step in steps:
+                step()
+        finally:
+            graph = self.stream.end_capture()
+        return lambda: graph.launch(self.stream)
+
+
+@cache
+def gpu_of(index: int) -> Gpu | str:
+    """A GPU by its number, or why programs can not be compiled for it."""
+    module = gpu()
+    if isinstance(module, str):
+        return f"no usable GPU: {module}"
+    try:
+        return Gpu(module, index)
+    except (OSError, RuntimeError) as error:
+        return f"cuBLAS is missing: {error}"

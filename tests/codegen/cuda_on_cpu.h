@@ -1,0 +1,103 @@
+/* CUDA on a CPU, to check numbers without a GPU: blocks one after the other. The threads of a block
+   are coroutines: each runs until it waits for the others, then the next does. */
+#include <csetjmp>
+#include <math.h>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <immintrin.h>
+#include <ucontext.h>
+
+#define __global__
+#define __shared__ static
+#define __launch_bounds__(n)
+
+struct Three { unsigned x, y, z; };
+static Three threadIdx, blockIdx, blockDim, gridDim;
+
+static inline uint16_t half_of_float(float x) { return _cvtss_sh(x, 0); }
+static inline float float_of_half(uint16_t bits) { return _cvtsh_ss(bits); }
+
+enum { STACK = 1 << 16, MOST = 1024 };
+struct Thread { jmp_buf at; ucontext_t first; bool begun, done; unsigned waits; };
+static Thread all[MOST];
+static char *stacks;
+static jmp_buf scheduler;
+static ucontext_t scheduler_context;
+static int now, count;
+static unsigned short lanes[MOST];
+static void (*body)();
+
+static void pause_here()
+{
+    if (!_setjmp(all[now].at)) _longjmp(scheduler, 1);
+}
+
+static void __syncthreads()
+{
+    all[now].waits++;
+    pause_here();
+}
+
+/* Two waits: all lanes put, then all get; a lane that has returned is the warp's own mistake. */
+template <class T> static T __shfl_xor_sync(unsigned, T x, int apart)
+{
+    static T put[MOST];
+    put[now] = x;
+    __syncthreads();
+    T got = put[now ^ apart];
+    __syncthreads();
+    return got;
+}
+
+static void begin()
+{
+    body();
+    all[now].done = true;
+    _longjmp(scheduler, 1);
+}
+
+/* One block: each thread in turn, up to its next wait. Threads that wait must all wait. */
+static void run_block()
+{
+    static volatile int left, waiting;
+    for (int k = 0; k < count; k++) all[k].begun = all[k].done = false, all[k].waits = 0;
+    for (left = count; left > 0;) {
+        waiting = 0;
+        for (now = 0; now < count; now++) {
+            if (all[now].done) continue;
+            threadIdx = {now % blockDim.x, now / blockDim.x, 0};
+            if (!_setjmp(scheduler)) {
+                if (all[now].begun) _longjmp(all[now].at, 1);
+                all[now].begun = true;
+                getcontext(&all[now].first);
+                all[now].first.uc_stack.ss_sp = stacks + (size_t)now * STACK;
+                all[now].first.uc_stack.ss_size = STACK;
+                makecontext(&all[now].first, begin, 0);
+                setcontext(&all[now].first);
+            }
+            if (all[now].done) left--;
+            else waiting++;
+        }
+    }
+}
+
+static void run_grid(void (*kernel)(), bool waits, unsigned x, unsigned y, unsigned tx, unsigned ty)
+{
+    if (!stacks) stacks = (char *)malloc((size_t)MOST * STACK);
+    body = kernel, count = tx * ty;
+    gridDim = {x, y, 1}, blockDim = {tx, ty, 1};
+    for (unsigned b = 0; b < y; b++)
+        for (unsigned a = 0; a < x; a++) {
+            blockIdx = {a, b, 0};
+            if (waits) {
+                run_block();
+                continue;
+            }
+            for (now = 0; now < count; now++) {
+                threadIdx = {now % tx, now / tx, 0};
+                kernel();
+            }
+        }
+}

@@ -1,0 +1,226 @@
+"""CUDA kernels: NVRTC compiles them for three chips, and a CPU that plays the GPU runs them."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.codegen.cuda.calls import Gemm, Launch
+from minipaddle.codegen.cuda.program import Kernels
+from minipaddle.codegen.cuda.shape import Teams, teams_of
+from minipaddle.executors.cuda import Executable
+from minipaddle.ops.linalg import product
+from minipaddle.passes.manager import optimized
+from tests.codegen import nvrtc
+from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
+from tests.passes.programs import cases, program_of, results
+
+CHIPS = (75, 80, 90)
+needs_nvrtc = pytest.mark.skipif(
+    nvrtc.library() is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc-cu12"
+)
+
+
+def on_both(function, *arrays, near=1e-5) -> Executable:
+    """A function's results on the played GPU are those of the interpreter."""
+    arrays = [np.asarray(a) for a in arrays]
+    program = program_of(function, *(paddle.to_tensor(a).spec for a in arrays))
+    executable = Executable(program, device=Cpu())
+    found = executable(program, [a.copy() for a in arrays])
+    for a, b in zip(results(program, arrays), found, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(b, a, near, near)
+    return executable
+
+
+def random(*shape, dtype="float32"):
+    return np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+
+def launches(executable) -> list[Launch]:
+    works = [w for w in executable.kernels.of.values() if w is not None]
+    return [c for w in works for c in w.calls if isinstance(c, Launch)]
+
+
+# ---- loop nests ------------------------------------------------------------------------------
+
+
+@needs_gxx
+@pytest.mark.parametrize("shape", [(1,), (300,), (3, 5, 7), (3, 1, 2)])
+def test_elements(shape):
+    on_both(lambda x: (x * 2.0).exp().transpose([*range(len(shape))][::-1]), random(*shape))
+
+
+ROWS = [(3, 2), (130, 4), (5, 9), (6, 1000), (3, 2000), (2, 9000), (1, 7)]
+
+
+@needs_gxx
+@pytest.mark.parametrize("shape", ROWS)
+def test_rows(shape):
+    def function(x):
+        y = paddle.nn.functional.softmax(x, -1)
+        return y, x.max(-1), (x - x.mean(-1, keepdim=True)).abs().sum(-1)
+
+    on_both(function, random(*shape), near=1e-4)
+
+
+@needs_gxx
+@pytest.mark.parametrize("shape", [(3, 2), (200, 33), (700, 5), (40, 64), (7, 3, 40)])
+def test_columns(shape):
+    def function(x):
+        y = x - x.mean(0, keepdim=True)
+        return y / (y * y).mean(0, keepdim=True), x.min(0), (x > 0).any(0), (x > 9).all(0)
+
+    on_both(function, random(*shape), near=1e-4)
+
+
+@needs_gxx
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_value_of_a_row_is_spread_over_it(axis):
+    def function(x):
+        total = (x * 2.0).sum(axis, keepdim=True)
+        return total.expand([40, 50]) + 1.0, x - total
+
+    on_both(function, random(40, 50))
+
+
+@needs_gxx
+@pytest.mark.parametrize("function", [
+    lambda x: (x.sum(), x.max() * 2.0),
+    lambda x: (x.sum(-1), x.min(-1)),
+    lambda x: (x.sum(0), (x * x).mean(0)),
+])  # fmt: skip
+@pytest.mark.parametrize("shape", [(9000, 5), (5, 9000)])
+def test_few_long_rows_are_split(function, shape):
+    made = on_both(function, random(*shape, dtype="float64"))
+    if any(c.name.endswith("_joined") for c in launches(made)):
+        assert any(c.blocks[1] > 1 for c in launches(made))
+    else:
+        assert min(shape) == 5
+
+
+@needs_gxx
+def test_what_is_split_is_joined_with_the_formula_around_it():
+    made = on_both(lambda x: (x.sum() / 3.0).sqrt(), random(50, 1000) ** 2, near=1e-4)
+    first, second = launches(made)
+    assert first.blocks[1] > 1
+    assert "sqrtf" in second.source
+
+
+@needs_gxx
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(300, 8), (20, 1100), (70, 70)])
+def test_a_maximum_keeps_nan(axis, shape):
+    x = random(*shape)
+    x[5, 6] = np.nan
+    on_both(lambda x: (x.max(axis), x.min(axis)), x)
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int32", "int8", "bool"])
+def test_dtypes(dtype):
+    x = paddle.to_tensor(random(40, 50)).astype(dtype).numpy()
+    near = 1e-2 if dtype.endswith("16") else 1e-6
+    on_both(lambda x: (x.astype("float32").sum(0), paddle.where(x > 0, x, x)), x)
+    if dtype != "bool":
+        on_both(lambda x: (x * x + x, x.max(1)), x, near=near)
+
+
+@needs_gxx
+def test_random_numbers_are_the_interpreters():
+    def function(state):
+        paddle.seed(3)
+        return [paddle.rand([40]), paddle.randint(0, 9, [50])]
+
+    program = program_of(function, [1])
+    arrays = [np.zeros(1, "float32"), *(s.cell.read() for s in program.states)]
+    found = Executable(program, device=Cpu())(program, [np.array(a) for a in arrays])
+    for a, b in zip(results(program, arrays), found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_neighbouring_threads_read_neighbouring_memory():
+    class Shape:
+        def __init__(self, kept, reduced, loops):
+            self.kept, self.reduced, self.loops = kept, reduced, loops
+
+    class Loop:
+        def __init__(self, extent):
+            self.extent = extent
+
+    i, j = Loop(64), Loop(500)
+    assert teams_of(Shape([i], [j], [i, j])) == Teams(32, 4, False)
+    assert teams_of(Shape([j], [i], [i, j])) == Teams(8, 32, True)
+    assert Teams(32, 4, False).threads == (32, 4)
+    assert Teams(8, 32, True).threads == (32, 8)
+
+
+@needs_gxx
+def test_equal_kernels_are_written_once():
+    def function(x, y):
+        return paddle.matmul(x, x).exp(), paddle.matmul(y, y).exp(), paddle.matmul(y, x)
+
+    made = on_both(function, random(8, 8), random(8, 8), near=1e-4)
+    assert len(launches(made)) == 2
+    assert len(made.functions) == 1
+
+
+# ---- products --------------------------------------------------------------------------------
+
+PERMS = [
+    ((5, 6), (6, 7), (0, 1), (0, 1), (0, 1)),
+    ((6, 5), (7, 6), (1, 0), (1, 0), (1, 0)),
+    ((3, 5, 6), (3, 6, 7), (0, 1, 2), (0, 1, 2), (0, 1, 2)),
+    ((5, 3, 6), (6, 3, 7), (1, 0, 2), (1, 0, 2), (1, 0, 2)),
+    ((2, 5, 3, 6), (2, 7, 3, 6), (0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)),
+    ((1, 5, 6), (3, 6, 7), (0, 1, 2), (0, 1, 2), (1, 0, 2)),
+    ((4, 1), (1, 9), (0, 1), (0, 1), (0, 1)),
+    ((1, 6), (6, 1), (0, 1), (0, 1), (0, 1)),
+    ((20, 40), (40, 33), (0, 1), (0, 1), (0, 1)),
+]
+TILED = [
+    ((5, 6, 3), (6, 7, 3), (2, 0, 1), (2, 0, 1), (1, 2, 0)),
+    ((20, 3, 2), (2, 20, 18), (2, 1, 0), (0, 1, 2), (0, 1, 2)),
+    ((40, 2, 36), (36, 2, 18), (1, 0, 2), (1, 0, 2), (1, 2, 0)),
+]
+
+
+@needs_gxx
+@pytest.mark.parametrize(("x", "y", "x_perm", "y_perm", "out_perm"), PERMS + TILED)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_products(x, y, x_perm, y_perm, out_perm, dtype):
+    a, b = random(*x).round(1) * 10, random(*y).round(1) * 10
+    how = {"x_perm": x_perm, "y_perm": y_perm, "out_perm": out_perm}
+    made = on_both(lambda x, y: product(x, y, **how), a.astype(dtype), b.astype(dtype), near=1e-3)
+    calls = [c for w in made.kernels.of.values() for c in w.calls]
+    by_cublas = any(isinstance(c, Gemm) for c in calls)
+    assert by_cublas == (dtype != "int32" and (x, y, x_perm, y_perm, out_perm) in PERMS)
+
+
+@needs_gxx
+def test_a_product_of_nothing_is_zero():
+    on_both(
+        lambda x, y: paddle.matmul(x, y), np.zeros((3, 0), "float32"), np.zeros((0, 2), "float32")
+    )
+
+
+# ---- what NVRTC says -------------------------------------------------------------------------
+
+MODELS = [
+    "models_vision.Mlp, step", "models_vision.LeNet, step", "models_vision.ResNet, step",
+    "models_sequence.GPT, step", "models_training.recurrent",
+]  # fmt: skip
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("name", MODELS)
+def test_kernels_compile(name):
+    for case in cases(name)[-1:]:
+        kernels = Kernels(optimized(case.program).program)
+        assert kernels.written
+        for chip in CHIPS:
+            assert not nvrtc.compile_error(kernels.text, chip)
+
+
+@needs_nvrtc
+def test_what_does_not_compile_is_noticed():
+    assert "undefined" in nvrtc.compile_error('extern "C" __global__ void k() { what(); }', 80)
