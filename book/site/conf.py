@@ -1,12 +1,9 @@
 """Sphinx's configuration. Nothing here names a host: what a page needs lies beside it."""
 
-import re
 from importlib.metadata import distribution
 from pathlib import Path
 
-from docutils import nodes
-from sphinx import addnodes
-from sphinx.transforms import SphinxTransform
+from terms import Terms
 
 HERE = Path(__file__).parent
 # One file holds MathJax with its fonts, which it draws as SVG.
@@ -42,29 +39,7 @@ html_css_files = ["look.css"]
 html_js_files = ["offline.js"]
 html_favicon = html_logo = "icon.svg"
 html_copy_source = html_show_sourcelink = html_show_copyright = False
-html_domain_indices = False
-
-TERM = re.compile(r"[^\W\d_][\w'’–-]*( [\w'’–-]+){0,4}")
-
-
-class Terms(SphinxTransform):
-    """Enters the **terms** of the chapters in the index, where they come first."""
-
-    default_priority = 500  # before Sphinx collects the entries
-
-    def apply(self):
-        seen = self.env.__dict__.setdefault("terms_seen", set())
-        if not self.env.current_document.docname[0].isdigit():
-            return
-        for strong in list(self.document.findall(nodes.strong)):
-            term = strong.astext()
-            singular = term.lower().removesuffix("s")
-            if TERM.fullmatch(term) and singular not in seen:
-                seen.add(singular)
-                place = f"term-{nodes.make_id(term)}"
-                strong["ids"].append(place)
-                entry = addnodes.index(entries=[("single", term, place, "", None)])
-                strong.parent.insert(strong.parent.index(strong), entry)
+html_domain_indices = html_use_index = False  # `terms` is the index
 
 
 def setup(app):

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import nbformat
+from names import names_page
 from operators import write_operators
+from terms import PAGE, TEXT
 from text import docstring, fold, literal, prose
 
 from minipaddle.jit import saved
@@ -59,7 +61,11 @@ def write_pages(source: Path) -> None:
         nbformat.write(staged(notebook), source / f"{name}.ipynb")
     write_operators(source / "operators", "Operators")
     (source / "formats.md").write_text(f"# Saved models\n\n{saved.__doc__}", encoding="utf-8")
+    (source / f"{PAGE}.md").write_text(TEXT, encoding="utf-8")
+    (source / "names.md").write_text(names_page(notebooks), encoding="utf-8")
     lookup = {
+        PAGE: "each term, with the chapter and the section that explain it",
+        "names": "each name of Paddle, with the chapter that builds it",
         "operators/index": "every operator: its formula, its derivative, an example",
         "formats": "the files that jit.save writes",
     }
@@ -70,9 +76,8 @@ def write_pages(source: Path) -> None:
     page = INDEX.format(
         chapters="\n".join(row(name, notebook) for name, notebook in notebooks.items()),
         documents="\n".join(notebooks),
-        lookup="\n".join(f"- [](/{page}.md): {what}" for page, what in lookup.items())
-        + "\n- {ref}`genindex`: where each term is explained",
-        references="\n".join([*lookup, "genindex"]),
+        lookup="\n".join(f"- [](/{page}.md): {what}" for page, what in lookup.items()),
+        references="\n".join(lookup),
     )
     (source / "index.md").write_text(page, encoding="utf-8")
 

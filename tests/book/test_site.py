@@ -23,7 +23,7 @@ pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
 
 BUILDER = BOOK / "site/build.py"
 NAMES = [path.stem for path in CHAPTERS]
-OTHERS = ["index", "exercises", "operators/index", "operators/ops-special", "genindex"]
+OTHERS = ["index", "exercises", "operators/index", "operators/ops-special", "terms", "names"]
 RENDERED = "() => !window.MathJax || MathJax.startup.promise.then(() => true)"
 OVERFLOWING = """() => {
   const boxed = e => { while (e = e.parentElement)
@@ -191,10 +191,66 @@ def test_every_exercise_is_there_and_no_solution(site):
         assert [line for line in secret if line in words] == []
 
 
-def test_terms_are_in_the_index(site):
-    page = (site / "genindex.html").read_text(encoding="utf-8")
-    assert re.search(r'href="00_five_minutes.html#term-tape">tape<', page)
-    assert "Shift" not in page
+TERMS = {
+    "tape": "00", "record": "00", "slot": "00", "spec": "01", "array module": "01",
+    "cotangent": "02", "leaf": "02", "PyLayer": "03", "batch norm": "04", "im2col": "05",
+    "program": "06", "promise": "06", "tracing": "06", "shape rule": "06", "state": "06",
+    "guard": "06", "verifier": "06", "interpreter": "06", "transpiler": "07", "region": "07",
+    "converter": "07", "template": "07", "runtime": "07", "live": "07", "carried": "08",
+    "flag": "08", "unrolled": "08", "cache": "09", "key": "09", "condition": "09", "hint": "09",
+    "cut": "10", "residuals": "10", "update": "10",
+}  # fmt: skip
+"""Core terms, and a chapter that explains each."""
+
+
+def test_terms_lead_to_where_they_are_explained(site):
+    """Each line of the index has its chapters and sections, and each link its anchor."""
+    page = (site / "terms.html").read_text(encoding="utf-8")
+    lines = re.findall(r"<p><strong>([^<]+)</strong>(.*?)</p>", page, re.DOTALL)
+    known = {term.lower(): re.findall(r'href="(\w+)\.html#([^"]+)"', rest) for term, rest in lines}
+    assert len(known) == len(lines) > 150
+    anchors = {name: anchors_of(site / f"{name}.html") for name in NAMES}
+    for term, places in known.items():
+        assert places, term
+        assert [(name, at) for name, at in places if at not in anchors[name]] == [], term
+    homes = {term: {name[:2] for name, _ in known.get(term.lower(), ())} for term in TERMS}
+    assert {term: home for term, home in TERMS.items() if home not in homes[term]} == {}
+    assert "shift" not in known
+    assert re.search(r">0 · Five minutes, A derivative, by the machine</a>", page)
+
+
+def anchors_of(path):
+    return set(re.findall(r' id="([^"]+)"', path.read_text(encoding="utf-8")))
+
+
+BUILT = {
+    "paddle.to_tensor": "00", "paddle.Tensor.backward": "02", "paddle.Tensor.register_hook": "02",
+    "paddle.grad": "03", "paddle.autograd.PyLayer": "03", "paddle.nn.Layer": "04",
+    "paddle.nn.Linear": "04", "paddle.nn.functional.cross_entropy": "04",
+    "paddle.optimizer.Adam": "04", "paddle.io.DataLoader": "04", "paddle.Model": "04",
+    "paddle.nn.Conv2D": "05", "paddle.static.InputSpec": "06", "paddle.static.Program": "06",
+    "paddle.static.Executor": "06", "paddle.jit.to_static": "09", "paddle.jit.not_to_static": "09",
+    "paddle.jit.save": "10", "paddle.jit.load": "10",
+}  # fmt: skip
+"""Names of Paddle, and the chapter that builds each."""
+
+
+def test_names_of_paddle_lead_to_the_chapter_that_builds_them(site):
+    page = (site / "names.html").read_text(encoding="utf-8")
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in page.split("<tr")[1:]]
+    table = {words(row[0]): row[1:] for row in rows if row}
+    assert len(table) > 80
+    for name, (home, others, file) in table.items():
+        links = re.findall(r'href="(\w+)\.html"', home + others)
+        assert links, name
+        assert set(links) <= set(NAMES), name
+        assert (BOOK.parent / words(file)).is_file(), name
+    homes = {name: re.search(r'href="(\d+)', table[name][0])[1] for name in BUILT}
+    assert homes == BUILT
+
+
+def words(cell):
+    return re.sub(r"<[^>]+>", "", cell).strip()
 
 
 class TestInABrowser:
