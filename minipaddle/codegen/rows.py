@@ -47,11 +47,11 @@ def body_of(writer: Writer) -> str:
 
 def elementwise(w: Writer, loops) -> None:
     """No reductions: every element once."""
-    outer, inner = loops[:-1], loops[-1:]
-    threads, words = w.threads(w.nest.size), ("simd",)
-    if not outer and threads:
-        words = (threads[0] + " simd", threads[1])
-    with w.loop(outer, *threads), w.loop(inner, *words):
+    if len(loops) == 1:
+        with w.along_rows(loops[0]):
+            w.assign(w.stores(w.outputs(), {}))
+        return
+    with w.each_row(loops[:-1], *w.threads(w.nest.size)), w.loop(loops[-1:], "simd"):
         w.assign(w.stores(w.outputs(), {}))
 
 
@@ -71,7 +71,7 @@ class Rows:
         if threads and len(kept) > 1:
             threads = (f"{threads[0]} collapse({len(kept)})", threads[1])
         self.later = w.needed_later(self.length * 8 <= ROW_BUFFER)
-        with w.loop(kept, *threads):
+        with w.each_row(kept, *threads):
             for stage in range(w.stages):
                 self.row_outputs(stage)
                 self.stage(stage)

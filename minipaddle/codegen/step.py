@@ -17,11 +17,13 @@ from ..core.errors import line_of
 from ..core.record import Record
 from ..ir.control import cond, fused, while_loop
 from ..ir.program import ITEM, NUMBER, Program, regions
+from ..passes.epilogue import begins_with_product
 from ..passes.lifetimes import looked_into, specs_of
 from ..passes.nest import NotOneNest
 from ..passes.places import Place, Plan
 from .c_helpers import prologue
 from .emitters import EMITTERS
+from .epilogue import emit_epilogue
 from .group import emit_nest
 from .kernel import BAD_INDEX, BLAS, C_TYPES, Kernel
 from .scalar import CannotWrite, literal
@@ -87,7 +89,7 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
     """The kernel of a record; None if the host must compute it."""
     if record.op.effect:
         return None
-    emit = EMITTERS.get(record.op.name)
+    emit = emit_epilogue if begins_with_product(record) else EMITTERS.get(record.op.name)
     try:
         return emit(record, name) if emit is not None else emit_nest(record, name)
     except (NotOneNest, CannotWrite):

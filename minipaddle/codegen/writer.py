@@ -26,8 +26,9 @@ PARALLEL = 32768
 class Writer:
     """Writes the body of one nest; `names` are those of its inputs and outputs in C."""
 
-    def __init__(self, nest: Nest, names: list[str], outs: list[str]):
+    def __init__(self, nest: Nest, names: list[str], outs: list[str], rows=None):
         self.nest, self.names, self.outs = nest, names, outs
+        self.rows = rows  # (first, last, elements of one), if only some rows are computed
         self.kept = set(nest.kept)
         self.taken = dict.fromkeys([*names, *outs, *FUNCTIONS], 0)
         self.lines: list[str] = []
@@ -61,9 +62,54 @@ class Writer:
             self.depth -= 1
             self.put("}")
 
+    @contextmanager
+    def each_row(self, loops: list[Loop], *words: str):
+        """The loops over rows: all of them, or those from `first` to `last`."""
+        if self.rows is None:
+            with self.loop(loops, *words):
+                yield
+            return
+        first, last, _ = self.rows
+        row = loops[0].name if len(loops) == 1 else "row"
+        self.put(f"for (int64_t {row} = {first}; {row} < {last}; {row}++) {{")
+        self.depth += 1
+        inner = 1
+        for a in reversed(loops if len(loops) > 1 else []):
+            outer = row if inner == 1 else f"{row} / {inner}"
+            whole = a is loops[0]
+            self.put(f"const int64_t {a.name} = {outer if whole else f'({outer}) % {a.extent}'};")
+            inner *= a.extent
+        yield
+        self.depth -= 1
+        self.put("}")
+
+    @contextmanager
+    def along_rows(self, loop: Loop):
+        """One loop over all elements, or those of the rows from `first` to `last`."""
+        if self.rows is None:
+            shared, *how = self.threads(self.nest.size) or ("",)
+            with self.loop([loop], f"{shared} simd".strip(), *how):
+                yield
+            return
+        first, last, length = self.rows
+        a = loop.name
+        self.put("#pragma omp simd")
+        self.put(f"for (int64_t {a} = {first} * {length}; {a} < {last} * {length}; {a}++) {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.put("}")
+
     def threads(self, size: int) -> tuple[str, ...]:
         """Words that share a loop among threads, if there is enough to do."""
-        return ("parallel for", "if (parallel: threads > 1) num_threads(threads)") if size >= PARALLEL else ()
+        return (
+            ("parallel for", "if (parallel: threads > 1) num_threads(threads)")
+            if self.shares(size)
+            else ()
+        )
+
+    def shares(self, size: int) -> bool:
+        return size >= PARALLEL and self.rows is None
 
     # ---- values ------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
+from ..passes.epilogue import begins_with_product, room_of
 from ..passes.lifetimes import looked_into, specs_of
 from ..passes.manager import optimized
 from ..passes.memory import plan
@@ -41,7 +42,10 @@ def in_place(record: Record) -> list[tuple[int, int]]:
     else:
         return []
     try:
-        found = Nest(records, outputs).in_place()
+        if begins_with_product(record):
+            _, found = room_of(region)
+        else:
+            found = Nest(records, outputs).in_place()
     except NotOneNest:
         return []
     return [(k, j) for k, x in found for j, y in enumerate(given) if y is x]

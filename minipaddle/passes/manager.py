@@ -30,6 +30,7 @@ from . import (  # noqa: F401  (each makes its pass a slot)
     batch_norm,
     common,
     dead_code,
+    epilogue,
     expand,
     folding,
     fusion,
@@ -46,7 +47,7 @@ from .memory_of_results import separate
 PASSES = [
     "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
     "algebra", "common", "sinking", "folding", "add_to", "algebra", "common", "dead_code",
-    "recompute", "fusion", "schedule",
+    "recompute", "fusion", "epilogue", "schedule",
 ]  # fmt: skip
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""

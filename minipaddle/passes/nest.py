@@ -181,9 +181,8 @@ class Nest:
         of a row are written before the loop of their stage, others in it.
         """
         reads: dict[Record, list] = {}
-        of = {k: record for record, k in self.inputs.items()}
         for stage, row, node in self.reading():
-            reads.setdefault(of[node.of], []).append((stage, row, node))
+            reads.setdefault(self.number_of(node), []).append((stage, row, node))
         found = []
         for k, (record, node, flat) in enumerate(self.outputs):
             written = node.stage, not self.once_a_row(node, flat)
@@ -194,6 +193,10 @@ class Nest:
                 if fits and same and all((s, not row) <= written for s, row, _ in loads):
                     found.append((k, x))
         return found
+
+    def number_of(self, load: Node) -> Record:
+        """The input that a load reads."""
+        return [*self.inputs][load.of]
 
     def is_row(self, node: Node) -> bool:
         """Is it a value of a row, computed once for all its elements?"""

@@ -296,7 +296,7 @@ def test_backends_by_name(monkeypatch):
     assert backend_named("CINN") == backend_named("native") == "native"
     monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
     assert backend_named(None) == "native"
-    with pytest.raises(ValueError, match="one of native, interpreter"):
+    with pytest.raises(ValueError, match="one of native, cuda, interpreter"):
         paddle.jit.to_static(lambda x: x, backend="tvm")
 
 

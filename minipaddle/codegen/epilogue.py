@@ -1,0 +1,53 @@
+"""The kernel of a group that begins with a product: its rows are used while they are in cache."""
+
+from __future__ import annotations
+
+import re
+
+from ..ir.program import NUMBER
+from ..passes.epilogue import room_of
+from ..passes.nest import Nest
+from .emitters import EMITTERS
+from .fold import joining
+from .group import called, fresh
+from .kernel import C_TYPES, Kernel
+from .rows import body_of
+from .writer import Writer
+
+
+def emit_epilogue(record, name: str) -> Kernel:
+    """The C function of a group that begins with a product: the product's, with what is done to
+    finished rows inside. The product lies where one of the results will, or in the workspace.
+    """
+    region = record.attrs["region"]
+    first, outputs = region.records[0], region.outputs
+    place, _ = room_of(region)
+    nest, taken = Nest(region.records[1:], outputs).merged(), {"first_row", "last_row", "row"}
+    names = {x: fresh(called(y), taken) for x, y in zip(region.inputs, record.inputs, strict=True)}
+    outs = [fresh(f"{r.op.name}_", taken) for r in outputs]
+    own = [x for x in first.inputs if x.op is not NUMBER]
+    rest = [x for x in region.inputs if x not in own]
+    others = [k for k in range(len(outs)) if k != place]
+    declared = {x: f"const {C_TYPES[x.dtype]} *{n}" for x, n in names.items()}
+    made = [f"{C_TYPES[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
+    inside = {**names, **{x: f"in{k}" for k, x in enumerate(own)}, first: "out0"}
+    targets = ["out0" if k == place else n for k, n in enumerate(outs)]
+
+    def rows(start: str, end: str) -> str:
+        span = "first_row", "last_row", first.shape[-1]
+        writer = Writer(nest, [inside[x] for x in nest.inputs], targets, span)
+        bounds = f"    const int64_t first_row = {start}, last_row = {end};"
+        return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
+
+    parameters = [*(declared[x] for x in rest), *(made[k] for k in others)]
+    inner = EMITTERS[first.op.name](first, f"{name}_rows", rows, parameters)
+    size = -(-inner.workspace // 64) * 64
+    product = f"({C_TYPES[first.dtype]} *)(work + {size})" if place is None else outs[place]
+    workspace = inner.workspace if place is not None else size + first.spec.nbytes
+    passed = [*(names[x] for x in own), product, *(names[x] for x in rest)]
+    passed += [*(outs[k] for k in others), *(["work"] if inner.workspace else [])]
+    takes = [*declared.values(), *made, *(["char *work"] if workspace else [])]
+    call = f"    {name}_rows({', '.join(passed)});"
+    text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
+    extra = (joining(),) if re.search(r"reduction\((max|min)_", text) else ()
+    return Kernel(name, text, workspace, (*inner.helpers, *extra))

@@ -1,0 +1,161 @@
+"""Epilogues: what is done to each row of a matrix product or a convolution joins its group.
+
+A product hands out finished rows while they are still in cache: a bias, an activation, a residual
+sum, a softmax or a norm along the row cost no further way through memory. The group must take the
+product's rows whole and in their order, each element where its results are, and be the only one to
+use them.
+"""
+
+from __future__ import annotations
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.control import fused
+from ..ir.program import INPUT, ITEM, NUMBER, Program
+from ..ops.movement import ravel, reshape
+from .nest import Nest, NotOneNest
+from .rewriting import uses, with_inputs, with_records
+
+SOURCES = ("product", "conv_last")
+"""The operators whose kernels hand out rows."""
+
+
+def begins_with_product(record: Record) -> bool:
+    """Is it a group with an epilogue?"""
+    return record.op is fused and record.attrs["region"].records[0].op.name in SOURCES
+
+
+def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
+    """(k, pairs) of a group with an epilogue: the product is written where result k goes, if one
+    may lie there and nowhere else (None: into memory of its own); `pairs` (result, input) say
+    which other results may be written over which inputs.
+    """
+    pairs = Nest(region.records[1:], region.outputs).in_place()
+    first = region.records[0]
+    elsewhere = {k for k, x in pairs if x is not first}
+    k = next((k for k, x in pairs if x is first and k not in elsewhere), None)
+    return k, [(j, x) for j, x in pairs if x is not first]
+
+
+class Region:
+    """A group, or a single elementwise record, as a region of its own."""
+
+    def __init__(self, record: Record):
+        self.record = record
+        if record.op is fused:
+            self.program = record.attrs["region"]
+            self.given = dict(zip(record.inputs, self.program.inputs, strict=True))
+        else:
+            self.given = {
+                x: Record(INPUT, (), {"name": x.attrs.get("name", "")}, *x.spec)
+                for x in dict.fromkeys(record.inputs)
+                if x.op is not NUMBER
+            }
+            inputs = [self.given.get(x, x) for x in record.inputs]
+            own = Record(record.op, inputs, record.attrs, *record.spec, record.saved, record.scope)
+            own.where = record.where
+            self.program = Program("group", [*self.given.values()], [], [own], [own])
+
+
+def source_of(x: Record) -> Record | None:
+    """The product a value is, maybe reshaped."""
+    while x.op is reshape:
+        x = x.inputs[0]
+    return x if x.op.name in SOURCES else None
+
+
+def takes_rows(region: Region, x: Record, length: int) -> bool:
+    """Does the group go through x row by row, each of `length` elements?"""
+    try:
+        nest = Nest(region.program.records, region.program.outputs)
+        own = [n.index for *_, n in nest.reading() if nest.number_of(n) is region.given[x]]
+        flat = ravel(nest.domain, nest.shape)
+        nest = nest.merged() if all(i == flat for i in own) else None
+    except NotOneNest:
+        return False
+    if nest is None:
+        return False
+    return nest.size == x.spec.size and fits(nest, length)
+
+
+def fits(nest: Nest, length: int) -> bool:
+    """Is the innermost loop a row, or all one loop over whole rows?"""
+    loops = nest.loops
+    if not loops:
+        return False
+    if nest.folded:
+        return nest.reduced == loops[-1:] and loops[-1].extent == length
+    return len(loops) == 1 or loops[-1].extent == length
+
+
+def joined(region: Region, x: Record, source: Record) -> Record:
+    """The group with its product in it: the first record of the region."""
+    old, taken = region.program, region.given[x]
+    own = [r for r in source.inputs if r.op is not NUMBER]
+    given = {r: Record(INPUT, (), {"name": r.attrs.get("name", "")}, *r.spec) for r in own}
+    inputs = [given.get(r, r) for r in source.inputs]
+    first = Record(source.op, inputs, source.attrs, *source.spec, source.saved, source.scope)
+    first.where = source.where
+    new: dict[Record, Record] = {taken: first}
+    records = [first]
+    if x is not source:
+        seen = Record(reshape, [first], {"shape": x.shape}, *x.spec)
+        new[taken], records = seen, [first, seen]
+    for r in old.records:
+        inputs = [new.get(y, y) for y in r.inputs]
+        new[r] = Record(r.op, inputs, r.attrs, r.shape, r.dtype, r.saved, r.scope)
+        new[r].where = r.where
+        records.append(new[r])
+    rest = [(a, b) for a, b in region.given.items() if a is not x]
+    outer, inner = [*given, *(a for a, _ in rest)], [*given.values(), *(b for _, b in rest)]
+    program = Program("group", inner, [], records, [new[r] for r in old.outputs])
+    specs = tuple(r.spec for r in old.outputs)
+    record = region.record
+    whole = Record(fused, outer, {"region": program}, specs, None, 0, record.scope)
+    whole.where = record.where
+    return whole
+
+
+@slot("passes.epilogue")
+def epilogue(program: Program, *, fuse_gemm_epilogue: bool = True) -> Program:
+    """The program with products and convolutions in the groups that use their rows."""
+    if not fuse_gemm_epilogue:
+        return program
+    count, here = uses(program), set(program.records)
+    gone: set[Record] = set()
+    instead: dict[Record, Record] = {}
+    for record in program.records:
+        if record.op is not fused and record.op.kind != "elementwise":
+            continue
+        for x in dict.fromkeys(record.inputs):
+            source = source_of(x)
+            if source not in here or source in gone or source not in (x, *x.inputs[:1]):
+                continue
+            region = Region(record)
+            alone = count[x] == count[source] == 1
+            if alone and takes_rows(region, x, source.shape[-1]):
+                instead[record] = joined(region, x, source)
+                gone.update((x, source))
+                break
+    if not instead:
+        return program
+    return rebuilt(program, instead, gone)
+
+
+def rebuilt(program: Program, instead: dict, gone: set) -> Program:
+    """The program with other records in the place of some."""
+    new: dict[Record, Record] = {}
+    records: list[Record] = []
+    for r in program.records:
+        if r in gone:
+            continue
+        own = instead.get(r, r)
+        now = with_inputs(own, [new.get(x, x) for x in own.inputs])
+        records.append(now)
+        if own is not r and r.op is not fused:  # a group has a tuple of results
+            now = Record(ITEM, [now], {"k": 0}, *r.spec, 1, r.scope)
+            now.where = r.where
+            records.append(now)
+        if now is not r:
+            new[r] = now
+    return with_records(program, records, new)
