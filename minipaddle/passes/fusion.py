@@ -16,6 +16,7 @@ from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State
 from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from .nest import Nest, NotOneNest, fusable
+from .specialise import open_sizes
 
 MOST = 160
 """Records of a group at most: a loop body that long has spilt its registers long since."""
@@ -250,6 +251,8 @@ def sliced(program: Program) -> Program:
 @slot("passes.fusion")
 def fuse(program: Program) -> Program:
     """The program with groups in the place of what one loop nest can compute."""
+    if open_sizes(program):  # loops are of numbers
+        return program
     fusion = Fusion(sliced(program))
     fusion.join_all()
     return fusion.program_of_groups()

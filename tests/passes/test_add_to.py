@@ -29,7 +29,9 @@ SHAPES = (2, 4, 8), (24, 16), (16,)
 
 def test_a_recurrent_weight_hears_of_all_steps_at_once():
     program = program_of(recurrent, *SHAPES)
-    one, many = (optimized(program, enable_addto=on).program for on in (True, False))
+    one, many = (
+        optimized(program, until="dead_code", enable_addto=on).program for on in (True, False)
+    )
     weights = [[r for r in p.records if r.shape == (24, 16)] for p in (one, many)]
     assert [r.op.name for r in weights[0]] == ["product"]
     assert [r.op.name for r in weights[1]].count("product") == 4
@@ -57,7 +59,8 @@ def products(shape_x, shape_y):
     def f(a, b, c, d):
         return paddle.matmul(a, b) + paddle.matmul(c, d)
 
-    return optimized(program_of(f, shape_x, shape_y, shape_x, shape_y)).program
+    found = optimized(program_of(f, shape_x, shape_y, shape_x, shape_y), until="dead_code")
+    return found.program
 
 
 def test_large_operands_are_not_joined():

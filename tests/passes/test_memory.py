@@ -95,7 +95,8 @@ def test_states_that_change_places_in_circles():
     names = "abcde"
     states = "\n".join(f"state {n}: f" for n in names)
     p = program(
-        f"{states}\n update a = b\n update b = c\n update c = a\n update d = e\n update e = d\n return"
+        f"{states}\n update a = b\n update b = c\n update c = a\n update d = e\n"
+        " update e = d\n return"
     )
     found = agrees(p)
     assert len(found.copies) == 7

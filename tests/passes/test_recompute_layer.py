@@ -1,4 +1,6 @@
-"""`recompute(function, *args)`: the same values and gradients, less kept; eagerly and in programs."""
+"""`recompute(function, *args)`: the same values and gradients, less kept; also in programs."""
+
+# ruff: noqa: B023 (functions are called in the round of the loop that makes them)
 
 import numpy as np
 import pytest
