@@ -1,4 +1,4 @@
-"""An early return: one way out of a function.
+"""An early `return`: one way out of a function.
 
 The two sides of an `if` become functions, so a `return` in one of them would return to the wrong
 place. It becomes two assignments instead: the value is kept, and a flag says that there is one.

@@ -1,4 +1,4 @@
-"""break and continue become flags.
+"""`break` and `continue` become flags.
 
 A program has no place to jump to. So `break` becomes a variable, a flag: it is False before the
 loop, `break` makes it True, and a flag that is up ends the loop. `continue` is a flag too, which is

@@ -15,7 +15,7 @@ from minipaddle.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
-    title="An early return: one way out of a function",
+    title="An early `return`: one way out of a function",
     slots={
         "jit.jumps.return": "on_return",
         "jit.jumps.block": "block",

@@ -15,7 +15,7 @@ from minipaddle.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
-    title="break and continue become flags",
+    title="`break` and `continue` become flags",
     slots={
         "jit.jumps.break": "on_break",
         "jit.jumps.continue": "on_continue",

@@ -14,7 +14,7 @@ from minipaddle.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
-    title="A while becomes two functions and a call, and the runtime goes round",
+    title="A `while` becomes two functions and a call, and the runtime goes round",
     slots={
         "jit.while_statement": "while_statement",
         "jit.carried_names": "carried_names",
