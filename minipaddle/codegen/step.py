@@ -33,6 +33,7 @@ class Source(NamedTuple):
     """A C file, and what must be known to run it."""
 
     text: str
+    own: str  # the part of it that belongs to this program: no helpers
     prefix: str
     hosted: list[Record]  # record number k of these is (or may be) computed by `host(k, …)`
     uses_blas: bool
@@ -271,5 +272,5 @@ def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False)
             '#include <omp.h>\n__attribute__((visibility("default"))) '
             f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n"
         )
-    text = "\n".join([*parts, *kernels.texts, *step.functions])
-    return Source(text, prefix, kernels.hosted, blas, step.timed or [])
+    own = "\n".join([*kernels.texts, *step.functions])
+    return Source("\n".join([*parts, own]), own, prefix, kernels.hosted, blas, step.timed or [])

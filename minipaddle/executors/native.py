@@ -19,7 +19,7 @@ from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
 from ..passes.epilogue import begins_with_product, room_of
 from ..passes.lifetimes import looked_into, specs_of
-from ..passes.manager import optimized
+from ..passes.manager import Optimized, optimized
 from ..passes.memory import plan
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import open_sizes, specialise
@@ -77,6 +77,21 @@ class Executable:
         text = source_of(self.kernels, self.plan, "PREFIX", timed=self.timed).text
         prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]
         return source_of(self.kernels, self.plan, prefix, timed=self.timed)
+
+    def report(self) -> str:
+        """What the passes did, how many groups there are, what the host computes, the memory."""
+        records = self.program.records
+        groups = [r for r in records if r.op is fused]
+        inside = sum(len(r.attrs["region"].records) for r in groups)
+        host = sorted({r.op.name for r in self.source.hosted if self.kernels.of[r] is None})
+        lines = [
+            Optimized(self.program, self.snapshots).report(),
+            f"{len(groups)} groups of {inside} records; {len(self.kernels.texts)} kernels in "
+            f"{len(self.source.own.splitlines())} lines of C",
+            f"by the host: {', '.join(host) or 'nothing'}",
+            str(self.plan),
+        ]
+        return "\n".join(lines)
 
     def times(self) -> list[tuple[float, Record]]:
         """The seconds that each record's kernel took so far, where the program is `timed`."""

@@ -272,6 +272,13 @@ class StaticFunction:
     def main_program(self):
         return self.concrete_program.program
 
+    @property
+    def executables(self) -> list:
+        """The native programs compiled so far for the program written last: each has a `report()`,
+        the `source` in C, the memory `plan`, the `snapshots` of the passes.
+        """
+        return [*self.concrete_program.choice.made.values()]
+
     def explain(self) -> str:
         """Why each program was written, in order."""
         return "\n".join(f"{k}. {miss.reason}" for k, miss in enumerate(self.cache.misses, 1))

@@ -243,6 +243,22 @@ def test_halves_are_stored_not_computed_with():
         np.testing.assert_allclose(a, b, rtol=2e-2, atol=5e-2)
 
 
+def test_a_report_says_what_was_made():
+    @native
+    def f(x):
+        return F.softmax(x.tanh() * 2 + 1)
+
+    f(paddle.ones([3, 4]))
+    (made,) = f.executables
+    report = made.report()
+    assert "1 groups of" in report
+    assert "by the host: nothing" in report
+    assert "largest live set" in report
+    assert "fusion" in report
+    assert made.source.own.count("static void") == 1
+    assert "tanhf" in made.source.own
+
+
 # ---- the compiler and its cache ---------------------------------------------------------------
 
 
