@@ -1,4 +1,7 @@
-"""Which executor runs a program: the native one where it can, otherwise the interpreter."""
+"""Which executor runs a program: a compiled one where it can, otherwise the interpreter.
+
+Compiled means C where tensors are made on the CPU, and CUDA where they are made on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,18 @@ from ..eager.device import current_place
 from ..ir.interpreter import Run
 from ..ir.program import Program
 from ..passes.specialise import open_sizes, sizes_of
+from . import cuda
 from .compiler import compiler
 from .native import CannotCompile, Executable
 
-BACKENDS = ("native", "interpreter")
+BACKENDS = ("native", "cuda", "interpreter")
 
 
 def backend_named(name: str | None) -> str:
     """A backend by its name; None is what `MINIPADDLE_BACKEND` says, or the interpreter.
 
-    Paddle's name for its compiler, CINN, means the native one too.
+    "native" is what compiles for the place, "cuda" insists on a GPU. Paddle's name for its
+    compiler, CINN, means the native one too.
     """
     name = name or os.environ.get("MINIPADDLE_BACKEND") or "interpreter"
     name = "native" if name == "CINN" else name
@@ -30,14 +35,14 @@ def backend_named(name: str | None) -> str:
 class Choice:
     """Runs the programs of one captured function.
 
-    `made` are the executables so far by program and sizes; `reasons` say for programs that stay on
-    the interpreter, why.
+    `made` are the executables so far by program, place and sizes; `reasons` say for programs that
+    stay on the interpreter, why.
     """
 
     def __init__(self, backend: str | None = None, strategy=None):
         self.backend, self.strategy = backend_named(backend), strategy
-        self.made: dict[tuple, Executable] = {}
-        self.reasons: dict[Program, str] = {}
+        self.made: dict[tuple, Executable | cuda.Executable] = {}
+        self.reasons: dict[tuple, str] = {}
         self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?
 
     def run(self, program: Program, arrays, sizes: dict | None = None) -> tuple[list, dict]:
@@ -48,28 +53,32 @@ class Choice:
         run = Run(current_place().module, sizes)
         return run(program, arrays), run.sizes
 
-    def executable(self, program: Program, arrays) -> Executable | None:
+    def executable(self, program: Program, arrays) -> Executable | cuda.Executable | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
-        found = self.made.get((program, None))
+        place = current_place().name
+        found = self.made.get((program, place, None))
         if found is not None:
             return found
-        if program in self.reasons or self.backend == "interpreter":
-            return None
-        if current_place().module.name != "numpy":
+        if self.backend == "interpreter" or (program, place) in self.reasons:
             return None
         if program not in self.closed:
             self.closed[program] = not open_sizes(program)
-        key = None if self.closed[program] else tuple(a.shape for a in arrays)
-        if (program, key) not in self.made:
+        shapes = None if self.closed[program] else tuple(a.shape for a in arrays)
+        key = program, place, shapes
+        if key not in self.made:
             try:
-                self.made[program, key] = self.compiled(program, key)
+                self.made[key] = self.compiled(program, shapes)
             except CannotCompile as why:
-                self.reasons[program] = str(why)
+                self.reasons[program, place] = str(why)
                 return None
-        return self.made[program, key]
+        return self.made[key]
 
-    def compiled(self, program: Program, shapes) -> Executable:
+    def compiled(self, program: Program, shapes) -> Executable | cuda.Executable:
+        sizes = sizes_of(program, shapes) if shapes else {}
+        if current_place().kind == "gpu":
+            return cuda.Executable(program, self.strategy, sizes)
+        if self.backend == "cuda":
+            raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
         if compiler() is None:
             raise CannotCompile("there is no C compiler: see minipaddle.utils.run_check()")
-        sizes = sizes_of(program, shapes) if shapes else {}
         return Executable(program, self.strategy, sizes)

@@ -36,12 +36,14 @@ def library() -> ctypes.CDLL:
 
 
 class Cublas:
-    """A handle on one stream."""
+    """A handle on one stream, with memory to work in."""
 
-    def __init__(self, stream: int):
+    def __init__(self, stream: int, workspace: int, nbytes: int):
         self.library, self.handle = library(), ctypes.c_void_p()
         self.checked("cublasCreate_v2", ctypes.byref(self.handle))
         self.checked("cublasSetStream_v2", self.handle, ctypes.c_void_p(stream))
+        room = ctypes.c_void_p(workspace), ctypes.c_size_t(nbytes)
+        self.checked("cublasSetWorkspace_v2", self.handle, *room)
 
     def checked(self, name: str, *args) -> None:
         """Call a function; raises RuntimeError with what it answered."""

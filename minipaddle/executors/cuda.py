@@ -1,7 +1,7 @@
 """A program on a GPU: passes, groups, a memory plan, CUDA kernels; all of it one CUDA graph.
 
 What is done is bound to memory once: the arena, inputs and outputs of a `Context` stay where they
-are, and states where they were given. If nothing in the program waits for a value, the second run
+are, and states where they are given. If nothing in the program waits for a value, the second run
 is captured as a graph, and from the third on a run is one launch. `cond`, `while_loop` and records
 without a kernel are decided and computed by the host between kernels.
 """
@@ -26,6 +26,10 @@ from ..passes.specialise import open_sizes, specialise
 from .gpu import Gpu, gpu_of
 from .native import CannotCompile, in_place
 
+SMALL = 4096
+"""Bytes up to which a state that is somewhere else than before gets a place of its own, where it is
+copied to; for a larger one a new graph is captured."""
+
 
 class Executable:
     """A program of numbers for sizes, compiled for `device`. Calling it is like running it: see
@@ -36,7 +40,7 @@ class Executable:
         program = specialise(program, sizes=sizes or None)
         if unknown := open_sizes(program):
             raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
-        done = optimized(program, strategy)
+        done = optimized(program, strategy, epilogue=False)  # cuBLAS has none of ours
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
         added = done.program.states[len(program.states) :]
@@ -91,6 +95,7 @@ class Context:
         self.inputs = [empty(r.spec.size, r.dtype) for r in made.program.inputs]
         self.outputs = [empty(r.spec.size, r.dtype) for r in made.program.outputs]
         self.states: list | None = None  # what the steps are bound to
+        self.own: dict[int, object] = {}  # states that move about, in a place of ours
         self.steps: list[Callable] = []
         self.graph: Callable | None = None
         self.runs = 0
@@ -99,20 +104,33 @@ class Context:
         made, count = self.made, len(self.inputs)
         for array, own in zip(arrays[:count], self.inputs, strict=True):
             own[...] = self.device.moved(array).reshape(-1)
-        given = zip(arrays[count:], made.program.states, strict=True)
-        states = [self.device.whole(a, s.record.spec) for a, s in given]
-        if not self.bound_to(states):
-            self.bind(states)
+        states = zip(arrays[count:], made.program.states, strict=True)
+        given = [self.device.whole(a, s.record.spec) for a, s in states]
+        self.meet(given)
         self.compute()
+        for k in self.own.keys() & set(made.updated):
+            given[k][...] = self.own[k]
         outputs = zip(self.outputs, made.program.outputs, strict=True)
         found = [own.reshape(r.shape).copy() for own, r in outputs]
-        return found + [states[k] for k in made.updated]
+        return found + [given[k] for k in made.updated]
 
-    def bound_to(self, states) -> bool:
-        return self.states is not None and all(
-            a is b or self.device.address(a) == self.device.address(b)
-            for a, b in zip(states, self.states, strict=True)
-        )  # fmt: skip
+    def meet(self, given) -> None:
+        """Be bound to the states, wherever they are now."""
+        if self.states is None:
+            self.bind(given)
+            return
+        address, empty = self.device.address, self.device.empty
+        gone = [
+            k
+            for k, (a, b) in enumerate(zip(given, self.states, strict=True))
+            if k not in self.own and a is not b and address(a) != address(b)
+        ]
+        small = {k: given[k] for k in gone if given[k].nbytes <= SMALL}
+        self.own |= {k: empty(a.size, a.dtype).reshape(a.shape) for k, a in small.items()}
+        if gone:
+            self.bind([self.own.get(k, a) for k, a in enumerate(given)])
+        for k, array in self.own.items():
+            array[...] = given[k]
 
     def bind(self, states) -> None:
         """Find every address, for states where they are now."""

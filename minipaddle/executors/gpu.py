@@ -16,6 +16,9 @@ OPTIONS = ("-default-device", "--std=c++17")
 
 DEVICE_TO_DEVICE = 3
 
+WORKSPACE = 32 * 2**20
+"""Bytes for cuBLAS, which would otherwise ask for memory while it is captured."""
+
 
 class Gpu:
     """A GPU; arrays are CuPy's, addresses are numbers."""
@@ -24,7 +27,8 @@ class Gpu:
         self.module, self.index = module, index
         with module.cuda.Device(index):
             self.stream = module.cuda.Stream()
-            self.blas = Cublas(self.stream.ptr)
+            self.workspace = module.empty(WORKSPACE, "uint8")
+            self.blas = Cublas(self.stream.ptr, self.workspace.data.ptr, WORKSPACE)
 
     def working(self):
         """A context in which array operations, too, run on our stream."""
@@ -46,6 +50,9 @@ class Gpu:
             raise ValueError(
                 f"an array of shape {list(array.shape)} where {list(spec.shape)} is needed"
             )
+        array = self.moved(array)
+        if array.dtype == spec.dtype and array.flags.c_contiguous:
+            return array
         return self.module.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
 
     @staticmethod

@@ -63,6 +63,18 @@ def program_of(cases, dtype: str):
     return trace(function, given).program, arrays, owners
 
 
+def unequal(owners, wanted, found, dtype: str) -> list:
+    """The results that are not what the interpreter gives."""
+    wrong = []
+    for name, a, b in zip(owners, wanted, found, strict=True):
+        rtol, atol = NEAR[np.asarray(a).dtype.name if np.asarray(a).dtype.kind == "f" else dtype]
+        factor = CASES[name.rpartition("-")[0]][int(name.rpartition("-")[2])].tolerance
+        a, b = (np.asarray(x).astype("float64") for x in (a, b))
+        if not np.allclose(b, a, rtol * factor, atol * factor, equal_nan=True):
+            wrong.append((name, a.ravel()[:3].tolist(), b.ravel()[:3].tolist()))
+    return wrong
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("part", range(8))
 def test_operators(dtype, part):
@@ -74,14 +86,7 @@ def test_operators(dtype, part):
     quietly = QUIET.copy().run
     wanted = quietly(Run(NUMPY), program, [a.copy() for a in arrays])
     found = quietly(Executable(program), program, [a.copy() for a in arrays])
-    wrong = []
-    for name, a, b in zip(owners, wanted, found, strict=True):
-        rtol, atol = NEAR[np.asarray(a).dtype.name if np.asarray(a).dtype.kind == "f" else dtype]
-        factor = CASES[name.rpartition("-")[0]][int(name.rpartition("-")[2])].tolerance
-        a, b = (np.asarray(x).astype("float64") for x in (a, b))
-        if not np.allclose(b, a, rtol * factor, atol * factor, equal_nan=True):
-            wrong.append((name, a.ravel()[:3].tolist(), b.ravel()[:3].tolist()))
-    assert not wrong
+    assert not unequal(owners, wanted, found, dtype)
 
 
 def test_what_only_values_say_is_interpreted():

@@ -1,0 +1,236 @@
+"""The CUDA executor on a GPU that the CPU plays: graphs, states, decisions, backends."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.nn.functional as F
+from minipaddle import nn
+from minipaddle.executors import cuda, gpu
+from minipaddle.executors.choice import backend_named
+from minipaddle.executors.cublas import Cublas
+from minipaddle.executors.native import CannotCompile
+from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
+from tests.passes.programs import cases, program_of, results
+
+pytestmark = needs_gxx
+MODELS = [
+    "models_vision.LeNet, step", "models_vision.MobileNet, step", "models_sequence.GPT, step",
+    "models_training.recurrent", "models_dynamic.EarlyExit, step", "models_dynamic.VAE, step",
+]  # fmt: skip
+
+
+def made(program) -> cuda.Executable:
+    return cuda.Executable(program, device=Cpu())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name):
+    for case in cases(name):
+        found = made(case.program)(case.program, [np.array(a) for a in case.arrays])
+        for a, b in zip(case.results, found, strict=True):
+            np.testing.assert_allclose(b.astype("float64"), a.astype("float64"), 1e-4, 1e-4)
+
+
+# ---- graphs ----------------------------------------------------------------------------------
+
+
+def counter(size: int = 2):
+    """A program that adds its input to a state, and the state's first value."""
+    total = paddle.zeros([size])
+
+    def step(x):
+        total.add_(x)
+        return total * 2.0
+
+    return program_of(step, [size]), np.zeros(size, "float32")
+
+
+def test_the_second_run_is_captured_and_the_others_replay_it():
+    program, total = counter()
+    executable, x = made(program), np.array([1, 2], "float32")
+    calls = executable.device.calls
+    for k, wanted in enumerate([["launch"], ["captured", "graph"], ["graph"]], 1):
+        calls.clear()
+        (doubled, same) = executable(program, [x, total])
+        assert [c for c in calls if c != "launch"] == [c for c in wanted if c != "launch"]
+        assert same is total
+        assert total.tolist() == [k, 2 * k]
+        assert doubled.tolist() == [2 * k, 4 * k]
+
+
+def test_results_stay_what_they_were():
+    program, total = counter()
+    executable, x = made(program), np.ones(2, "float32")
+    kept = [executable(program, [x, total])[0] for _ in range(4)]
+    assert [y[0] for y in kept] == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("size", [2, 5000])
+def test_states_that_moved_are_found_again(size):
+    program, total = counter(size)
+    executable, x = made(program), np.ones(size, "float32")
+    for _ in range(3):
+        executable(program, [x, total])
+    for k in range(1, 5):
+        other = np.full(size, 10 * k, "float32")
+        doubled, same = executable(program, [x, other])
+        assert same is other
+        assert set(other) == {10 * k + 1}
+        assert set(doubled) == {20 * k + 2}
+    assert set(total) == {3}
+    assert executable.device.calls.count("captured") == (2 if size == 2 else 1)
+
+
+def test_two_runs_at_a_time_have_memory_of_their_own():
+    program, total = counter()
+    executable = made(program)
+    executable(program, [np.ones(2, "float32"), total])
+    (first,) = executable.contexts
+    executable.contexts.clear()  # as if it were running
+    executable(program, [np.ones(2, "float32"), total])
+    assert executable.contexts != [first]
+    assert total.tolist() == [2, 2]
+
+
+def test_a_state_of_another_shape_is_refused():
+    program, _ = counter()
+    with pytest.raises(ValueError, match=r"shape \[3\] where \[2\]"):
+        gpu.Gpu.whole(Cpu(), np.zeros(3, "float32"), program.given[0].spec)
+
+
+# ---- what the host decides -------------------------------------------------------------------
+
+
+def test_branches_and_loops_are_decided_by_the_host():
+    def function(x):
+        def double():
+            return x * 2.0
+
+        def negative():
+            return -x
+
+        y = paddle.static.nn.cond(x.sum() > 0, double, negative)
+        k, y = paddle.static.nn.while_loop(
+            lambda k, y: k < 5, lambda k, y: [k + 1, y * 2.0 + x], [paddle.to_tensor(0), y]
+        )
+        return k, y
+
+    program = program_of(function, [3])
+    executable = made(program)
+    for x in ([1, 2, 3], [-1, -2, -3], [1, 1, 1]):
+        arrays = [np.array(x, "float32"), *(np.array(s.cell.read()) for s in program.states)]
+        for a, b in zip(results(program, arrays), executable(program, arrays), strict=True):
+            np.testing.assert_allclose(b, a)
+    assert "captured" not in executable.device.calls
+
+
+def test_what_has_no_kernel_is_computed_by_array_operations():
+    program = program_of(lambda x: [paddle.sort(x * 2.0), paddle.linalg.inv(x) + 1.0], [3, 3])
+    executable = made(program)
+    assert {r.op.name for r in executable.kernels.hosted} == {"sort", "inverse"}
+    x = np.random.default_rng(0).standard_normal((3, 3)).astype("float32")
+    for _ in range(3):
+        for a, b in zip(results(program, [x]), executable(program, [x]), strict=True):
+            np.testing.assert_allclose(b, a, 1e-5)
+    assert "captured" not in executable.device.calls
+
+
+def test_a_run_that_fails_leaves_the_states_as_they_were():
+    total = paddle.to_tensor([1.0])
+
+    def step(x):
+        total.add_(total)
+        return paddle.linalg.inv(x)
+
+    program = program_of(step, [2, 2])
+    executable, state = made(program), np.ones(1, "float32")
+    with pytest.raises(ValueError, match="Singular matrix"):
+        executable(program, [np.zeros((2, 2), "float32"), state])
+    assert state.tolist() == [1]
+    executable(program, [np.eye(2, dtype="float32"), state])
+    assert state.tolist() == [2]
+
+
+def test_sizes_that_values_say_are_left_to_the_interpreter():
+    program = program_of(lambda x: paddle.nonzero(x), [3])
+    with pytest.raises(CannotCompile, match="sizes that only its values say"):
+        made(program)
+
+
+# ---- backends --------------------------------------------------------------------------------
+
+
+def trained(static):
+    """Losses of a small network under `to_static`."""
+    paddle.seed(1)
+    net = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 3))
+    optimizer = paddle.optimizer.AdamW(0.05, parameters=net.parameters())
+
+    @static
+    def step(x, y):
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    rng = np.random.default_rng(0)
+    x = paddle.to_tensor(rng.standard_normal((6, 4)).astype("float32"))
+    y = paddle.to_tensor(rng.integers(0, 3, 6))
+    return [float(step(x, y)) for _ in range(5)], step
+
+
+def test_without_a_gpu_the_reason_is_said():
+    losses, step = trained(lambda f: paddle.jit.to_static(f, backend="cuda"))
+    (reason,) = set(step.concrete_program.choice.reasons.values())
+    assert "the place is the CPU" in reason
+    assert losses[-1] < losses[0]
+
+
+def test_a_gpu_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setattr(gpu, "gpu", lambda: "CuPy finds no CUDA device")
+    gpu.gpu_of.cache_clear()
+    with pytest.raises(CannotCompile, match="no usable GPU: CuPy finds no CUDA device"):
+        cuda.Executable(counter()[0])
+    gpu.gpu_of.cache_clear()
+
+
+def test_backends_have_names():
+    assert backend_named("cuda") == "cuda"
+    with pytest.raises(ValueError, match="cuda"):
+        backend_named("opencl")
+
+
+class Library:
+    """A cuBLAS that writes down how it was called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        def call(*args):
+            self.calls.append((name, [getattr(a, "value", a) for a in args]))
+            return 13 if "Gemm" in name and self.fails else 0
+
+        return call
+
+    fails = False
+
+
+def test_cublas_is_asked_for_the_transposed_product(monkeypatch):
+    library = Library()
+    monkeypatch.setattr("minipaddle.executors.cublas.library", lambda: library)
+    blas = Cublas(7, 4096, 32)
+    program = program_of(lambda x, y: paddle.matmul(x, y, transpose_y=True), [2, 3, 4], [2, 5, 4])
+    (work,) = [w for w in made(program).kernels.of.values() if w.calls]
+    blas.gemm(work.calls[0], 100, 200, 300)
+    name, args = library.calls[-1]
+    assert name == "cublasGemmStridedBatchedEx"
+    assert args[1:6] == [1, 0, 5, 3, 4]  # yᵀ turned back, x as it is; n, m, k
+    assert args[7:11] == [200, 0, 4, 20]
+    assert args[11:15] == [100, 0, 4, 12]
+    assert args[16:] == [300, 0, 5, 15, 2, 68, -1]
+    library.fails = True
+    with pytest.raises(RuntimeError, match="cublasGemmStridedBatchedEx answered 13"):
+        blas.gemm(work.calls[0], 100, 200, 300)

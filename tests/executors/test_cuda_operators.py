@@ -1,0 +1,29 @@
+"""The operator suite in the CUDA executor, on a GPU that the CPU plays."""
+
+import pytest
+
+from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.executors.cuda import Executable
+from minipaddle.ir.interpreter import Run
+from minipaddle.passes.specialise import open_sizes
+from tests.codegen import nvrtc
+from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
+from tests.executors.test_native_operators import chunks, program_of, unequal
+
+PARTS = 8
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("part", range(PARTS))
+def test_operators(dtype, part):
+    cases = [c for j, chunk in enumerate(chunks(dtype)) if j % PARTS == part for c in chunk]
+    closed = [c for c in cases if not open_sizes(program_of([c], dtype)[0])]
+    program, arrays, owners = program_of(closed, dtype)
+    quietly = QUIET.copy().run
+    wanted = quietly(Run(NUMPY), program, [a.copy() for a in arrays])
+    made = Executable(program, device=Cpu())
+    found = quietly(made, program, [a.copy() for a in arrays])
+    assert not unequal(owners, wanted, found, dtype)
+    if dtype == "float32" and nvrtc.library() is not None:
+        assert not nvrtc.compile_error(made.kernels.text, 90)
