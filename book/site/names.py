@@ -22,8 +22,8 @@ from minipaddle.viz.code import ROOT, code, source_of
 INDEX = """# Paddle's names
 
 Each name of Paddle that the chapters use: the chapter that builds it or opens its code (of a name
-that none does, the first that uses it), the other chapters that use it, and the file that defines
-it. Formulas and derivatives are listed under [](/operators/index.md).
+that none does, the first that uses it), the other chapters that use it, and the file in
+`minipaddle/` that defines it. Formulas and derivatives are listed under [](/operators/index.md).
 
 {tables}
 """
@@ -70,7 +70,8 @@ def table(space: str, rows: list) -> str:
     lines = [f"## {space}\n", "| Name | Chapter | Used in | File |", "|---|--:|---|---|"]
     for name, home, others, file in rows:
         also = ", ".join(map(link, others))
-        lines.append(f"| `{name}` | {link(home)} | {also} | {file and f'`{file}`'} |")
+        short = file.removeprefix("minipaddle/")
+        lines.append(f"| `{name}` | {link(home)} | {also} | {short and f'`{short}`'} |")
     return "\n".join([*lines, ""])
 
 

@@ -86,5 +86,5 @@ def letters(known: dict):
 
 def link(place: Place):
     """The way to a place, named by its chapter and section."""
-    said = ", ".join(filter(None, [place.chapter, place.section]))
+    said = " › ".join(filter(None, [place.chapter, place.section]))
     return nodes.reference("", said, internal=True, refuri=f"{place.document}.html#{place.anchor}")
