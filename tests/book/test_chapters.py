@@ -5,11 +5,13 @@ After an honest change, regenerate them: BOOK=write ./run test tests/book/test_c
 
 import difflib
 import os
+import re
 import time
 
 import nbformat
 import pytest
 
+from minipaddle.learn.exercise import load, names
 from tests.book.chapters import CHAPTERS, as_text, execute, read, transcript, volatile
 
 
@@ -59,3 +61,24 @@ def test_only_measuring_cells_are_volatile(path):
     for cell in read(path).cells:
         if cell.cell_type == "code" and volatile(cell):
             assert "time" in cell.source or "measure" in cell.source or "profile" in cell.source
+
+
+def test_hints_send_readers_to_sections_that_exist():
+    headings = {
+        int(path.stem[:2]): [
+            heading
+            for cell in read(path).cells
+            if cell.cell_type == "markdown"
+            for heading in re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)
+        ]
+        for path in CHAPTERS
+    }
+    hints = {name: " ".join(load(name).hints) for name in names()}
+    sent = [
+        (name, int(chapter), section)
+        for name, hint in hints.items()
+        for chapter, section in re.findall(r"Chapter (\d+), “(.+?)”", hint)
+    ]
+    assert len(sent) >= 10
+    astray = [s for s in sent if not any(h.startswith(s[2]) for h in headings[s[1]])]
+    assert astray == []
