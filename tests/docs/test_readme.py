@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from minipaddle.executors.compiler import compiler
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
 def test_the_program_prints_and_draws_what_is_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "book" / "pictures").mkdir(parents=True)
@@ -24,6 +27,8 @@ def test_the_program_prints_and_draws_what_is_shown(tmp_path, monkeypatch, capsy
     assert printed.split("\n")[: len(promised)] == promised
     assert "m.maximum(x, 0)" in printed
     assert "program step(images" in printed
+    assert "by the host: nothing" in printed
+    assert re.search(r"^static void k\d+_", printed, re.MULTILINE)
     drawn = (tmp_path / "book/pictures/step.svg").read_text(encoding="utf-8")
     shown = (ROOT / "book/pictures/step.svg").read_text(encoding="utf-8")
     assert labels(drawn) == labels(shown), "draw it again: run the README's program in the root"
