@@ -9,7 +9,7 @@ from ..ir.control import while_loop
 from ..ir.cut import silent
 from ..ir.interpreter import bound
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State
-from ..ops import creation
+from ..ops import creation, movement
 from .backward import grad
 from .tensor import Tensor, wrap
 
@@ -110,14 +110,21 @@ def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> l
             for y, g in zip(outs, cotangents, strict=False)
             if g is not None and not y.stop_gradient
         ]
-    zeros = [zeros_like(args[k]) for k in wanted]
     if not pairs:
-        return zeros
+        return [zeros_like(args[k]) for k in wanted]
     ys, gs = zip(*pairs, strict=True)
     found = grad(
         list(ys), [args[k] for k in wanted], list(gs), create_graph=again, allow_unused=True
     )
-    return [zero if g is None else g for g, zero in zip(found, zeros, strict=True)]
+    return [cotangent(g, args[k]) for g, k in zip(found, wanted, strict=True)]
+
+
+def cotangent(g, x: Tensor) -> Tensor:
+    """The cotangent of x, of the shape of x: only inside of a region may 3 be known to be `n`."""
+    if g is None:
+        return zeros_like(x)
+    known = [*map(str, g.spec.shape)] == [*map(str, x.spec.shape)]
+    return g if known else movement.reshape(g, shape=x.spec.shape)
 
 
 def zeros_like(x: Tensor) -> Tensor:

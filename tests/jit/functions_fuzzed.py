@@ -232,3 +232,29 @@ def a_leaf_made_in_a_loop(x, m, s, n, p, q, flag):
                 z = x.mean()
                 y = y + slope(y, z).sum()
     return y
+
+
+def match_on_a_tensor(x, m, s, n, p, q, flag):
+    match n if flag else n % 2:
+        case None:
+            y = x
+        case 0:
+            match s > 0:
+                case True | 1:
+                    y = x * 2
+                case other:
+                    y = x * other
+        case 1 | 2 if s > 0:
+            y = x + n
+        case _ if s < -1:
+            return -x
+        case k:
+            y = x - k
+    for each in x:
+        match p:
+            case 0 | 1:
+                break
+            case 2 if each > 0:
+                continue
+        y = y + each
+    return y

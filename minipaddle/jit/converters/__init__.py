@@ -17,6 +17,7 @@ from .choices import conditional
 from .jumps import jumps
 from .logic import assertions, chains, logic, membership, negation
 from .loops import for_loop, while_loop
+from .matches import matches
 from .signature import annotations, declarations, signature, supers
 from .subscripts import subscripts
 from .tries import tries
@@ -27,6 +28,7 @@ CONVERTERS = (
     signature,     # def f(a, b=1): ...          without decorators and defaults
     declarations,  # global g, nonlocal n        at the start of the function
     annotations,   # x: int = 1                  x = 1
+    matches,       # match y: case 1: A          if y == 1: A
     jumps,         # break, continue, return     flags, and code that looks at them
     undefined,     # y, on some path not bound   _jst.defined(y)
     supers,        # super()                     super(__class__, self)
