@@ -1,5 +1,6 @@
 /* CUDA on a CPU, to check numbers without a GPU: blocks one after the other. The threads of a block
-   are coroutines: each runs until it waits for the others, then the next does. */
+   are coroutines: each runs until it waits for the others, then the next does. In every other block
+   the last thread goes first: what is right in one order only is a race, and shows. */
 #include <csetjmp>
 #include <math.h>
 #include <cstdint>
@@ -20,27 +21,20 @@ static inline uint16_t half_of_float(float x) { return _cvtss_sh(x, 0); }
 static inline float float_of_half(uint16_t bits) { return _cvtsh_ss(bits); }
 
 enum { STACK = 1 << 16, MOST = 1024 };
-struct Thread { jmp_buf at; ucontext_t first; bool begun, done; unsigned waits; };
+struct Thread { jmp_buf at; ucontext_t first; bool begun, done; };
 static Thread all[MOST];
 static char *stacks;
 static jmp_buf scheduler;
-static ucontext_t scheduler_context;
 static int now, count;
-static unsigned short lanes[MOST];
 static void (*body)();
+static bool backwards;
 
-static void pause_here()
+static void __syncthreads()
 {
     if (!_setjmp(all[now].at)) _longjmp(scheduler, 1);
 }
 
-static void __syncthreads()
-{
-    all[now].waits++;
-    pause_here();
-}
-
-/* Two waits: all lanes put, then all get; a lane that has returned is the warp's own mistake. */
+/* Two waits: all lanes put, then all get. */
 template <class T> static T __shfl_xor_sync(unsigned, T x, int apart)
 {
     static T put[MOST];
@@ -58,14 +52,14 @@ static void begin()
     _longjmp(scheduler, 1);
 }
 
-/* One block: each thread in turn, up to its next wait. Threads that wait must all wait. */
+/* One block: each thread in turn, up to its next wait. */
 static void run_block()
 {
-    static volatile int left, waiting;
-    for (int k = 0; k < count; k++) all[k].begun = all[k].done = false, all[k].waits = 0;
+    static volatile int left, turn;
+    for (int k = 0; k < count; k++) all[k].begun = all[k].done = false;
     for (left = count; left > 0;) {
-        waiting = 0;
-        for (now = 0; now < count; now++) {
+        for (turn = 0; turn < count; turn++) {
+            now = backwards ? count - 1 - turn : turn;
             if (all[now].done) continue;
             threadIdx = {now % blockDim.x, now / blockDim.x, 0};
             if (!_setjmp(scheduler)) {
@@ -78,7 +72,6 @@ static void run_block()
                 setcontext(&all[now].first);
             }
             if (all[now].done) left--;
-            else waiting++;
         }
     }
 }
@@ -90,12 +83,13 @@ static void run_grid(void (*kernel)(), bool waits, unsigned x, unsigned y, unsig
     gridDim = {x, y, 1}, blockDim = {tx, ty, 1};
     for (unsigned b = 0; b < y; b++)
         for (unsigned a = 0; a < x; a++) {
-            blockIdx = {a, b, 0};
+            blockIdx = {a, b, 0}, backwards = !backwards;
             if (waits) {
                 run_block();
                 continue;
             }
-            for (now = 0; now < count; now++) {
+            for (unsigned turn = 0; turn < count; turn++) {
+                now = backwards ? count - 1 - turn : turn;
                 threadIdx = {now % tx, now / tx, 0};
                 kernel();
             }

@@ -150,6 +150,7 @@ def test_neighbouring_threads_read_neighbouring_memory():
     i, j = Loop(64), Loop(500)
     assert teams_of(Shape([i], [j], [i, j])) == Teams(32, 4, False)
     assert teams_of(Shape([j], [i], [i, j])) == Teams(8, 32, True)
+    assert teams_of(Shape([i], [j], [j, i])) == Teams(16, 32, True)
     assert Teams(32, 4, False).threads == (32, 4)
     assert Teams(8, 32, True).threads == (32, 8)
 
@@ -162,6 +163,23 @@ def test_equal_kernels_are_written_once():
     made = on_both(function, random(8, 8), random(8, 8), near=1e-4)
     assert len(launches(made)) == 2
     assert len(made.functions) == 1
+
+
+@needs_gxx
+def test_a_race_shows():
+    """Every thread reads what another writes, and does not wait for it."""
+    text = """extern "C" __global__ void __launch_bounds__(64) race(float *x, float *y)
+{
+    x[threadIdx.x] = threadIdx.x;
+    WAIT
+    y[blockIdx.x * 64 + threadIdx.x] = x[threadIdx.x ^ 1];
+}
+"""
+    for wait, right in (("", False), ("__syncthreads();", True)):
+        device, x, y = Cpu(), np.zeros(64, "float32"), np.zeros((2, 64), "float32")
+        (race,) = device.compiled(text.replace("WAIT", wait), ["race"]).values()
+        device.launch(race, (2, 1), (64, 1), [x.ctypes.data, y.ctypes.data])
+        assert (y == np.arange(64) ^ 1).all() == right
 
 
 # ---- products --------------------------------------------------------------------------------

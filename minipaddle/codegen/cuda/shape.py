@@ -64,7 +64,7 @@ def teams_of(nest: Nest) -> Teams:
     loops = nest.loops
     length = prod(a.extent for a in nest.reduced)
     if loops and loops[-1] in nest.kept:
-        size = 1 if length <= 8 else 8 if length <= 256 else 32
+        size = 1 if length <= 8 else 8 if length <= 256 else 16
         return Teams(size, 32, True)
     if length <= 4:
         return Teams(1, 128, False)
