@@ -166,6 +166,17 @@ def test_equal_kernels_are_written_once():
 
 
 @needs_gxx
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("find", [paddle.argmax, paddle.argmin])
+def test_places_of_extremes(find, axis):
+    x = random(70, 90).round(1)  # many are equal
+    made = on_both(lambda x: find(x, axis), x)
+    x[3, 5] = x[60, 80] = np.nan
+    on_both(lambda x: find(x, axis), x)
+    assert not made.kernels.hosted
+
+
+@needs_gxx
 def test_a_race_shows():
     """Every thread reads what another writes, and does not wait for it."""
     text = """extern "C" __global__ void __launch_bounds__(64) race(float *x, float *y)

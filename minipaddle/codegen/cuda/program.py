@@ -10,7 +10,7 @@ from ...passes.nest import NotOneNest
 from ..kernel import results
 from ..scalar import CannotWrite
 from ..step import comment, computed, named
-from . import generator, images, indexing, product  # noqa: F401  (each fills WORK)
+from . import generator, images, indexing, places, product  # noqa: F401  (each fills WORK)
 from .calls import WORK, Launch, Work
 from .nest import emit_nest
 from .prologue import prologue
