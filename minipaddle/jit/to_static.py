@@ -62,8 +62,9 @@ def to_static(
     The program is written when arguments of new shapes, dtypes or Python values come, by running
     the function once on tensors that have no values. `input_spec` (InputSpecs, nested as the
     arguments are) leaves sizes open. Python's control flow over tensors is converted. `backend`
-    is "interpreter", or "native": one compiled C function. The environment variable
-    MINIPADDLE_BACKEND changes the default, which is the interpreter.
+    is "interpreter", or "native": one compiled C function, and on a GPU one CUDA graph ("cuda"
+    insists on that). The environment variable MINIPADDLE_BACKEND changes the default, which is the
+    interpreter.
     Source: Paddle API `paddle.jit.to_static`.
 
     >>> import minipaddle as paddle
