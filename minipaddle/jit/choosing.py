@@ -109,17 +109,18 @@ def telling(side: int):
 def raised_eagerly(error: Exception) -> bool:
     """Would eager mode raise this error, too, if it came there? Then it is no refusal to trace.
 
-    What `raise` and `assert` raise outside this package; Python's own errors; of ours those of
-    operators whose sizes are known.
+    What `raise` and `assert` raise outside this package; Python's own errors, also where the
+    runtime did what was written; of ours those of operators whose sizes are known.
     """
     kind, (*_, last) = type(error), walk(error.__traceback__)
     frame, pythons = last.tb_frame, getattr(builtins, kind.__name__, None) is kind
     if frame.f_code.co_name == "assert_":
         return True
+    raises = frame.f_code.co_code[last.tb_lasti] == RAISE
     if not inside(frame):
-        raises = frame.f_code.co_code[last.tb_lasti] == RAISE
         return raises or (pythons and not issubclass(kind, REFUSING))
-    sure = pythons and issubclass(kind, MISTAKES) and not current.top.open_sizes()
+    runtimes = frame.f_globals["__package__"] == __package__ and not raises
+    sure = pythons and issubclass(kind, MISTAKES) and (runtimes or not current.top.open_sizes())
     return sure or kind is LeafError
 
 

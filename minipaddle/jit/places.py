@@ -185,6 +185,8 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
         for key, (place, before) in noted.noted.items()
         if key not in known and place.differs(values[key], before)
     }
+    for key in noted.noted.keys() - known - found.keys():  # as it was: nothing is to be put back
+        del noted.noted[key]
     held, made, shells = [[values[key] for key in (*known, *found)], returned], [], {}
     while True:
         own = [key for key, place in found.items()

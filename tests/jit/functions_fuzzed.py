@@ -258,3 +258,48 @@ def match_on_a_tensor(x, m, s, n, p, q, flag):
                 continue
         y = y + each
     return y
+
+
+def a_list_that_grew_in_rounds_is_its_own(x, m, s, n, p, q, flag):
+    _, *rows = x
+    z, fuel = m[1], 1
+    while fuel > 0 and s > q:
+        fuel -= 1
+        rows += [z * 0.5]
+    return [z * 0.5 if z.max() > 1 else z, *rows]
+
+
+def a_dict_whose_items_change_places_is_its_own(x, m, s, n, p, q, flag):
+    d = {"a": x, "b": m[p % 2] if x.sum() > m.sum() else x}
+    fuel = 2
+    while fuel > 0 and not (x > x).all():
+        fuel -= 1
+        for _ in range(p % 3):
+            d["a"], d["b"] = d["b"], d["a"]
+            if s > 0.25:
+                continue
+            d = d
+    return x, d["a"] * 1.0
+
+
+def a_size_known_in_one_branch(x, m, s, n, p, q, flag):
+    if s:
+        STATE.add_(x)
+        return s * 2
+    return s
+
+
+def a_size_known_in_a_round(x, m, s, n, p, q, flag):
+    y = x * q
+    for _ in y:
+        y.multiply_(W)
+    return y, m[p % 2] * 1.0
+
+
+def mistakes_not_reached(x, m, s, n, p, q, flag):
+    found = []
+    for each in x:
+        if s < 100:
+            continue
+        x = found[len(found)] + each
+    return x

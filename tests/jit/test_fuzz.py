@@ -40,6 +40,24 @@ def test_random_programs_do_the_same(seed):
     assert report.statements > 5 * fuzz.FUNCTIONS
 
 
+@pytest.fixture
+def open_sizes():
+    fuzz_world.vary(2)
+    assert fuzz_world.Kind.open
+
+
+OPEN = ["a_size_known_in_one_branch", "a_size_known_in_a_round", "mistakes_not_reached"]
+
+
+@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.usefixtures("open_sizes")
+def test_found_with_open_sizes(name):
+    function = getattr(functions_fuzzed, name)
+    static = paddle.jit.to_static(function, input_spec=fuzz_world.specs())
+    for seed in range(6):
+        same(function, static, seed)
+
+
 def test_programs_are_those_of_their_seed():
     assert module_text(5, 3) == module_text(5, 3) != module_text(6, 3)
     ast.parse(module_text(5, 3))
