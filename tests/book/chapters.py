@@ -10,6 +10,7 @@ from nbclient import NotebookClient
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
+WORKSPACE = "MINIPADDLE_EXERCISES"
 
 # What may differ from run to run, and what it is compared as.
 VOLATILE = [
@@ -25,8 +26,11 @@ def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
-    """A chapter run from top to bottom in a fresh kernel, for a reader who has solved nothing."""
+def execute(path: Path, timeout: int = 300, exercises: str = "") -> nbformat.NotebookNode:
+    """A chapter run from top to bottom in a fresh kernel.
+
+    `exercises` is the folder of a reader; without it, of one who has solved nothing.
+    """
     notebook = read(path)
     where = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(
@@ -38,7 +42,7 @@ def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
         coalesce_streams=True,  # what is printed in pieces is one output, however slow the pieces
     )
     with tempfile.TemporaryDirectory() as folder:
-        client.execute(env=os.environ | {"MINIPADDLE_EXERCISES": f"{folder}/exercises"})
+        client.execute(env=os.environ | {WORKSPACE: exercises or f"{folder}/exercises"})
     return notebook
 
 

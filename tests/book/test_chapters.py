@@ -6,13 +6,16 @@ After an honest change, regenerate them: BOOK=write ./run test tests/book/test_c
 import difflib
 import os
 import re
+import shutil
 import time
 
 import nbformat
 import pytest
 
-from minipaddle.learn.exercise import load, names
-from tests.book.chapters import CHAPTERS, as_text, execute, read, transcript, volatile
+from minipaddle.learn import progress
+from minipaddle.learn.exercise import BOOKS, load, names
+from minipaddle.learn.verdict import Verdict
+from tests.book.chapters import CHAPTERS, WORKSPACE, as_text, execute, read, transcript, volatile
 
 
 @pytest.mark.slow
@@ -31,6 +34,28 @@ def test_chapter_says_what_it_said(path):
         diff = difflib.unified_diff(*lines, "committed", "fresh", lineterm="")
         assert old == new, "\n".join([f"{path.name}, the cell", source, "changed:", *diff])
     print(f"{path.name}: {seconds:.1f} s")
+
+
+@pytest.fixture
+def all_solved(tmp_path, monkeypatch):
+    """The folder of a reader who has solved every exercise of the book."""
+    monkeypatch.setenv(WORKSPACE, str(tmp_path))
+    for name in names():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(BOOKS / "solutions" / f"{name}.py", tmp_path / f"{name}.py")
+        progress.remember(Verdict(name, "passed"))  # tests/exercises sees to that
+    return str(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_chapter_ends_on_a_reader_s_code(path, all_solved):
+    """The solutions of all chapters at once carry the model at the end of each."""
+    fresh = execute(path, exercises=all_solved)
+    told = "\n".join(as_text(output) for cell in fresh.cells for output in cell.get("outputs", []))
+    own = sum(name.startswith(f"{path.stem}/") for name in names())
+    assert f"{own} of {own} exercises run on your code" in told
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
