@@ -127,13 +127,15 @@ def test_the_whole_suite_goes_through_every_gate(run, started):
         ["peers", "torch"],
         ["-m", "ruff", "check", "--quiet", "."],
         ["-m", "ruff", "format", "--check", "--quiet", "."],
-        ["-m", "pytest", "-n", "auto", "--cov"],
+        ["-m", "pytest", "-n", "auto", "--dist", "worksteal", "--cov"],
     ]
 
 
 def test_named_tests_run_alone(run, started):
     run.main(["test", "tests/x.py", "-k", "y"])
-    assert started[2:] == [["-m", "pytest", "-n", "auto", "tests/x.py", "-k", "y"]]
+    assert started[2:] == [
+        ["-m", "pytest", "-n", "auto", "--dist", "worksteal", "tests/x.py", "-k", "y"]
+    ]
 
 
 def test_no_test_runs_while_ruff_objects(run, started, monkeypatch):
