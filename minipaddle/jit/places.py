@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from types import CellType
+from weakref import WeakValueDictionary
 
 from ..core.interpreter import current
 from ..eager.tensor import Tensor
@@ -205,6 +206,11 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
     return list(found.values())
 
 
+DOUBTED: WeakValueDictionary = WeakValueDictionary()
+"""Values of variables that may be undefined (`unsure.Unsure`), by id, where they are containers:
+each holds its own, and is no stranger."""
+
+
 def held_outside(place: Place, found: dict, held, values: dict, shells: dict) -> bool:
     """Does anybody hold the owner of a place besides these, and the objects in `shells`?"""
     owner = place.owner
@@ -212,7 +218,8 @@ def held_outside(place: Place, found: dict, held, values: dict, shells: dict) ->
         return False
     ours = sum(other.owner is owner for other in found.values())
     noted = sum(value is owner for value in values.values())
-    known = ours + noted + LOCAL
+    doubted = sum(unsure.known is owner for unsure in DOUBTED.values())
+    known = ours + noted + doubted + LOCAL
     return sys.getrefcount(owner) > known + occurrences(owner, held) + sum(
         occurrences(owner, attributes(shell)) for shell in shells.values()
     )

@@ -11,7 +11,8 @@ from weakref import WeakSet
 from ..core.interpreter import current
 from ..eager.tensor import Tensor
 from .effects import check
-from .places import Variable
+from .places import DOUBTED, Variable
+from .tree import parts
 
 
 class Unsure(Tensor):
@@ -20,6 +21,8 @@ class Unsure(Tensor):
     def __init__(self, known, held, name: str, reason: str):
         self.known, self.held, self.variable, self.reason = known, held, name, reason
         self.checked: WeakSet = WeakSet()  # the regions that have checked it
+        if parts(known) is not None:
+            DOUBTED[id(self)] = self
         if isinstance(known, Tensor):
             self.record, self.stop_gradient = known.record, known.stop_gradient
 

@@ -303,3 +303,10 @@ def mistakes_not_reached(x, m, s, n, p, q, flag):
             continue
         x = found[len(found)] + each
     return x
+
+
+def written_after_the_loop_that_bound_it(x, m, s, n, p, q, flag):
+    for _ in x:
+        d = {"a": x, "b": W}
+    d["a"], d["b"] = x * 2, x
+    return d

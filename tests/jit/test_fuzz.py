@@ -46,7 +46,12 @@ def open_sizes():
     assert fuzz_world.Kind.open
 
 
-OPEN = ["a_size_known_in_one_branch", "a_size_known_in_a_round", "mistakes_not_reached"]
+OPEN = [
+    "a_size_known_in_one_branch",
+    "a_size_known_in_a_round",
+    "mistakes_not_reached",
+    "written_after_the_loop_that_bound_it",
+]
 
 
 @pytest.mark.parametrize("name", OPEN)

@@ -25,6 +25,7 @@ EXEMPT = {
     "item": "takes one result of several; every case with several results uses it",
     "input": "what is given to a program is not computed",
     "number": "a Python number in a program: every case with one becomes it under tracing",
+    "after": "its first input, later: tests/passes/test_recompute.py",
     "fused": "a group of others: tests/passes and tests/executors",
     "cond": "regions: tests/jit and tests/ir",
     "while_loop": "regions: tests/jit and tests/ir",
