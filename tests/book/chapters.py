@@ -10,6 +10,10 @@ from nbclient import NotebookClient
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
+FEW = CHAPTERS if os.environ.get("BOOK_ALL") else [CHAPTERS[0], CHAPTERS[5], CHAPTERS[-1]]
+"""The chapters that are also walked through in a browser, and with all exercises solved. Every one
+is run once as it is; BOOK_ALL=1 walks through all of them."""
+
 WORKSPACE = "MINIPADDLE_EXERCISES"
 
 # What may differ from run to run, and what it is compared as.

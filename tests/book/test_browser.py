@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.book.chapters import BOOK, CHAPTERS
+from tests.book.chapters import BOOK, FEW
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -44,13 +44,6 @@ CLEAR = """() => {
   for (const cell of jupyterapp.shell.currentWidget.content.model.cells)
     if (cell.type === 'code') { cell.executionCount = null; cell.outputs.clear(); }
 }"""
-
-WALKED = [path.name for path in CHAPTERS]
-if not os.environ.get("BROWSER_ALL"):
-    WALKED = [WALKED[0], WALKED[5], WALKED[-1]]
-"""The chapters that are run in the browser. `test_chapters` runs each of them without one; three in
-JupyterLab show that pages, pictures and exercises do there what they should. BROWSER_ALL=1 walks
-through all."""
 
 pytestmark = [
     pytest.mark.browser,
@@ -116,7 +109,7 @@ def browser():
         chromium.close()
 
 
-@pytest.mark.parametrize("name", WALKED)
+@pytest.mark.parametrize("name", [path.name for path in FEW])
 def test_reader_runs_the_chapter(lab, browser, name):
     address, _work = lab
     page = browser.new_page(viewport={"width": 1400, "height": int(os.environ.get("TALL", 1600))})

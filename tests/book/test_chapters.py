@@ -15,7 +15,16 @@ import pytest
 from minipaddle.learn import progress
 from minipaddle.learn.exercise import BOOKS, load, names
 from minipaddle.learn.verdict import Verdict
-from tests.book.chapters import CHAPTERS, WORKSPACE, as_text, execute, read, transcript, volatile
+from tests.book.chapters import (
+    CHAPTERS,
+    FEW,
+    WORKSPACE,
+    as_text,
+    execute,
+    read,
+    transcript,
+    volatile,
+)
 
 
 @pytest.mark.slow
@@ -49,7 +58,7 @@ def all_solved(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FEW, ids=lambda path: path.stem)
 def test_chapter_ends_on_a_reader_s_code(path, all_solved):
     """The solutions of all chapters at once carry the model at the end of each."""
     fresh = execute(path, exercises=all_solved)
