@@ -126,7 +126,7 @@ class Rows:
             node = todo.pop()
             if node in w.known:
                 continue
-            if w.is_row(node):
+            if w.nest.is_row(node):
                 if node.kind in ("apply", "load", "select"):
                     found[node] = None
                 continue
@@ -255,11 +255,11 @@ class Columns:
                 node = todo.pop()
                 if node in w.known:
                     continue
-                own = w.is_row(node) and node.kind == "apply" and node.stage == stage
+                own = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
                 if own and (stage or dear(node)):
                     wanted[node] = None
                     continue
-                todo += node.args if not w.is_row(node) or node.stage <= stage else ()
+                todo += node.args if not w.nest.is_row(node) or node.stage <= stage else ()
         arrays = {n: w.fresh(n.of.op.name) for n in wanted}
         for n, name in arrays.items():
             w.put(f"{C_TYPES[wide(n.dtype)]} {name}[{self.width}];")

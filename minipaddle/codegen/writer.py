@@ -175,9 +175,6 @@ class Writer:
             return found
         return [f for f in found if f[2].stage == stage and self.nest.once_a_row(*f[2:]) is row]
 
-    def is_row(self, node: Node) -> bool:
-        return node.loops <= self.kept
-
     def folds(self, stage: int) -> list[Node]:
         """The reductions whose terms are known at a stage."""
         found = {id(n): n for n in self.nest.memo.values() if n.kind == "fold"}
@@ -196,7 +193,7 @@ class Writer:
             todo = roots + [n for _, _, n, _ in self.outputs(stage, False)]
             while todo:
                 node = todo.pop()
-                if self.is_row(node) or node.kind == "load":
+                if self.nest.is_row(node) or node.kind == "load":
                     continue
                 if node.stage < stage and (node in stored or (keeps and dear(node))):
                     found[node] = None
