@@ -5,12 +5,15 @@ from importlib import import_module as _import
 from .exercise import Disagreement, Exercise, expect, expect_gradients, expect_that
 from .stub import stub_of
 
-_LATER = {"mine": "report", "engine": "report", "judged": "process", "write_stubs": "sync"}
+_LATER = {
+    "mine": "report", "engine": "report", "judged": "process", "scoreboard": "scores",
+    "write_stubs": "sync",
+}  # fmt: skip
 """What a check has no need of is imported when first asked for: a check should start quickly."""
 
 __all__ = [
     "Disagreement", "Exercise", "engine", "expect", "expect_gradients", "expect_that", "judged",
-    "load_ipython_extension", "mine", "stub_of", "write_stubs",
+    "load_ipython_extension", "mine", "scoreboard", "stub_of", "write_stubs",
 ]  # fmt: skip
 
 

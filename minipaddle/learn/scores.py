@@ -1,0 +1,175 @@
+"""A scoreboard: one step compiled in several ways, and what each of them costs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from statistics import median
+from typing import NamedTuple
+
+from ..codegen.step import computed
+from ..core.errors import teach
+from ..core.slots import plugged
+from ..eager.device import NUMPY
+from ..executors.native import Executable
+from ..ir.program import NUMBER, Program
+from ..passes.lifetimes import specs_of
+from ..passes.places import bytes_text
+from ..viz.picture import Picture
+
+COLOURS = {"reference": "#9d9d9d", "yours": "#009e73", "naive": "#d55e00"}
+OTHERS = "#56b4e9"
+
+
+class Score(NamedTuple):
+    """What one way of compiling a step costs. `traffic` are the bytes that its kernels read and
+    write, each operand and each result of a kernel once; `arena` is the memory of a run; `right`:
+    are its results those of the reference?
+    """
+
+    kernels: int
+    traffic: int
+    arena: int
+    seconds: float
+    right: bool
+
+
+def scoreboard(step, *, rounds: int = 15, **contenders) -> Scoreboard:
+    """Kernels, bytes, memory and time of a step that is compiled in several ways.
+
+    `step` is a function of `to_static(backend="native")` that was called once; what it was called
+    with is what all are run on, in turns. A contender is a dict of what is different: slots with
+    what is plugged into them (`{"passes.common": mine}`) and options of the strategy
+    (`{"fusion": False}`); or the name of a chapter, which means every exercise that the reader has
+    solved, as in `learn.mine`. The engine as it is takes part as `reference`. Seconds are medians.
+    Raises RuntimeError if the step has no native program.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import learn
+    >>> @paddle.jit.to_static(backend="native")
+    ... def step(x):
+    ...     return (x * 2.0).tanh() + x
+    >>> y = step(paddle.ones([64, 64]))
+    >>> found = learn.scoreboard(step, naive={"fusion": False}).scores
+    >>> {name: (score.kernels, score.traffic) for name, score in found.items()}
+    {'naive': (3, 114688), 'reference': (1, 32768)}
+    """
+    program, strategy, arrays = begun(step)
+    made = {}
+    for name, different in {**contenders, "reference": {}}.items():
+        with changed(different) as options:
+            made[name] = Executable(program, {**strategy, **options})
+    given = {name: [a.copy() for a in arrays] for name in made}
+    found = {name: results(e, given[name]) for name, e in made.items()}
+    seconds = interleaved({n: lambda n=n: made[n](program, given[n]) for n in made}, rounds)
+    scores = {}
+    for name, e in made.items():
+        right = all(map(close, found[name], found["reference"]))
+        kernels = [*computed(e.program)]
+        scores[name] = Score(len(kernels), traffic(e.program), e.plan.size, seconds[name], right)
+    return Scoreboard(scores)
+
+
+def begun(step) -> tuple[Program, dict, list]:
+    """The program of a step before the passes, its strategy, and the arrays of its last call."""
+    made = [e for e in getattr(step, "executables", ()) if isinstance(e, Executable)]
+    if not made or not made[-1].contexts:
+        raise RuntimeError(
+            teach("this step has no native program", hint='call it once, with backend="native"')
+        )
+    executable = made[-1]
+    program = executable.snapshots[0].before
+    strategy = getattr(step.build_strategy, "chosen", step.build_strategy) or {}
+    return program, strategy, executable.contexts[-1].used[: len(program.given)]
+
+
+@contextmanager
+def changed(different: dict | str):
+    """Run the block with what a contender does differently; gives its options."""
+    with ExitStack() as stack:
+        if isinstance(different, str):
+            from .report import mine
+
+            stack.enter_context(mine(different))
+            different = {}
+        stack.enter_context(plugged({k: v for k, v in different.items() if "." in k}))
+        yield {k: v for k, v in different.items() if "." not in k}
+
+
+def results(executable: Executable, arrays) -> list:
+    """What the first run gives: outputs, then updated states."""
+    return [a.copy() for a in executable(executable.program, arrays)]
+
+
+def close(a, b) -> bool:
+    """The same, but for the order of sums?"""
+    a, b = (x.astype("float64") if x.dtype.kind in "fV" else x for x in (a, b))
+    return bool(NUMPY.allclose(a, b, rtol=2e-3, atol=1e-4, equal_nan=True))
+
+
+def interleaved(calls: dict, rounds: int) -> dict[str, float]:
+    """Median seconds of each; they take turns, so that a busy moment hits all alike."""
+    times: dict[str, list] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - began)
+    return {name: median(t) if t else 0.0 for name, t in times.items()}
+
+
+def traffic(program: Program) -> int:
+    """The bytes that the kernels of a program read and write, each operand and result once."""
+    count = 0
+    for record in computed(program):
+        read = {x for x in record.inputs if x.op is not NUMBER}
+        specs = [*(s for x in read for s in specs_of(x)), *specs_of(record)]
+        count += sum(s.nbytes for s in specs)
+    return count
+
+
+class Scoreboard(Picture):
+    """`scores` by contender; in a notebook bars, elsewhere a table."""
+
+    def __init__(self, scores: dict[str, Score]):
+        self.scores = scores
+        super().__init__(drawn(scores), table(scores))
+
+
+def table(scores: dict[str, Score]) -> str:
+    """A line for each contender."""
+    least = scores["reference"].seconds or 1.0
+    rows = [f"{'':<12} {'kernels':>8} {'bytes':>11} {'arena':>11} {'time':>11}"]
+    for name, s in scores.items():
+        said = f"{s.seconds * 1e3:.3f} ms ({s.seconds / least:.2f} ×)"
+        wrong = "" if s.right else "  wrong results"
+        moved, arena = bytes_text(s.traffic), bytes_text(s.arena)
+        rows.append(f"{name:<12} {s.kernels:>8} {moved:>11} {arena:>11}  {said}{wrong}")
+    return "\n".join(rows)
+
+
+def drawn(scores: dict[str, Score]):
+    """Four charts side by side, a bar for each contender; hatched if its results are wrong."""
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(10, 0.9 + 0.34 * len(scores)), facecolor="white")
+    charts = {
+        "kernels": lambda s: (s.kernels, str(s.kernels)),
+        "bytes read and written": lambda s: (s.traffic, bytes_text(s.traffic)),
+        "arena": lambda s: (s.arena, bytes_text(s.arena)),
+        "time": lambda s: (s.seconds, f"{s.seconds * 1e3:.2f} ms"),
+    }
+    for k, (axis, (title, of)) in enumerate(zip(fig.subplots(1, 4), charts.items(), strict=True)):
+        for row, (name, score) in enumerate(scores.items()):
+            value, said = of(score)
+            look = {} if score.right else {"hatch": "//", "edgecolor": "white"}
+            axis.barh(row, value, 0.7, color=COLOURS.get(name, OTHERS), **look)
+            axis.text(value, row, f" {said}", va="center", fontsize=8)
+        most = max(of(s)[0] for s in scores.values()) or 1
+        axis.set(xlim=(0, 1.6 * most), xticks=[], ylim=(len(scores) - 0.4, -0.6))
+        names = [n if s.right else f"{n} (wrong)" for n, s in scores.items()]
+        axis.set_yticks(range(len(scores)), names if k == 0 else [])
+        axis.set_title(title, fontsize=9, loc="left")
+        axis.spines[["top", "right", "bottom"]].set_visible(False)
+    fig.tight_layout()
+    return fig
