@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ops.random import start
 from .kernel import Kernel, emits, function
-from .scalar import Lines, Text
+from .scalar import Text, statements
 
 
 @emits("next_state")
@@ -21,7 +21,6 @@ def base_of(record, name: str, rows=None, parameters=()) -> Kernel:
     """The formula of `ops.random`, on C expressions."""
     key, counter = (Text(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
     names = iter(f"t{k}" for k in range(99))
-    lines = Lines(lambda: next(names))
-    (value,) = lines.write([start(key, counter).astype(np.int64)])
-    body = "\n".join(f"    {line}" for line in [*lines.lines, f"out0[0] = {value};"])
+    lines, (value,) = statements([start(key, counter).astype(np.int64)], names.__next__)
+    body = "\n".join(f"    {line}" for line in [*lines, f"out0[0] = {value};"])
     return Kernel(name, function(record, name, body, parameters=parameters))

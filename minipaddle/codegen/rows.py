@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from math import prod
 
 from ..core import dtype as dt
+from ..core.slots import slot
 from ..passes.index import Index
 from ..passes.nest import Node
 from .fold import Fold
@@ -39,7 +40,7 @@ def body_of(writer: Writer) -> str:
     if not writer.nest.folded:
         elementwise(writer, loops)
     elif not loops or loops[-1] not in writer.kept:
-        Rows(writer).write()
+        row_nest(writer)
     else:
         Columns(writer).write()
     return "\n".join(writer.lines)
@@ -53,6 +54,12 @@ def elementwise(w: Writer, loops) -> None:
         return
     with w.each_row(loops[:-1], *w.threads(w.nest.size)), w.loop(loops[-1:], "simd"):
         w.assign(w.stores(w.outputs(), {}))
+
+
+@slot("codegen.row_nest")
+def row_nest(writer: Writer) -> None:
+    """A nest whose innermost loop is folded: a row, then the next."""
+    Rows(writer).write()
 
 
 class Rows:

@@ -1,8 +1,8 @@
 """Scalar formulas as text: an operator's own body, run on expressions instead of arrays.
 
 `Text` stands where a body expects an array, `C` where it expects the array module; what comes out
-is a tree of C expressions, which `Lines` writes down, each value that is used twice with a name of
-its own. CUDA C differs in nothing that a formula uses.
+is a tree of C expressions, which `statements` writes down; a value that is used twice has a name of
+its own there. CUDA C differs in nothing that a formula uses.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.slots import slot
 from .kernel import C_TYPES
 
 SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bool_.numpy: ""}
@@ -19,6 +20,9 @@ SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bo
 
 C_NAMES = C_TYPES | {np.dtype("uint64"): "uint64_t"}
 """Random numbers are made of unsigned bits, which no tensor holds."""
+
+LONG = 70
+"""An expression of more characters is cut in two."""
 
 
 class CannotWrite(Exception):
@@ -339,48 +343,46 @@ def spec_like(x):
 # ---- writing it down -------------------------------------------------------------------------
 
 
-class Lines:
-    """Statements, and the names of what they compute; a value that is used once has none, unless
-    `eager` says that all roots which read memory shall have one.
+@slot("codegen.statements")
+def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str], list[str]]:
+    """C statements, and after them an expression for each root.
+
+    What is used twice, or is long, is computed once, in a statement that gives it a name of its own
+    (`fresh()` is a new one). `apart`: whatever is computed or read for a root has a name, so that
+    all is read before the first root is written.
     """
+    uses, lines, known = used(roots, 2 if apart else 1), [], {}
 
-    def __init__(self, names, eager: bool = False):
-        self.lines: list[str] = []
-        self.eager = eager
-        self.names = names  # () -> a new name
-        self.known: dict[int, str] = {}
-        self.keep: list[Text] = []  # ids stay theirs
+    def text(x: Text) -> str:
+        if id(x) in known:
+            return known[id(x)]
+        found = x.template.format(*map(text, x.args)) if x.args else x.template
+        if (uses[id(x)] > 1 or len(found) > LONG) and (x.args or (apart and "[" in found)):
+            name = fresh()
+            lines.append(f"const {C_NAMES[x.dtype]} {name} = {bare(found)};")
+            found = name
+        known[id(x)] = found
+        return found
 
-    def write(self, roots: list[Text]) -> list[str]:
-        """C expressions for the roots; statements they need first are added to `lines`."""
-        uses: dict[int, int] = {}
-        todo = list(roots)
-        while todo:
-            x = todo.pop()
-            uses[id(x)] = uses.get(id(x), 0) + 1
-            if uses[id(x)] == 1 and id(x) not in self.known:
-                for k, a in enumerate(x.args):
-                    todo += [a] * max(x.template.count(f"{{{k}}}"), 1)
-        if self.eager:
-            for x in roots:
-                uses[id(x)] += 1
-        return [self.expression(x, uses) for x in roots]
+    return lines, [text(x) for x in roots]
 
-    def expression(self, x: Text, uses: dict) -> str:
-        found = self.known.get(id(x))
-        if found is not None:
-            return found
-        holes = [self.expression(a, uses) for a in x.args]
-        text = x.template.format(*holes) if x.args else x.template
-        reads = self.eager and "[" in text
-        if (x.args or reads) and (uses[id(x)] > 1 or len(text) > 70):
-            name = self.names()
-            inner = text[1:-1] if text[0] == "(" and enclosing(text) else text
-            self.lines.append(f"const {C_NAMES[x.dtype]} {name} = {inner};")
-            text = name
-        self.keep.append(x)
-        self.known[id(x)] = text
-        return text
+
+def used(roots: list[Text], most: int) -> dict[int, int]:
+    """How often each value is needed, by its id; a root counts `most` times."""
+    uses: dict[int, int] = {}
+    todo = roots * most
+    while todo:
+        x = todo.pop()
+        uses[id(x)] = uses.get(id(x), 0) + 1
+        if uses[id(x)] == 1:
+            for k, a in enumerate(x.args):
+                todo += [a] * max(x.template.count(f"{{{k}}}"), 1)
+    return uses
+
+
+def bare(text: str) -> str:
+    """An expression without the parentheses around it."""
+    return text[1:-1] if text[0] == "(" and enclosing(text) else text
 
 
 def enclosing(text: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from ..core import dtype as dt
 from ..passes.index import Loop
 from ..passes.nest import Nest, Node
-from .scalar import PAIRED, PLAIN, C, Lines, Text, cast, enclosing, formula, literal, wide
+from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
 
 FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
 """What a variable can not be called: formulas call these."""
@@ -154,13 +154,12 @@ class Writer:
 
         Everything is read before anything is written: a target may lie where a value was.
         """
-        lines = Lines(lambda: self.fresh("t"), eager=len(targets) > 1)
-        values = lines.write([cast(v, wide(d)) for _, v, d in targets])
-        for (target, _, dtype), value in zip(targets, values, strict=True):
-            value = value[1:-1] if value[0] == "(" and enclosing(value) else value
+        roots = [cast(v, wide(d)) for _, v, d in targets]
+        lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)
+        self.put(*lines)
+        for (target, _, dtype), value in zip(targets, map(bare, values), strict=True):
             value = f"narrow({value})" if dtype == dt.bfloat16.numpy else value
-            lines.lines.append(f"{target} = {value};")
-        self.put(*lines.lines)
+            self.put(f"{target} = {value};")
 
     def stores(self, outputs, memo) -> list[tuple]:
         """Targets of outputs: [(name in C, record, node, place)]."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import gcd
 from typing import NamedTuple
 
+from ..core.slots import slot
+
 
 class Loop(NamedTuple):
     """A loop variable: 0 ≤ name < extent."""
@@ -106,6 +108,7 @@ class Index:
     def __mod__(self, n: int) -> Index:
         return self.divided(n)[1]
 
+    @slot("index.divided")
     def divided(self, n: int) -> tuple[Index, Index]:
         """Quotient and remainder by n: the multiples of n leave at once."""
         if n == 1:

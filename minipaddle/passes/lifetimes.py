@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..core.errors import teach
 from ..core.record import Record, Spec
+from ..core.slots import slot
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
 from ..ops import creation, movement, ordering
@@ -73,6 +74,7 @@ def looked_into(record: Record) -> Value | None:
     return record.inputs[0], 0
 
 
+@slot("memory.roots")
 def roots(program: Program) -> dict[Record, Value]:
     """For each record of one result the value whose memory holds it."""
     found: dict[Record, Value] = {r: (r, 0) for r in program.given}
@@ -140,6 +142,7 @@ def last_reads(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
     return found
 
 
+@slot("memory.lifetimes")
 def lifetimes(program: Program, root: dict[Record, Value] | None = None) -> dict[Value, Life]:
     """How long each value is needed; results to the end, and those nobody reads while made."""
     root = roots(program) if root is None else root

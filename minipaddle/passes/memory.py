@@ -139,6 +139,7 @@ class Planner:
             else:
                 self.moves.append((update, self.at[old, 0]))
 
+    @slot("memory.may_replace")
     def may_replace(self, new: Value, old: Value) -> bool:
         """May a value be made where another lies, which is read until then at the latest?"""
         start, last = self.lives[new].start, self.reads.get(old, GIVEN)
@@ -146,6 +147,7 @@ class Planner:
             return False
         return last < start or (last == start and self.writes_over(new, old))
 
+    @slot("memory.writes_over")
     def writes_over(self, new: Value, old: Value) -> bool:
         """Does the kernel that makes `new` allow it to lie where its input `old` does?"""
         record, k = new

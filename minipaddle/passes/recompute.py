@@ -57,10 +57,13 @@ class Again(NamedTuple):
     late: Record  # made after the peak, before `at`
     again: list[Record]
     sources: set[Value]
-    score: float  # seconds per byte
+    nbytes: int
+    seconds: float
 
-    def nbytes(self, lives) -> int:
-        return lives[self.value].nbytes
+    @property
+    def score(self) -> float:
+        """Seconds per byte."""
+        return self.seconds / self.nbytes
 
 
 class Moments:
@@ -83,14 +86,14 @@ class Moments:
             self.gone[state.record] = self.time.get(made, 0) if made else len(self.records)
 
     def plans(self) -> list[Again]:
-        """The values that wait through the peak and can be made again, the cheapest first."""
+        """How the values that wait through the peak can be made again, those that can."""
         found = []
         for value, life in self.inside.items():
             if life.start < self.peak < life.end - 1:
                 plan = self.plan(value)
                 if plan is not None:
                     found.append(plan)
-        return sorted(found, key=lambda p: p.score)
+        return found
 
     def plan(self, value: Value) -> Again | None:
         """How a value could be made again; None if it is read at the peak, or can not be."""
@@ -105,8 +108,8 @@ class Moments:
         wanted = [r for r in early if any(t >= at for t in self.readers.get(r, ()))]
         if late is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
             return None
-        score = sum(map(seconds, again)) / self.lives[value].nbytes
-        return Again(value, at, late, sorted(again, key=self.time.get), sources, score)
+        order, cost = sorted(again, key=self.time.get), sum(map(seconds, again))
+        return Again(value, at, late, order, sources, self.lives[value].nbytes, cost)
 
     @cached_property
     def readers(self) -> dict[Record, list[int]]:
@@ -187,18 +190,27 @@ def recompute(
 def relieved(program: Program, excess: float, price: float) -> Program:
     """The program with less alive at its peak, by `excess` bytes if possible."""
     moments = Moments(program)
-    chosen: list[Again] = []
-    taken, used = set(), set()
-    for plan in moments.plans():
+    return written(moments, chosen(moments.plans(), excess, price))
+
+
+@slot("recompute.chosen")
+def chosen(plans: list[Again], excess: float, price: float) -> list[Again]:
+    """Some of the plans, the cheapest first, until `excess` bytes are saved.
+
+    None costs more than `price` seconds per byte, none reads a value that another one lets go.
+    """
+    found: list[Again] = []
+    gone, read = set(), set()
+    for plan in sorted(plans, key=lambda p: p.score):
         if excess <= 0 or plan.score > price:
             break
-        if plan.value in used or not plan.sources.isdisjoint(taken):
+        if plan.value in read or not plan.sources.isdisjoint(gone):
             continue
-        chosen.append(plan)
-        taken.add(plan.value)
-        used |= plan.sources
-        excess -= plan.nbytes(moments.lives)
-    return written(moments, chosen)
+        found.append(plan)
+        gone.add(plan.value)
+        read |= plan.sources
+        excess -= plan.nbytes
+    return found
 
 
 def written(moments: Moments, plans: list[Again]) -> Program:

@@ -104,6 +104,12 @@ class Work:
         return total
 
 
+@slot("schedule.order")
+def order(work: Work) -> list[int]:
+    """The numbers of all records, each after those it waits for."""
+    return Forward(work).order()
+
+
 class Forward:
     """List scheduling from the first record on."""
 
@@ -195,6 +201,6 @@ def schedule(
     if any(type(n) is Dim for r in program.records for s in specs_of(r) for n in s.shape):
         return program
     work = Work(program, workspace, inplace)
-    other = replace(program, records=[program.records[k] for k in Forward(work).order()])
+    other = replace(program, records=[program.records[k] for k in order(work)])
     how = workspace, inplace
     return other if live(other, *how) < live(program, *how) else program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core import dtype as dt
 from ...ops.random import start
-from ..scalar import Lines, Text
+from ..scalar import Text, statements
 from .calls import Work, operands, works
 from .text import each, parameters
 
@@ -20,7 +20,6 @@ def base_of(record, name: str) -> Work:
     """The formula of `ops.random`, on CUDA expressions."""
     words = (Text(f"in0[{k}]", (), dt.int64.numpy).astype("uint64") for k in range(2))
     names = iter(f"t{k}" for k in range(99))
-    lines = Lines(lambda: next(names))
-    (value,) = lines.write([start(*words).astype(dt.int64.numpy)])
-    body = "\n".join([*lines.lines, f"out0[0] = {value};"])
+    lines, (value,) = statements([start(*words).astype(dt.int64.numpy)], names.__next__)
+    body = "\n".join([*lines, f"out0[0] = {value};"])
     return Work((each(name, parameters(record), 1, body, operands(record)),))

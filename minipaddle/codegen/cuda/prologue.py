@@ -10,7 +10,7 @@ from functools import cache
 from ..c_helpers import helpers
 from ..fold import Fold
 from ..kernel import BFLOAT16
-from ..scalar import Lines, Text
+from ..scalar import Text, statements
 
 TYPES = """\
 typedef signed char int8_t;
@@ -110,8 +110,7 @@ def join_name(fold: Fold) -> str:
 def join(fold: Fold) -> str:
     """The function that joins what two threads have folded: the reduction's own formula."""
     names = iter(f"t{k}" for k in range(9))
-    lines = Lines(lambda: next(names))
-    (value,) = lines.write([fold.combined(Text("b", (), fold.dtype), "a")])
-    body = "\n".join(f"    {line}" for line in [*lines.lines, f"return {value};"])
+    lines, (value,) = statements([fold.combined(Text("b", (), fold.dtype), "a")], names.__next__)
+    body = "\n".join(f"    {line}" for line in [*lines, f"return {value};"])
     T = fold.type
     return f"static inline {T} {join_name(fold)}({T} a, {T} b)\n{{\n{body}\n}}\n"
