@@ -19,7 +19,7 @@ from .dy2static.utils import refusal
 from .effects import check_raised, walk
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .places import MISSING, journal, lasting, variables
-from .tree import paths
+from .tree import paths, unflatten
 from .unsure import doubtful
 
 
@@ -196,8 +196,9 @@ class Choice:
         self.keeps += found
         if found and k:
             raise Again
-        states = [State(values[place.key], self.kept) for place in self.keeps]
-        states.append(State(returned))
+        with noted.ended(values):
+            states = [State(values[place.key], self.kept) for place in self.keeps]
+            states.append(State(returned, self.kept))
         self.states.append(states)
         places = [*self.keeps, Result]
         for i, place in enumerate(places):
@@ -260,7 +261,9 @@ class Choice:
         if a.value is b.value:
             return a.value
         pairs = zip(a.leaves, b.leaves, outs, strict=True)
-        return a.rebuilt([x if is_plain(x) and same(x, y) else out for x, y, out in pairs])
+        leaves = [x if is_plain(x) and same(x, y) else out for x, y, out in pairs]
+        # a container of one side is not what both hold, even if both hold the same in it
+        return a.rebuilt(leaves) if a.unsure else unflatten(a.structure, leaves)
 
     # ---- messages ----------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import contextmanager
 from types import CellType
 from weakref import WeakValueDictionary
 
@@ -170,8 +171,22 @@ class journal:
 
     def __exit__(self, *exc):
         journals.open.pop()
+        self.restore()
+
+    def restore(self) -> None:
+        """Every place that was noted as it was before the block."""
         for place, before in self.noted.values():
             place.set(before)
+
+    @contextmanager
+    def ended(self, values: dict):
+        """The places once more as the block left them: containers hold what it put into them."""
+        for key, (place, _) in self.noted.items():
+            place.set(values[key])
+        try:
+            yield
+        finally:
+            self.restore()
 
 
 def lasting(noted: journal, values: dict, returned, *, known) -> list:

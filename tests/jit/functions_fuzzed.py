@@ -310,3 +310,27 @@ def written_after_the_loop_that_bound_it(x, m, s, n, p, q, flag):
         d = {"a": x, "b": W}
     d["a"], d["b"] = x * 2, x
     return d
+
+
+def a_dict_changed_on_one_side_and_bound_on_the_other(x, m, s, n, p, q, flag):
+    d = {"a": x, "b": x}
+    if s > 0.25:
+        d.update(a=x * 3)
+    else:
+        d = {"a": x, "b": x * 2}
+    if x.sum() > 0:
+        d = {"a": x * d["a"], "b": x}
+    else:
+        for each in d.values():
+            x = x + each
+        d["a"] = x * 4
+    return d
+
+
+def a_number_in_a_list_that_both_sides_make_the_same(x, m, s, n, p, q, flag):
+    d = [1, x]
+    if s > 0.25:
+        d[0] = 2
+    else:
+        d = [2, x]
+    return d[0] * x
