@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.slots import slot
 from ..passes.index import Loop
 from ..passes.nest import Nest, Node
 from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
@@ -183,6 +184,7 @@ class Writer:
     def stages(self) -> int:
         return 1 + max(n.stage for _, n, _ in self.nest.outputs)
 
+    @slot("codegen.needed_later")
     def needed_later(self, keeps: bool) -> dict[Node, None]:
         """Values inside a row that a later stage shall find: dear ones, if they can be kept."""
         found: dict[Node, None] = {}

@@ -52,7 +52,9 @@ class Slot:
 
 
 class RuleSlot:
-    """One rule of an operator: `ops.tanh.vjp`, `ops.multiply.vjp.y`, `ops.relu.body`."""
+    """One rule of an operator: `ops.tanh.vjp`, `ops.multiply.vjp.y`, `ops.relu.body`,
+    `ops.flip.source` (a movement's index map).
+    """
 
     def __init__(self, op, part: str, k: int = 0):
         self.op, self.part, self.k = op, part, k
@@ -83,13 +85,17 @@ def find(name: str) -> Slot | RuleSlot:
         return SLOTS[name]
     parts = name.split(".")
     op = OPS.get(parts[1]) if parts[0] == "ops" and len(parts) in (3, 4) else None
-    if op is not None and parts[2] in ("vjp", "body", "infer"):
+    if op is not None and (parts[2] in ("vjp", "body", "infer") or has_map(op, parts[2])):
         if len(parts) == 3:
             return RuleSlot(op, parts[2])
         if parts[3] in op.inputs:
             return RuleSlot(op, "vjp", op.inputs.index(parts[3]))
     near = difflib.get_close_matches(name, names(), 1)
     raise KeyError(f"no slot {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def has_map(op, part: str) -> bool:
+    return part == "source" and getattr(op, "source", None) is not None
 
 
 def names() -> list[str]:
@@ -99,7 +105,8 @@ def names() -> list[str]:
         for op in OPS.values()
         for k in sorted(op.rules)
     ]
-    return sorted([*SLOTS, *rules, *(f"ops.{name}.body" for name in OPS)])
+    maps = [f"ops.{op.name}.source" for op in OPS.values() if has_map(op, "source")]
+    return sorted([*SLOTS, *rules, *maps, *(f"ops.{name}.body" for name in OPS)])
 
 
 def yours() -> dict[str, object]:

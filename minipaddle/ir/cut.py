@@ -95,6 +95,7 @@ def residuals_of(late, program: Program, wanted) -> list:
     return [r for r in [*program.given, *program.records] if r in used]
 
 
+@slot("ir.has_effect")
 def has_effect(record) -> bool:
     """Does a record, or one in a region of it, do something beside computing?"""
     return record.op.effect or any(
@@ -103,15 +104,23 @@ def has_effect(record) -> bool:
 
 
 def pruned(program: Program) -> Program:
-    """The program without the records nobody needs. A size is needed: others go by its name."""
-    needed = set(program.results) | binders(program)
+    """The program without the records nobody needs."""
+    program.records = needed(program)
+    return program
+
+
+@slot("ir.needed")
+def needed(program: Program) -> list[Record]:
+    """The records that a result or an effect needs, and those that are the first to show a size:
+    others go by its name.
+    """
+    wanted = set(program.results) | binders(program)
     records = []
     for record in reversed(program.records):
-        if record in needed or has_effect(record):
-            needed.update(record.inputs)
+        if record in wanted or has_effect(record):
+            wanted.update(record.inputs)
             records.append(record)
-    program.records = records[::-1]
-    return program
+    return records[::-1]
 
 
 def silent(program: Program) -> Program:

@@ -13,6 +13,7 @@ What is done to floating-point numbers, and what is not:
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from ..core.dtype import FLOATS
 from ..core.record import Record
@@ -37,7 +38,7 @@ from ..ops.linalg import product
 from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..ops.reduction import sum
 from .patterns import Rule, by_rules
-from .rewriting import rewritten, with_inputs, with_records
+from .rewriting import Rules, rewritten, with_inputs, with_records
 from .through import places_of
 
 
@@ -70,8 +71,19 @@ def itself(x, **known):
     return x
 
 
-RULES = [
-    # numbers
+@slot("algebra.numbers")
+def numbers() -> list[Rule]:
+    """What is done with numbers: exact, NaN and -0.0 included, or no further from the truth."""
+    return NUMBERS
+
+
+@slot("algebra.transposes")
+def transposes() -> list[Rule]:
+    """Transposes that do nothing, and two that are one."""
+    return TRANSPOSES
+
+
+NUMBERS = [
     Rule(lambda x: x * 1, itself),
     Rule(lambda x: x / 1, itself),
     Rule(lambda x: x - 0, itself),
@@ -88,14 +100,18 @@ RULES = [
     Rule(lambda c, x: where(c, x, x), lambda c, x: x),
     Rule(lambda x: maximum(x, x), itself),
     Rule(lambda x: minimum(x, x), itself),
+]
+TRANSPOSES = [
+    Rule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
+    Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
+         lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q))),
+]  # fmt: skip
+OTHERS = [
     # casts
     Rule(lambda x, *, p: cast(x, dtype=p), itself, lambda x, p: x.spec.dtype == p),
     Rule(lambda x, *, p, q: cast(cast(x, dtype=p), dtype=q),
          lambda x, *, p, q: cast(x, dtype=q), lossless),
     # movement
-    Rule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
-    Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
-         lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q))),
     Rule(lambda x, *, p: reshape(x, shape=p), itself, lambda x, p: x.spec.shape == p),
     Rule(lambda x, *, p, q: reshape(reshape(x, shape=p), shape=q),
          lambda x, *, p, q: reshape(x, shape=q), lambda x, p, q: -1 not in q),
@@ -116,13 +132,18 @@ RULES = [
          lambda x, *, a, b: sum(x, axis=both(a, b, x.spec.ndim), keepdim=False)),
 ]  # fmt: skip
 """What is looked for, and what is written instead."""
-TABLE = by_rules(RULES)
 
 
 @slot("passes.algebra")
 def algebra(program: Program) -> Program:
     """The program with the rules applied wherever they fit."""
-    return rewritten(narrowed(program), TABLE)
+    return rewritten(narrowed(program), table(numbers, transposes))
+
+
+@cache
+def table(*kinds) -> Rules:
+    """The rules by operator; each of `kinds` gives some more."""
+    return by_rules([*(rule for kind in kinds for rule in kind()), *OTHERS])
 
 
 def narrowed(program: Program) -> Program:

@@ -19,6 +19,7 @@ from .patterns import Rule, by_rules
 from .rewriting import made_by, rewritten
 
 
+@slot("batch_norm.folds")
 def folds(x, w, **rest) -> bool:
     """Is all that stands beside image and kernel made of weights, a value for each channel?"""
     channels = (1, w.spec.shape[0], *(1,) * (w.spec.ndim - 2))
@@ -55,26 +56,28 @@ def before_with_two(x, w, t, b, *, stride, padding, dilation, groups):
     return (conv_(x, w, stride, padding, dilation, groups) + b) + t
 
 
-RULES = by_rules(
-    [
+def scaled_with_bias(x, w, f, b, **how):
+    return scaled(x, w, f, **how) + b * f
+
+
+def with_one(x, w, t, b, **how):
+    return conv_(x, w, **how) + (b + t)
+
+
+@slot("batch_norm.rules")
+def rules() -> list[Rule]:
+    """What is looked for, and what is written instead."""
+    return [
         Rule(before, scaled, folds, alone=True),
-        Rule(
-            before_with_bias,
-            lambda x, w, f, b, **how: scaled(x, w, f, **how) + b * f,
-            folds,
-            alone=True,
-        ),
-        Rule(
-            before_with_two,
-            lambda x, w, t, b, **how: conv_(x, w, **how) + (b + t),
-            folds,
-            alone=True,
-        ),
+        Rule(before_with_bias, scaled_with_bias, folds, alone=True),
+        Rule(before_with_two, with_one, folds, alone=True),
     ]
-)
 
 
 @slot("passes.batch_norm")
 def batch_norm(program: Program, *, frozen: bool = False) -> Program:
-    """The program with batch norms folded into convolutions, if its weights are frozen."""
-    return rewritten(program, RULES) if frozen else program
+    """The program with batch norms folded into convolutions, if its weights are frozen.
+
+    frozen: the weights are what they are now, as at inference
+    """
+    return rewritten(program, by_rules(rules())) if frozen else program

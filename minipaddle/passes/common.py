@@ -47,6 +47,7 @@ def items(record: Record):
     return sorted(record.attrs.items())
 
 
+@slot("common.exact")
 def exact(value):
     """An attribute as a key that tells 0.0 from -0.0 and 1 from True."""
     if type(value) is tuple:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from math import prod
 
 from ..core.record import Record
+from ..core.slots import slot
 from ..ir.program import ITEM, NUMBER
 from ..ops.movement import inner, ravel, unravel
 from .index import ZERO, Index, Loop, Part, index, loop
@@ -35,7 +36,13 @@ class Node:
         self.guard = guard  # conditions (index, low, high) without which there is nothing to load
         loops = [a.loops for a in args] + [i.loops for i, *_ in guard]
         self.loops = frozenset().union(*loops, index.loops if index is not None else ())
-        self.stage = max((a.stage for a in args), default=0)
+        self.stage = stage_of(kind, args)
+
+
+@slot("nest.stage_of")
+def stage_of(kind: str, args) -> int:
+    """How many reductions of the row must be finished before a value: one more after a fold."""
+    return max((a.stage for a in args), default=0) + (kind == "fold")
 
 
 class Nest:
@@ -256,7 +263,6 @@ class Nest:
         if i != tuple(ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)):
             raise NotOneNest("a reduced value is needed outside its row")
         node = Node("fold", record, (self.at(record.inputs[0], inside),), None, record.dtype)
-        node.stage += 1
         node.loops = frozenset(self.kept)
         return node
 

@@ -194,3 +194,14 @@ def test_other_threads_see_the_plug_too():
         worker.start()
         worker.join()
     assert seen == [7]
+
+
+def test_the_index_map_of_a_movement_is_a_slot():
+    flip = slots.find("ops.flip.source").op
+    before = flip.source
+    with paddle.plugged("ops.flip.source", len):
+        assert flip.source is len
+    assert flip.source is before
+    assert "ops.flip.source" in slots.names()
+    with pytest.raises(KeyError):
+        slots.find("ops.tanh.source")
