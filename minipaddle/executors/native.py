@@ -69,6 +69,10 @@ class Executable:
         self.plan = plan(self.program, self.kernels.workspace, in_place)
         self.timed = timed
         self.source = self.written()
+        self.load()
+
+    def load(self) -> None:
+        """Compile the C file, and get its functions."""
         self.library = load(self.source.text)
         self.prepare()
 

@@ -1,0 +1,80 @@
+"""Many programs compiled as one C file: to start takes a compiler longer than a small program."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from minipaddle.codegen.c_helpers import prologue
+from minipaddle.codegen.kernel import BLAS
+from minipaddle.codegen.step import SET_BLAS, SETTERS
+from minipaddle.executors.compiler import FLAGS, compiler
+from minipaddle.executors.native import ALIGNMENT, Context, Executable
+
+QUICK = ("-O1", *FLAGS[1:])
+GUARD = 4096
+POISON = 0xFF
+"""What the arena holds before a run: of floats NaN, of whole numbers -1."""
+OWN = re.compile(r"^static (?:void|int) (\w+)\(", re.MULTILINE)
+SHARED, GIVEN = SETTERS.split("\n\n", 1)
+
+
+class Unbuilt(Executable):
+    """An executable whose C is compiled later, by `build`."""
+
+    def load(self) -> None:
+        """Nothing yet."""
+
+    def guarded(self) -> Context:
+        """The context of the next call: its arena holds nothing sensible and has a guard behind."""
+        if not self.contexts:
+            self.contexts.append(context := Context(self))
+            context.room = np.zeros(self.plan.size + ALIGNMENT + GUARD, "uint8")
+            context.arena = -(-context.room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        context = self.contexts[-1]
+        context.room[...] = POISON
+        return context
+
+    def __call__(self, program, arrays) -> list:
+        context = self.guarded()
+        found = super().__call__(program, arrays)
+        end = context.arena - context.room.ctypes.data + self.plan.size
+        assert (context.room[end:] == POISON).all(), "something was written behind the arena"
+        return found
+
+
+def text_of(made: list[Unbuilt]) -> str:
+    """One C file for all: what is static in each gets its prefix."""
+    helpers = dict.fromkeys(text for e in made for text in e.kernels.helpers)
+    parts = {}
+    for e in made:
+        prefix, own = e.source.prefix, e.source.own
+        names = "|".join(OWN.findall(own))
+        if names:
+            own = re.sub(rf"\b({names})\b", rf"{prefix}_\1", own)
+        setters = GIVEN + (SET_BLAS if BLAS in e.kernels.helpers else "")
+        parts[prefix] = setters.replace("PREFIX", prefix) + own
+    return "\n".join([prologue(), SHARED, *helpers, *parts.values()])
+
+
+def build(made: list[Unbuilt], flags=QUICK, *, always_parallel: bool = False) -> None:
+    """Compile them all; `always_parallel`: threads share loops however small they are."""
+    text, cc = text_of(made), compiler()
+    if always_parallel:
+        text = text.replace("> 30000", ">= 0")
+    with tempfile.TemporaryDirectory(prefix="batch") as folder:
+        source, library = Path(folder) / "all.c", Path(folder) / "all.so"
+        source.write_text(text)
+        command = [*cc.command, *flags, str(source), "-o", str(library), *cc.libraries]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr[:3000])
+        loaded = ctypes.CDLL(str(library))
+    for e in made:
+        e.library = loaded
+        e.prepare()

@@ -1,0 +1,298 @@
+"""A program run in every way there is: do they all give what the interpreter gives?
+
+The ways are the interpreter after each pass alone, after each pass of the list, the memory plan
+played in an arena, C under several strategies, and CUDA on the emulated GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+
+from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.executors import native
+from minipaddle.executors.arena import ArenaRun
+from minipaddle.ir.interpreter import Run
+from minipaddle.ir.program import ITEM, NUMBER, Program
+from minipaddle.passes.manager import PASSES, optimized
+from minipaddle.passes.memory import plan
+from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
+from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
+from tests.executors.batch import QUICK, Unbuilt, build
+from tests.jit.fuzz_compare import alike
+
+NEAR = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 2e-2, "float16": 3e-3}
+ROUNDING = {"float64": 1e-15, "float32": 5e-7, "bfloat16": 8e-3, "float16": 1e-3}
+FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
+"""Computes again whatever can be."""
+
+
+class Case(NamedTuple):
+    """A program whose sizes are numbers, and arrays for its inputs and states, several times."""
+
+    name: str
+    program: Program
+    calls: list[list]
+
+
+class Difference(NamedTuple):
+    """What a way does that the interpreter does not."""
+
+    case: Case
+    call: int
+    way: str
+    kind: str
+    message: str
+
+
+class Outcome(NamedTuple):
+    """What a run gave: its results, or what it raised; and what it printed."""
+
+    results: list
+    error: Exception | None
+    printed: str
+
+
+def closed(name: str, program: Program, calls) -> Case | None:
+    """The case of a program for arrays of these shapes; None if only values say its sizes."""
+    shapes = tuple(np.shape(a) for a in calls[0])
+    if open_sizes(program):
+        program = specialise(program, sizes=sizes_of(program, shapes))
+    return None if open_sizes(program) else Case(name, program, calls)
+
+
+# ---- running ---------------------------------------------------------------------------------
+
+
+def outcome(run: Callable, program: Program, arrays) -> Outcome:
+    """What `run` makes of a program; the arrays stay as they are."""
+    printed, arrays = io.StringIO(), [np.array(a) for a in arrays]
+    try:
+        with contextlib.redirect_stdout(printed):
+            found = QUIET.copy().run(run, program, arrays)
+    except Exception as error:
+        return Outcome([], error, printed.getvalue())
+    return Outcome([np.array(x) for x in found], None, printed.getvalue())
+
+
+def added(program: Program, original: Program) -> list:
+    """The constants that passes have added to the states."""
+    return [s.cell.read() for s in program.states[len(original.states) :]]
+
+
+def interpreted(after: Program, original: Program, make=lambda: Run(NUMPY)) -> Callable:
+    """What runs a program that passes made of the original."""
+    return lambda _, arrays: make()(after, [*arrays, *added(after, original)])
+
+
+class Way(NamedTuple):
+    """A way to run a program: `run(program, arrays)`."""
+
+    name: str
+    run: Callable
+
+
+def alone(program: Program) -> Iterator[Way]:
+    """The interpreter after each pass by itself."""
+    for name in dict.fromkeys(PASSES):
+        options = dict.fromkeys([p for p in PASSES if p != name], False)
+        after = optimized(program, options | FORCED).program
+        if after is not program:
+            yield Way(f"after {name} alone", interpreted(after, program))
+
+
+def in_a_row(program: Program) -> Iterator[Way]:
+    """The interpreter after each pass of the list, and its end in the memory that is planned."""
+    done = optimized(program, FORCED)
+    for k, (name, _, after, _) in enumerate(done.snapshots):
+        if done.snapshots[k].changed:
+            yield Way(f"after {k} passes, the last {name}", interpreted(after, program))
+    end = done.program
+
+    def arena():
+        return ArenaRun(NUMPY, check=True, planner=partial(plan, inplace=native.in_place))
+
+    yield Way("in an arena", interpreted(end, program, arena))
+
+
+def strategies(random: Random) -> dict[str, dict]:
+    """What a native program is compiled with: as it is meant to be, and two others."""
+    off = {p: False for p in PASSES[1:] if random.random() < 0.3}
+    others = {
+        "native, no fusion": {"fusion": False},
+        "native, computed again": FORCED,
+        "native, no epilogues": {"fuse_gemm_epilogue": False},
+        "native, in no place": {},
+        f"native without {', '.join(off)}": off | FORCED,
+    }
+    return {"native": {}} | {name: others[name] for name in random.sample([*others], 2)}
+
+
+def compiled(program: Program, random: Random, names=None) -> Iterator[Way]:
+    """C, under several strategies, not built yet."""
+    for name, strategy in strategies(random).items():
+        if names is None or name in names:
+            places = (lambda record: []) if "place" in name else native.in_place
+            with mock.patch.object(native, "in_place", places):
+                made = Unbuilt(program, strategy)
+            yield Way(name, made)
+
+
+def on_cuda(program: Program) -> Iterator[Way]:
+    """CUDA, on a GPU that the CPU plays."""
+    from minipaddle.executors.cuda import Executable
+
+    made = Executable(program, device=Cpu())
+    yield Way("cuda", made)
+    yield Way("cuda, captured", made)
+    yield Way("cuda, again", made)
+
+
+# ---- comparing -------------------------------------------------------------------------------
+
+
+class Noisy(Run):
+    """An interpreter that rounds badly: how far may results that are right lie apart?"""
+
+    def __init__(self, seed: int):
+        super().__init__(NUMPY)
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, program, arrays):
+        self.begin(program, arrays)
+        values = dict(zip(program.given, map(self.noisy, arrays), strict=True))
+
+        def value(r):
+            return r.attrs["value"] if r.op is NUMBER else values[r]
+
+        for record in program.records:
+            y = self.compute(program, record, [*map(value, record.inputs)])
+            if record.op is not ITEM and not record.op.view:
+                y = tuple(map(self.noisy, y)) if type(y) is tuple else self.noisy(y)
+            values[record] = y
+        return [self.number(value(r)) for r in program.results]
+
+    def noisy(self, x):
+        x = np.asarray(x)
+        if x.dtype.name not in ROUNDING:
+            return x
+        by = 1 + ROUNDING[x.dtype.name] * self.rng.choice([-1.0, 0.0, 1.0], x.shape)
+        wide = "float64" if x.dtype == np.float64 else "float32"
+        return np.asarray(x.astype(wide) * by.astype(wide)).astype(x.dtype)
+
+
+def spread(program: Program, arrays, results) -> list | None:
+    """How far each element of the results may be off; None if anything may be."""
+    worst = [np.zeros(np.shape(x)) for x in results]
+    for seed in range(4):
+        found = outcome(Noisy(seed), program, arrays)
+        if found.error is not None:
+            return None
+        for far, a, b in zip(worst, results, found.results, strict=True):
+            a, b = a.astype("f8"), b.astype("f8")
+            with np.errstate(all="ignore"):
+                apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+            far[...] = np.maximum(far, np.where(np.isnan(apart), np.inf, apart))
+    return worst
+
+
+def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[str, str] | None:
+    """(kind, message) of the first thing that differs."""
+    if found.error is not None and wanted.error is None:
+        return "raises", repr(found.error)[:500]
+    if wanted.error is not None:
+        if found.error is None:
+            return "does not raise", repr(wanted.error)[:300]
+        if type(found.error) is not type(wanted.error):
+            return "raises another", f"{found.error!r:.200} instead of {wanted.error!r:.200}"
+        return None
+    if found.printed != wanted.printed and not alike(found.printed, wanted.printed):
+        return "prints", f"{found.printed!r:.300} instead of {wanted.printed!r:.300}"
+    allowed = ()
+    for k, (a, b) in enumerate(zip(wanted.results, found.results, strict=True)):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return "spec", f"result {k}: {b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
+        near = NEAR.get(a.dtype.name, 0)
+        x, y = a.astype("f8"), b.astype("f8")
+        with np.errstate(all="ignore"):
+            apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+            apart[np.isnan(apart)] = np.inf
+            wrong = apart > near * np.abs(x) + near / 10
+        if not wrong.any():
+            continue
+        if allowed == ():
+            allowed = spread(program, arrays, wanted.results)
+        if allowed is None:
+            return None
+        wrong &= apart > 20 * allowed[k]
+        if wrong.any():
+            at = tuple(int(i[0]) for i in np.nonzero(wrong))
+            return "value", (
+                f"result {k}{list(at)} is {b[at]} instead of {a[at]} (rounding: "
+                f"{allowed[k][at]:.2g}); {int(wrong.sum())} of {wrong.size} differ"
+            )
+    return None
+
+
+class Tally:
+    """What was run so far."""
+
+    def __init__(self):
+        self.programs = self.records = self.runs = 0
+        self.ways: dict[str, int] = {}
+
+
+def differences(
+    cases: list[Case], seed: int = 0, *, cuda: float = 0.0, flags=QUICK, names=None, tally=None,
+    parallel=False,
+) -> Iterator[Difference]:  # fmt: skip
+    """Every way of every case that gives something else than the interpreter.
+
+    `cuda` is the share of cases that the emulated GPU runs; `names` are the native strategies.
+    """
+    random, ways, made = Random(seed), [], []
+    for case in cases:
+        found, program = [], case.program
+        makers = {"alone": alone, "in a row": in_a_row}
+        makers["native"] = partial(compiled, random=random, names=names)
+        if random.random() < cuda and plays_gpu():
+            makers["cuda"] = on_cuda
+        for name, make in makers.items():
+            try:
+                found += make(program)
+            except Exception as error:
+                yield Difference(case, 0, name, "makes", repr(error))
+        ways.append(found)
+        made += [w.run for w in found if isinstance(w.run, Unbuilt)]
+    if made:
+        build(made, flags, always_parallel=parallel)
+    for case, found in zip(cases, ways, strict=True):
+        yield from compared(case, found, tally)
+
+
+def compared(case: Case, ways: list[Way], tally: Tally | None = None) -> Iterator[Difference]:
+    """The first call in which each way differs."""
+    told = set()
+    for k, arrays in enumerate(case.calls):
+        wanted = outcome(Run(NUMPY), case.program, arrays)
+        for way in ways:
+            if way.name in told:
+                continue
+            found = outcome(way.run, case.program, arrays)
+            if tally is not None:
+                tally.runs += 1
+                kind = way.name.partition(" without")[0].partition(" passes")[0]
+                tally.ways[kind] = tally.ways.get(kind, 0) + 1
+            if (wrong := unlike(wanted, found, case.program, arrays)) is not None:
+                told.add(way.name)
+                yield Difference(case, k, way.name, *wrong)
+    if tally is not None:
+        tally.programs += 1
+        tally.records += len(case.program.records)
