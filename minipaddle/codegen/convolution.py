@@ -14,7 +14,8 @@ from . import gemm, winograd
 from .frame import Frame
 from .kernel import Kernel, emits
 from .matmul import PARALLEL, SERIAL, Plan, batched, indented
-from .product import Product, axis, way
+from .product import Product, axis, chosen_way
+from .schedule import pick
 from .strips import (
     ON_STACK,
     Images,
@@ -27,7 +28,7 @@ from .strips import (
     work_of,
 )
 from .sweep import Line, backward, forward
-from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED
+from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
 
 PARTS = 4
 """Sums over the batch that are added up apart, each by one thread: so a weight's gradient does not
@@ -37,7 +38,7 @@ depend on how many there are."""
 # ---- one sweep -------------------------------------------------------------------------------
 
 
-def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str) -> tuple:
+def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how) -> tuple:
     """(C text, helpers): the rows of the strip for one pair of phases; b are its kernels."""
     c, o, row = im.channels, im.outs, pitch(im, s)
     (h, w), groups = im.target, im.groups
@@ -61,7 +62,18 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
             f"{down.gap * row}, {across.gap * c}, {b}, c, {c_row});\n"
         )
         return loop + text + "}\n", (*gemm.vectors(T), DEPTHWISE.substitute(T=T))
-    if groups == 1 and (across.gap == 1 or wide == 1):
+    helpers = gemm.blocks(T, across.count)
+    if how == "im2col":
+        size = high * wide * c
+        body = (
+            f"{T} columns[{across.count * size}] __attribute__((aligned(64)));\n"
+            f"windows_{T}(columns, a, {a_row}, {down.gap * row}, {across.count}, {high}, "
+            f"{wide * c});\n"
+        )
+        body += gemm.calls(T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, o, 0),
+                           ("c", c_row), "0")  # fmt: skip
+        helpers = (*helpers, WINDOWS.substitute(T=T))
+    elif groups == 1 and (across.gap == 1 or wide == 1):
         body = gemm.calls(
             T, across.count, outer, wide * c, high,
             ("a", a_row, 1, down.gap * row), (b, o, wide * c * o), ("c", c_row), "0",
@@ -77,7 +89,7 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
             f"for (int64_t g = 0; g < {groups}; g++)\n    for (int64_t t = 0; t < {high}; t++) {{\n"
         )
         body += indented(inside, 8) + "    }\n"
-    return loop + text + indented(body, 4) + "}\n", gemm.blocks(T, across.count)
+    return loop + text + indented(body, 4) + "}\n", helpers
 
 
 def plus(index: str, step: int, start: int) -> str:
@@ -89,10 +101,28 @@ def plus(index: str, step: int, start: int) -> str:
 # ---- the operators ---------------------------------------------------------------------------
 
 
-def swept(frame: Frame, im: Images, downs, acrosses, kernels: str) -> Kernel:
+def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str:
+    """How a convolution is computed, or its adjoint in the image: "direct", "winograd", "im2col"
+    or, of an adjoint, "columns".
+    """
+    first, width = (downs[0], acrosses[0]), 8 if T == "double" else 4
+    most = max(x.count * len(d.taps) * len(x.taps) for d in downs for x in acrosses) * im.channels
+    plain = im.groups == 1 and all(x.gap == 1 or len(x.taps) == 1 for x in acrosses)
+    can = {
+        "direct": True,
+        "winograd": winograd.possible(im, *first, T),
+        "im2col": plain and most * width <= ON_STACK,
+        "columns": adjoint and columns_fit(im, width),
+    }
+    rule = winograd.how_to(im, *first, T)
+    rule = "columns" if can["columns"] and columns_pay(im, width) else rule
+    return pick("algorithm", rule, [how for how, possible in can.items() if possible])
+
+
+def swept(frame: Frame, im: Images, downs, acrosses, kernels: str, how: str) -> Kernel:
     """The kernel that sweeps over an image, once for each pair of phases."""
     T, width = frame.T, dt.float64.numpy.itemsize if frame.T == "double" else 4
-    if winograd.how_to(im, downs[0], acrosses[0], T) == "winograd":
+    if how == "winograd":
         return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
     s = strips_of(im, downs, acrosses, width)
     items, helpers = im.n * s.count, list(framing(T) if s.framed else gemm.vectors(T))
@@ -100,7 +130,7 @@ def swept(frame: Frame, im: Images, downs, acrosses, kernels: str) -> Kernel:
     for down in downs:
         for across in acrosses:
             b = f"{kernels} + {at}" if at else kernels
-            text, needed = sweep(im, s, down, across, T, b, frame.target)
+            text, needed = sweep(im, s, down, across, T, b, frame.target, how)
             inside, helpers = inside + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
     if frame.inline:
@@ -118,7 +148,7 @@ def swept(frame: Frame, im: Images, downs, acrosses, kernels: str) -> Kernel:
 
 def multiplied(frame: Frame, p: Product) -> Kernel:
     """The kernel of a convolution that is one product of matrices."""
-    how = way(p, dt.float32.numpy if frame.half else frame.out.dtype)
+    how = chosen_way(p, dt.float32.numpy if frame.half else frame.out.dtype)
     rows = frame.inline if how != "blas" else None
     plan = Plan(p, frame.T, how, (*frame.names, frame.target), False, rows, p.n.size, frame.room)
     text, helpers = batched(plan)
@@ -140,7 +170,7 @@ def emit_conv(record, name, rows=None, parameters=()) -> Kernel:
         [forward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])]
         for d in (0, 1)
     )
-    return swept(frame, im, down, across, frame.names[1])
+    return swept(frame, im, down, across, frame.names[1], algorithm(im, down, across, frame.T))
 
 
 @emits("conv_last_input_grad")
@@ -154,12 +184,13 @@ def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
         pixels, o, c = record.spec.size // im.outs, im.channels, im.outs
         m, n = axis(pixels, o, 0, c), axis(c, 0, o, 1)
         return multiplied(frame, Product((), m, n, axis(o, 1, 1, 0)))
-    if columns_pay(im, 8 if frame.T == "double" else 4):
-        return by_columns(frame, im)
     downs, acrosses = (
         backward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])
         for d in (0, 1)
     )
+    how = algorithm(im, downs, acrosses, frame.T, adjoint=True)
+    if how == "columns":
+        return by_columns(frame, im)
     taps = [
         t * im.kernel[1] + u
         for down in downs
@@ -168,7 +199,7 @@ def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
         for u in across.taps
     ]
     frame.text += turned_kernels(frame, im, taps)
-    result = swept(frame, im, downs, acrosses, "turned")
+    result = swept(frame, im, downs, acrosses, "turned", how)
     return result._replace(helpers=(TURNED.substitute(T=frame.T), *result.helpers))
 
 
@@ -176,15 +207,19 @@ def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
 def columns_pay(im: Images, itemsize: int) -> bool:
     """Is it faster to multiply every pixel of the gradient by the whole kernel, and add the windows
     up where they overlap? Yes for few channels, which would leave most lanes of a vector empty."""
-    padded, columns = columns_sizes(im)
-    if im.groups > 1 or im.dilation != (1, 1) or (padded + columns) * itemsize > ON_STACK:
-        return False
     lanes, (kh, kw), (sh, sw) = 64 // itemsize, im.kernel, im.stride
     vectors = lambda n: -(-n // lanes)
     taps = -(-kh // sh) * -(-kw // sw)
     direct = im.target[0] * im.target[1] * taps * im.channels * vectors(im.outs)
     window = im.channels * vectors(kh * kw * im.outs) + 3 * kh * vectors(kw * im.outs)
     return im.source[0] * im.source[1] * window < direct
+
+
+def columns_fit(im: Images, itemsize: int) -> bool:
+    """Can it be done that way, on the stack of a thread?"""
+    return (
+        im.groups == 1 and im.dilation == (1, 1) and sum(columns_sizes(im)) * itemsize <= ON_STACK
+    )
 
 
 def columns_sizes(im: Images) -> tuple[int, int]:
@@ -260,7 +295,8 @@ def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
     )
     s = strips_of(im, [down], [across], 8 if T == "double" else 4)
     items = im.n * s.count
-    parts = min(PARTS, items) if work_of(im) > SERIAL else 1
+    rule = min(PARTS, items) if work_of(im) > SERIAL else 1
+    parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
     inside = strip_text(im, s, T, frame.names[0], frame.room)
     text, helpers = met_pixels(im, s, down, across, T, frame.names[1])
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""

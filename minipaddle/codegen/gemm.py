@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from functools import cache
 from string import Template
+from typing import NamedTuple
+
+from .schedule import pick
 
 ROWS = 8
 """Rows of a block function at most; a tile has as many where there are 32 registers."""
@@ -23,6 +26,38 @@ ROWS = 8
 WIDEST = 32
 """No panel (the columns of a tile) is wider than this many elements, whatever the processor. Its
 width is a multiple of 4, and divides 3 · WIDEST."""
+
+LANES = 16
+"""No vector has more elements than this."""
+
+
+class Tile(NamedTuple):
+    """The part of C that stays in registers, and how far the loop over k is unrolled."""
+
+    tall: int = ROWS  # rows of a block
+    across: int = 0  # vectors; 0: as many as PROCESSOR says
+    unroll: int = 1
+
+    @property
+    def widest(self) -> int:
+        """No panel is wider than this many elements; its width divides 3 · widest."""
+        return self.across * LANES or WIDEST
+
+    def panel(self, T: str) -> str:
+        """C text: the columns of a tile."""
+        return f"({self.across} * LANES_{T})" if self.across else f"PANEL_{T}"
+
+    def suffix(self, T: str) -> str:
+        """What names of functions end in: those of other tiles are others."""
+        return T if self[1:] == Tile()[1:] else f"{T}_{self.across}_{self.unroll}"
+
+
+def tile() -> Tile:
+    """The tile of the kernel that is being written."""
+    return Tile(
+        pick("tall", ROWS, (8, 6, 4)), pick("across", 0, (1, 2, 3, 4)), pick("unroll", 1, (1, 2, 4))
+    )
+
 
 PROCESSOR = """\
 #if defined __AVX512F__
@@ -103,7 +138,7 @@ INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 
 TILE = Template("""\
 /* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`). */
-INLINE void tile_$T(const int rows, const int vectors, const int full, int64_t n,
+INLINE void tile_$F(const int rows, const int vectors, const int full, int64_t n,
                     int64_t K, int64_t segments,
                     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
                     const $T *B, int64_t b_step, int64_t b_segment,
@@ -114,7 +149,7 @@ INLINE void tile_$T(const int rows, const int vectors, const int full, int64_t n
         UNROLL for (int j = 0; j < vectors; j++) c[i][j] = (vector_$T){0};
     for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
         const $T *p = A, *q = B;
-        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
+${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
             KEEP(p);
             UNROLL for (int j = 0; j < vectors; j++)
                 b[j] = full ? load_$T(q + j * LANES_$T)
@@ -137,24 +172,24 @@ INLINE void tile_$T(const int rows, const int vectors, const int full, int64_t n
 
 BLOCK = Template("""\
 /* C (+)= A B for M rows, a multiple of $rows; the panels of B lie `b_panel` apart. */
-ONCE void rows${rows}_$T(
+ONCE void rows${rows}_$F(
     int64_t M, int64_t N, int64_t K, int64_t segments,
     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
     const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
     $T *C, int64_t c_row, int add)
 {
-#define TILE(first, rows, vectors, full) tile_$T(rows, vectors, full, N - n, K, segments, \\
+#define TILE(first, rows, vectors, full) tile_$F(rows, vectors, full, N - n, K, segments, \\
         A + (m + first) * a_row, a_row, a_step, a_segment, B, b_step, b_segment, \\
         C + (m + first) * c_row + n, c_row, add)
 #define TILES(vectors, full) do { \\
         TILE(0, $rows < TALL ? $rows : TALL, vectors, full); \\
         if ($rows > TALL) TILE(TALL, $rows - TALL, vectors, full); \\
     } while (0)
-    for (int64_t n = 0; n < N; n += PANEL_$T, B += b_panel)
-        if ($rows == 8 && N - n >= PANEL_$T) {
-            for (int64_t m = 0; m < M; m += $rows) TILES(ACROSS, 1);
+    for (int64_t n = 0; n < N; n += $panel, B += b_panel)
+        if ($rows == $tall && N - n >= $panel) {
+            for (int64_t m = 0; m < M; m += $rows) TILES($across, 1);
         } else if (N - n > LANES_$T) {
-            for (int64_t m = 0; m < M; m += $rows) TILES(ACROSS, 0);
+            for (int64_t m = 0; m < M; m += $rows) TILES($across, 0);
         } else
             for (int64_t m = 0; m < M; m += $rows) TILES(1, 0);
 #undef TILES
@@ -164,13 +199,13 @@ ONCE void rows${rows}_$T(
 
 TURN = Template("""\
 /* to[panel][k][n] = from[n * column + k * step]: B laid out in panels, one after the other */
-ONCE void panels_$T(int64_t N, int64_t K, const $T *from,
+ONCE void panels_$F(int64_t N, int64_t K, const $T *from,
                                                 int64_t column, int64_t step, $T *to)
 {
     typedef $T four __attribute__((vector_size(4 * sizeof($T)), aligned(sizeof($T)), may_alias));
     typedef $I places __attribute__((vector_size(4 * sizeof($T)), unused));
     for (int64_t n = 0; n < N;) {
-        $T *panel = to + n / PANEL_$T * (K * PANEL_$T) + n % PANEL_$T;
+        $T *panel = to + n / $panel * (K * $panel) + n % $panel;
         const $T *p = from + n * column;
         int64_t k = 0;
         const int wide = N - n < 4 ? N - n : 4;
@@ -179,13 +214,13 @@ ONCE void panels_$T(int64_t N, int64_t K, const $T *from,
                  c = *(const four *)(p + 2 * column + k), d = *(const four *)(p + 3 * column + k);
             four ab = SHUFFLE(a, b, 0, 4, 1, 5), cd = SHUFFLE(c, d, 0, 4, 1, 5);
             four AB = SHUFFLE(a, b, 2, 6, 3, 7), CD = SHUFFLE(c, d, 2, 6, 3, 7);
-            *(four *)(panel + k * PANEL_$T) = SHUFFLE(ab, cd, 0, 1, 4, 5);
-            *(four *)(panel + (k + 1) * PANEL_$T) = SHUFFLE(ab, cd, 2, 3, 6, 7);
-            *(four *)(panel + (k + 2) * PANEL_$T) = SHUFFLE(AB, CD, 0, 1, 4, 5);
-            *(four *)(panel + (k + 3) * PANEL_$T) = SHUFFLE(AB, CD, 2, 3, 6, 7);
+            *(four *)(panel + k * $panel) = SHUFFLE(ab, cd, 0, 1, 4, 5);
+            *(four *)(panel + (k + 1) * $panel) = SHUFFLE(ab, cd, 2, 3, 6, 7);
+            *(four *)(panel + (k + 2) * $panel) = SHUFFLE(AB, CD, 0, 1, 4, 5);
+            *(four *)(panel + (k + 3) * $panel) = SHUFFLE(AB, CD, 2, 3, 6, 7);
         }
         for (; k < K; k++)
-            for (int i = 0; i < wide; i++) panel[k * PANEL_$T + i] = p[i * column + k * step];
+            for (int i = 0; i < wide; i++) panel[k * $panel + i] = p[i * column + k * step];
         n += wide;
     }
 }
@@ -263,32 +298,42 @@ def vectors(T: str) -> tuple[str, ...]:
     return PROCESSOR, VECTORS.substitute(T=T, **names)
 
 
-def heights(count: int) -> list[tuple[int, int]]:
+def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
     """`count` rows as (height of a tile, rows that get such tiles): of heights that differ by one,
     for a tile of few rows waits for its sums."""
-    tiles = -(-count // ROWS)
+    tiles = -(-count // tall)
     low, more = divmod(count, tiles) if tiles else (0, 0)
     found = [(low + 1, more * (low + 1)), (low, count - more * (low + 1))]
     return [(height, rows) for height, rows in found if rows]
 
 
-@cache
 def blocks(T: str, *counts: int) -> tuple[str, ...]:
     """Helpers: `rowsR_T` for each height of the tiles of so many rows."""
-    tall = dict.fromkeys(height for count in counts for height, _ in heights(count))
-    return (*vectors(T), TILE.substitute(T=T), *(BLOCK.substitute(T=T, rows=r) for r in tall))
+    t = tile()
+    high = dict.fromkeys(height for count in counts for height, _ in heights(count, t.tall))
+    return (*vectors(T), *tiles(T, t, *high))
 
 
 @cache
+def tiles(T: str, t: Tile, *high: int) -> tuple[str, ...]:
+    """The texts of a tile and of blocks of so many rows."""
+    unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
+    names = {"F": t.suffix(T), "panel": t.panel(T), "across": t.across or "ACROSS"}
+    return (
+        TILE.substitute(T=T, F=t.suffix(T), unroll=unroll),
+        *(BLOCK.substitute(names, T=T, rows=r, tall=t.tall) for r in high),
+    )
+
+
 def panels(T: str) -> tuple[str, ...]:
     """Helpers: `panels_T`, which lays out a transposed B in panels."""
-    turn = TURN.substitute(T=T, I="int32_t" if T == "float" else "int64_t")
-    return (*vectors(T), SHUFFLE, turn)
+    t, I = tile(), "int32_t" if T == "float" else "int64_t"
+    return (*vectors(T), SHUFFLE, TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T)))
 
 
 def panels_size(N: int, K: int) -> int:
     """Elements that `panels_T` may write: the last panel is as wide as the others."""
-    return (N + WIDEST - 1) * K
+    return (N + tile().widest - 1) * K
 
 
 @cache
@@ -300,13 +345,13 @@ def dots(T: str) -> tuple[str, ...]:
 def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str) -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
     b (pointer, step, segment) of B, c (pointer, row) of C."""
-    text, at = "", 0
-    for height, count in heights(rows):
+    text, at, t = "", 0, tile()
+    for height, count in heights(rows, t.tall):
         x = a[0] if not at else f"{a[0]} + {at * a[1]}"
         y = c[0] if not at else f"{c[0]} + {at * c[1]}"
         text += (
-            f"rows{height}_{T}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, {a[3]},\n"
-            f"    {b[0]}, {b[1]}, {b[2]}, PANEL_{T}, {y}, {c[1]}, {add});\n"
+            f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
+            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {t.panel(T)}, {y}, {c[1]}, {add});\n"
         )
         at += count
     return text

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from ..core import dtype as dt
 from . import gemm
 from .kernel import BLAS, C_TYPES, Kernel, emits, function
-from .product import Product, product_of, way
+from .product import Product, chosen_way, product_of
+from .schedule import following, pick
 
 SERIAL = 200_000
 """Multiplications below which a second thread costs more than it brings."""
@@ -54,17 +55,34 @@ class Plan(NamedTuple):
         """What is shared out among threads: "batch", "rows", "columns" or nothing."""
         if self.p.work < SERIAL or self.how == "blas":
             return ""
+        can = {"batch": self.p.count > 1, "rows": self.p.m.size >= 16, "columns": self.wide}
+        return pick("threads", self.rule, ["", *(axis for axis, there in can.items() if there)])
+
+    @property
+    def wide(self) -> bool:
+        """Are there enough columns to share them out, and does nobody wait for whole rows?"""
+        return self.p.n.size >= 6 * gemm.WIDEST and not self.rows and self.how != "dots"
+
+    @property
+    def rule(self) -> str:
+        """The axis that threads share unless a schedule knows better."""
         if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
             return "batch"
         if self.p.m.size >= 16:
             return "rows"
-        wide = self.p.n.size >= 6 * gemm.WIDEST and not self.rows and self.how != "dots"
-        return "columns" if wide else ""
+        return "columns" if self.wide else ""
 
     @property
     def block(self) -> int:
         m = self.p.m.size
-        return min(BLOCK, -(-m // 32) * 8) if self.threads == "rows" else BLOCK
+        rule = min(BLOCK, -(-m // 32) * 8) if self.threads == "rows" else BLOCK
+        return pick("block", rule, [b for b in (16, 32, 64, 128, 256) if b < m])
+
+    @property
+    def deep(self) -> int:
+        """Terms that are summed in one go."""
+        k = self.p.k.size
+        return pick("deep", DEEP, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
 
 
 def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
@@ -92,7 +110,7 @@ def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
         if add:
             before += moved(p, inner, out.dtype, "out0", "result", back=True)
         after, p = moved(p, inner, out.dtype, "out0", "result"), inner
-    how = way(p, dt.float32.numpy if half else out.dtype)
+    how = chosen_way(p, dt.float32.numpy if half else out.dtype)
     inline = fits_rows(p, out) and target == "out0" and how != "blas"
     plan = Plan(p, T, how, (*names, target), add, rows if inline else None, out.shape[-1], room)
     loops, helpers = batched(plan)
@@ -155,13 +173,15 @@ def batched(plan: Plan) -> tuple[str, tuple[str, ...]]:
     x, y, out = plan.names
     if plan.how == "blas":
         without = plan._replace(how="rows" if p.n.y == 1 else "panels")
-        text, helpers = batched(without)
+        with following(None):
+            text, helpers = batched(without)
         calls = indented(with_blas(plan), 8)
         return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
     shared = not any(a.y for a in p.batch)
     before = inside = ""
     if plan.how == "panels":
-        turn, size = f"panels_{T}({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, panels);\n", 0
+        turn = f"panels_{gemm.tile().suffix(T)}"
+        turn += f"({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, panels);\n"
         size = gemm.panels_size(p.n.size, p.k.size)
         if shared or plan.threads != "batch":
             before = f"    {T} *panels = {plan.room.array(T, size)};\n"
@@ -252,7 +272,7 @@ def by_rows(plan: Plan, a: str, b: str, c: str) -> str:
     p = plan.p
     if plan.threads != "columns":
         return blocked(plan, lambda first, rows: tiles(plan, a, b, c, first, rows), c)
-    chunk, n = 3 * gemm.WIDEST, p.n.size
+    chunk, n = 3 * gemm.tile().widest, p.n.size
     begin = "n" if plan.how == "rows" else f"n * {p.k.size}"
     b = "panels" if plan.how == "panels" else b
     text = f"const int64_t wide = {n} - n < {chunk} ? {n} - n : {chunk};\n"
@@ -262,31 +282,31 @@ def by_rows(plan: Plan, a: str, b: str, c: str) -> str:
 
 def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "") -> str:
     """The calls that compute `rows` rows from `first` on."""
-    p, T = plan.p, plan.T
+    p, T, t, most = plan.p, plan.T, gemm.tile(), plan.deep
     columns = columns or str(p.n.size)
     if plan.how == "panels":
         b = b if b.startswith("panels") else "panels"
-        step, panel = f"PANEL_{T}", f"PANEL_{T} * {p.k.size}"
+        step, panel = t.panel(T), f"{t.panel(T)} * {p.k.size}"
     else:
-        step, panel = str(p.k.y), f"PANEL_{T}"
+        step, panel = str(p.k.y), t.panel(T)
     deep, add = str(p.k.size), str(int(plan.add))
-    if p.k.size > DEEP:
-        deep, add = f"({p.k.size} - k < {DEEP} ? {p.k.size} - k : {DEEP})", f"{add} || k > 0"
+    if p.k.size > most:
+        deep, add = f"({p.k.size} - k < {most} ? {p.k.size} - k : {most})", f"{add} || k > 0"
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
 
     def call(height: int, count, at: str) -> str:
         return (
-            f"rows{height}_{T}({count}, {columns}, {deep}, 1, "
+            f"rows{height}_{t.suffix(T)}({count}, {columns}, {deep}, 1, "
             f"{plus(a, at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
             f"    {b}, {step}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, {add});\n"
         )
 
     text, at = "", first
-    for height, count in gemm.heights(rows):
+    for height, count in gemm.heights(rows, t.tall):
         text += call(height, count, at)
         at = str(count) if at == "0" else f"({at} + {count})"
-    if p.k.size > DEEP:
-        loop = f"for (int64_t k = 0; k < {p.k.size}; k += {DEEP}) {{\n"
+    if p.k.size > most:
+        loop = f"for (int64_t k = 0; k < {p.k.size}; k += {most}) {{\n"
         return f"{loop}{indented(text, 4)}}}\n"
     return text
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..core.slots import slot
 from ..ops.movement import inverse, strides_of
+from .schedule import pick
 
 FEW = 8
 """Rows below which products of vectors along k are faster than laying out y in panels."""
@@ -120,6 +121,14 @@ def way(p: Product, dtype) -> str:
     if along_k and p.k.size > 1 and (p.n.size == 1 or (p.m.size < FEW and not straight)):
         return "dots"
     return "rows" if straight or p.n.size == 1 else "panels"
+
+
+def chosen_way(p: Product, dtype) -> str:
+    """How a product is computed: as `way` says, or as the schedule does."""
+    along_k = p.k.x <= 1 and p.k.y <= 1 and p.k.size > 1
+    can = {"rows": p.n.y == 1 or p.n.size == 1, "panels": p.n.size > 1, "dots": along_k}
+    can["blas"] = dtype.name == "float32" and blas_can(p)
+    return pick("way", way(p, dtype), [how for how, possible in can.items() if possible])
 
 
 def blas_can(p: Product) -> bool:

@@ -22,6 +22,7 @@ from ..passes.nest import Node
 from .fold import Fold
 from .kernel import C_TYPES
 from .scalar import Text, wide
+from .schedule import pick
 from .writer import PARALLEL, Writer, dear
 
 BLOCK = 1024
@@ -52,8 +53,17 @@ def elementwise(w: Writer, loops) -> None:
         with w.along_rows(loops[0]):
             w.assign(w.stores(w.outputs(), {}))
         return
-    with w.each_row(loops[:-1], *w.threads(w.nest.size)), w.loop(loops[-1:], "simd"):
+    threads = collapsed(w.threads(w.nest.size), loops[:-1], 1)
+    with w.each_row(loops[:-1], *threads), w.loop(loops[-1:], w.simd):
         w.assign(w.stores(w.outputs(), {}))
+
+
+def collapsed(threads: tuple, loops, rule: int) -> tuple:
+    """OpenMP's words with how many of the outer loops are shared out as one."""
+    if not threads or len(loops) < 2:
+        return threads
+    count = pick("collapse", rule, range(1, len(loops) + 1))
+    return (f"{threads[0]} collapse({count})", *threads[1:]) if count > 1 else threads
 
 
 @slot("codegen.row_nest")
@@ -75,13 +85,18 @@ class Rows:
         w, nest = self.w, self.nest
         kept = [a for a in nest.loops if a in w.kept]
         threads = w.threads(nest.size) if nest.rows > 1 else ()
-        if threads and len(kept) > 1:
-            threads = (f"{threads[0]} collapse({len(kept)})", threads[1])
-        self.later = w.needed_later(self.length * 8 <= ROW_BUFFER)
+        threads = collapsed(threads, kept, len(kept))
+        self.later = self.kept_values()
         with w.each_row(kept, *threads):
             for stage in range(w.stages):
                 self.row_outputs(stage)
                 self.stage(stage)
+
+    def kept_values(self) -> dict[Node, None]:
+        """What a later stage finds again: if the row is short, also what was not stored."""
+        kept = self.w.needed_later(self.length * 8 <= ROW_BUFFER)
+        stored = self.w.needed_later(False)
+        return kept if len(kept) == len(stored) or pick("keep", True, (False, True)) else stored
 
     def row_outputs(self, stage: int) -> None:
         outputs = self.w.outputs(stage, True)
@@ -159,7 +174,7 @@ class Rows:
             self.long(folds, outputs, buffers, clauses)
             return
         share = (*w.threads(self.length), *clauses) if whole and outer else ()
-        with w.loop(outer, *share), w.loop(inner, "simd", *clauses):
+        with w.loop(outer, *share), w.loop(inner, w.simd, *clauses):
             self.body(folds, outputs, buffers)
 
     def long(self, folds, outputs, buffers, clauses) -> None:
@@ -183,7 +198,7 @@ class Rows:
         w.put(f"const int64_t {end} = {start} + {EXACT} < {a.extent} ? {start} + {EXACT} "
               f": {a.extent};")  # fmt: skip
         w.put(*(f"{f.name} = 0;" for f in sums))
-        w.put("#pragma omp simd " + " ".join(clauses))
+        w.put(f"#pragma omp {w.simd} " + " ".join(clauses))
         w.put(f"for (int64_t {a.name} = {start}; {a.name} < {end}; {a.name}++) {{")
         w.depth += 1
         self.body(folds, outputs, buffers)
@@ -214,8 +229,9 @@ class Columns:
         self.down = [a for a in self.nest.loops if a not in writer.kept]
         kept = [a for a in self.nest.loops if a in writer.kept]
         self.outer, self.across = kept[:-1], kept[-1]
-        self.width = min(self.across.extent, BLOCK)
-        self.blocked = self.across.extent > BLOCK
+        n = self.across.extent
+        self.block = pick("columns", BLOCK, [b for b in (64, 128, 256, 512, 2048, 4096) if b < n])
+        self.width, self.blocked = min(n, self.block), n > self.block
 
     def write(self) -> None:
         w, j = self.w, self.across.name
@@ -226,10 +242,10 @@ class Columns:
             if self.blocked:
                 if threads and not many:
                     w.put("#pragma omp " + " ".join(threads))
-                w.put(f"for (int64_t first = 0; first < {self.across.extent}; first += {BLOCK}) {{")
+                end, n = self.across.extent, self.block
+                w.put(f"for (int64_t first = 0; first < {end}; first += {n}) {{")
                 w.depth += 1
-                w.put(f"const int64_t last = first + {BLOCK} < {self.across.extent} "
-                      f"? first + {BLOCK} : {self.across.extent};")  # fmt: skip
+                w.put(f"const int64_t last = first + {n} < {end} ? first + {n} : {end};")
             self.shared = threads if threads and not many and not self.blocked else ()
             self.place = f"{j} - first" if self.blocked else j
             for stage in range(w.stages):
@@ -244,7 +260,7 @@ class Columns:
         """The loop across the columns."""
         w, j = self.w, self.across.name
         low, high = ("first", "last") if self.blocked else ("0", str(self.across.extent))
-        w.put("#pragma omp simd", f"for (int64_t {j} = {low}; {j} < {high}; {j}++) {{")
+        w.put(f"#pragma omp {w.simd}", f"for (int64_t {j} = {low}; {j} < {high}; {j}++) {{")
         w.depth += 1
         yield
         w.depth -= 1

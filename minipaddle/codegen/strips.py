@@ -11,6 +11,7 @@ from typing import NamedTuple
 from . import gemm
 from .matmul import Room
 from .scalar import CannotWrite
+from .schedule import pick
 from .sweep import Line, Window, window
 from .templates import FRAME
 
@@ -87,6 +88,7 @@ def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -
     fit = (ON_STACK // max(row, 1) - height.reach - 1) // height.step + 1
     on_stack = fit >= 1
     rows = (min(rows, fit) if on_stack else total) if framed else rows
+    rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
     return Strips(rows, -(-total // rows), total, height, width, pixels, framed, on_stack)
 
 

@@ -82,6 +82,17 @@ static void depthwise_weight_$T(int64_t rows, int64_t M, int64_t C, int64_t high
 }
 """)
 
+WINDOWS = Template("""\
+/* columns[m, h, :] = the rows of `size` elements of the window of position m */
+static void windows_$T($T *columns, const $T *a, int64_t step, int64_t row, int64_t M,
+                       int64_t high, int64_t size)
+{
+    for (int64_t m = 0; m < M; m++, a += step)
+        for (int64_t h = 0; h < high; h++, columns += size)
+            memcpy(columns, a + h * row, size * sizeof($T));
+}
+""")
+
 SPREAD = Template("""\
 /* image[h, pixel m · step ...] += columns[m, h, :], a window's rows of `size` elements */
 static void spread_$T($T *image, int64_t row, int64_t step, const $T *columns, int64_t M,

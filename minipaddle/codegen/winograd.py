@@ -17,6 +17,7 @@ from . import gemm
 from .frame import Frame
 from .kernel import Kernel
 from .matmul import PARALLEL, SERIAL, indented
+from .schedule import pick
 from .strips import Images, framing, work_of
 from .sweep import Line
 
@@ -126,29 +127,38 @@ def helpers(T: str, tiles: int) -> tuple[str, ...]:
 @slot("codegen.convolution")
 def how_to(im: Images, down: Line, across: Line, T: str) -> str:
     """How to compute a convolution: "direct" or, where that is faster, "winograd" (measured)."""
+    pays = min(im.channels, im.outs) >= WORTH and possible(im, down, across, T)
+    return "winograd" if pays else "direct"
+
+
+def possible(im: Images, down: Line, across: Line, T: str) -> bool:
+    """Is it a 3×3 convolution of neighbouring pixels, and is there room for its tiles?"""
     even = im.kernel == (3, 3) and im.groups == 1 and T == "float"
     even = even and all(x[1:] == (1, x.taps, x.first, 1, 0, 1) for x in (down, across))
-    if not even or min(im.channels, im.outs) < WORTH or not tile_rows(im, across):
-        return "direct"
-    return "winograd"
+    return even and tile_rows(im, across) > 0
 
 
 def tile_rows(im: Images, across: Line) -> int:
     """Rows of the result that are computed at a time: even, 0 if the stack has no room for two."""
-    wide = -(-across.count // 2)
-    for rows in range(min(im.target[0] + 1 & ~1, 32), 0, -2):
+    sizes = tile_sizes(im, across)
+    cached = [rows for rows, size in sizes.items() if size <= CACHED]
+    return max(cached, default=min(sizes, default=0))
+
+
+def tile_sizes(im: Images, across: Line) -> dict[int, int]:
+    """The bytes on the stack for each number of rows that could be computed at a time."""
+    wide, found = -(-across.count // 2), {}
+    for rows in range(2, min(im.target[0] + 1 & ~1, 32) + 1, 2):
         tiles = rows // 2 * wide
         frame = (rows + 2) * (2 * wide + 2) * im.channels
-        size = 4 * (frame + 16 * tiles * (im.channels + im.outs))
-        if size <= (CACHED if rows > 2 else MOST):
-            return rows
-    return 0
+        found[rows] = 4 * (frame + 16 * tiles * (im.channels + im.outs))
+    return {rows: size for rows, size in found.items() if size <= MOST}
 
 
 def by_winograd(frame: Frame, im: Images, down: Line, across: Line, kernels: str) -> Kernel:
     """The kernel of a 3×3 convolution by Winograd's tiles."""
     T, c, o, (h, w) = frame.T, im.channels, im.outs, im.target
-    rows, wide = tile_rows(im, across), -(-w // 2)
+    rows, wide = pick("tile_rows", tile_rows(im, across), tile_sizes(im, across)), -(-w // 2)
     strips, high = -(-h // rows), rows // 2
     tiles, row = high * wide, (2 * wide + 2) * c
     source = f"{frame.names[0]} + n * {im.source[0] * im.source[1] * c}"

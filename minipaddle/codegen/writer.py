@@ -16,6 +16,7 @@ from ..core.slots import slot
 from ..passes.index import Loop
 from ..passes.nest import Nest, Node
 from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
+from .schedule import pick
 
 FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
 """What a variable can not be called: formulas call these."""
@@ -89,12 +90,12 @@ class Writer:
         """One loop over all elements, or those of the rows from `first` to `last`."""
         if self.rows is None:
             shared, *how = self.threads(self.nest.size) or ("",)
-            with self.loop([loop], f"{shared} simd".strip(), *how):
+            with self.loop([loop], f"{shared} {self.simd}".strip(), *how):
                 yield
             return
         first, last, length = self.rows
         a = loop.name
-        self.put("#pragma omp simd")
+        self.put(f"#pragma omp {self.simd}")
         self.put(f"for (int64_t {a} = {first} * {length}; {a} < {last} * {length}; {a}++) {{")
         self.depth += 1
         yield
@@ -110,7 +111,13 @@ class Writer:
         )
 
     def shares(self, size: int) -> bool:
-        return size >= PARALLEL and self.rows is None
+        return self.rows is None and pick("parallel", size >= PARALLEL, (False, True))
+
+    @property
+    def simd(self) -> str:
+        """OpenMP's words for vectors; as long as the schedule says, else as the compiler does."""
+        lanes = pick("lanes", 0, (4, 8, 16, 32))
+        return f"simd simdlen({lanes})" if lanes else "simd"
 
     # ---- values ------------------------------------------------------------------------------
 
