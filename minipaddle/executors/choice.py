@@ -11,6 +11,7 @@ from ..core.errors import teach
 from ..eager.device import current_place
 from ..ir.interpreter import Run
 from ..ir.program import Program
+from ..passes.manager import chosen_by
 from ..passes.specialise import open_sizes, sizes_of
 from . import cuda
 from .compiler import compiler
@@ -19,12 +20,16 @@ from .native import CannotCompile, Executable
 BACKENDS = ("native", "cuda", "interpreter")
 
 
-def backend_named(name: str | None) -> str:
-    """A backend by its name; None is what `MINIPADDLE_BACKEND` says, or the interpreter.
+def backend_named(name: str | None, strategy=None) -> str:
+    """A backend by its name; None is what the strategy's `build_cinn_pass` or, if it is silent,
+    `MINIPADDLE_BACKEND` says, or the interpreter.
 
     "native" is what compiles for the place, "cuda" insists on a GPU. Paddle's name for its
     compiler, CINN, means the native one too.
     """
+    compiled = chosen_by(strategy).get("build_cinn_pass")
+    if name is None and compiled is not None:
+        name = "native" if compiled else "interpreter"
     name = name or os.environ.get("MINIPADDLE_BACKEND") or "interpreter"
     name = "native" if name == "CINN" else name
     if name not in BACKENDS:
@@ -40,7 +45,7 @@ class Choice:
     """
 
     def __init__(self, backend: str | None = None, strategy=None):
-        self.backend, self.strategy = backend_named(backend), strategy
+        self.backend, self.strategy = backend_named(backend, strategy), strategy
         self.made: dict[tuple, Executable | cuda.Executable] = {}
         self.reasons: dict[tuple, str] = {}
         self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?

@@ -20,7 +20,6 @@ from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
 from ..passes.lifetimes import specs_of
 from ..passes.manager import optimized
-from ..passes.memory import plan
 from ..passes.places import Copy, Place, Plan
 from ..passes.specialise import open_sizes, specialise
 from .gpu import Gpu, gpu_of
@@ -46,10 +45,11 @@ class Executable:
         added = done.program.states[len(program.states) :]
         self.constants = [self.device.moved(s.cell.read()) for s in added]
         self.kernels = Kernels(self.program)
-        self.plan = plan(self.program, self.kernels.workspace, in_place)
+        self.plan = done.planned(self.kernels.workspace, in_place)
         names = list(self.kernels.written.values())
         self.functions = self.device.compiled(self.kernels.text, names)
         self.hosted = bool(self.kernels.hosted) or has_decisions(self.program)
+        self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         self.contexts: list[Context] = []
 
@@ -141,7 +141,7 @@ class Context:
 
     def compute(self) -> None:
         self.runs += 1
-        if self.graph is None and self.runs == 2 and not self.made.hosted:
+        if self.graph is None and self.runs == 2 and self.made.captures:
             self.graph = self.device.captured(self.steps)
         if self.graph is not None:
             self.graph()

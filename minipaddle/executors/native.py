@@ -19,8 +19,7 @@ from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
 from ..passes.epilogue import begins_with_product, room_of
 from ..passes.lifetimes import looked_into, specs_of
-from ..passes.manager import Optimized, optimized
-from ..passes.memory import plan
+from ..passes.manager import optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import open_sizes, specialise
 from .compiler import load
@@ -61,12 +60,12 @@ class Executable:
         program = specialise(program, sizes=sizes or None)
         if unknown := open_sizes(program):
             raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
-        done = optimized(program, strategy)
+        done = self.optimized = optimized(program, strategy)
         self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, done.program
         self.constants = [s.cell.read() for s in done.program.states[len(program.states) :]]
         self.kernels = Kernels(self.program)
-        self.plan = plan(self.program, self.kernels.workspace, in_place)
+        self.plan = done.planned(self.kernels.workspace, in_place)
         self.timed = timed
         self.source = self.written()
         self.load()
@@ -89,7 +88,7 @@ class Executable:
         inside = sum(len(r.attrs["region"].records) for r in groups)
         host = sorted({r.op.name for r in self.source.hosted if self.kernels.of[r] is None})
         lines = [
-            Optimized(self.program, self.snapshots).report(),
+            self.optimized.report(self.plan),
             f"{len(groups)} groups of {inside} records; {len(self.kernels.texts)} kernels in "
             f"{len(self.source.own.splitlines())} lines of C",
             f"by the host: {', '.join(host) or 'nothing'}",

@@ -117,7 +117,7 @@ class StaticFunction:
 
     def __init__(self, function, input_spec=None, build_strategy=None, backend=None):
         self.function, self.input_spec = function, input_spec
-        self.build_strategy, self.backend = build_strategy, backend_named(backend)
+        self.build_strategy, self.backend = build_strategy, backend_named(backend, build_strategy)
         self.cache, self.lock = Cache(), threading.RLock()
         self.bound: dict[int, StaticFunction] = {}
         self.recent: dict[tuple, list] = {}  # the programs of calls of tensors alone

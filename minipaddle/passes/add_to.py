@@ -26,7 +26,10 @@ from .rewriting import rewritten, uses
 
 @slot("passes.add_to")
 def add_to(program: Program, *, enable_addto: bool = True) -> Program:
-    """The program with sums of products, and sums of sums, taken together."""
+    """The program with sums of products, and sums of sums, taken together.
+
+    enable_addto: gradients that add up are added where they are computed
+    """
     inner, used = inner_additions(program), uses(program)
     place = {r: k for k, r in enumerate(everywhere(program))}
 

@@ -117,10 +117,15 @@ def joined(region: Region, x: Record, source: Record) -> Record:
 
 
 @slot("passes.epilogue")
-def epilogue(program: Program, *, fuse_gemm_epilogue: bool = True) -> Program:
-    """The program with products and convolutions in the groups that use their rows."""
-    if not fuse_gemm_epilogue:
-        return program
+def epilogue(
+    program: Program, *, fuse_gemm_epilogue: bool = True, fuse_resunit: bool = True
+) -> Program:
+    """The program with products and convolutions in the groups that use their rows.
+
+    fuse_gemm_epilogue: what is done to the rows of a matrix product is done in its kernel
+    fuse_resunit: what is done to the pixels of a convolution is done in its kernel
+    """
+    toggles = dict(zip(SOURCES, (fuse_gemm_epilogue, fuse_resunit), strict=True))
     count, here = uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}
@@ -130,6 +135,8 @@ def epilogue(program: Program, *, fuse_gemm_epilogue: bool = True) -> Program:
         for x in dict.fromkeys(record.inputs):
             source = source_of(x)
             if source not in here or source in gone or source not in (x, *x.inputs[:1]):
+                continue
+            if not toggles[source.op.name]:
                 continue
             region = Region(record)
             alone = count[x] == count[source] == 1

@@ -10,16 +10,56 @@ from __future__ import annotations
 import itertools
 from heapq import heapify, heappop, heappush
 
+from ..core.op import Op
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State
+from ..ops import activation
+from ..ops.elementwise import add, multiply
 from ..ops.movement import WHOLE, reshape, slice_, split, unstack
+from ..ops.special import sigmoid, tanh
 from .nest import Nest, NotOneNest, fusable
 from .specialise import open_sizes
 
 MOST = 160
 """Records of a group at most: a loop body that long has spilt its registers long since."""
+
+
+ACTIVATIONS = {sigmoid, tanh} | {
+    op for op in vars(activation).values()
+    if isinstance(op, Op) and op.body.__module__ == activation.__name__
+}  # fmt: skip
+
+
+def seen(x: Record) -> Record:
+    """What a value is, reshapes set aside."""
+    while x.op is reshape:
+        x = x.inputs[0]
+    return x
+
+
+def of_channels(x: Record) -> bool:
+    """Is it one value for each channel, the same along all other axes?"""
+    return x.dtype is not None and sum(n != 1 for n in x.shape) <= 1
+
+
+def normalized(x: Record) -> bool:
+    """Is it x·f + t with a factor and a term for each channel, as batch norm ends?"""
+    return x.op is add and any(
+        seen(y).op is multiply and of_channels(t) and any(map(of_channels, seen(y).inputs))
+        for y, t in (x.inputs, x.inputs[::-1])
+    )
+
+
+APART = {
+    "fuse_elewise_add_act_ops": lambda x, user: (
+        user.op in ACTIVATIONS and x.op is add and not normalized(x)
+    ),
+    "fuse_bn_act_ops": lambda x, user: user.op in ACTIVATIONS and normalized(x),
+    "fuse_bn_add_act_ops": lambda x, user: user.op is add and normalized(x),
+}
+"""What each toggle of the pass, if it is off, keeps out of one group: a value and who uses it."""
 
 
 class Group:
@@ -43,8 +83,8 @@ class Group:
 class Fusion:
     """The groups of a program."""
 
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self, program: Program, apart=()):
+        self.program, self.apart = program, apart
         self.order = {r: k for k, r in enumerate(program.records)}
         self.users: dict[Record, list[Record]] = {}
         for record in program.records:
@@ -73,12 +113,22 @@ class Fusion:
             return
         a, b = (a, b) if a.first < b.first else (b, a)
         records = sorted([*a.records, *b.records], key=self.order.get)
-        if not pays(self, records) or self.between(a, b):
+        if self.kept_apart(a, b) or not pays(self, records) or self.between(a, b):
             return
         group = Group(records, a.first, True)
         for r in records:
             self.of[r] = group
 
+    def kept_apart(self, a: Group, b: Group) -> bool:
+        """Shall a value of one not be in a group with who uses it in the other?"""
+        for user, made in ((a, b), (b, a)) if self.apart else ():
+            for r in user.records:
+                values = [x for x in map(seen, r.inputs) if self.of.get(x) is made]
+                if any(rule(x, r) for rule in self.apart for x in values):
+                    return True
+        return False
+
+    @slot("fusion.between")
     def between(self, a: Group, b: Group) -> bool:
         """Does a third group use one of the two and make something for the other?"""
         return self.leads(a, b) or self.leads(b, a)
@@ -99,6 +149,7 @@ class Fusion:
                     todo.append(before)
         return False
 
+    @slot("fusion.outputs")
     def outputs(self, records) -> list[Record]:
         """What a group makes for others."""
         inside = set(records)
@@ -249,10 +300,24 @@ def sliced(program: Program) -> Program:
 
 
 @slot("passes.fusion")
-def fuse(program: Program) -> Program:
-    """The program with groups in the place of what one loop nest can compute."""
-    if open_sizes(program):  # loops are of numbers
+def fuse(
+    program: Program,
+    *,
+    enable_auto_fusion: bool = True,
+    fuse_elewise_add_act_ops: bool = True,
+    fuse_bn_act_ops: bool = True,
+    fuse_bn_add_act_ops: bool = True,
+) -> Program:
+    """The program with groups in the place of what one loop nest can compute.
+
+    enable_auto_fusion: off, each record is a loop of its own
+    fuse_elewise_add_act_ops: an activation is in one group with the addition before it
+    fuse_bn_act_ops: an activation is in one group with the scale and shift of a batch norm
+    fuse_bn_add_act_ops: an addition is in one group with the scale and shift of a batch norm
+    """
+    if not enable_auto_fusion or open_sizes(program):  # loops are of numbers
         return program
-    fusion = Fusion(sliced(program))
+    on = fuse_elewise_add_act_ops, fuse_bn_act_ops, fuse_bn_add_act_ops
+    fusion = Fusion(sliced(program), [rule for rule, use in zip(APART.values(), on) if not use])
     fusion.join_all()
     return fusion.program_of_groups()

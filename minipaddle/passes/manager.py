@@ -11,7 +11,8 @@
     ['algebra', 'common']
 
 A pass is a function Program → Program. What it can be told are its keyword parameters: they are
-looked up in the strategy, as is its own name (False: leave it out).
+looked up in the strategy, as is its own name (False: leave it out). So is the memory plan told.
+`paddle.static.BuildStrategy` has all these switches, and prints what each does.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from ..core.errors import teach
 from ..core.slots import find
-from ..ir.program import Program, everywhere
+from ..ir.program import NUMBER, Program, everywhere
 from ..ir.verifier import VerifyError, verify
 from . import (  # noqa: F401  (each makes its pass a slot)
     add_to,
@@ -42,7 +43,11 @@ from . import (  # noqa: F401  (each makes its pass a slot)
     sinking,
     specialise,
 )
+from .lifetimes import bytes_of, looks_only, roots, specs_of
+from .memory import live, plan
 from .memory_of_results import separate
+from .places import Plan, bytes_text
+from .specialise import open_sizes
 
 PASSES = [
     "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
@@ -71,22 +76,69 @@ class Snapshot(NamedTuple):
         return self.before is not self.after
 
 
+class Figures(NamedTuple):
+    """What a program costs, as far as it can be counted."""
+
+    records: int
+    kernels: int  # records that compute something: views do not
+    moved: int | None  # bytes that they read and write; None while a size is open
+    live: int | None  # bytes of the largest live set
+
+    def said(self) -> list[str]:
+        """In words."""
+        sizes = ("-" if n is None else bytes_text(n) for n in self[2:])
+        return [str(self.records), str(self.kernels), *sizes]
+
+
+def figures(program: Program) -> Figures:
+    """The figures of a program.
+
+    >>> from minipaddle.ir.parser import parse
+    >>> figures(parse("program p(x: float32[2]) { v1 = add(x, x) : float32[2] return v1 }"))
+    Figures(records=1, kernels=1, moved=16, live=0)
+    """
+    root = roots(program)
+    kernels = [r for r in program.records if not looks_only(r, root)]
+    if open_sizes(program):
+        return Figures(len(program.records), len(kernels), None, None)
+    moved = 0
+    for r in kernels:
+        read = {root[x]: x.spec for x in r.inputs if x.dtype is not None and x.op is not NUMBER}
+        moved += sum(map(bytes_of, [*read.values(), *specs_of(r)]))
+    return Figures(len(program.records), len(kernels), moved, live(program))
+
+
 class Optimized(NamedTuple):
-    """What came out of the passes, and what each of them did."""
+    """What came out of the passes, what each of them did, and what the strategy had chosen."""
 
     program: Program
     snapshots: list[Snapshot]
+    chosen: Mapping
 
     def after(self, name: str) -> Program:
         """The program as the (last) pass of this name left it."""
         return next(s.after for s in reversed(self.snapshots) if s.name == name)
 
-    def report(self) -> str:
-        """A line for each pass: how many records it left, and its time."""
-        rows = [f"{'pass':<12} {'records':>8} {'ms':>7}"]
-        for name, _, after, seconds in self.snapshots:
-            rows.append(f"{name:<12} {len(after.records):>8} {seconds * 1e3:>7.1f}")
-        return "\n".join(rows)
+    def report(self, plan: Plan | None = None) -> str:
+        """A line for each pass: what it left to compute, to move and to hold (`=`: it changed
+        nothing), and its time; then the memory plan.
+        """
+        rows = [("pass", "records", "kernels", "moved", "live", "ms")]
+        if self.snapshots:
+            rows.append(("before", *figures(self.snapshots[0].before).said(), ""))
+        for s in self.snapshots:
+            now = figures(s.after).said() if s.changed else ("=", "", "", "")
+            rows.append((s.name, *now, f"{s.seconds * 1e3:.1f}"))
+        lines = ["{:<12}{:>8}{:>9}{:>12}{:>12}{:>9}".format(*row) for row in rows]
+        if not open_sizes(self.program):
+            plan = plan or self.planned()
+            size, least = bytes_text(plan.size), bytes_text(plan.live)
+            lines.append(f"memory plan: arena {size}, live {least}")
+        return "\n".join(lines)
+
+    def planned(self, *kernels) -> Plan:
+        """The memory plan as the strategy wants it; `kernels`: see `memory.plan`."""
+        return plan(self.program, *kernels, **told(plan, self.chosen))
 
 
 def optimized(program: Program, strategy=None, *, until: str | None = None, **options) -> Optimized:
@@ -105,7 +157,7 @@ def optimized(program: Program, strategy=None, *, until: str | None = None, **op
         snapshots.append(Snapshot(name, now, after, perf_counter() - began))
         checked(snapshots[-1])
         now = after
-    return Optimized(separate(program, now), snapshots)
+    return Optimized(separate(program, now), snapshots, chosen)
 
 
 def until_named(until: str | None) -> list[str]:

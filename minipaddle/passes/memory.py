@@ -37,6 +37,11 @@ def no_workspace(record: Record) -> int:
     return 0
 
 
+def never(record: Record) -> list[tuple[int, int]]:
+    """No kernel writes over what it reads."""
+    return []
+
+
 def elementwise_inplace(record: Record) -> list[tuple[int, int]]:
     """(result, input): an elementwise operator may write where it reads, place by place."""
     if record.op.kind != "elementwise":
@@ -56,11 +61,17 @@ def plan(
     program: Program,
     workspace: Callable[[Record], int] = no_workspace,
     inplace: Callable[[Record], list[tuple[int, int]]] = elementwise_inplace,
+    *,
+    memory_optimize: bool = True,
+    enable_inplace: bool = True,
 ) -> Plan:
     """The places of all values of a program whose sizes are numbers; ValueError if one is open.
 
     `workspace(record)` are the bytes its kernel needs while it runs, `inplace(record)` the pairs
     (result, input) where the kernel may write the result into the input's memory.
+
+    memory_optimize: values that live at different times share memory
+    enable_inplace: a result is written over an input that is needed no more
 
     >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.passes.memory import plan
@@ -73,7 +84,7 @@ def plan(
     >>> print(*(found.place(record) for record in program.records), sep=", ")
     arena[0:64], output 0
     """
-    return planner(program, workspace, inplace).plan()
+    return planner(program, workspace, inplace if enable_inplace else never, memory_optimize).plan()
 
 
 def live(program: Program, workspace=no_workspace, inplace=elementwise_inplace) -> int:
@@ -83,16 +94,18 @@ def live(program: Program, workspace=no_workspace, inplace=elementwise_inplace) 
     return arena.bound([Buffer(a, b, aligned(nbytes)) for a, b, nbytes, *_ in found.pieces()])
 
 
-def planner(program: Program, workspace, inplace) -> Planner:
+def planner(program: Program, workspace, inplace, shares: bool = True) -> Planner:
     states = [(s.record, s.update) for s in program.states]
-    return Planner(program, program.inputs, states, workspace, inplace)
+    return Planner(program, program.inputs, states, workspace, inplace, shares=shares)
 
 
 class Planner:
     """Plans one program or region; `states` are pairs (old value, update or None)."""
 
-    def __init__(self, program, inputs, states, workspace, inplace, outputs=None):
-        self.program, self.inputs, self.states = program, inputs, states
+    def __init__(
+        self, program, inputs, states, workspace, inplace, outputs=None, shares: bool = True
+    ):
+        self.program, self.inputs, self.states, self.shares = program, inputs, states, shares
         self.outputs = program.outputs if outputs is None else outputs
         self.workspace, self.kernels = workspace, inplace
         self.root = roots(program)
@@ -224,7 +237,8 @@ class Planner:
         total = sum(aligned(life.nbytes) for v, life in self.lives.items() if v in self.chains)
         found = list(self.pieces())
         buffers = [Buffer(start, end, aligned(nbytes)) for start, end, nbytes, *_ in found]
-        offsets = arena.offsets(buffers)
+        always = [Buffer(GIVEN, self.end + 1, b.nbytes) for b in buffers]
+        offsets = arena.offsets(buffers if self.shares else always)
         pieces = [
             Piece(buffer, Place("arena", 0, offset, nbytes), values, work)
             for buffer, offset, (_, _, nbytes, values, work) in zip(
@@ -281,7 +295,7 @@ class Planner:
 
     def inner(self, record: Record) -> dict[str, Plan]:
         """The plans of what a branch or a loop computes inside."""
-        how = self.workspace, self.kernels
+        how = self.workspace, self.kernels, None, self.shares
         if record.op is cond:
             branches = ((k, record.attrs[k]) for k in ("true", "false"))
             return {k: Planner(r, r.inputs, [], *how).plan() for k, r in branches}
@@ -289,7 +303,8 @@ class Planner:
             test, body = record.attrs["test"], record.attrs["body"]
             carried = record.attrs["carried"]
             states = [*zip(body.inputs[:carried], body.outputs, strict=True)]
-            around = Planner(body, body.inputs[carried:], states, *how, outputs=[])
+            own = self.workspace, self.kernels, [], self.shares
+            around = Planner(body, body.inputs[carried:], states, *own)
             return {"test": Planner(test, test.inputs, [], *how).plan(), "body": around.plan()}
         return {}
 

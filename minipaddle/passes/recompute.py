@@ -170,6 +170,10 @@ def recompute(
     A budget below 1 is a share of what the program needs as it is. `price` is the most seconds
     that a byte less at the peak may cost. As near to the budget as it gets; without one, or
     if its live set is below `least` bytes, the program stays as it is.
+
+    budget: the memory that is aimed at, in bytes or as a share of what there would be
+    price: the most seconds that a byte less at the peak may cost
+    least: programs that need fewer bytes stay as they are
     """
     sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
     if budget is None or any(type(n) is Dim for n in sizes):

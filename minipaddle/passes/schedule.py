@@ -180,10 +180,14 @@ def schedule(
     program: Program,
     workspace: Callable[[Record], int] = no_workspace,
     inplace: Callable[[Record], list[tuple[int, int]]] = elementwise_inplace,
+    *,
+    sequential_run: bool = False,
 ) -> Program:
     """The program in an order whose peak of live bytes is no higher, lower if one was found.
 
     Programs with open sizes stay as they are, and so do regions.
+
+    sequential_run: records stay in the order in which they were written
 
     >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.passes.schedule import schedule
@@ -198,7 +202,8 @@ def schedule(
     >>> print(*(record.op.name for record in schedule(program).records))
     tanh sum exp sum add
     """
-    if any(type(n) is Dim for r in program.records for s in specs_of(r) for n in s.shape):
+    sizes = (n for r in program.records for s in specs_of(r) for n in s.shape)
+    if sequential_run or any(type(n) is Dim for n in sizes):
         return program
     work = Work(program, workspace, inplace)
     other = replace(program, records=[program.records[k] for k in order(work)])

@@ -4,11 +4,12 @@ from ..core.missing import namespace
 from ..ir.input_spec import InputSpec
 from ..nn.param_attr import create_parameter
 from . import nn
-from .executor import BuildStrategy, CompiledProgram, ExecutionStrategy, Executor
+from .executor import CompiledProgram, Executor
 from .functions import *
 from .io import *
 from .mode import default_main_program, default_startup_program, program_guard
 from .program import Program
+from .strategy import BuildStrategy, ExecutionStrategy
 
 __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "InputSpec", "Program",

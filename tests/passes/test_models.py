@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import minipaddle as paddle
 from minipaddle.core.slots import plugged
 from minipaddle.ir.verifier import VerifyError
 from minipaddle.passes.manager import PASSES, optimized
+from minipaddle.passes.memory import plan
 from tests.passes.programs import MAKERS, cases, program_of, results
 
 NOISY = {"models_sequence.GPTWithCache, step", "models_vision.ViT, step"}
@@ -66,23 +66,13 @@ def test_switches_and_snapshots():
 
 
 def test_the_report():
-    lines = optimized(program_of(lambda x: x.exp() * x.exp(), (2,))).report().splitlines()
-    assert lines[0].split() == ["pass", "records", "ms"]
-    assert [line.split()[:2] for line in lines[1:]][-1] == [PASSES[-1], "2"]
-
-
-def test_paddle_s_strategy():
-    """What it sets is heard by the passes that have such a switch; what it does not is left."""
-    strategy = paddle.static.BuildStrategy()
-    program = program_of(lambda x, y: x.sum(axis=0) + y.sum(axis=0), (2, 3), (2, 3))
-    sums = [
-        [r.op.name for r in optimized(program, chosen, until="dead_code").program.records].count(
-            "sum"
-        )
-        for chosen in (None, strategy, {"enable_addto": False}, {"add_to": False})
-    ]
-    assert sums == [1, 1, 2, 2]
-    strategy.enable_addto = False
-    assert optimized(program, strategy).after("add_to") is optimized(program).snapshots[0].after
-    strategy.memory_optimize = None
-    assert strategy.chosen == {"enable_addto": False, "memory_optimize": None}
+    done = optimized(program_of(lambda x: x.exp() * x.exp(), (2, 64)))
+    lines = done.report().splitlines()
+    assert lines[0].split() == ["pass", "records", "kernels", "moved", "live", "ms"]
+    assert lines[1].split() == ["before", "3", "3", "3.5", "KiB", "512", "B"]
+    row = {line.split()[0]: line.split()[1:] for line in lines[2:]}
+    assert row["fusion"][:6] == ["2", "1", "1.0", "KiB", "0", "B"]
+    assert row["expand"][0] == "="
+    assert row.keys() == {*PASSES, "memory"}
+    assert lines[-1] == "memory plan: arena 0 B, live 0 B"
+    assert str(done.planned()).splitlines()[0] == str(plan(done.program)).splitlines()[0]

@@ -1,0 +1,161 @@
+"""`BuildStrategy`: every switch of the passes, under Paddle's name where Paddle has one.
+
+What there is to switch is read off the passes themselves: each pass by its name, and the keyword
+parameters that its docstring explains. So the table can not say what the code does not do.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import ClassVar, NamedTuple
+
+from ..core.errors import teach
+from ..core.slots import find
+from ..passes.manager import DEFAULTS, PASSES
+
+ELSEWHERE = {
+    "build_cinn_pass": (None, "to_static", "on: backend='native'; off: backend='interpreter'"),
+    "allow_cuda_graph_capture": (True, "executors.cuda", "a step becomes one CUDA graph"),
+}
+"""Toggles of what is no pass: (default, where, what it does)."""
+
+PROCESSES = "several processes: minipaddle.distributed is not there yet"
+IDLE = {
+    "debug_graphviz_path": ("", "paddle.viz.passes(function) draws programs"),
+    "fuse_relu_depthwise_conv": (False, "no convolution computes its input itself"),
+    "fuse_all_optimizer_ops": (False, "the update of each weight is one group already"),
+    "fuse_adamw": (False, "the update of each weight is one group already"),
+    "fuse_dot_product_attention": (False, "softmax joins the product before it: epilogue"),
+    "fused_attention": (False, "softmax joins the product before it: epilogue"),
+    "fused_feedforward": (False, "bias and activation join the product before them: epilogue"),
+    "cache_runtime_context": (False, "memory is always kept from call to call"),
+    "enable_backward_optimizer_op_deps": (True, "the schedule decides when a weight is updated"),
+    "mkldnn_enabled_op_types": (set(), "there is no oneDNN"),
+    "onednn_enabled_op_types": (set(), "there is no oneDNN"),
+    "fuse_all_reduce_ops": (True, PROCESSES),
+    "fuse_broadcast_ops": (True, PROCESSES),
+    "sync_batch_norm": (False, PROCESSES),
+    "reduce_strategy": (0, PROCESSES),
+    "async_mode": (False, PROCESSES),
+    "num_trainers": (1, PROCESSES),
+    "trainer_id": (0, PROCESSES),
+    "trainers_endpoints": ([], PROCESSES),
+    "nccl_comm_num": (1, PROCESSES),
+    "bkcl_comm_num": (1, PROCESSES),
+    "use_hierarchical_allreduce": (False, PROCESSES),
+    "hierarchical_allreduce_inter_nranks": (0, PROCESSES),
+}
+"""Paddle's switches that have nothing to switch here: (Paddle's default, why)."""
+
+
+class Toggle(NamedTuple):
+    """A switch: its name, what it is unless it is set, what it belongs to, what it does."""
+
+    name: str
+    default: object
+    where: str
+    doc: str
+
+
+def read_off(where: str, alone: bool) -> Iterator[Toggle]:
+    """The switches of a slot: the pass itself if it can be left out, and what it can be told."""
+    function = find(where).get()
+    defaults = function.__kwdefaults__ or {}
+    if alone:
+        doc = inspect.getdoc(function).split(".")[0]
+        yield Toggle(where.removeprefix("passes."), True, where, doc.replace("\n", " "))
+    for name, doc in re.findall(r"^(\w+): (.*)$", inspect.getdoc(function), re.MULTILINE):
+        yield Toggle(name, DEFAULTS.get(name, defaults[name]), where, doc)
+
+
+TOGGLES = {
+    toggle.name: toggle
+    for where, alone in [*((f"passes.{name}", True) for name in PASSES), ("memory.plan", False)]
+    for toggle in read_off(where, alone)
+} | {name: Toggle(name, *rest) for name, rest in ELSEWHERE.items()}
+"""Every switch that does something, by name.
+
+>>> print(*TOGGLES["enable_addto"], sep="; ")
+enable_addto; True; passes.add_to; gradients that add up are added where they are computed
+"""
+
+
+class Strategy:
+    """Switches by name. `chosen` are those that were set; the others are left to the passes."""
+
+    switches: ClassVar[dict[str, object]]
+
+    def __init__(self):
+        self.__dict__.update(self.switches, chosen={})
+
+    def __setattr__(self, name: str, value) -> None:
+        if name not in self.switches:
+            near = get_close_matches(name, self.switches, 1)
+            raise AttributeError(
+                teach(
+                    f"{type(self).__name__} has no {name!r}",
+                    expected=", ".join(self.switches),
+                    hint=f"strategy.{near[0]}" if near else "",
+                )
+            )
+        super().__setattr__(name, value)
+        self.chosen[name] = value
+
+
+class BuildStrategy(Strategy):
+    """What passes shall do with a program: `to_static(function, build_strategy=strategy)`.
+
+    What is not set is as the passes have it: mostly on. Beside Paddle's switches each pass has one
+    of its own name. Printed, a strategy is the table of them all, with what each does (`*`: set);
+    `passes.manager.optimized(program, strategy).report()` shows what comes of it. A switch of
+    Paddle that has nothing to switch here says so when it is set (UserWarning). Raises
+    AttributeError for a name that nobody knows, TypeError for a value that is no switch.
+    Source: Paddle API `static.BuildStrategy`.
+
+    >>> import minipaddle as paddle
+    >>> strategy = paddle.static.BuildStrategy()
+    >>> strategy.enable_inplace = False
+    >>> print(*[line for line in str(strategy).splitlines() if "inplace" in line])
+    *   enable_inplace           False   a result is written over an input that is needed no more
+    """
+
+    switches: ClassVar = {t.name: t.default for t in TOGGLES.values()} | {
+        name: default for name, (default, _) in IDLE.items()
+    }
+
+    def __setattr__(self, name: str, value) -> None:
+        if isinstance(self.switches.get(name), bool) and not isinstance(value, bool | None):
+            raise TypeError(teach(f"{name} = {value!r}", expected="True, False, or None: unsaid"))
+        super().__setattr__(name, value)
+        if name in IDLE and value != IDLE[name][0]:
+            warnings.warn(f"{name} switches nothing here: {IDLE[name][1]}", stacklevel=2)
+
+    def __repr__(self) -> str:
+        lines, last = [], None
+        for name, _, where, doc in TOGGLES.values():
+            whole = where == f"passes.{name}"
+            if where != last and not whole:
+                lines.append(f"  {where}")
+            value, mark = getattr(self, name), "*" if name in self.chosen else " "
+            lines.append(f"{mark} {name if whole else f'  {name}':<26} {value!s:<7} {doc}")
+            last = where
+        lines.append(f"nothing to switch: {', '.join(IDLE)}")
+        return "\n".join(lines)
+
+
+class ExecutionStrategy(Strategy):
+    """How a program is run. Source: Paddle API `static.ExecutionStrategy`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.static.ExecutionStrategy().num_threads
+    0
+    """
+
+    switches: ClassVar = {
+        "num_threads": 0, "num_iteration_per_drop_scope": 100, "num_iteration_per_run": 1,
+        "use_thread_barrier": False,
+    }  # fmt: skip
