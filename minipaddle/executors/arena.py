@@ -110,10 +110,10 @@ class Frame:
     def at(self, place: Place, spec: Spec):
         """The memory of a place, as an array."""
         if place.kind == "arena":
-            flat = self.room.arena[place.offset : place.offset + spec.nbytes].view(spec.dtype)
-        else:
-            flat = getattr(self.room, place.kind)[place.k]
-        return flat.reshape(spec.shape)
+            memory = self.room.arena[place.offset :]
+        else:  # what lies there before an output may be of another dtype
+            memory = getattr(self.room, place.kind)[place.k].view("uint8")
+        return memory[: spec.nbytes].view(spec.dtype).reshape(spec.shape)
 
     def read(self, record: Record):
         """The value of a record, as it lies there now."""

@@ -65,6 +65,8 @@ class Nest:
         that size the one with most axes, for the others are that one reshaped.
         """
         whole = [r.inputs[0] for r in self.reductions] or outputs
+        if not whole:
+            raise NotOneNest("nobody needs it")
         self.size = max(r.spec.size for r in whole)
         shapes = [r.shape for r in [*whole, *outputs] if r.spec.size == self.size]
         self.shape = max(shapes, key=len)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 from typing import NamedTuple
 from unittest import mock
@@ -19,9 +20,11 @@ import numpy as np
 from minipaddle.eager.device import NUMPY, QUIET
 from minipaddle.executors import native
 from minipaddle.executors.arena import ArenaRun
+from minipaddle.executors.choice import Choice
+from minipaddle.executors.cuda import Executable as CudaExecutable
 from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import ITEM, NUMBER, Program
-from minipaddle.passes.manager import PASSES, optimized
+from minipaddle.ir.program import ITEM, NUMBER, Program, everywhere
+from minipaddle.passes.manager import PASSES, Optimized, optimized
 from minipaddle.passes.memory import plan
 from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
 from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
@@ -42,16 +45,6 @@ class Case(NamedTuple):
     calls: list[list]
 
 
-class Difference(NamedTuple):
-    """What a way does that the interpreter does not."""
-
-    case: Case
-    call: int
-    way: str
-    kind: str
-    message: str
-
-
 class Outcome(NamedTuple):
     """What a run gave: its results, or what it raised; and what it printed."""
 
@@ -66,6 +59,23 @@ def closed(name: str, program: Program, calls) -> Case | None:
     if open_sizes(program):
         program = specialise(program, sizes=sizes_of(program, shapes))
     return None if open_sizes(program) else Case(name, program, calls)
+
+
+@contextlib.contextmanager
+def gathered(name: str, cases: list[Case]) -> Iterator[None]:
+    """Adds every program that runs in the block, and what it was run on, to the cases."""
+    found: dict[tuple, list] = {}
+    run = Choice.run
+
+    def watched(self, program, arrays, sizes=None):
+        copies = [np.array(a) for a in arrays]
+        found.setdefault((program, *(a.shape for a in copies)), []).append(copies)
+        return run(self, program, arrays, sizes)
+
+    with mock.patch.object(Choice, "run", watched):
+        yield
+    made = (closed(f"{name}, {key[0].name}", key[0], calls) for key, calls in found.items())
+    cases += [case for case in made if case is not None]
 
 
 # ---- running ---------------------------------------------------------------------------------
@@ -93,37 +103,66 @@ def interpreted(after: Program, original: Program, make=lambda: Run(NUMPY)) -> C
 
 
 class Way(NamedTuple):
-    """A way to run a program: `run(program, arrays)`."""
+    """A way to run programs: `make(program)` is what runs one; None if it is the interpreter."""
 
     name: str
-    run: Callable
+    make: Callable
 
 
-def alone(program: Program) -> Iterator[Way]:
-    """The interpreter after each pass by itself."""
-    for name in dict.fromkeys(PASSES):
-        options = dict.fromkeys([p for p in PASSES if p != name], False)
-        after = optimized(program, options | FORCED).program
-        if after is not program:
-            yield Way(f"after {name} alone", interpreted(after, program))
+def alone(name: str) -> Way:
+    """The interpreter after one pass."""
+    options = dict.fromkeys([p for p in PASSES if p != name], False) | FORCED
+
+    def make(program):
+        after = optimized(program, options).program
+        return None if after is program else interpreted(after, program)
+
+    return Way(f"after {name} alone", make)
 
 
-def in_a_row(program: Program) -> Iterator[Way]:
-    """The interpreter after each pass of the list, and its end in the memory that is planned."""
-    done = optimized(program, FORCED)
-    for k, (name, _, after, _) in enumerate(done.snapshots):
-        if done.snapshots[k].changed:
-            yield Way(f"after {k} passes, the last {name}", interpreted(after, program))
-    end = done.program
-
-    def arena():
-        return ArenaRun(NUMPY, check=True, planner=partial(plan, inplace=native.in_place))
-
-    yield Way("in an arena", interpreted(end, program, arena))
+@lru_cache(1)
+def in_a_row(program: Program) -> Optimized:
+    """All passes."""
+    return optimized(program, FORCED)
 
 
-def strategies(random: Random) -> dict[str, dict]:
-    """What a native program is compiled with: as it is meant to be, and two others."""
+def after_passes(k: int) -> Way:
+    """The interpreter after pass number k and all before it."""
+
+    def make(program):
+        found = in_a_row(program).snapshots[k]
+        return interpreted(found.after, program) if found.changed else None
+
+    return Way(f"after {k} passes and {PASSES[k]}", make)
+
+
+def arena(program: Program) -> Callable:
+    """After all passes in the memory that is planned; what is read is what was written."""
+    planner = partial(plan, inplace=native.in_place)
+    after = in_a_row(program).program
+    return interpreted(after, program, lambda: ArenaRun(NUMPY, check=True, planner=planner))
+
+
+INTERPRETED = [
+    *map(alone, dict.fromkeys(PASSES)),
+    *map(after_passes, range(len(PASSES))),
+    Way("in an arena", arena),
+]
+
+
+def compiled(name: str, strategy: dict) -> Way:
+    """C, not built yet."""
+
+    def make(program):
+        places = (lambda record: []) if "place" in name else native.in_place
+        with mock.patch.object(native, "in_place", places):
+            return Unbuilt(program, strategy)
+
+    return Way(name, make)
+
+
+def strategies(random: Random) -> list[Way]:
+    """Native programs: as they are meant to be, and made in two other ways."""
     off = {p: False for p in PASSES[1:] if random.random() < 0.3}
     others = {
         "native, no fusion": {"fusion": False},
@@ -132,27 +171,21 @@ def strategies(random: Random) -> dict[str, dict]:
         "native, in no place": {},
         f"native without {', '.join(off)}": off | FORCED,
     }
-    return {"native": {}} | {name: others[name] for name in random.sample([*others], 2)}
+    chosen = random.sample([*others], 2)
+    return [compiled("native", {}), *(compiled(name, others[name]) for name in chosen)]
 
 
-def compiled(program: Program, random: Random, names=None) -> Iterator[Way]:
-    """C, under several strategies, not built yet."""
-    for name, strategy in strategies(random).items():
-        if names is None or name in names:
-            places = (lambda record: []) if "place" in name else native.in_place
-            with mock.patch.object(native, "in_place", places):
-                made = Unbuilt(program, strategy)
-            yield Way(name, made)
+CUDA = Way("cuda", lambda program: CudaExecutable(program, device=Cpu()))
 
 
-def on_cuda(program: Program) -> Iterator[Way]:
-    """CUDA, on a GPU that the CPU plays."""
-    from minipaddle.executors.cuda import Executable
+class Difference(NamedTuple):
+    """What a way does that the interpreter does not."""
 
-    made = Executable(program, device=Cpu())
-    yield Way("cuda", made)
-    yield Way("cuda, captured", made)
-    yield Way("cuda, again", made)
+    case: Case
+    call: int
+    way: Way
+    kind: str
+    message: str
 
 
 # ---- comparing -------------------------------------------------------------------------------
@@ -245,54 +278,65 @@ class Tally:
     """What was run so far."""
 
     def __init__(self):
-        self.programs = self.records = self.runs = 0
-        self.ways: dict[str, int] = {}
+        self.programs = self.records = 0
+        self.ways: Counter = Counter()
 
 
 def differences(
-    cases: list[Case], seed: int = 0, *, cuda: float = 0.0, flags=QUICK, names=None, tally=None,
-    parallel=False,
-) -> Iterator[Difference]:  # fmt: skip
+    cases: list[Case], seed: int = 0, *, cuda: float = 0.0, flags=QUICK, tally=None, parallel=False
+) -> Iterator[Difference]:
     """Every way of every case that gives something else than the interpreter.
 
-    `cuda` is the share of cases that the emulated GPU runs; `names` are the native strategies.
+    `cuda` is the share of cases that the emulated GPU runs.
     """
-    random, ways, made = Random(seed), [], []
+    random, runs, unbuilt = Random(seed), [], []
     for case in cases:
-        found, program = [], case.program
-        makers = {"alone": alone, "in a row": in_a_row}
-        makers["native"] = partial(compiled, random=random, names=names)
-        if random.random() < cuda and plays_gpu():
-            makers["cuda"] = on_cuda
-        for name, make in makers.items():
+        found: list[tuple[Way, Callable]] = []
+        gpu = [CUDA] if random.random() < cuda and plays_gpu() else []
+        for way in [*INTERPRETED, *strategies(random), *gpu]:
             try:
-                found += make(program)
+                run = way.make(case.program)
             except Exception as error:
-                yield Difference(case, 0, name, "makes", repr(error))
-        ways.append(found)
-        made += [w.run for w in found if isinstance(w.run, Unbuilt)]
-    if made:
-        build(made, flags, always_parallel=parallel)
-    for case, found in zip(cases, ways, strict=True):
+                yield Difference(case, 0, way, "makes", f"{error!r:.500}")
+                continue
+            if run is not None:
+                found.append((way, run))
+        runs.append(found)
+        unbuilt += [run for _, run in found if isinstance(run, Unbuilt)]
+    if unbuilt:
+        build(unbuilt, flags, always_parallel=parallel)
+    for case, found in zip(cases, runs, strict=True):
         yield from compared(case, found, tally)
 
 
-def compared(case: Case, ways: list[Way], tally: Tally | None = None) -> Iterator[Difference]:
+def compared(case: Case, runs: list, tally: Tally | None = None) -> Iterator[Difference]:
     """The first call in which each way differs."""
     told = set()
     for k, arrays in enumerate(case.calls):
         wanted = outcome(Run(NUMPY), case.program, arrays)
-        for way in ways:
-            if way.name in told:
+        for way, run in runs:
+            if way in told:
                 continue
-            found = outcome(way.run, case.program, arrays)
+            times = 3 if way is CUDA and not k else 1  # what a graph captures
+            for _ in range(times):
+                found = outcome(run, case.program, arrays)
+                if (wrong := unlike(wanted, found, case.program, arrays)) is not None:
+                    told.add(way)
+                    yield Difference(case, k, way, *wrong)
+                    break
             if tally is not None:
-                tally.runs += 1
-                kind = way.name.partition(" without")[0].partition(" passes")[0]
-                tally.ways[kind] = tally.ways.get(kind, 0) + 1
-            if (wrong := unlike(wanted, found, case.program, arrays)) is not None:
-                told.add(way.name)
-                yield Difference(case, k, way.name, *wrong)
+                tally.ways[way.name.partition(" without")[0]] += times
     if tally is not None:
         tally.programs += 1
-        tally.records += len(case.program.records)
+        tally.records += sum(1 for _ in everywhere(case.program))
+
+
+def differs(case: Case, way: Way) -> str | None:
+    """In which way (a word) a way differs for a case; None if it does not."""
+    try:
+        run = way.make(case.program)
+    except Exception:
+        return "makes"
+    if isinstance(run, Unbuilt):
+        build([run])
+    return next((d.kind for d in compared(case, [(way, run)] if run else [])), None)

@@ -3,13 +3,16 @@
     python -m tests.jit.fuzz --statements 1000000 --seed 1 --jobs 2 --out /tmp/failures
 
 Every file of programs has a seed of its own, printed with a failure; `--seed N --files 1` writes
-that file again. A failure is shrunk and printed as a function for `functions_fuzzed.py`.
+that file again. A failure is shrunk and printed as a function for `functions_fuzzed.py`. With
+`--executors` each program also goes through every executor (`tests/executors/ways.py`); one that
+differs is shrunk and printed as a program for `programs_fuzzed.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import gc
 import importlib.util
 import linecache
@@ -20,10 +23,13 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import minipaddle as paddle
 from minipaddle.jit import source, transpile
+from tests.executors.smaller import smaller
+from tests.executors.ways import Tally, differences, gathered
 from tests.jit import fuzz_world as world
 from tests.jit.fuzz_compare import Difference, Refused, Skip, same
 from tests.jit.fuzz_programs import module_text
@@ -33,6 +39,8 @@ FUNCTIONS = 25
 """In one file."""
 CALLS = 3
 """With other tensors, so that other branches are taken."""
+CUDA = 0.01
+"""The share of programs that the emulated GPU runs."""
 
 
 @dataclass
@@ -44,6 +52,7 @@ class Report:
     constructs: Counter = field(default_factory=Counter)
     refusals: Counter = field(default_factory=Counter)
     skipped: Counter = field(default_factory=Counter)
+    executors: Counter = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
     examples: dict = field(default_factory=dict)  # of refusals
 
@@ -79,12 +88,13 @@ def verdict(function, seed: int) -> tuple[str, str, str]:
     return "same", "", ""
 
 
-def run_file(seed: int) -> Report:
-    """Write the file of a seed, and compare each of its functions."""
+def run_file(seed: int, *, executors: bool = False) -> Report:
+    """Write the file of a seed, and compare each of its functions; their programs in every way."""
     world.vary(seed)
     warnings.simplefilter("ignore")
-    report = Report()
-    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+    report, cases = Report(), []
+    watched = gathered(f"seed {seed}", cases) if executors else contextlib.nullcontext()
+    with watched, tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         path = Path(folder) / f"fuzz_{seed}.py"
         path.write_text(module_text(seed, FUNCTIONS))
         tree, module = ast.parse(path.read_text()), imported(path)
@@ -92,11 +102,24 @@ def run_file(seed: int) -> Report:
             if isinstance(node, ast.FunctionDef):
                 count(report, node)
                 examine(report, getattr(module, node.name), node, seed, Path(folder))
+    report.failures += examined(cases, seed, report.executors)
     transpile._cache.clear()
     source.parsed.cache_clear()
     linecache.clearcache()
     gc.collect()
     return report
+
+
+def examined(cases, seed: int, counted: Counter) -> list[Failure]:
+    """The programs that differ in some way, made small."""
+    tally, found = Tally(), []
+    for case, call, way, kind, message in differences(cases, seed, cuda=CUDA, tally=tally):
+        small = smaller(case, call, way) if len(found) < 3 else case
+        given = "\n".join(repr(a.tolist()) for a in small.calls[0])
+        source = f"{small.program}\n# for\n{given}"
+        found.append(Failure(seed, case.name, f"{way.name} {kind}", message, source))
+    counted.update(programs=tally.programs, records=tally.records, runs=tally.ways.total())
+    return found
 
 
 def quick() -> None:
@@ -170,7 +193,8 @@ def run(arguments) -> Report:
     workers = context.Pool(arguments.jobs, quick, maxtasksperchild=400)
     with Progress(*columns) as progress, workers as pool:
         bar = progress.add_task("", total=arguments.statements, told="")
-        for report in pool.imap_unordered(run_file, todo):
+        work = partial(run_file, executors=arguments.executors)
+        for report in pool.imap_unordered(work, todo):
             total += report
             for failure in report.failures:
                 progress.print(told(failure), markup=False, highlight=False)
@@ -206,6 +230,8 @@ def summary(total: Report, seconds: float) -> str:
         "constructs: " + ", ".join(f"{n} {c:,}" for n, c in total.constructs.most_common()),
         *(f"skipped {n}: {kind}" for kind, n in total.skipped.most_common()),
     ]
+    if total.executors:
+        lines.insert(2, ", ".join(f"{n:,} {what}" for what, n in total.executors.items()))
     for kind, n in total.refusals.most_common():
         lines += [f"refused {n} ({n / functions:.3%}): {kind}", f"    {total.examples[kind]}"]
     return "\n".join(lines)
@@ -217,6 +243,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", type=int, default=0, help="that many files, from this seed on")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--executors", action="store_true", help="programs in every executor")
     parser.add_argument("--out", type=Path, help="a folder for failures")
     arguments = parser.parse_args()
     if arguments.out:
