@@ -7,6 +7,8 @@ from typing import ClassVar
 import ml_dtypes
 import numpy as np
 
+from .rank import per_rank
+
 
 class DType:
     """A data type as users write it: `paddle.float32`. Equal to its name and to NumPy's dtype.
@@ -60,7 +62,7 @@ float64 = DType("float64", np.float64)
 NAMES = {d.name: d for d in DType._by_numpy.values()}
 HALVES = frozenset({float16.numpy, bfloat16.numpy})
 FLOATS = HALVES | {float32.numpy, float64.numpy}
-_default = float32.numpy
+_default = per_rank(float32.numpy)
 
 
 def resolve(dtype) -> np.dtype:
@@ -100,7 +102,7 @@ def wider(a: np.dtype, b: np.dtype) -> np.dtype:
 
 def default() -> np.dtype:
     """What a Python float becomes: float32 unless `set_default_dtype` says otherwise."""
-    return _default
+    return _default.now
 
 
 def set_default_dtype(d) -> None:
@@ -114,11 +116,10 @@ def set_default_dtype(d) -> None:
     paddle.float64
     >>> paddle.set_default_dtype("float32")
     """
-    global _default
     dtype = resolve(d)
     if dtype not in FLOATS:
         raise TypeError(f"set_default_dtype takes a floating dtype, not {public(dtype)}")
-    _default = dtype
+    _default.now = dtype
 
 
 def get_default_dtype() -> str:
@@ -128,4 +129,4 @@ def get_default_dtype() -> str:
     >>> paddle.get_default_dtype()
     'float32'
     """
-    return public(_default).name
+    return public(_default.now).name

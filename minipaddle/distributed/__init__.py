@@ -2,7 +2,39 @@
 
 from ..core.missing import namespace
 from . import fleet
-
-__all__ = ["fleet"]
+from .communication import (
+    P2POp,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    alltoall,
+    alltoall_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    gather,
+    irecv,
+    isend,
+    recv,
+    reduce,
+    reduce_scatter,
+    scatter,
+    send,
+    wait,
+)
+from .group import CollectiveTimeout, PeerFailed
+from .parallel import (
+    ParallelEnv,
+    ReduceOp,
+    destroy_process_group,
+    get_backend,
+    get_group,
+    get_rank,
+    get_world_size,
+    is_available,
+    is_initialized,
+    new_group,
+)
+from .spawning import spawn
 
 __getattr__ = namespace("paddle.distributed", globals())

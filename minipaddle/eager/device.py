@@ -10,6 +10,7 @@ from contextvars import copy_context
 import numpy
 
 from ..core.errors import teach
+from ..core.rank import per_rank
 from ..ir.builder import Promise
 
 
@@ -183,12 +184,12 @@ def place_of(array) -> Place:
     return CPU if module_of(array) is NUMPY else Place("gpu", array.device.id)
 
 
-_place = CPU
+_place = per_rank(CPU)
 
 
 def current_place() -> Place:
     """Where new tensors are made."""
-    return _place
+    return _place.now
 
 
 def set_device(device) -> Place:
@@ -201,11 +202,10 @@ def set_device(device) -> Place:
     >>> paddle.set_device("cpu")
     Place(cpu)
     """
-    global _place
     place = as_place(device)
     if place.kind == "gpu":
         place.module.cuda.Device(place.index).use()
-    _place = place
+    _place.now = place
     return place
 
 
@@ -218,7 +218,7 @@ def device_guard(device):
     ...     paddle.ones([1]).place
     Place(cpu)
     """
-    before = _place
+    before = _place.now
     set_device(device)
     try:
         yield
@@ -235,7 +235,7 @@ def get_device(input=None) -> str:
     >>> paddle.get_device(paddle.ones([1]).cpu())
     'cpu'
     """
-    return (_place if input is None else input.place).name
+    return (_place.now if input is None else input.place).name
 
 
 def is_compiled_with_cuda() -> bool:
@@ -254,6 +254,6 @@ def synchronize(device=None) -> None:
     >>> import minipaddle as paddle
     >>> paddle.device.synchronize()
     """
-    place = _place if device is None else as_place(device)
+    place = _place.now if device is None else as_place(device)
     if place.kind == "gpu":
         place.module.cuda.Device(place.index).synchronize()

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 from ..core.record import Spec
 from .tensor import wrap
 
-PACKING: list = []
-"""The (pack, unpack) pairs of the `saved_tensors_hooks` blocks we are in; the last one counts."""
+
+class Packing(threading.local):
+    """The (pack, unpack) pairs of the `saved_tensors_hooks` blocks this thread is in."""
+
+    pairs = ()  # the last one counts
+
+
+PACKING = Packing()
 
 
 class Packed(NamedTuple):
@@ -37,16 +44,16 @@ class saved_tensors_hooks:
         self.hooks = pack_hook, unpack_hook
 
     def __enter__(self):
-        PACKING.append(self.hooks)
+        PACKING.pairs = (*PACKING.pairs, self.hooks)
         return self
 
     def __exit__(self, *exc):
-        PACKING.remove(self.hooks)
+        PACKING.pairs = tuple(p for p in PACKING.pairs if p is not self.hooks)
 
 
 def packed(saved: dict) -> dict:
     """What is kept, handed through the pack hook. (Several results in one stay as they are.)"""
-    pack, unpack = PACKING[-1]
+    pack, unpack = PACKING.pairs[-1]
     return {
         k: Packed(pack(wrap(v)), unpack) if hasattr(v, "dtype") and type(v) is not Spec else v
         for k, v in saved.items()

@@ -6,31 +6,32 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 
-_counts: Counter[str] = Counter()
+from ..core.rank import per_rank
+
+_counts = per_rank(Counter())
 
 
 def unique(prefix: str) -> str:
-    """`prefix_0`, then `prefix_1`, …: a name given to nothing else in this process.
+    """`prefix_0`, then `prefix_1`, …: a name given to nothing else of this rank.
 
     >>> from minipaddle.nn.names import guard, unique
     >>> with guard():
     ...     unique("linear"), unique("linear"), unique("conv2d")
     ('linear_0', 'linear_1', 'conv2d_0')
     """
-    number = _counts[prefix]
-    _counts[prefix] += 1
+    number = _counts.now[prefix]
+    _counts.now[prefix] += 1
     return f"{prefix}_{number}"
 
 
 @contextmanager
 def guard():
     """Count from zero inside the block: two models built alike get the same names."""
-    global _counts
-    before, _counts = _counts, Counter()
+    before, _counts.now = _counts.now, Counter()
     try:
         yield
     finally:
-        _counts = before
+        _counts.now = before
 
 
 def snake(name: str) -> str:

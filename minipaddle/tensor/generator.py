@@ -6,17 +6,23 @@ import threading
 from operator import index
 
 from ..core.errors import teach
+from ..core.rank import per_rank
 from ..ops.random import stream
 
 __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
 
 
 class Generator:
-    """A key and a counter. Each draw is a stream of its own; threads may draw at the same time."""
+    """A key and a counter, one's own in each rank. Each draw is a stream of its own; threads may
+    draw at the same time.
+    """
 
     def __init__(self, key: int = 0):
         self._lock = threading.Lock()
-        self.manual_seed(key)
+        self._state = per_rank((index(key), 0))
+
+    key = property(lambda self: self._state.now[0])
+    counter = property(lambda self: self._state.now[1])
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from `seed`."""
@@ -27,19 +33,18 @@ class Generator:
 
     def get_state(self) -> tuple[int, int]:
         """(key, counter)"""
-        with self._lock:
-            return self.key, self.counter
+        return self._state.now
 
     def set_state(self, state: tuple[int, int]) -> Generator:
-        with self._lock:
-            self.key, self.counter = state
+        self._state.now = state
         return self
 
     def draw(self) -> int:
         """The base of the next stream."""
         with self._lock:
-            self.counter += 1
-            return stream(self.key, self.counter)
+            key, counter = self._state.now
+            self._state.now = key, counter + 1
+        return stream(key, counter + 1)
 
     def __repr__(self) -> str:
         return f"Generator(key={self.key}, counter={self.counter})"

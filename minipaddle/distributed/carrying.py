@@ -1,0 +1,119 @@
+"""Tensors into collectives and back: through the operator where a derivative or a program asks for
+it, straight to the group otherwise.
+"""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..core.interpreter import Recording, current
+from ..core.op import OPS
+from ..core.record import mark_written
+from ..eager.device import module_of
+from ..eager.tensor import Tensor, wrap
+from ..tensor.joining import concat
+from ..tensor.shaping import reshape
+from . import operators  # noqa: F401  (the operators by their names)
+from .group import Done, Then, Work
+from .ranks import group_of
+
+COUNTED = ("all_gather", "gather", "reduce_scatter", "scatter")
+"""The operators that are told how many ranks there are: it decides the shape of their result."""
+
+
+def local(group, rank: int) -> int:
+    """The number in a group of the rank that is `rank` among all; ValueError if it has none."""
+    here = group_of(group)
+    found = here.get_group_rank(rank)
+    if found < 0:
+        raise ValueError(teach(f"rank {rank}", expected=f"one of {here.ranks}, as among all ranks"))
+    return found
+
+
+def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **how) -> Work | None:
+    """Take part in the collective `name` with `x`; `keep(result)` puts the result where it goes."""
+    here = group_of(group)
+    if here.rank < 0:
+        return None
+    how = {k: local(group, v) if k in ("src", "dst") else v for k, v in how.items()}
+    if current.top.tracing or (not x.stop_gradient and not x.is_leaf and current.top.recording):
+        counted = {"nranks": here.size} if name in COUNTED else {}
+        keep(OPS[name](x, **counted, **how, group=here.id))
+        return Done(x)
+    work = begun(here, name, x.array, how)
+    task = Then(work, lambda array: keep(wrap(array)) if array is not None else None)
+    if sync_op:
+        task.wait()
+    return task
+
+
+def begun(group, name: str, array, how: dict) -> Work:
+    """A collective of a group, begun."""
+    array = dense(array)
+    if name == "scatter":
+        out = module_of(array).empty((array.shape[0] // group.size, *array.shape[1:]), array.dtype)
+        return group.scatter(out, array, **how, wait=False)
+    return getattr(group, name)(array, **{k: v for k, v in how.items() if v != ()}, wait=False)
+
+
+def dense(array):
+    """The array in row-major order without gaps, where it may be written: itself if it is so."""
+    flags = array.flags
+    fine = flags.c_contiguous and getattr(flags, "writeable", True) and 0 not in array.strides
+    return array if fine else array.copy()
+
+
+def put(x: Tensor, result: Tensor) -> None:
+    """Let `x` hold `result` from now on, and its past if that has one and `x` is no leaf."""
+    if x.array is result.array:
+        mark_written(x.array)
+    elif result.stop_gradient or (x.is_leaf and not x.stop_gradient):
+        with Recording(False):
+            x.set_value(reshape(result, x.spec.shape))
+    else:
+        x.become(reshape(result, x.spec.shape))
+
+
+def written(x: Tensor, name: str, group, sync_op: bool, **how) -> Work | None:
+    """A collective that writes `x` in place."""
+    return communicate(x, name, group, sync_op, lambda result: put(x, result), **how)
+
+
+def rows_of(x: Tensor) -> Tensor:
+    """A tensor with a first axis: one without has a single row."""
+    return x if x.spec.shape else reshape(x, [1])
+
+
+def joined(tensors, group) -> Tensor:
+    """One tensor of the rows of several, one for each rank."""
+    size = group_of(group).size
+    if len(tensors) != size:
+        raise ValueError(teach(f"{len(tensors)} tensors for {size} ranks", expected="one for each"))
+    return concat([rows_of(x) for x in tensors])
+
+
+def pieces(whole: Tensor, rows, shapes) -> list[Tensor]:
+    """A tensor cut along axis 0, each piece in its shape."""
+    ends = [sum(rows[: k + 1]) for k in range(len(rows))]
+    cuts = zip(ends, rows, shapes, strict=True)
+    return [reshape(whole[end - n : end], shape) for end, n, shape in cuts]
+
+
+def fill(given: list[Tensor], found: list[Tensor]) -> None:
+    """Put tensors where a list has some, or into the list if it is empty."""
+    if not given:
+        given.extend(found)
+        return
+    for x, y in zip(given, found, strict=True):
+        put(x, y)
+
+
+def gathered(name: str, given, x: Tensor, group, sync_op: bool, **how) -> Work | None:
+    """`all_gather` or `gather` into a list; None: into none."""
+    shape, size = x.spec.shape, group_of(group).size
+    row = rows_of(x)
+
+    def keep(whole):
+        if given is not None:
+            fill(given, pieces(whole, [row.spec.shape[0]] * size, [shape] * size))
+
+    return communicate(row, name, group, sync_op, keep, **how)

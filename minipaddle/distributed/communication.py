@@ -1,0 +1,338 @@
+"""Paddle's collectives on tensors: `all_reduce`, `broadcast`, `send`, …
+
+Tensors are written in place, as in Paddle. One that is on the tape, or in a program that is traced,
+goes through the operator, which has a derivative; any other goes to the group at once. Ranks are
+numbers among all, also where a group is given; a rank that is not of the group does nothing.
+"""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..core.interpreter import current
+from ..eager.device import synchronize
+from ..eager.tensor import wrap
+from ..tensor.creation import zeros
+from . import operators
+from .carrying import (
+    communicate,
+    dense,
+    fill,
+    gathered,
+    joined,
+    local,
+    pieces,
+    put,
+    written,
+)
+from .group import Done, Then, Work
+from .parallel import ReduceOp
+from .ranks import group_of
+
+
+def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
+    """Let `tensor` be the sum (op=ReduceOp.MAX: the maximum, …) of those of all ranks.
+
+    Returns a task; with `sync_op=False` the tensor is ready after its `wait()`.
+    Source: Paddle API `paddle.distributed.all_reduce`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.to_tensor([1.0, dist.get_rank()])
+    ...     dist.all_reduce(x)
+    ...     return x.tolist()
+    >>> dist.spawn(work, nprocs=2).results
+    [[2.0, 1.0], [2.0, 1.0]]
+    """
+    return written(tensor, "all_reduce", group, sync_op, op=op)
+
+
+def broadcast(tensor, src, group=None, sync_op=True):
+    """Let `tensor` be that of the rank `src`. Source: Paddle API `paddle.distributed.broadcast`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.to_tensor([float(dist.get_rank())])
+    ...     dist.broadcast(x, src=1)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 1.0]
+    """
+    return written(tensor, "broadcast", group, sync_op, src=src)
+
+
+def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True):
+    """`all_reduce`, for the rank `dst` alone; the tensors of the others stay.
+
+    Source: Paddle API `paddle.distributed.reduce`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.to_tensor([1.0])
+    ...     dist.reduce(x, dst=0)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [2.0, 1.0]
+    """
+    keep = lambda result: put(tensor, result) if group_of(group).rank == local(group, dst) else None
+    return communicate(tensor, "reduce", group, sync_op, keep, dst=dst, op=op)
+
+
+def all_gather(tensor_list, tensor, group=None, sync_op=True):
+    """Fill `tensor_list` with the tensors of all ranks; an empty list is extended.
+
+    Source: Paddle API `paddle.distributed.all_gather`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found = []
+    ...     dist.all_gather(found, paddle.to_tensor([dist.get_rank()]))
+    ...     return [x.item() for x in found]
+    >>> dist.spawn(work, nprocs=2).results
+    [[0, 1], [0, 1]]
+    """
+    return gathered("all_gather", tensor_list, tensor, group, sync_op)
+
+
+def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
+    """`all_gather`, for the rank `dst` alone; the lists of the others stay.
+
+    Source: Paddle API `paddle.distributed.gather`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found = []
+    ...     dist.gather(paddle.to_tensor([dist.get_rank()]), found, dst=1)
+    ...     return [x.item() for x in found]
+    >>> dist.spawn(work, nprocs=2).results
+    [[], [0, 1]]
+    """
+    mine = group_of(group).rank == local(group, dst)
+    if mine and gather_list is None:
+        raise ValueError(teach("gather without gather_list in the rank dst", expected="a list"))
+    return gathered("gather", gather_list if mine else None, tensor, group, sync_op, dst=dst)
+
+
+def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True):
+    """Let `tensor` be the sum over the ranks of number `rank` of their lists.
+
+    Source: Paddle API `paddle.distributed.reduce_scatter`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.zeros([1])
+    ...     dist.reduce_scatter(x, [paddle.to_tensor([1.0]), paddle.to_tensor([5.0])])
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [2.0, 10.0]
+    """
+    keep = lambda result: put(tensor, result)
+    whole = joined(tensor_list, group)
+    return communicate(whole, "reduce_scatter", group, sync_op, keep, op=op)
+
+
+def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
+    """Let `tensor` be number `rank` of the list that the rank `src` gives.
+
+    Source: Paddle API `paddle.distributed.scatter`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x, parts = paddle.zeros([1]), [paddle.ones([1]), paddle.ones([1]) * 2]
+    ...     dist.scatter(x, parts if dist.get_rank() == 0 else None, src=0)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 2.0]
+    """
+    here = group_of(group)
+    giving = here.rank == local(group, src)
+    if giving and not tensor_list:
+        raise ValueError(teach("scatter without tensor_list in the rank src", expected="a list"))
+    parts = tensor_list if giving else [tensor] * here.size  # what is sent, or its shape
+    keep = lambda result: put(tensor, result)
+    return communicate(joined(parts, group), "scatter", group, sync_op, keep, src=src)
+
+
+def alltoall(out_tensor_list, in_tensor_list, group=None, sync_op=True):
+    """Send number k of `in_tensor_list` to rank k; what came from rank k is number k of the other
+    list, which is extended if it is empty.
+
+    Source: Paddle API `paddle.distributed.alltoall`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mine, found = 10 * dist.get_rank(), []
+    ...     dist.alltoall(found, [paddle.to_tensor([mine]), paddle.to_tensor([mine + 1])])
+    ...     return [x.item() for x in found]
+    >>> dist.spawn(work, nprocs=2).results
+    [[0, 10], [1, 11]]
+    """
+    shapes = [x.spec.shape for x in out_tensor_list] or [x.spec.shape for x in in_tensor_list]
+    sent = tuple(x.spec.shape[0] if x.spec.shape else 1 for x in in_tensor_list)
+    received = tuple(shape[0] if shape else 1 for shape in shapes)
+    keep = lambda result: fill(out_tensor_list, pieces(result, received, shapes))
+    whole = joined(in_tensor_list, group)
+    return communicate(whole, "all_to_all", group, sync_op, keep, sent=sent, received=received)
+
+
+all_to_all = alltoall
+
+
+def alltoall_single(
+    out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=None, group=None, sync_op=True
+):
+    """`alltoall` of the rows of one tensor: as many for and from each rank as the sizes say.
+
+    Source: Paddle API `paddle.distributed.alltoall_single`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x, y = paddle.to_tensor([0, 1]) + 10 * dist.get_rank(), paddle.zeros([2], "int64")
+    ...     dist.alltoall_single(y, x)
+    ...     return y.tolist()
+    >>> dist.spawn(work, nprocs=2).results
+    [[0, 10], [1, 11]]
+    """
+    sizes = {"sent": tuple(in_split_sizes or ()), "received": tuple(out_split_sizes or ())}
+    keep = lambda result: put(out_tensor, result)
+    return communicate(in_tensor, "all_to_all", group, sync_op, keep, **sizes)
+
+
+def send(tensor, dst=0, group=None, sync_op=True):
+    """Send `tensor` to the rank `dst`, which calls `recv`.
+
+    Source: Paddle API `paddle.distributed.send`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.ones([1]) * dist.get_rank()
+    ...     dist.recv(x, src=1) if dist.get_rank() == 0 else dist.send(x, dst=0)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 1.0]
+    """
+    here = group_of(group)
+    if here.rank < 0:
+        return None
+    if current.top.tracing:
+        operators.send(tensor, dst=local(group, dst), group=here.id)
+        return Done()
+    work = here.send(dense(tensor.array), local(group, dst), wait=False)
+    if sync_op:
+        work.wait()
+    return work
+
+
+def recv(tensor, src=0, group=None, sync_op=True):
+    """Let `tensor` be what the rank `src` sends. Source: Paddle API `paddle.distributed.recv`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.ones([1]) * dist.get_rank()
+    ...     dist.send(x, dst=0) if dist.get_rank() == 1 else dist.recv(x, src=1)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 1.0]
+    """
+    here = group_of(group)
+    if here.rank < 0:
+        return None
+    shape, source = tuple(tensor.spec.shape), local(group, src)
+    if current.top.tracing:
+        token = zeros([], tensor.dtype)
+        put(tensor, operators.recv(token, shape=shape, src=source, group=here.id))
+        return Done()
+    array = dense(tensor.array)
+    work = Then(here.recv(array, source, wait=False), lambda found: put(tensor, wrap(found)))
+    if sync_op:
+        work.wait()
+    return work
+
+
+def isend(tensor, dst, group=None):
+    """`send` that does not wait. Source: Paddle API `paddle.distributed.isend`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x, other = paddle.ones([1]) * dist.get_rank(), 1 - dist.get_rank()
+    ...     y = paddle.zeros([1])
+    ...     tasks = [dist.irecv(y, other), dist.isend(x, other)]
+    ...     for task in tasks:
+    ...         task.wait()
+    ...     return y.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 0.0]
+    """
+    return send(tensor, dst, group, sync_op=False)
+
+
+def irecv(tensor, src=None, group=None):
+    """`recv` that does not wait: the tensor is ready after `wait()` of the task it returns.
+
+    Source: Paddle API `paddle.distributed.irecv`.
+    """
+    if src is None:
+        raise ValueError(teach("irecv from any rank", expected="src, the rank that sends"))
+    return recv(tensor, src, group, sync_op=False)
+
+
+class P2POp:
+    """A send or receive to come. Source: Paddle API `paddle.distributed.P2POp`."""
+
+    def __init__(self, op, tensor, peer, group=None):
+        if op not in (isend, irecv):
+            raise ValueError(teach(f"P2POp of {op}", expected="dist.isend or dist.irecv"))
+        self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
+
+
+def batch_isend_irecv(p2p_op_list) -> list[Work]:
+    """Begin several sends and receives; their tasks. Source: Paddle API
+    `paddle.distributed.batch_isend_irecv`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x, y, other = paddle.ones([1]), paddle.zeros([1]), 1 - dist.get_rank()
+    ...     both = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]
+    ...     for task in dist.batch_isend_irecv(both):
+    ...         task.wait()
+    ...     return y.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 1.0]
+    """
+    works = [p.op(p.tensor, p.peer, p.group) for p in p2p_op_list]
+    return [work for work in works if work is not None]
+
+
+def barrier(group=None) -> None:
+    """Wait until all ranks are here. Source: Paddle API `paddle.distributed.barrier`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.barrier()
+    """
+    here = group_of(group)
+    if here.rank >= 0:
+        here.barrier()
+
+
+def wait(tensor, group=None, use_calc_stream=True) -> None:
+    """Wait until `tensor` can be used: it can, where the task of what fills it was waited for.
+
+    Source: Paddle API `paddle.distributed.wait`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.wait(paddle.ones([1]))
+    """
+    if tensor.place.is_gpu_place():
+        synchronize(tensor.place)

@@ -1,0 +1,289 @@
+"""What every kind of process group can do: one interface, whatever carries the bytes.
+
+A *rank* is one of several workers that run the same program on data of their own. A group numbers
+its ranks from 0; a *collective* is an operation that all of them take part in, in the same order.
+
+| collective     | each rank gives | each rank gets                                 |
+|----------------|-----------------|------------------------------------------------|
+| all_reduce     | x               | the sum (max, …) of all x                      |
+| reduce         | x               | that sum, the rank `dst`; the others keep x    |
+| broadcast      | x               | the x of the rank `src`                        |
+| all_gather     | x               | all x, one after the other along axis 0        |
+| gather         | x               | that, the rank `dst`; the others None          |
+| reduce_scatter | size parts      | its part of the sum                            |
+| scatter        | size parts      | its part of what the rank `src` gave           |
+| all_to_all     | size parts      | part number `rank` of every rank               |
+
+Arrays are NumPy's, or CuPy's under NCCL, contiguous, and the same shape in all ranks where they are
+not split. What is reduced or received into is written where it stands. With `wait=False` a
+collective is only started: what it was given may be touched again after `Work.wait()`.
+
+Source: MPI: A Message-Passing Interface Standard 4.0, chapter 6; NCCL User Guide.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from ..core.dtype import FLOATS, HALVES, float32
+from ..core.errors import teach
+from ..core.slots import slot
+
+OPS = ("sum", "max", "min", "prod", "avg")
+"""How values of several ranks become one."""
+
+TIMEOUT = 1800.0
+"""The seconds a rank waits for the others unless it is told otherwise (Paddle's half hour)."""
+
+
+class PeerFailed(RuntimeError):
+    """Another rank has ended, failed or died: what it was and why, in all ranks that are left."""
+
+
+class CollectiveTimeout(PeerFailed):
+    """Some rank did not come to a collective in time."""
+
+
+class Work(ABC):
+    """A collective under way."""
+
+    @abstractmethod
+    def wait(self, timeout: float | None = None):
+        """The result, once it is there; raises PeerFailed if another rank is gone, and
+        CollectiveTimeout after `timeout` seconds (None: those of the group).
+        """
+
+    @abstractmethod
+    def is_completed(self) -> bool:
+        """Is the result there?"""
+
+
+class Done(Work):
+    """A collective that is over."""
+
+    def __init__(self, result=None):
+        self.result = result
+
+    def wait(self, timeout: float | None = None):
+        return self.result
+
+    def is_completed(self) -> bool:
+        return True
+
+
+class Then(Work):
+    """A collective with something to be done to its result, once."""
+
+    def __init__(self, work: Work, function):
+        self.work, self.function = work, function
+
+    def wait(self, timeout: float | None = None):
+        if self.function is not None:
+            function, result = self.function, self.work.wait(timeout)
+            self.function, self.work = None, Done(function(result))
+        return self.work.wait(timeout)
+
+    def is_completed(self) -> bool:
+        return self.work.is_completed()
+
+
+class ProcessGroup(ABC):
+    """Ranks that talk to each other. `ranks` are their numbers among all, `rank` is one's own here.
+
+    Kinds of groups implement `start` (begin a collective), `post` and `take` (begin to send and to
+    receive) and `subgroup`; all else is written here once.
+    """
+
+    backend = ""
+
+    def __init__(self, id: int, ranks: Sequence[int], rank: int, timeout: float = TIMEOUT):
+        self.id, self.ranks, self.rank, self.timeout = id, list(ranks), rank, timeout
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return len(self.ranks)
+
+    nranks = world_size = size
+
+    def __repr__(self) -> str:
+        return f"<{self.backend} group {self.id}: rank {self.rank} of {self.size}, {self.ranks}>"
+
+    # ---- what a kind of group implements -----------------------------------------------------
+
+    @abstractmethod
+    def start(self, name: str, array, **how) -> Work:
+        """Begin the collective `name`; its result is what the table above says.
+
+        `how` has `op` ("sum", "max", "min" or "prod"), `root`, `out` (where a part goes), and for
+        all_to_all `sent` and `received`, the rows for each rank and from each.
+        """
+
+    @abstractmethod
+    def post(self, array, dst: int, tag: int) -> Work:
+        """Begin to send."""
+
+    @abstractmethod
+    def take(self, array, src: int, tag: int) -> Work:
+        """Begin to receive into `array`."""
+
+    @abstractmethod
+    def subgroup(self, id: int, ranks: Sequence[int], timeout: float) -> ProcessGroup | None:
+        """The group of some of these ranks (numbers among all); None if this one is not of them."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what carries the bytes. All ranks do, when nothing is under way."""
+
+    # ---- reductions --------------------------------------------------------------------------
+
+    def all_reduce(self, array, op: str = "sum", *, wait: bool = True):
+        """Every rank's `array` becomes the sum (maximum, …) over all: the same bits in each."""
+        return finished(self.reduced("all_reduce", array, op), wait)
+
+    def reduce(self, array, dst: int = 0, op: str = "sum", *, wait: bool = True):
+        """`all_reduce`, for the rank `dst` alone; the arrays of the others stay."""
+        return finished(self.reduced("reduce", array, op, root=self.known(dst)), wait)
+
+    def reduce_scatter(self, array, op: str = "sum", *, wait: bool = True):
+        """Part number `rank` of the sum; `array` is cut along axis 0 into as many as are ranks."""
+        self.parts(array)
+        return finished(self.reduced("reduce_scatter", array, op), wait)
+
+    def reduced(self, name: str, array, op: str, **how) -> Work:
+        """Begin a reduction: "avg" is a sum divided, halves are added in float32."""
+        if op not in OPS:
+            raise ValueError(teach(f"{name} with op={op!r}", expected=f"one of {', '.join(OPS)}"))
+        if op == "avg" and array.dtype not in FLOATS:
+            raise TypeError(
+                teach(f"the average of {array.dtype}", expected="a floating dtype", hint='op="sum"')
+            )
+        if array.dtype.kind == "b" and op in ("sum", "avg", "prod"):
+            raise TypeError(
+                teach(f"{name} of bool with op={op!r}", hint='"max" is or, "min" is and')
+            )
+        wide = array.astype(float32.numpy) if array.dtype in HALVES else array
+        plain = "sum" if op == "avg" else op
+        if name == "all_reduce":
+            work = all_reduce(self, wide, plain)
+            work = work if isinstance(work, Work) else Done(wide)
+        else:
+            work = self.start(name, wide, op=plain, **how)
+        if wide is array and op != "avg":
+            return work
+        alone = name == "reduce" and self.rank != how["root"]
+
+        def finish(result):
+            if alone:
+                return array
+            if op == "avg":
+                result /= self.size
+            if name == "reduce_scatter":
+                return result.astype(array.dtype, copy=False)
+            if wide is not array:
+                array[...] = result
+            return array
+
+        return Then(work, finish)
+
+    # ---- copies ------------------------------------------------------------------------------
+
+    def broadcast(self, array, src: int = 0, *, wait: bool = True):
+        """Every rank's `array` becomes that of the rank `src`."""
+        return finished(self.start("broadcast", array, root=self.known(src)), wait)
+
+    def all_gather(self, array, *, wait: bool = True):
+        """The arrays of all ranks, one after the other along axis 0."""
+        return finished(self.start("all_gather", array), wait)
+
+    def gather(self, array, dst: int = 0, *, wait: bool = True):
+        """`all_gather`, for the rank `dst` alone; the others get None."""
+        return finished(self.start("gather", array, root=self.known(dst)), wait)
+
+    def scatter(self, out, array=None, src: int = 0, *, wait: bool = True):
+        """`out` becomes part number `rank` of the `array` of the rank `src`."""
+        if self.known(src) == self.rank:
+            if array is None:
+                raise ValueError(teach(f"scatter from rank {src}, which gives nothing"))
+            self.parts(array)
+        return finished(self.start("scatter", array, out=out, root=src), wait)
+
+    def all_to_all(self, array, sent=None, received=None, *, wait: bool = True):
+        """Part number `rank` of every rank's `array`, one after the other along axis 0.
+
+        `sent` and `received` are the rows for each rank and from each, where they differ.
+        """
+        rows = None if sent is not None else self.parts(array)
+        sent = list(sent) if sent is not None else [rows] * self.size
+        received = list(received) if received is not None else sent
+        for what, counts in (("sent", sent), ("received", received)):
+            if len(counts) != self.size:
+                raise ValueError(teach(f"{len(counts)} counts of rows {what}", expected=self.size))
+        if sum(sent) != array.shape[0]:
+            raise ValueError(teach(f"all_to_all of {array.shape[0]} rows sends {sum(sent)}"))
+        return finished(self.start("all_to_all", array, sent=sent, received=received), wait)
+
+    def barrier(self) -> None:
+        """Wait until every rank is here."""
+        self.start("barrier", None).wait()
+
+    # ---- from one to one ---------------------------------------------------------------------
+
+    def send(self, array, dst: int, tag: int = 0, *, wait: bool = True):
+        """Send to the rank `dst`, which calls `recv`. Messages of a tag arrive in their order."""
+        return finished(self.post(array, self.known(dst), tag), wait)
+
+    def recv(self, array, src: int, tag: int = 0, *, wait: bool = True):
+        """Receive into `array` what the rank `src` sends."""
+        return finished(self.take(array, self.known(src), tag), wait)
+
+    # ---- groups and numbers ------------------------------------------------------------------
+
+    def get_group_rank(self, rank: int) -> int:
+        """The number here of the rank that is `rank` among all; -1 if it is not of the group."""
+        return self.ranks.index(rank) if rank in self.ranks else -1
+
+    def is_member(self) -> bool:
+        """Is this rank of the group, and are there others?"""
+        return self.rank >= 0 and self.size > 1
+
+    @property
+    def name(self) -> str:
+        return f"_default_pg{self.id}"
+
+    @property
+    def process_group(self) -> ProcessGroup:
+        return self
+
+    def known(self, rank: int) -> int:
+        """`rank`, if the group has it."""
+        if not 0 <= rank < self.size:
+            raise ValueError(teach(f"rank {rank}", expected=f"0 to {self.size - 1} in {self}"))
+        return rank
+
+    def parts(self, array) -> int:
+        """The rows of each part of `array`."""
+        rows = array.shape[0] if array.ndim else 0
+        if not array.ndim or rows % self.size:
+            raise ValueError(
+                teach(
+                    f"an array of shape {list(array.shape)} for {self.size} ranks",
+                    expected=f"a first axis that {self.size} divides",
+                )
+            )
+        return rows // self.size
+
+
+@slot("distributed.all_reduce")
+def all_reduce(group: ProcessGroup, array, op: str) -> Work | None:
+    """Begin to make every rank's `array` the sum (or "max", "min", "prod") over the ranks.
+
+    One that is done when it returns may return None.
+    """
+    return group.start("all_reduce", array, op=op)
+
+
+def finished(work: Work, wait: bool):
+    """The result of a collective, or the work itself."""
+    return work.wait() if wait else work

@@ -1,0 +1,246 @@
+"""The collectives as operators with derivatives, so that programs and tapes can hold them.
+
+A rank's loss is one term of the sum that all ranks make smaller; so the cotangent of what a rank
+gave to the others is made of theirs, and each derivative is a collective too:
+
+    all_reduce ↔ all_reduce    all_gather ↔ reduce_scatter    broadcast ↔ reduce
+    all_to_all ↔ all_to_all    gather ↔ scatter               send ↔ recv
+
+A group is named by its number and looked up when the operator runs. All of them are effects: no
+pass may drop, double or reorder them. `start_all_reduce` only begins, and gives a ticket to
+`finish_all_reduce`; between the two a program computes on.
+
+Source: the adjoints of linear maps; Hewett and Grady, "A Linear Algebraic Approach to Model
+Parallelism in Deep Learning", 2020.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from ..core.dtype import int64
+from ..core.op import Op, opaque
+from ..core.rank import per_rank
+from ..core.record import Spec
+from .ranks import group_numbered
+
+
+def like(x, **attrs) -> Spec:
+    """The shape rule of what changes no shape."""
+    return x
+
+
+def contiguous(m, x):
+    """A copy in row-major order, to be sent or to be received into."""
+    return m.array(x, order="C", copy=True)
+
+
+@opaque
+def all_reduce(m, x, *, op="sum", group=0):
+    """The sum ("max", "min", "prod", "avg") of the `x` of all ranks."""
+    return group_numbered(group).all_reduce(contiguous(m, x), op)
+
+
+@all_reduce.vjp
+def _(g, x, out, op, group):
+    if op in ("sum", "avg"):
+        return all_reduce(g, op=op, group=group)
+    g = all_reduce(g, op="sum", group=group)
+    if op == "prod":
+        return g * out / x
+    first = (x == out).astype(g.spec.dtype)
+    return g * first / all_reduce(first, op="sum", group=group)
+
+
+@opaque
+def reduce(m, x, *, dst=0, op="sum", group=0):
+    """`all_reduce` for the rank `dst`; the others get zeros."""
+    group = group_numbered(group)
+    y = group.reduce(contiguous(m, x), dst, op)
+    return y if group.rank == dst else m.zeros_like(y)
+
+
+@opaque
+def broadcast(m, x, *, src=0, group=0):
+    """The `x` of the rank `src`."""
+    return group_numbered(group).broadcast(contiguous(m, x), src)
+
+
+broadcast.vjp(lambda g, src, group: reduce(g, dst=src, op="sum", group=group))
+
+
+@reduce.vjp
+def _(g, dst, op, group):
+    if op not in ("sum", "avg"):
+        raise NotImplementedError(f"the derivative of reduce with op={op!r}: all_reduce has it")
+    g = broadcast(g, src=dst, group=group)
+    return g / group_numbered(group).size if op == "avg" else g
+
+
+@opaque
+def all_gather(m, x, *, nranks, group=0):
+    """The `x` of all ranks, one after the other along axis 0."""
+    return group_numbered(group).all_gather(contiguous(m, x))
+
+
+@opaque
+def reduce_scatter(m, x, *, nranks, op="sum", group=0):
+    """Part number `rank` of the sum; `x` is cut along axis 0."""
+    return group_numbered(group).reduce_scatter(contiguous(m, x), op)
+
+
+all_gather.vjp(lambda g, nranks, group: reduce_scatter(g, nranks=nranks, op="sum", group=group))
+
+
+@reduce_scatter.vjp
+def _(g, nranks, op, group):
+    if op not in ("sum", "avg"):
+        raise NotImplementedError(f"the derivative of reduce_scatter with op={op!r}")
+    g = all_gather(g, nranks=nranks, group=group)
+    return g / nranks if op == "avg" else g
+
+
+@opaque
+def gather(m, x, *, nranks, dst=0, group=0):
+    """`all_gather` for the rank `dst`; the others get zeros."""
+    y = group_numbered(group).gather(contiguous(m, x), dst)
+    return m.zeros((nranks * x.shape[0], *x.shape[1:]), x.dtype) if y is None else y
+
+
+@opaque
+def scatter(m, x, *, nranks, src=0, group=0):
+    """Part number `rank` of the `x` of the rank `src`."""
+    out = m.empty((x.shape[0] // nranks, *x.shape[1:]), x.dtype)
+    return group_numbered(group).scatter(out, contiguous(m, x), src)
+
+
+gather.vjp(lambda g, nranks, dst, group: scatter(g, nranks=nranks, src=dst, group=group))
+scatter.vjp(lambda g, nranks, src, group: gather(g, nranks=nranks, dst=src, group=group))
+
+
+@all_gather.shape
+@gather.shape
+def _(x, *, nranks, **attrs):
+    return Spec((nranks * rows_of(x), *x.shape[1:]), x.dtype)
+
+
+@reduce_scatter.shape
+@scatter.shape
+def _(x, *, nranks, **attrs):
+    if rows_of(x) % nranks:
+        raise ValueError(f"{nranks} ranks can not share {rows_of(x)} rows equally")
+    return Spec((rows_of(x) // nranks, *x.shape[1:]), x.dtype)
+
+
+def rows_of(x):
+    if not x.shape:
+        raise ValueError("a tensor with no axis can not be cut among ranks: reshape it to [1]")
+    return x.shape[0]
+
+
+@opaque
+def all_to_all(m, x, *, sent=(), received=(), group=0):
+    """Part number `rank` of the `x` of every rank; parts of `sent` and `received` rows."""
+    return group_numbered(group).all_to_all(contiguous(m, x), sent or None, received or None)
+
+
+@all_to_all.shape
+def _(x, *, sent, received, group):
+    return Spec((sum(received) if received else rows_of(x), *x.shape[1:]), x.dtype)
+
+
+all_to_all.vjp(
+    lambda g, sent, received, group: all_to_all(g, sent=received, received=sent, group=group)
+)
+
+
+@opaque
+def send(m, x, *, dst, tag=0, group=0):
+    """Send `x` to the rank `dst`. Zero, which stands for having sent: a loss that it is added to
+    sends its gradient back.
+    """
+    group_numbered(group).send(contiguous(m, x), dst, tag)
+    return m.zeros((), x.dtype)
+
+
+@send.shape
+def _(x, *, dst, tag, group):
+    return Spec((), x.dtype)
+
+
+@opaque
+def recv(m, token, *, shape, src, tag=0, group=0):
+    """What the rank `src` sends: of `shape`, and of the dtype of `token`, which is any scalar."""
+    return group_numbered(group).recv(m.empty(shape, token.dtype), src, tag)
+
+
+@recv.shape
+def _(token, *, shape, src, tag, group):
+    return Spec(tuple(shape), token.dtype)
+
+
+@send.vjp
+def _(g, x_spec, dst, tag, group):
+    return recv(g, shape=x_spec.shape, src=dst, tag=tag, group=group)
+
+
+recv.vjp(lambda g, src, tag, group: send(g, dst=src, tag=tag, group=group))
+
+
+# ---- begun here, finished there ------------------------------------------------------------------
+
+
+class Started:
+    """The collectives of one rank that a program has begun, by ticket."""
+
+    def __init__(self):
+        self.works, self.tickets = {}, count()
+
+    def __copy__(self):
+        return Started()
+
+
+started = per_rank(Started())
+
+
+@opaque
+def start_all_reduce(m, *xs, op="sum", group=0):
+    """Begin the `all_reduce` of all `xs`, of one dtype, in one message. A ticket for its end."""
+    whole = m.concatenate([x.reshape(-1) for x in xs])
+    ticket = next(started.now.tickets)
+    started.now.works[ticket] = group_numbered(group).all_reduce(whole, op, wait=False)
+    return m.asarray(ticket)
+
+
+@start_all_reduce.shape
+def _(*xs, op, group):
+    if len({x.dtype for x in xs}) > 1:
+        raise ValueError("one message holds values of one dtype")
+    return Spec((), int64.numpy)
+
+
+@opaque
+def finish_all_reduce(m, ticket, *, shapes, dtype):
+    """Wait for what `start_all_reduce` began: its results, of these shapes."""
+    whole, results, begin = started.now.works.pop(int(ticket)).wait(), [], 0
+    for shape in shapes:
+        end = begin + Spec(shape, dtype).size
+        results.append(whole[begin:end].reshape(shape))
+        begin = end
+    return tuple(results)
+
+
+@finish_all_reduce.shape
+def _(ticket, *, shapes, dtype):
+    return tuple(Spec(tuple(shape), dtype) for shape in shapes)
+
+
+for op in (all_reduce, broadcast, reduce):
+    op.shape(like)
+
+COLLECTIVES: tuple[Op, ...] = (
+    all_gather, all_reduce, all_to_all, broadcast, gather, recv, reduce, reduce_scatter, scatter,
+    send, start_all_reduce, finish_all_reduce,
+)  # fmt: skip
+for op in COLLECTIVES:
+    op.effect = True

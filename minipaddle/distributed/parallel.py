@@ -1,0 +1,179 @@
+"""Who am I, and how many are we: `init_parallel_env`, `get_rank`, `get_world_size`, `new_group`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from ..core.errors import teach
+from ..eager.device import current_place
+from . import ranks
+from .group import TIMEOUT, ProcessGroup
+from .ranks import group_of, known
+
+HALF_AN_HOUR = timedelta(seconds=TIMEOUT)
+
+
+class ReduceOp:
+    """How values of several ranks become one. Source: Paddle API `paddle.distributed.ReduceOp`."""
+
+    SUM, MAX, MIN, PROD, AVG = "sum", "max", "min", "prod", "avg"
+
+
+class ParallelEnv:
+    """What a rank knows of itself. Source: Paddle API `paddle.distributed.ParallelEnv`.
+
+    >>> import minipaddle as paddle
+    >>> env = paddle.distributed.ParallelEnv()
+    >>> env.rank, env.world_size
+    (0, 1)
+    """
+
+    @property
+    def rank(self) -> int:
+        return known().world.rank
+
+    @property
+    def world_size(self) -> int:
+        return known().world.size
+
+    @property
+    def device_id(self) -> int:
+        """The number of the GPU this rank computes on."""
+        return current_place().index
+
+    local_rank, nranks, dev_id = rank, world_size, device_id
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """The number of this rank, among all or in a group (-1 if it is not of it).
+
+    Source: Paddle API `paddle.distributed.get_rank`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.get_rank()
+    0
+    """
+    return group_of(group).rank
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many ranks there are. Source: Paddle API `paddle.distributed.get_world_size`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.get_world_size()
+    1
+    """
+    return group_of(group).size
+
+
+def is_available() -> bool:
+    """Can ranks talk to each other here? Always: as threads. Source: Paddle API
+    `paddle.distributed.is_available`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.is_available()
+    True
+    """
+    return True
+
+
+def is_initialized() -> bool:
+    """Was `init_parallel_env` called, or is this a rank of `spawn`? Source: Paddle API
+    `paddle.distributed.is_initialized`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.is_initialized()
+    False
+    """
+    return not known().alone
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """What carries the bytes: "THREADS", "MPI" or "NCCL". Source: Paddle API
+    `paddle.distributed.get_backend`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.get_backend()
+    'THREADS'
+    """
+    return group_of(group).backend.upper()
+
+
+def get_group(id: int = 0) -> ProcessGroup:
+    """The group number `id`. Source: Paddle API `paddle.distributed.get_group`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.get_group().ranks
+    [0]
+    """
+    return ranks.group_numbered(id)
+
+
+def new_group(
+    ranks=None, backend=None, timeout=HALF_AN_HOUR, nccl_comm_init_option=0, nccl_config=None
+) -> ProcessGroup:
+    """A group of some ranks; None: of all. Every rank calls it, also those that are not of it.
+
+    For these the group has no rank (-1) and can not be talked in. `backend` must be that of the
+    world. Source: Paddle API `paddle.distributed.new_group`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.new_group([0])
+    <threads group 1: rank 0 of 1, [0]>
+    """
+    here, chosen = known(), ranks
+    world = here.world
+    chosen = list(world.ranks) if chosen is None else sorted(chosen)
+    wrong = [r for r in chosen if r not in world.ranks]
+    if wrong or len(set(chosen)) != len(chosen) or not chosen:
+        raise ValueError(
+            teach(f"new_group({ranks})", expected=f"different ranks, 0 to {world.size - 1}")
+        )
+    if backend not in (None, "", world.backend):
+        raise ValueError(
+            teach(
+                f"a group with backend={backend!r} of ranks that talk by {world.backend}",
+                expected=f"None or {world.backend!r}",
+            )
+        )
+    seconds = min(timeout.total_seconds(), world.timeout)
+    id, here.made = here.made, here.made + 1
+    group = world.subgroup(id, chosen, seconds)
+    here.groups[id] = group
+    return group if group is not None else Outside(id, chosen)
+
+
+class Outside:
+    """A group that this rank is not of."""
+
+    rank, backend = -1, "none"
+
+    def __init__(self, id: int, ranks: list[int]):
+        self.id, self.ranks = id, ranks
+        self.size = self.nranks = self.world_size = len(ranks)
+
+    def is_member(self) -> bool:
+        return False
+
+    def get_group_rank(self, rank: int) -> int:
+        return self.ranks.index(rank) if rank in self.ranks else -1
+
+    def __repr__(self) -> str:
+        return f"<group {self.id}, of which this rank is not: {self.ranks}>"
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Let go of a group; None: of all groups, and be alone again.
+
+    Source: Paddle API `paddle.distributed.destroy_process_group`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.destroy_process_group()
+    """
+    here = known()
+    if group is None or group is here.world:
+        for one in reversed([g for g in here.groups.values() if g is not None]):
+            one.close()
+        ranks.leave()
+    elif here.groups.pop(group.id, None) is not None:
+        group.close()

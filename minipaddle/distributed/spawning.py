@@ -1,0 +1,124 @@
+"""`spawn`: run a function as several ranks, threads of this process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+
+from ..core.errors import teach
+from ..core.rank import own_settings
+from ..eager.device import current_place
+from . import ranks
+from .group import TIMEOUT, PeerFailed
+from .threads import World
+
+GRACE = 3.0
+"""The seconds that ranks have to notice a failure before they are given up."""
+
+
+class Stopped(BaseException):
+    """Raised in a rank that still computes when the others have failed."""
+
+
+class Context:
+    """Ranks that run. `results` are what the function returned in each."""
+
+    def __init__(self, function, args, world: World, daemon: bool):
+        self.world, self.results = world, [None] * world.size
+        self.error: tuple[int, BaseException] | None = None
+        names = [f"rank {rank}" for rank in range(world.size)]
+        self.processes = [
+            threading.Thread(target=self.run, args=(k, function, args), name=name, daemon=True)
+            for k, name in enumerate(names)
+        ]
+        for thread in self.processes:
+            thread.start()
+
+    def run(self, rank: int, function, args) -> None:
+        try:
+            own_settings()
+            ranks.enter(self.world.group(rank))
+            self.results[rank] = function(*args)
+            self.world.end(rank)
+        except BaseException as error:
+            first = self.error is None or isinstance(self.error[1], PeerFailed)
+            if (first and not isinstance(error, PeerFailed | Stopped)) or self.error is None:
+                self.error = rank, error
+            self.world.end(rank, error)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for all ranks; raises the error of the first that failed. False after `timeout`."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            while self.running() and not self.world.failure:
+                if deadline is not None and time.monotonic() > deadline:
+                    return False
+                self.world.soon(0.1)
+        except BaseException as error:  # an interrupt: let no rank go on alone
+            self.world.fail(PeerFailed(f"interrupted: {type(error).__name__}"))
+            self.end()
+            raise
+        if self.world.failure:
+            self.end()
+        if self.error is not None:
+            rank, error = self.error
+            error.add_note(f"(in rank {rank} of {self.world.size})")
+            raise error
+        return True
+
+    def running(self) -> list[int]:
+        """The ranks that have not ended."""
+        return [k for k, thread in enumerate(self.processes) if thread.is_alive()]
+
+    def end(self) -> None:
+        """Wait a little for the ranks to notice a failure, then stop those that compute on."""
+        deadline = time.monotonic() + GRACE
+        for k, thread in enumerate(self.processes):
+            thread.join(max(0, deadline - time.monotonic()))
+            if thread.is_alive():
+                stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                stop(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+                self.error = self.error or (k, self.world.failure)
+
+
+def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
+    """Run `func(*args)` as `nprocs` ranks; -1: one for each core, or each GPU.
+
+    The ranks are threads of this process: `func` may be a closure or stand in a notebook. Where
+    this process itself is one of several ranks (started by `mpiexec` or `launch`), `func` is run as
+    that rank, so that one script serves both. `timeout` says how many seconds a rank waits for the
+    others. Returns a context; with `join` after all have ended, its `results` are what `func`
+    returned in each. Raises the error of the first rank that failed.
+
+    Source: Paddle API `paddle.distributed.spawn`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.to_tensor([1.0 + dist.get_rank()])
+    ...     dist.all_reduce(x)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=3).results
+    [6.0, 6.0, 6.0]
+    """
+    timeout = options.pop("timeout", TIMEOUT)
+    if options:
+        raise TypeError(
+            teach(f"spawn with {', '.join(options)}", expected="timeout, the seconds to wait")
+        )
+    nprocs = available() if nprocs == -1 else nprocs
+    if nprocs < 1:
+        raise ValueError(teach(f"spawn of {nprocs} ranks", expected="1 or more, or -1"))
+    context = Context(func, args, World(nprocs, timeout), daemon)
+    if join:
+        context.join()
+    return context
+
+
+def available() -> int:
+    """How many ranks this machine has room for."""
+    if current_place().kind == "gpu":
+        return current_place().module.cuda.runtime.getDeviceCount()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
