@@ -43,7 +43,9 @@ from .through import places_of
 
 
 def power_of_two(x, c) -> bool:
-    return type(c) in (int, float) and 0 < abs(c) < math.inf and math.frexp(c)[0] in (0.5, -0.5)
+    """Is c one, and is neither c nor 1/c lost in a float32?"""
+    known = type(c) in (int, float) and 2.0**-126 <= abs(c) <= 2.0**126
+    return known and math.frexp(c)[0] in (0.5, -0.5)
 
 
 def lossless(x, p, q) -> bool:

@@ -29,6 +29,8 @@ def common(program: Program) -> Program:
             same = first.setdefault(key, new)
             if same is not new and not (record in results and same in results):
                 now[record] = same
+                if record in results:
+                    results.add(same)
                 continue
         if new is not record:
             now[record] = new
