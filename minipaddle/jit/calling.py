@@ -11,7 +11,8 @@ from ..tensor.joining import grown
 from .builtin import TABLE
 from .dy2static.utils import refusal
 from .ignore import MARK, converts, ours
-from .places import CONTAINERS, Contents, journals, note
+from .parting import before_write
+from .places import CONTAINERS
 from .sequences import pick
 from .source import SourceMissing
 from .transpile import transpile
@@ -53,8 +54,8 @@ def builtin(function):
     """A builtin; before a method changes a container, the region around is told."""
     owner = function.__self__
     if type(owner) in CONTAINERS:
-        if journals.open:
-            note(Contents(owner))
+        if function.__name__ not in READING:
+            before_write(owner)
         if grown(owner) and function.__name__ not in ("append", "clear", "copy", "extend"):
             raise refusal(
                 f"list.{function.__name__} of a list that grew in a loop on a tensor",
@@ -65,6 +66,11 @@ def builtin(function):
         return TABLE.get(function, function)
     except TypeError:  # a method of something that has no hash
         return function
+
+
+READING = {"copy", "count", "difference", "get", "index", "intersection", "isdisjoint"}
+READING |= {"issubset", "issuperset", "items", "keys", "symmetric_difference", "union", "values"}
+"""Methods of containers that change nothing."""
 
 
 def searching(function, items: list):

@@ -18,6 +18,7 @@ from ..ops.logic import logical_not
 from .dy2static.utils import refusal
 from .effects import check_raised, walk
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
+from .parting import part
 from .places import MISSING, journal, lasting, variables
 from .tree import paths, unflatten
 from .unsure import doubtful
@@ -182,8 +183,10 @@ class Choice:
         for place, a, b in zip(places, left, right, strict=True):
             mine = [next(outs) for _ in a.leaves]
             values.append(self.merged(place, a, b, mine))
-        for place, value in zip(self.keeps, values, strict=False):
+        for place, a, b, value in zip(self.keeps, left, right, values, strict=False):
             place.assign(value)
+            for state in (a, b):
+                part(state.value, value, self.deep)
         return values[-1]
 
     def trace(self, k: int) -> list:

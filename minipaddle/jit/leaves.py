@@ -4,6 +4,9 @@ anything else must stay what it is.
 
 from __future__ import annotations
 
+import threading
+from weakref import WeakSet
+
 from ..core.dim import Dim
 from ..core.errors import describe, line_of
 from ..core.record import Spec
@@ -28,6 +31,16 @@ class Undefined:
         return f"undefined: {self.reason}"
 
 
+class Alive(threading.local):
+    """The states there are on this thread."""
+
+    def __init__(self):
+        self.states: WeakSet[State] = WeakSet()
+
+
+alive = Alive()
+
+
 class State:
     """The value of a place: its leaves and structure; no leaves if it is undefined.
 
@@ -37,6 +50,7 @@ class State:
     """
 
     def __init__(self, value, kept=frozenset()):
+        alive.states.add(self)
         self.value = value
         self.missing = value is MISSING or isinstance(value, Undefined)
         self.unsure = type(value) is Unsure
@@ -48,6 +62,11 @@ class State:
             self.leaves, self.structure = ([], None) if self.missing else flatten(value, kept)
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
         self.wheres = [made_at(x) if s else None for x, s in zip(self.leaves, self.specs)]
+
+    def holds(self, container) -> int:
+        """How often the state itself, not a value in it, holds a container."""
+        here = [self.value, *self.leaves]
+        return sum(x is container for x in here) + held_by(self.structure, container)
 
     def rebuilt(self, leaves):
         """The same structure with other leaves; the value itself if they are the same."""
@@ -86,6 +105,13 @@ class State:
             return "undefined"
         structure = self.structure.children[0] if self.unsure else self.structure
         return self.told(0) if structure is LEAF else tree.describe(structure)
+
+
+def held_by(structure, container) -> int:
+    if type(structure) is not Node:
+        return 0
+    below = (held_by(child, container) for child in structure.children)
+    return (structure.like is container) + sum(below)
 
 
 def replaced(a: State, b: State, kept: set) -> set[int]:

@@ -20,6 +20,7 @@ from .dy2static.utils import refusal
 from .effects import check
 from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
 from .logic import none
+from .parting import part
 from .places import (
     MISSING,
     Attribute,
@@ -199,6 +200,7 @@ class Loop:
         for i, place in enumerate(self.places):
             value = self.filled(i, slots, last, self.after)
             place.assign([*value, *rests[place.key]] if place.key in rests else value)
+            part(self.before[i].value, value, self.deep)
         self.check_bound()
 
     def check_bound(self) -> None:
@@ -280,9 +282,7 @@ class Loop:
         with journal([*self.places, *self.drops]) as noted:
             self.given = {}
             for i, place in enumerate(self.places):
-                value = self.filled(i, slots, now, self.before)
-                place.set(value)
-                self.given[place.key] = list(value) if isinstance(value, list) else None
+                self.begun(i, place, self.filled(i, slots, now, self.before))
             with telling(0):
                 self.body()
                 go = self.test()
@@ -302,6 +302,12 @@ class Loop:
             self.compare(i, place)
         outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
         return [go if is_static(go) else bool(go), *outs, *new]
+
+    def begun(self, i: int, place, value) -> None:
+        """A round begins with this value of a place; nobody but the place is to hold it."""
+        place.set(value)
+        part(self.before[i].value, value, self.deep)
+        self.given[place.key] = list(value) if isinstance(value, list) else None
 
     def out(self, i: int, j: int, before: Tensor):
         leaf = self.after[i].leaves[j]

@@ -10,12 +10,12 @@ import sys
 import threading
 from contextlib import contextmanager
 from types import CellType
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from ..core.interpreter import current
 from ..eager.tensor import Tensor
 from ..ir.builder import Promise
-from .tree import containers, parts
+from .tree import containers, occurrences, parts
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 
@@ -226,6 +226,10 @@ DOUBTED: WeakValueDictionary = WeakValueDictionary()
 each holds its own, and is no stranger."""
 
 
+PARTED: WeakKeyDictionary = WeakKeyDictionary()
+"""By tracer: id of a container -> it and those of which only a run knows whether they are it."""
+
+
 def held_outside(place: Place, found: dict, held, values: dict, shells: dict) -> bool:
     """Does anybody hold the owner of a place besides these, and the objects in `shells`?"""
     owner = place.owner
@@ -234,7 +238,7 @@ def held_outside(place: Place, found: dict, held, values: dict, shells: dict) ->
     ours = sum(other.owner is owner for other in found.values())
     noted = sum(value is owner for value in values.values())
     doubted = sum(unsure.known is owner for unsure in DOUBTED.values())
-    known = ours + noted + doubted + LOCAL
+    known = ours + noted + doubted + (id(owner) in PARTED.get(current.top, ())) + LOCAL
     return sys.getrefcount(owner) > known + occurrences(owner, held) + sum(
         occurrences(owner, attributes(shell)) for shell in shells.values()
     )
@@ -257,14 +261,6 @@ def attributes(shell):
 
 LOCAL = 2
 """References that asking for a count adds: a variable, an argument."""
-
-
-def occurrences(x, tree) -> int:
-    """How often an object is held by containers of a tree."""
-    inside = parts(tree)
-    children = inside[1] if inside is not None else ()
-    # a plain object in between is not looked into
-    return sum((child is x) + occurrences(x, child) for child in children)
 
 
 def variables(names, *functions) -> list:

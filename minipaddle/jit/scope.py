@@ -284,11 +284,18 @@ class Definedness(ast.NodeVisitor):
 
     def reads(self, nodes, known):
         """Mark the reads in expressions, and add what `:=` binds for certain in one."""
-        loose = self.local - known
+        self.mark(nodes, self.local - known)
+        return known.union(*map(bound_first, nodes))
+
+    def mark(self, nodes, loose):
+        """Mark the reads of these names; a comprehension's targets are its own."""
         for node in own(nodes, (*SCOPES, *COMPREHENSIONS)) if loose else ():
             if isinstance(node, ast.Name) and node.id in loose and isinstance(node.ctx, ast.Load):
                 node.maybe = self.found = True
-        return known.union(*map(bound_first, nodes))
+            elif isinstance(node, COMPREHENSIONS):
+                targets = Names(g.target for g in node.generators).written
+                self.mark([node.generators[0].iter], loose)
+                self.mark([*ast.iter_child_nodes(node)], loose - targets)
 
     def plain(self, node, known):
         self.reads([node], known)

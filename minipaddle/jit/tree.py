@@ -96,6 +96,14 @@ def vars_of(value) -> set:
     return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
 
 
+def occurrences(x, tree) -> int:
+    """How often an object is held by containers of a tree."""
+    inside = parts(tree)
+    children = inside[1] if inside is not None else ()
+    # a plain object in between is not looked into
+    return sum((child is x) + occurrences(x, child) for child in children)
+
+
 def containers(value) -> set[int]:
     """The ids of the containers in a value that can be changed."""
     inside = parts(value)

@@ -6,19 +6,18 @@ from ..core.slots import slot
 from ..eager.tensor import Tensor
 from .dy2static.utils import refusal
 from .leaves import Undefined
-from .places import CONTAINERS, Attribute, Contents, Global, Variable, journals, note
+from .parting import before_write
+from .places import Attribute, Global, Variable, journals, note
 from .unsure import Unsure
 
 
 @slot("jit.runtime.writing")
 def writing(owner, attribute: str | None = None):
     """`owner`, of which an attribute or an item is about to be written."""
-    if journals.open:
-        if attribute is not None:
-            if attribute != "grad" or not isinstance(owner, Tensor):  # the tracer minds those
-                note(Attribute(owner, attribute))
-        elif type(owner) in CONTAINERS:
-            note(Contents(owner))
+    before_write(owner)
+    if journals.open and attribute is not None:
+        if attribute != "grad" or not isinstance(owner, Tensor):  # the tracer minds those
+            note(Attribute(owner, attribute))
     return owner
 
 

@@ -449,3 +449,68 @@ def grown_on_one_side(n, x):
         if i > 1:
             items.append(x + i)
     return items
+
+
+@example((X, Y), (Y, X))
+def bound_anew_on_one_side(x, y):
+    d = {"a": x}
+    kept = d
+    if x.sum() > 0:
+        d = {"a": x * 2}
+    else:
+        d.update(a=y)
+    return d, kept
+
+
+@example((X, Y, I(3)), (Y, X, I(2)))
+def bound_anew_and_written(x, y, n):
+    d, pair = {"a": x}, [x, y]
+    for i in range(n):
+        if i > 1:
+            d = {"a": d["a"] * 2}
+        d["a"] = d["a"] * y
+        pair = [pair[1], pair[0] + 1]
+        pair.reverse()
+    pair[0] = pair[0] * 5
+    return d, pair
+
+
+@example((X, Y), (Y, X), refused="write to a dict.*may be another dict that is used.*dict[(]z[)]")
+def written_with_another_name(x, y):
+    d = {"a": x}
+    kept = d
+    if x.sum() > 0:
+        d = {"a": x * 2}
+    d["a"] = y
+    return kept
+
+
+@example((X, Y), (Y, X), refused="write to a dict.*may be another dict that is used")
+def written_by_another_name(x, y):
+    d = {"a": x}
+    kept = d
+    while x.sum() > 0:
+        d = {"a": x * 2}
+        x = x - y.abs()
+    kept["a"] = y
+    return d
+
+
+@example((X, Y), refused="write to a list.*may be another list that is used")
+def written_in_a_round_that_binds_it_anew(x, y):
+    pair = [x, y]
+    kept = pair
+    for _ in range(x.sum().astype("int64")):
+        pair[0] = pair[0] * 3
+        pair = [pair[1], pair[0] + 1]
+    return pair, kept
+
+
+@example((X, Y), (Y, X), refused=r"write to a State.*copy.copy\(z\)")
+def attribute_written_with_another_name(x, y):
+    state = State(x, y)
+    kept = state
+    if x.sum() > 0:
+        state = State(y, x)
+    state.h = x + y
+    return kept.h

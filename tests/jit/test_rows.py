@@ -109,6 +109,10 @@ Containers
   dict, a key added in one branch: containers.dict_key_in_one_branch
   dict filled in both branches: containers.dict_filled_in_both
   dict of constants and tensors: containers.dict_in_a_loop
+  a dict bound anew on one side, written on the other: containers.bound_anew_on_one_side
+      containers.bound_anew_and_written
+  written afterwards while another name holds it: containers.written_with_another_name
+      containers.written_by_another_name containers.written_in_a_round_that_binds_it_anew
   nested structures in and out: containers.nested_structure_out containers.structured_arguments
       python.named_tuples_and_dicts
   dataclasses, named tuples: containers.dataclass_in_a_loop containers.frozen_dataclass
