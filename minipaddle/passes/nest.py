@@ -183,6 +183,7 @@ class Nest:
             node.index = None if node.index is None else index_(node.index)
             node.guard = tuple((index_(i), low, high) for i, low, high in node.guard)
 
+    @slot("nest.in_place")
     def in_place(self) -> list[tuple[int, Record]]:
         """(output k, input): the output may be written over the input, if nobody else needs it.
 

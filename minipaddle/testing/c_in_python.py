@@ -1,0 +1,94 @@
+"""A loop nest's C, run by Python: slow, but it needs no compiler, and buffers may overlap.
+
+Only what a nest is written with: loops, statements that assign, and expressions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..codegen.kernel import C_TYPES
+from ..codegen.scalar import PLAIN
+from ..eager.device import NUMPY
+
+TYPES = "|".join({*C_TYPES.values(), "uint64_t"})
+NAMES = {c: NUMPY.abs if c == "fabs" else getattr(NUMPY, own) for own, c in PLAIN.items()
+         if hasattr(NUMPY, own)}  # fmt: skip
+NAMES |= {"fabs": NUMPY.abs, "pow": NUMPY.power}
+NAMES |= {f"{c}f": function for c, function in NAMES.items()}
+NAMES |= {f"{name}_{kind}": getattr(NUMPY, name) for kind in C_TYPES.values()
+          for name in ("floor_divide", "remainder", "power", "logaddexp")}  # fmt: skip
+NAMES |= {
+    "INFINITY": NUMPY.inf,
+    "NAN": NUMPY.nan,
+    "INT64_MIN": -(2**63),
+    "true": True,
+    "false": False,
+}
+
+
+def played(source: str, *arrays) -> None:
+    """Run the C function of one loop nest on flat arrays, one for each of its parameters.
+
+    >>> import numpy
+    >>> from minipaddle.testing.c_in_python import played
+    >>> x, y = numpy.ones(3), numpy.zeros(3)
+    >>> played('''static void k(const double *x, double *y)
+    ... {
+    ...     for (int64_t i = 0; i < 3; i++) {
+    ...         y[i] = x[i] > 0 ? x[i] + 1.5 : 0;
+    ...     }
+    ... }''', x, y)
+    >>> y.tolist()
+    [2.5, 2.5, 2.5]
+    """
+    head, _, body = source.partition("\n{\n")
+    names = [part.rpartition("*")[2].strip() for part in head[head.index("(") + 1 : -1].split(",")]
+    lines = [line for line in map(in_python, body.split("\n")) if line.strip()]
+    text = "\n".join(["def kernel(" + ", ".join(names) + "):", *lines])
+    found: dict = {}
+    exec(text, dict(NAMES), found)
+    found["kernel"](*arrays)
+
+
+def in_python(line: str) -> str:
+    """A line of C as a line of Python, as far indented."""
+    space, code = re.match(r"( *)(.*?);?$", line).groups()
+    if code.startswith(("#", "}", "/*")) or not code:
+        return ""
+    if loop := re.match(r"for \(\w+ (\w+) = (.+); \w+ < (.+); (.+)\) {", code):
+        name, first, last, step = loop.groups()
+        step = "1" if step.endswith("++") else step.partition("+= ")[2]
+        return f"{space}for {name} in range({first}, {last}, {step}):"
+    if array := re.match(rf"({TYPES}) (\w+)\[(\d+)\]$", code):
+        return f"{space}{array[2]} = [0] * {array[3]}"
+    target, sign, value = re.match(r"([^=]+?) (\+?=) (.*)$", code).groups()
+    target = re.sub(rf"^(const )?({TYPES}) ", "", target)
+    return f"{space}{expression(target)} {sign} {expression(value)}"
+
+
+def expression(text: str) -> str:
+    """An expression: casts and suffixes go, `a ? b : c` is turned, indices divide whole numbers."""
+    text = re.sub(rf"\(({TYPES})\)", "", text)
+    text = re.sub(r"(\d\.\d*(?:e[+-]?\d+)?|\de[+-]?\d+)f\b", r"\1", text)
+    text = re.sub(r"(\d)U?LL\b", r"\1", text)
+    text = re.sub(r"!(?!=)", " not ", text.replace("&&", "and").replace("||", "or"))
+    groups = [""]
+    for c in text:
+        if c in "([":
+            groups.append("")
+        elif c in ")]":
+            inner = turned(groups.pop())
+            groups[-1] += f"({inner})" if c == ")" else f"[{inner.replace('/', '//')}]"
+        else:
+            groups[-1] += c
+    return turned(groups[0]).strip()
+
+
+def turned(text: str) -> str:
+    """`a ? b : c` as Python says it; what is in parentheses is turned already."""
+    test, sign, rest = text.partition(" ? ")
+    if not sign:
+        return text
+    yes, _, no = rest.rpartition(" : ")
+    return f"{yes} if {test} else {no}"
