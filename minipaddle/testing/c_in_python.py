@@ -11,20 +11,28 @@ from ..codegen.kernel import C_TYPES
 from ..codegen.scalar import PLAIN
 from ..eager.device import NUMPY
 
-TYPES = "|".join({*C_TYPES.values(), "uint64_t"})
+TYPES = "|".join(C_TYPES.values())
+
+
+class Cast:
+    """A cast, written as a power of it: `float_ ** x` binds as tightly as `(float)x` does in C."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __pow__(self, x):
+        return self.kind.type(x)
+
+
 NAMES = {c: NUMPY.abs if c == "fabs" else getattr(NUMPY, own) for own, c in PLAIN.items()
          if hasattr(NUMPY, own)}  # fmt: skip
 NAMES |= {"fabs": NUMPY.abs, "pow": NUMPY.power}
 NAMES |= {f"{c}f": function for c, function in NAMES.items()}
 NAMES |= {f"{name}_{kind}": getattr(NUMPY, name) for kind in C_TYPES.values()
           for name in ("floor_divide", "remainder", "power", "logaddexp")}  # fmt: skip
-NAMES |= {
-    "INFINITY": NUMPY.inf,
-    "NAN": NUMPY.nan,
-    "INT64_MIN": -(2**63),
-    "true": True,
-    "false": False,
-}
+NAMES |= {f"{name}_": Cast(kind) for kind, name in C_TYPES.items()}
+NAMES |= {"INFINITY": NUMPY.inf, "NAN": NUMPY.nan, "INT64_MIN": -(2**63)}
+NAMES |= {"true": True, "false": False}
 
 
 def played(source: str, *arrays) -> None:
@@ -69,7 +77,7 @@ def in_python(line: str) -> str:
 
 def expression(text: str) -> str:
     """An expression: casts and suffixes go, `a ? b : c` is turned, indices divide whole numbers."""
-    text = re.sub(rf"\(({TYPES})\)", "", text)
+    text = re.sub(rf"\(({TYPES})\)", r"\1_ ** ", text)
     text = re.sub(r"(\d\.\d*(?:e[+-]?\d+)?|\de[+-]?\d+)f\b", r"\1", text)
     text = re.sub(r"(\d)U?LL\b", r"\1", text)
     text = re.sub(r"!(?!=)", " not ", text.replace("&&", "and").replace("||", "or"))
