@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import threading
+from copy import copy
 from functools import cache
 
 import numpy as np
@@ -95,6 +96,15 @@ class Executable:
             str(self.plan),
         ]
         return "\n".join(lines)
+
+    def retimed(self) -> Executable:
+        """The same program, which takes the time of each kernel: see `times`."""
+        twin = copy(self)
+        twin.timed = True
+        twin.source = twin.written()
+        twin.library = load(twin.source.text)
+        twin.prepare()
+        return twin
 
     def times(self) -> list[tuple[float, Record]]:
         """The seconds that each record's kernel took so far, where the program is `timed`."""

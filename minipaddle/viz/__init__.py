@@ -1,23 +1,28 @@
-"""Pictures: code, tapes, models, gradients, operators, curves, profiles."""
+"""Pictures: code, tapes, models, gradients, operators, curves, profiles, programs and passes."""
 
 from .cache import cache, recompilations
 from .code import code
 from .curves import Curves
+from .difference import difference
 from .engine import Graph, NoEngineError
 from .events import LogWriter
 from .flow import gradient_flow
 from .joint import joint
 from .memory import memory
 from .module import module
+from .native import kernels, source
 from .operator import operator
 from .pair import beside
+from .passes import passes
 from .profile import profile
-from .program import program
+from .program import groups, program
 from .tape import source_lines, tape
 from .transpiling import source_diff, transpiling
+from .tuning import tuning
 
 __all__ = [
-    "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "cache", "code", "gradient_flow",
-    "joint", "memory", "module", "operator", "profile", "program", "recompilations", "source_diff",
-    "source_lines", "tape", "transpiling",
+    "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "cache", "code", "difference",
+    "gradient_flow", "groups", "joint", "kernels", "memory", "module", "operator", "passes",
+    "profile", "program", "recompilations", "source", "source_diff", "source_lines", "tape",
+    "transpiling",
 ]  # fmt: skip

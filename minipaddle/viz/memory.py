@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..ir.program import Program
+from ..ir.control import fused
 from ..passes.arena import bound, profile
 from ..passes.memory import plan as planned
 from ..passes.places import Piece, Plan, bytes_text
 from .picture import Picture
+from .program import program_of
 from .records import layer_name, layers_of
 
 COLOURS = (
@@ -23,9 +24,10 @@ MOST = 40
 def memory(plan) -> Picture:
     """The memory of a program: the lifetimes of its largest values, and the arena as a map.
 
-    Takes a plan, a program (which is planned then) or a function that `to_static` has converted
-    and that was called. Each rectangle is a piece of the arena, coloured by the layer that made it;
-    the line over the map is the live set at each time, the dashed one its highest point: the bound.
+    Takes a plan, a program (which is planned then), an executable, or a function that `to_static`
+    has converted and that was called: what it was compiled to, or else its program. Each rectangle
+    is a piece of the arena, coloured by the layer that made it; the line over the map is the live
+    set at each time, the dashed one its highest point: the bound.
 
     >>> import minipaddle as paddle
     >>> from minipaddle import viz
@@ -50,7 +52,9 @@ def plan_of(x) -> Plan:
     """The plan of whatever `memory` was given."""
     if isinstance(x, Plan):
         return x
-    return planned(x if isinstance(x, Program) else x.concrete_program.program)
+    compiled = getattr(x, "executables", None) or [x]
+    found = getattr(compiled[-1], "plan", None)
+    return found or planned(program_of(x))
 
 
 def axes():
@@ -111,14 +115,20 @@ def draw_lifetimes(axis, plan: Plan, colours: Colours) -> None:
     for row, piece in enumerate(pieces):
         start, end, _ = piece.buffer
         axis.barh(row, end - start, left=start, height=0.86, color=colours[piece])
-        record = piece.values[0][0] if piece.values else piece.work
-        name = record.op.name if record is not None else "aside"
+        name = made_by(*piece.values[0]) if piece.values else made_by(piece.work)
         said = f" {name}, {bytes_text(piece.place.nbytes)} "
         long, right = end - start > 0.4 * width, width - end > start
         at, side = (start, "left") if long else (end, "left") if right else (start, "right")
         axis.text(at, row, said, ha=side, fontsize=6, va="center", clip_on=True)
     axis.set(yticks=[], ylim=(len(pieces), -1))
     axis.set_title(f"lifetimes of the {len(pieces)} largest values", fontsize=9, loc="left")
+
+
+def made_by(record, k: int = 0) -> str:
+    """The operator that makes result k of a record; in a group it is one of the group's."""
+    if record is None:
+        return "aside"
+    return record.attrs["region"].outputs[k].op.name if record.op is fused else record.op.name
 
 
 def draw_arena(axis, plan: Plan, colours: Colours) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.errors import line_of, teach
 from ..ir.printer import Printer
 from ..ir.program import ITEM, NUMBER, Program, everywhere
+from ..passes.manager import Optimized, optimized
 from .drawing import RecordDrawing
 from .records import short, spec_text
 from .spread import SAME, Spread
@@ -37,15 +38,47 @@ def program(target, depth: int | None = None, *, title: str = ""):
     return ProgramDrawing(program_of(target), depth, *ends_of(target)).draw(title)
 
 
-def program_of(target) -> Program:
-    """The program itself, or that of a static function, or of a layer made static."""
+def groups(target, depth: int | None = None, *, title: str = ""):
+    """What is computed together: a program after the passes, with a box for each group.
+
+    A group is one kernel: a loop nest, maybe with the product or the convolution it begins with.
+    With `depth=0` the boxes are closed, as they are where there would be more than 150 nodes. Takes
+    what `viz.passes` takes.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static
+    ... def f(x):
+    ...     return paddle.nn.functional.softmax(x * 2)
+    >>> y = f(paddle.ones([3, 4]))
+    >>> print(viz.groups(f).text.splitlines()[1])
+      v1 = fused(x, region=(x~: float32[3, 4]) {
+    """
+    program = optimized_of(target).program
+    return ProgramDrawing(program, depth, set(program.outputs), set(), groups=True).draw(title)
+
+
+def optimized_of(target) -> Optimized:
+    """What the passes made of a program: of a static function's last one, as it was compiled, or
+    as its strategy would have it; an executable has it already.
+    """
+    if isinstance(target, Optimized):
+        return target
     target = getattr(target, "forward", target)
-    found = getattr(target, "main_program", target)
+    compiled = getattr(target, "executables", None) or [target]
+    found = getattr(compiled[-1], "optimized", None)
+    return found or optimized(program_of(target), getattr(target, "build_strategy", None))
+
+
+def program_of(target) -> Program:
+    """The program itself, or that of a static function, a layer made static, an executable."""
+    target = getattr(target, "forward", target)
+    found = getattr(target, "main_program", getattr(target, "program", target))
     if not isinstance(found, Program):
         raise TypeError(
             teach(
                 f"a picture of the program of {type(target).__name__}",
-                expected="a Program, or what paddle.jit.to_static gave",
+                expected="a Program, what paddle.jit.to_static gave, or an executable of that",
                 hint="viz.tape draws what an eager computation did",
             )
         )
@@ -62,6 +95,7 @@ def ends_of(target) -> tuple[set, set]:
 
 
 FRAMES = {
+    "group": {"style": "rounded,filled", "fillcolor": "#56b4e920", "color": "#56b4e9"},
     "layer": {},
     "lines": {"style": "rounded,dashed"},
     "region": {"color": LOOKS["region"].fill, "penwidth": "1.5"},
@@ -74,10 +108,15 @@ KEPT = {"color": "#d55e00", "penwidth": "3"}
 class ProgramDrawing(RecordDrawing):
     """A program's records and those of its regions."""
 
-    def __init__(self, program: Program, depth, results: set, residuals: set):
+    def __init__(self, program: Program, depth, results: set, residuals: set, groups=False):
         self.program, self.said = program, names_in(program)
-        self.spread, self.residuals = Spread(program), residuals
+        self.spread = self.spread_out(groups)
+        made = self.spread.at  # what a group gives is made inside of it
+        results, self.residuals = ({made.get(r) or r for r in s} for s in (results, residuals))
         super().__init__(self.spread.records, results, self.spread.paths, depth)
+
+    def spread_out(self, groups: bool) -> Spread:
+        return Spread(self.program, groups=groups)
 
     def draw(self, title: str = "", **attrs):
         return super().draw(title, compound="true", **attrs)

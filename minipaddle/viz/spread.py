@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..core.errors import line_number, line_of
 from ..core.record import Record
 from ..eager.cells import TensorCell
-from ..ir.control import cond, while_loop
+from ..ir.control import cond, fused, while_loop
 from ..ir.program import INPUT, ITEM, NUMBER, Program, regions
 from .drawing import common
 from .records import input_name, layer_class, layer_label, layers_of, spec_text
@@ -29,7 +29,9 @@ SAME = "same"
 
 
 class Frame(NamedTuple):
-    """A box around records; `kind` is "layer", "region" or "lines". Compared by identity."""
+    """A box around records; `kind` is "layer", "region", "lines", or "group": records that one
+    kernel computes. Compared by identity.
+    """
 
     kind: str
     label: str
@@ -51,7 +53,9 @@ class Spread:
     `carried` are the values loops carry, `controls` the records with regions.
     """
 
-    def __init__(self, program: Program, around: tuple = ()):
+    def __init__(self, program: Program, around: tuple = (), groups: bool = False):
+        """With `groups` there are no frames but those of groups, branches and loops."""
+        self.groups = groups
         self.records: list[Record] = []
         self.paths: dict[Record, tuple] = {}
         self.flows: list[Flow] = []
@@ -68,6 +72,8 @@ class Spread:
             self.put(record, around, record)
         self.region(program, around, ())
         self.update_frames(program)
+        if groups:
+            self.frame_lone_updates(program)
         self.settle_states(program)
         if len(program.inputs) > MANY:
             self.settle_inputs(program)
@@ -91,7 +97,12 @@ class Spread:
             inner = layers_of(record.scope)
             layers = inner[len(common(inner, outer)) :]
             place = self.layer_frames(path + self.line_frame(record, path, outer), layers)
-            if regions(record):
+            if record.op is fused:
+                self.group(record, path)
+            elif record.op is ITEM and record.inputs[0].op is fused:
+                region = record.inputs[0].attrs["region"]
+                self.at[record] = self.at[region.outputs[record.attrs["k"]]]
+            elif regions(record):
                 self.control(record, place, inner)
             elif record.op is ITEM and record.inputs[0] in self.controls:
                 if record in uses:
@@ -104,7 +115,7 @@ class Spread:
 
     def layer_frames(self, path: tuple, scopes) -> tuple:
         """The path, and on it a frame for each layer call."""
-        for scope in scopes:
+        for scope in () if self.groups else scopes:
             key = (*map(id, path), id(scope))
             frame = self.frame(key, "layer", layer_label(scope), layer_class(scope))
             self.layers[id(frame)] = scope[1]
@@ -114,7 +125,7 @@ class Spread:
     def line_frame(self, record, path, outer) -> tuple:
         """The frame of a busy line, at the outermost level."""
         line = place_of(record)
-        if path or outer or line not in self.busy:
+        if path or outer or self.groups or line not in self.busy:
             return ()
         text = linecache.getline(*line).strip() or line_of(record.where)
         text = text if len(text) <= 50 else f"{text[:49]}…"
@@ -122,6 +133,15 @@ class Spread:
 
     def frame(self, key, kind: str, label: str, tip: str) -> Frame:
         return self.frames.setdefault(key, Frame(kind, label, tip))
+
+    def group(self, record, path: tuple) -> None:
+        """The records of a group, in a frame of its own outside of all layers."""
+        region = record.attrs["region"]
+        self.at |= {x: self.at.get(e) for x, e in zip(region.inputs, record.inputs)}
+        names = dict.fromkeys(r.op.name for r in region.records if r.op.kind != "movement")
+        label = ", ".join([*names][:3]) + (", …" if len(names) > 3 else "")
+        tip = line_of(record.where) if record.where else label
+        self.region(region, (*path, Frame("group", label, tip)), ())
 
     # ---- branches and loops ------------------------------------------------------------------
 
@@ -215,6 +235,16 @@ class Spread:
                     self.updates.append(frame)
                     for r in group:
                         self.paths[r] = (line, frame)
+
+    def frame_lone_updates(self, program: Program) -> None:
+        """States that change by themselves, such as the powers of an optimizer's decay, in one."""
+        updates = {s.update for s in program.states}
+        lone = [
+            r for r in program.records
+            if r in updates and all(e in self.states or e.op is NUMBER for e in r.inputs)
+        ]  # fmt: skip
+        frame = Frame("lines", "states that change by themselves", "no input has a part in that")
+        self.paths |= dict.fromkeys(lone if len(lone) > MANY else (), (frame,))
 
     def settle_states(self, program: Program) -> None:
         """A state stands in each outermost frame that uses it, so that no line to it is long."""

@@ -1,0 +1,136 @@
+"""What a program was compiled to: its text, and the time each kernel takes."""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..eager.device import NUMPY
+from .code import look
+from .picture import Picture, figure
+from .records import layer_name, layers_of
+from .style import LOOKS
+
+MOST = 24
+"""So many kernels have a bar, those that take longest."""
+
+
+def source(target, kernel: str = "") -> Source:
+    """The C (or CUDA) of a program, highlighted in a notebook.
+
+    `target` is an executable, or a function that `to_static` compiled (`backend="native"`) when it
+    was called. `kernel` picks the functions whose names contain it. Raises TypeError if nothing was
+    compiled, KeyError if no kernel is called so.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static(backend="native")
+    ... def f(x):
+    ...     return paddle.tanh(x) * 2
+    >>> y = f(paddle.ones([3]))
+    >>> "tanhf(" in str(viz.source(f))
+    True
+    """
+    executable = executable_of(target)
+    if not kernel:
+        whole = getattr(executable, "source", None)
+        return Source(whole.own if whole is not None else executable.kernels.text)
+    named = zip(executable.kernels.written.values(), executable.kernels.texts, strict=True)
+    found = {name: text for name, text in named if kernel in name}
+    if not found:
+        known = ", ".join(executable.kernels.written.values())
+        raise KeyError(teach(f"no kernel {kernel!r}", expected=known))
+    return Source("\n".join(found.values()))
+
+
+class Source:
+    """C as text; highlighted in a notebook."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def html(self) -> str:
+        from pygments import highlight
+        from pygments.formatters import HtmlFormatter
+        from pygments.lexers import CLexer
+
+        formatter = HtmlFormatter(noclasses=True, nobackground=True, style=look())
+        return highlight(self.text, CLexer(), formatter)
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        return {"text/html": self.html(), "text/plain": self.text}
+
+
+def executable_of(target):
+    """What a static function was compiled to last, or the executable itself."""
+    compiled = getattr(getattr(target, "forward", target), "executables", [target])
+    if not compiled or not hasattr(compiled[-1], "kernels"):
+        raise TypeError(
+            teach(
+                f"{getattr(target, '__name__', type(target).__name__)} was not compiled",
+                expected="an executable, or a static function that was compiled",
+                hint='to_static(function, backend="native"), and call it once',
+            )
+        )
+    return compiled[-1]
+
+
+# ---- times -----------------------------------------------------------------------------------
+
+
+def kernels(target, runs: int = 20) -> Picture:
+    """How long each kernel of a compiled program takes: a bar for each of the slowest.
+
+    The program is compiled again with clocks in it and run on made-up numbers, so what it updates
+    stays as it is. Takes what `viz.source` takes, on the CPU.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static(backend="native")
+    ... def f(x):
+    ...     return paddle.tanh(x) * 2
+    >>> y = f(paddle.ones([3]))
+    >>> print(str(viz.kernels(f)).splitlines()[1].split()[1])
+    k0_multiply
+    """
+    twin = executable_of(target).retimed()
+    given = twin.program.given[: len(twin.program.given) - len(twin.constants)]
+    arrays = [made_up(r.spec) for r in given]
+    twin(twin.program, arrays)
+    warm = [seconds for seconds, _ in twin.times()]
+    for _ in range(runs):
+        twin(twin.program, arrays)
+    times = [((t - w) / runs, r) for (t, r), w in zip(twin.times(), warm, strict=True)]
+    return drawn(twin, sorted(times, key=lambda each: -each[0]))
+
+
+def made_up(spec):
+    """Numbers from 0 to 1; whole ones are 0, which is an index everywhere."""
+    whole = spec.dtype.kind != "f"
+    flat = NUMPY.zeros(spec.size) if whole else NUMPY.linspace(0.1, 0.9, spec.size)
+    return flat.astype(spec.dtype).reshape(spec.shape)
+
+
+def drawn(twin, times) -> Picture:
+    shown, total = times[:MOST], sum(t for t, _ in times) or 1.0
+    fig, axis = figure(8, 0.6 + 0.24 * len(shown))
+    names = [name_of(twin, r) for _, r in shown]
+    colours = [LOOKS[r.op.kind if r.op.kind in LOOKS else "group"].fill for _, r in shown]
+    axis.barh(range(len(shown)), [t * 1e6 for t, _ in shown], color=colours, edgecolor="#797979")
+    for k, (t, r) in enumerate(shown):
+        where = " / ".join(map(layer_name, layers_of(r.scope)))
+        axis.text(t * 1e6, k, f" {100 * t / total:.0f} %  {where}", va="center", fontsize=7)
+    axis.set(yticks=range(len(shown)), xlabel="µs a run", xlim=(0, 1.35e6 * shown[0][0] + 1e-9))
+    axis.set_yticklabels(names, fontsize=7)
+    axis.invert_yaxis()
+    axis.set_title(f"{len(times)} kernels, {total * 1e6:.0f} µs a run", fontsize=9, loc="left")
+    lines = [f"{len(times)} kernels, {total * 1e6:.1f} µs a run"]
+    lines += [f"{t * 1e6:10.1f} µs  {name}" for (t, _), name in zip(shown, names, strict=True)]
+    return Picture(fig, "\n".join(lines))
+
+
+def name_of(twin, record) -> str:
+    """The C function of a record; an operator that the host computes has none."""
+    kernel = twin.kernels.of.get(record)
+    return f"{record.op.name}, by the host" if kernel is None else kernel.name

@@ -1,0 +1,89 @@
+"""What the passes do to a program: a table of them all, and one of them as a picture."""
+
+from __future__ import annotations
+
+import html
+
+from ..core.errors import teach
+from ..passes.manager import Optimized, figures
+from .difference import difference
+from .program import optimized_of
+from .style import GREY
+
+HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
+BAR = "rgba(0,114,178,.35)"
+
+
+def passes(target) -> Passes:
+    """The passes of a program as a table: what each left to compute, to move and to hold.
+
+    `target` is a program, a static function that was called, an executable, or what
+    `passes.manager.optimized` gave. One pass by its name (`viz.passes(f)["common"]`) is a picture
+    of what it changed: see `viz.difference`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static
+    ... def f(x):
+    ...     return x.exp() * x.exp()
+    >>> y = f(paddle.ones([3]))
+    >>> print(viz.passes(f)["common"].text)
+    common: 1 record gone, 0 new
+    - v2 = exp(x) : float32[3]
+    """
+    return Passes(optimized_of(target))
+
+
+class Passes:
+    """A table in a notebook, the report as text; an item is a pass."""
+
+    def __init__(self, done: Optimized):
+        self.done = done
+
+    def __repr__(self) -> str:
+        return self.done.report()
+
+    def __getitem__(self, name: str):
+        """What a pass changed; of several of that name the first that changed anything."""
+        found = [s for s in self.done.snapshots if s.name == name]
+        if not found:
+            known = ", ".join(dict.fromkeys(s.name for s in self.done.snapshots))
+            raise KeyError(teach(f"no pass {name!r}", expected=known))
+        chosen = next((s for s in found if s.changed), found[0])
+        return difference(chosen.before, chosen.after, title=name)
+
+    def rows(self) -> list[tuple]:
+        """(name, figures, seconds) of what there was before, and of each pass that changed it."""
+        snapshots = self.done.snapshots
+        found = [("before", figures(s.before), None) for s in snapshots[:1]]
+        return found + [(s.name, figures(s.after), s.seconds) for s in snapshots if s.changed]
+
+    def html(self) -> str:
+        """The table, with a bar behind each number: its share of the largest one."""
+        rows = self.rows()
+        most = [max((row[1][k] or 0 for row in rows), default=0) for k in range(4)]
+        head = "".join(f"<th>{name}</th>" for name in HEAD)
+        body = ""
+        for name, found, seconds in rows:
+            cells = "".join(
+                bar(text, (n or 0) / (top or 1))
+                for text, n, top in zip(found.said(), found, most, strict=True)
+            )
+            time = "" if seconds is None else f"{seconds * 1e3:.1f}"
+            body += f"<tr><td>{html.escape(name)}</td>{cells}<td>{time}</td></tr>"
+        same = [s.name for s in self.done.snapshots if not s.changed]
+        note = f"nothing to do: {', '.join(same)}" if same else ""
+        return (
+            f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead>'
+            f'<tbody>{body}</tbody></table><div style="color:{GREY}">{html.escape(note)}</div>'
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        return {"text/html": self.html(), "text/plain": repr(self)}
+
+
+def bar(text: str, share: float) -> str:
+    """A cell whose background is filled to a share."""
+    stop = f"{100 * share:.0f}%"
+    look = f"linear-gradient(to right, {BAR} {stop}, transparent {stop})"
+    return f'<td style="background:{look};text-align:right;padding:2px 8px">{text}</td>'
