@@ -18,7 +18,6 @@ from .profile import profile
 from .program import groups, program
 from .tape import source_lines, tape
 from .transpiling import source_diff, transpiling
-from .tuning import tuning
 
 __all__ = [
     "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "cache", "code", "difference",

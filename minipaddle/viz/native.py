@@ -91,7 +91,7 @@ def kernels(target, runs: int = 20) -> Picture:
     ... def f(x):
     ...     return paddle.tanh(x) * 2
     >>> y = f(paddle.ones([3]))
-    >>> print(str(viz.kernels(f)).splitlines()[1].split()[1])
+    >>> print(str(viz.kernels(f)).splitlines()[1].split()[-1])
     k0_multiply
     """
     twin = executable_of(target).retimed()
