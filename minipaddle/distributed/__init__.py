@@ -31,6 +31,7 @@ from .parallel import (
     get_group,
     get_rank,
     get_world_size,
+    init_parallel_env,
     is_available,
     is_initialized,
     new_group,

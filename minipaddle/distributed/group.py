@@ -58,6 +58,10 @@ class Work(ABC):
     def is_completed(self) -> bool:
         """Is the result there?"""
 
+    @abstractmethod
+    def unwatched(self) -> None:
+        """The one who began it computes on: see to it that it goes on alone."""
+
 
 class Done(Work):
     """A collective that is over."""
@@ -70,6 +74,9 @@ class Done(Work):
 
     def is_completed(self) -> bool:
         return True
+
+    def unwatched(self) -> None:
+        """It is over."""
 
 
 class Then(Work):
@@ -87,15 +94,18 @@ class Then(Work):
     def is_completed(self) -> bool:
         return self.work.is_completed()
 
+    def unwatched(self) -> None:
+        self.work.unwatched()
+
 
 class ProcessGroup(ABC):
     """Ranks that talk to each other. `ranks` are their numbers among all, `rank` is one's own here.
 
-    Kinds of groups implement `start` (begin a collective), `post` and `take` (begin to send and to
-    receive) and `subgroup`; all else is written here once.
+    Kinds of groups implement the abstract methods; all else is written here once.
     """
 
     backend = ""
+    widens = True  # are halves added in float32 here?
 
     def __init__(self, id: int, ranks: Sequence[int], rank: int, timeout: float = TIMEOUT):
         self.id, self.ranks, self.rank, self.timeout = id, list(ranks), rank, timeout
@@ -133,6 +143,18 @@ class ProcessGroup(ABC):
         """The group of some of these ranks (numbers among all); None if this one is not of them."""
 
     @abstractmethod
+    def check(self) -> None:
+        """Raise PeerFailed if another rank is known to be gone."""
+
+    @abstractmethod
+    def came_to(self, what: str) -> int:
+        """This rank comes to a collective of this group; its number."""
+
+    @abstractmethod
+    def late(self, number: int, what: str, timeout: float) -> PeerFailed:
+        """The error of all ranks when one has waited too long: it names who did not come."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of what carries the bytes. All ranks do, when nothing is under way."""
 
@@ -163,7 +185,8 @@ class ProcessGroup(ABC):
             raise TypeError(
                 teach(f"{name} of bool with op={op!r}", hint='"max" is or, "min" is and')
             )
-        wide = array.astype(float32.numpy) if array.dtype in HALVES else array
+        half = self.widens and array.dtype in HALVES
+        wide = array.astype(float32.numpy) if half else array
         plain = "sum" if op == "avg" else op
         if name == "all_reduce":
             work = all_reduce(self, wide, plain)
@@ -286,4 +309,7 @@ def all_reduce(group: ProcessGroup, array, op: str) -> Work | None:
 
 def finished(work: Work, wait: bool):
     """The result of a collective, or the work itself."""
-    return work.wait() if wait else work
+    if wait:
+        return work.wait()
+    work.unwatched()
+    return work

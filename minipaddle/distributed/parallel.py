@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 
 from ..core.errors import teach
-from ..eager.device import current_place
+from ..eager.device import current_place, set_device
 from . import ranks
 from .group import TIMEOUT, ProcessGroup
-from .ranks import group_of, known
+from .mpi import MPIGroup, started_by_mpi
+from .nccl import NCCLGroup
+from .ranks import enter, group_of, known
 
 HALF_AN_HOUR = timedelta(seconds=TIMEOUT)
+
+
+def init_parallel_env(nccl_config=None) -> ProcessGroup:
+    """Meet the other ranks; the group of all.
+
+    They are the ranks of `spawn`, or the processes that `mpiexec` or `launch` has started; if there
+    are none, this is a world of one. With `set_device("gpu")` before, each rank takes a GPU of its
+    own and they talk by NCCL. `PADDLE_PG_TIMEOUT` says for how many milliseconds a rank waits for
+    the others. Source: Paddle API `paddle.distributed.init_parallel_env`.
+
+    >>> import minipaddle as paddle
+    >>> def work():
+    ...     return paddle.distributed.init_parallel_env()
+    >>> paddle.distributed.spawn(work, nprocs=2).results[1]
+    <threads group 0: rank 1 of 2, [0, 1]>
+    """
+    here = known()
+    if here.alone and started_by_mpi():
+        enter(MPIGroup.world(seconds_to_wait()))
+    here = known()
+    here.alone = False
+    if current_place().kind == "gpu" and here.world.backend != "nccl":
+        local = os.environ.get("MPI_LOCALRANKID", here.world.rank)
+        set_device(f"gpu:{int(local) % gpus()}")
+        if gpus() >= here.world.size > 1:
+            enter(NCCLGroup.of(here.world))
+    return known().world
+
+
+def seconds_to_wait() -> float:
+    """How long a rank waits for the others."""
+    return float(os.environ.get("PADDLE_PG_TIMEOUT", TIMEOUT * 1e3)) / 1e3
+
+
+def gpus() -> int:
+    """How many GPUs this machine has."""
+    return current_place().module.cuda.runtime.getDeviceCount()
 
 
 class ReduceOp:

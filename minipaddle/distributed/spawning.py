@@ -6,12 +6,15 @@ import ctypes
 import os
 import threading
 import time
+from typing import NamedTuple
 
 from ..core.errors import teach
 from ..core.rank import own_settings
 from ..eager.device import current_place
 from . import ranks
-from .group import TIMEOUT, PeerFailed
+from .group import PeerFailed
+from .mpi import started_by_mpi
+from .parallel import gpus, init_parallel_env, seconds_to_wait
 from .threads import World
 
 GRACE = 3.0
@@ -103,11 +106,13 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     >>> dist.spawn(work, nprocs=3).results
     [6.0, 6.0, 6.0]
     """
-    timeout = options.pop("timeout", TIMEOUT)
+    timeout = options.pop("timeout", seconds_to_wait())
     if options:
         raise TypeError(
             teach(f"spawn with {', '.join(options)}", expected="timeout, the seconds to wait")
         )
+    if started_by_mpi() and init_parallel_env().size > 1:
+        return Finished(func(*args))
     nprocs = available() if nprocs == -1 else nprocs
     if nprocs < 1:
         raise ValueError(teach(f"spawn of {nprocs} ranks", expected="1 or more, or -1"))
@@ -117,8 +122,23 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     return context
 
 
+class Finished(NamedTuple):
+    """What `spawn` returns in a process that is one rank itself."""
+
+    result: object
+
+    @property
+    def results(self) -> list:
+        """The result of this rank."""
+        return [self.result]
+
+    def join(self, timeout: float | None = None) -> bool:
+        """It has ended."""
+        return True
+
+
 def available() -> int:
     """How many ranks this machine has room for."""
     if current_place().kind == "gpu":
-        return current_place().module.cuda.runtime.getDeviceCount()
+        return gpus()
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -12,9 +12,8 @@ import time
 from collections import deque
 from queue import SimpleQueue
 
-from ..core.record import Spec
-from ..eager.device import module_of
 from .group import TIMEOUT, CollectiveTimeout, Done, PeerFailed, ProcessGroup, Work
+from .shares import SHARES, agreed, exchanged, said_by, spec
 
 SMALL = 1 << 16
 """Rounds of fewer bytes are done by the rank that comes last: handing over would cost more."""
@@ -31,6 +30,7 @@ class World:
         self.failure: PeerFailed | None = None
         self.ended: dict[int, str] = {}  # rank -> how
         self.doing: dict[int, str] = {}  # rank -> the collective it came to last
+        self.counts: dict[tuple, int] = {}  # how many collectives of a group a rank came to
         self.queue: SimpleQueue | None = None  # of the communication thread
 
     def group(self, rank: int) -> ThreadGroup:
@@ -55,6 +55,11 @@ class World:
             self.changed.notify_all()
         return self.failure
 
+    def check(self) -> None:
+        """Raise what was found, as every rank does."""
+        if self.failure:
+            raise type(self.failure)(*self.failure.args)
+
     def wait(self, ready, absent, what: str, timeout: float) -> None:
         """Wait until `ready()`. `absent()` are the ranks that are waited for.
 
@@ -65,8 +70,7 @@ class World:
             gone = [r for r in absent() if r in self.ended]
             if gone and not self.failure:
                 self.fail(PeerFailed(f"{what}: rank {gone[0]} {self.ended[gone[0]]}"))
-            if self.failure:
-                raise type(self.failure)(*self.failure.args)
+            self.check()
             if not self.changed.wait(deadline - time.monotonic()) and not ready():
                 raise self.fail(late(what, timeout, {r: self.doing.get(r) for r in absent()}))
 
@@ -77,12 +81,16 @@ class World:
                 self.changed.wait(seconds)
 
     def hand_over(self, round: Round) -> None:
-        """Let the communication thread work at a round too."""
+        """Let the communication thread work at a round too, once it is complete."""
         with self.changed:
+            if not round.open:
+                return
+            round.alone = True
             if self.queue is None:
                 self.queue = SimpleQueue()
                 threading.Thread(target=self.serve, name="communication", daemon=True).start()
-        self.queue.put(round)
+            if round.todo:
+                self.queue.put(round)
 
     def serve(self) -> None:
         while (round := self.queue.get()) is not None:
@@ -91,11 +99,15 @@ class World:
 
 def late(what: str, timeout: float, absent: dict[int, str | None]) -> CollectiveTimeout:
     """The error of those who waited for the ranks of `absent`, which says where each was last."""
+    said = {None: "it was in none before", "": "it was in none before", SILENT: SILENT}
     who = "; ".join(
-        f"rank {r} did not come ({f'it was last in {last}' if last else 'it was in none before'})"
+        f"rank {r} did not come ({said.get(last, f'it was last in {last}')})"
         for r, last in absent.items()
     )
     return CollectiveTimeout(f"{what} waited {timeout:g} s: {who}")
+
+
+SILENT = "it does not answer: stopped, or in code that is not Python"
 
 
 class Round:
@@ -111,6 +123,7 @@ class Round:
         self.todo: list[int] = []  # shares that nobody works at
         self.open = len(ranks)  # shares that are not done
         self.error: Exception | None = None
+        self.alone = False  # does a rank rely on the communication thread?
 
     def absent(self) -> list[int]:
         """The ranks that are not here yet, by their numbers in the world."""
@@ -126,6 +139,8 @@ class Round:
             self.open = 0
         else:
             self.todo = list(range(len(self.ranks)))
+        if self.alone:
+            self.world.queue.put(self)
 
     def work(self) -> None:
         """Do shares until none is left to begin."""
@@ -152,6 +167,9 @@ class Part(Work):
 
     def is_completed(self) -> bool:
         return not self.round.open
+
+    def unwatched(self) -> None:
+        self.round.world.hand_over(self.round)
 
     def wait(self, timeout: float | None = None):
         round, world = self.round, self.round.world
@@ -191,6 +209,9 @@ class Receive(Work):
     def is_completed(self) -> bool:
         return self.here
 
+    def unwatched(self) -> None:
+        """Who sends fills it."""
+
     def wait(self, timeout: float | None = None):
         world = self.group.world
         timeout = self.group.timeout if timeout is None else timeout
@@ -212,25 +233,19 @@ class ThreadGroup(ProcessGroup):
         self.world, self.key, self.count = world, (id, *ranks), 0
 
     def start(self, name: str, array, **how) -> Work:
-        world, self.count = self.world, self.count + 1
-        key = self.key, self.count
+        world, key = self.world, (self.key, self.came_to(name))
         with world.changed:
-            if world.failure:
-                raise type(world.failure)(*world.failure.args)
             round = world.rounds.get(key)
             if round is None:
                 round = world.rounds[key] = Round(world, name, self.count, self.ranks)
             round.names[self.rank], round.given[self.rank] = name, array
             round.how[self.rank] = how
-            world.doing[self.ranks[self.rank]] = f"{name} number {self.count}"
             last = not round.absent()
             if last:
                 del world.rounds[key]
                 round.complete()
                 world.changed.notify_all()
-        if last and self.size > 1 and array is not None and array.nbytes >= SMALL:
-            world.hand_over(round)
-        elif last:
+        if last and (self.size == 1 or array is None or array.nbytes < SMALL):
             round.work()
         return Part(round, self.rank, self.timeout)
 
@@ -261,119 +276,20 @@ class ThreadGroup(ProcessGroup):
             return None
         return ThreadGroup(self.world, id, ranks, ranks.index(own), timeout)
 
+    def check(self) -> None:
+        self.world.check()
+
+    def came_to(self, what: str) -> int:
+        self.check()
+        self.count += 1
+        self.world.doing[self.ranks[self.rank]] = f"{what} number {self.count}"
+        self.world.counts[(*self.key, self.rank)] = self.count
+        return self.count
+
+    def late(self, number: int, what: str, timeout: float) -> PeerFailed:
+        counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
+        behind = [r for r, count in zip(self.ranks, counts) if count < number]
+        return self.world.fail(late(what, timeout, {r: self.world.doing.get(r) for r in behind}))
+
     def close(self) -> None:
         """Nothing is held: the world ends when its last rank has."""
-
-
-# ---- what the shares are -------------------------------------------------------------------------
-
-COMBINE = {"sum": "add", "max": "maximum", "min": "minimum", "prod": "multiply"}
-
-
-def fold(arrays, op: str):
-    """The sum (or maximum, …) of arrays, in the order of their ranks."""
-    m = module_of(arrays[0])
-    combine, total = getattr(m, COMBINE[op]), arrays[0].copy()
-    for array in arrays[1:]:
-        combine(total, array, out=total)
-    return total
-
-
-def cut(n: int, parts: int, k: int) -> slice:
-    """Part `k` of n things."""
-    return slice(n * k // parts, n * (k + 1) // parts)
-
-
-def rows(array, parts: int, k: int):
-    """Part `k` of an array that is cut along axis 0."""
-    return array[cut(array.shape[0], parts, k)]
-
-
-def share_of_all_reduce(given, how, r: int):
-    """Add up an r-th of the elements, and write them where each rank wants them."""
-    flat = [array.reshape(-1) for array in given]
-    part = cut(flat[0].size, len(given), r)
-    total = fold([array[part] for array in flat], how[r]["op"])
-    for array in flat:
-        array[part] = total
-    return given[r]
-
-
-def share_of_reduce(given, how, r: int):
-    flat, root = [array.reshape(-1) for array in given], how[r]["root"]
-    part = cut(flat[0].size, len(given), r)
-    flat[root][part] = fold([array[part] for array in flat], how[r]["op"])
-    return given[r]
-
-
-def share_of_broadcast(given, how, r: int):
-    if r != how[r]["root"]:
-        given[r][...] = given[how[r]["root"]]
-    return given[r]
-
-
-def share_of_all_gather(given, how, r: int):
-    return module_of(given[0]).concatenate(given)
-
-
-def share_of_gather(given, how, r: int):
-    return share_of_all_gather(given, how, r) if r == how[r]["root"] else None
-
-
-def share_of_reduce_scatter(given, how, r: int):
-    return fold([rows(array, len(given), r) for array in given], how[r]["op"])
-
-
-def share_of_scatter(given, how, r: int):
-    out = how[r]["out"]
-    out[...] = rows(given[how[r]["root"]], len(given), r).reshape(out.shape)
-    return out
-
-
-def share_of_all_to_all(given, how, r: int):
-    begins = [sum(h["sent"][:r]) for h in how]
-    mine = [a[b : b + h["sent"][r]] for a, b, h in zip(given, begins, how)]
-    return module_of(given[0]).concatenate(mine)
-
-
-SHARES = {
-    "all_gather": share_of_all_gather,
-    "all_reduce": share_of_all_reduce,
-    "all_to_all": share_of_all_to_all,
-    "barrier": lambda given, how, r: None,
-    "broadcast": share_of_broadcast,
-    "gather": share_of_gather,
-    "reduce": share_of_reduce,
-    "reduce_scatter": share_of_reduce_scatter,
-    "scatter": share_of_scatter,
-}
-"""What rank `r` gets, of what all gave; and an r-th of the work of a reduction."""
-
-
-def spec(array) -> Spec:
-    return Spec(array.shape, array.dtype)
-
-
-def agreed(name: str, array, how: dict) -> tuple:
-    """What must be the same in all ranks."""
-    if name == "scatter":
-        array = how["out"]
-    if array is None:
-        return (name,)
-    shape = array.shape if name != "all_to_all" else array.shape[1:]
-    return name, how.get("op"), how.get("root"), shape, array.dtype
-
-
-def exchanged(name: str, how: list[dict]) -> bool:
-    """Does each rank await as many rows as are sent to it?"""
-    places = range(len(how)) if name == "all_to_all" else ()
-    return all(how[a]["sent"][b] == how[b]["received"][a] for a in places for b in places)
-
-
-def said_by(name: str, array, how: dict) -> str:
-    """What a rank asked for, as a call."""
-    array = how.get("out", array)
-    told = [str(spec(array))] * (array is not None) + [
-        f"{k}={v}" for k, v in how.items() if k in ("op", "root", "sent", "received")
-    ]
-    return f"{name}({', '.join(told)})"

@@ -1,0 +1,67 @@
+"""`python -m minipaddle.distributed.launch --nproc 4 train.py`: a script as several processes.
+
+It becomes MPI's `mpiexec`, told to leave survivors of a rank that dies the time to say so.
+Source: Paddle API `paddle.distributed.launch`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from .spawning import available
+
+
+def options(arguments: list[str] | None) -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m minipaddle.distributed.launch")
+    add = parser.add_argument
+    add("--nproc", "--nproc_per_node", type=int, help="how many processes; else one for each core")
+    add("--devices", "--gpus", default="", help="the GPUs to use, as 0,1: a process for each")
+    add("--ips", default="", help="machines, as 10.0.0.1,10.0.0.2; else this one")
+    add("--timeout", type=float, help="the seconds that ranks wait for each other")
+    add("script")
+    add("arguments", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def command(told: argparse.Namespace, mpiexec: str) -> list[str]:
+    """The call of `mpiexec`."""
+    count = told.nproc or (len(told.devices.split(",")) if told.devices else available())
+    hosts = ["-hosts", told.ips] if told.ips else []
+    machines = len(told.ips.split(",")) if told.ips else 1
+    stay = ["-disable-auto-cleanup"] if is_hydra(mpiexec) else []
+    python = [sys.executable, "-m", "mpi4py", told.script, *told.arguments]
+    return [mpiexec, *stay, *hosts, "-n", str(count * machines), *python]
+
+
+def is_hydra(mpiexec: str) -> bool:
+    """Is it MPICH's?"""
+    return shutil.which("mpichversion", path=Path(mpiexec).parent) is not None
+
+
+def found() -> str:
+    """Where `mpiexec` is: beside this Python, or on the path. Exits with what to do if nowhere."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    where = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if where is None:
+        sys.exit('launch needs mpiexec: pip install "minipaddle[mpi]" (mpi4py and MPICH)')
+    return where
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Become `mpiexec`."""
+    told = options(arguments)
+    if told.devices:
+        os.environ["CUDA_VISIBLE_DEVICES"] = told.devices
+    if told.timeout:
+        os.environ["PADDLE_PG_TIMEOUT"] = str(told.timeout * 1e3)
+    call = command(told, found())
+    os.execv(call[0], call)
+
+
+if __name__ == "__main__":
+    main()

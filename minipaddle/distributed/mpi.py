@@ -1,0 +1,307 @@
+"""Ranks that are processes, on one machine or on many: MPI, through mpi4py.
+
+    mpiexec -n 4 python -m mpi4py train.py
+
+MPI has no time-outs and says nothing of ranks that die: each collective is begun without waiting
+and asked for until it is done, while the watch (see `watch.py`) has an eye on the others. MPI moves
+on only when it is asked: what was begun with `wait=False` is asked for by a thread.
+
+Source: MPI: A Message-Passing Interface Standard 4.0; mpi4py's manual.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+from ..core.errors import teach
+from ..eager.device import NUMPY, module_of
+from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work
+from .watch import Hub, Watch
+
+SPIN = 200
+"""How often a rank asks before it pauses: short collectives are over by then."""
+
+NEVER = sys.maxsize
+"""Stands for the number of a message: no rank has come to so many collectives."""
+
+PAUSE = 2e-5, 1e-3
+"""The seconds of the first pause, and of the longest."""
+
+
+def mpi():
+    """The module `mpi4py.MPI`; RuntimeError if it is not there."""
+    try:
+        return importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:
+        raise RuntimeError(
+            teach(f"no MPI: {error}", hint='pip install "minipaddle[mpi]" (mpi4py and MPICH)')
+        ) from None
+
+
+def started_by_mpi() -> bool:
+    """Was this process started as one of several by an `mpiexec`?"""
+    sizes = (os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"))
+    return any(size.isdigit() for size in sizes)
+
+
+class Progress:
+    """The thread that asks for what was begun and is not waited for."""
+
+    def __init__(self):
+        self.works: list[Request] = []
+        self.changed = threading.Condition()
+        threading.Thread(target=self.run, name="communication", daemon=True).start()
+
+    def add(self, work: Request) -> None:
+        with self.changed:
+            self.works.append(work)
+            self.changed.notify()
+
+    def run(self) -> None:
+        pause = PAUSE[0]
+        while True:
+            with self.changed:
+                if not self.works:
+                    pause = PAUSE[0]
+                    self.changed.wait_for(lambda: self.works)
+                works = list(self.works)
+            over = [work for work in works if work.is_completed()]
+            if over:
+                pause = PAUSE[0]
+                with self.changed:
+                    self.works = [work for work in self.works if work not in over]
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, PAUSE[1])
+
+    def drain(self, seconds: float) -> None:
+        """Wait until all that was sent has left."""
+        deadline = time.monotonic() + seconds
+        while self.works and time.monotonic() < deadline:
+            time.sleep(PAUSE[1])
+
+
+class Request(Work):
+    """A collective that MPI was asked for."""
+
+    def __init__(self, group: MPIGroup, request, result, what: str, number: int, ranks, kept=()):
+        self.group, self.request, self.result = group, request, result
+        self.what, self.number, self.ranks = what, number, ranks
+        self.kept = kept  # memory that MPI reads
+        self.over, self.error = False, None
+        self.lock = threading.Lock()  # no two threads may ask at once
+
+    def is_completed(self) -> bool:
+        with self.lock:
+            try:
+                self.over = self.over or self.request.Test()
+            except self.group.MPI.Exception as error:
+                self.over, self.error = True, error
+        return self.over
+
+    def unwatched(self) -> None:
+        self.group.job.progress.add(self)
+
+    def wait(self, timeout: float | None = None):
+        timeout = self.group.timeout if timeout is None else timeout
+        tries, pause, deadline = 0, PAUSE[0], time.monotonic() + timeout
+        while not self.is_completed():
+            tries += 1
+            if tries > SPIN:
+                try:
+                    self.look_around(timeout, deadline)
+                except PeerFailed:
+                    if not self.is_completed():  # it may have come meanwhile
+                        raise
+                time.sleep(pause)
+                pause = min(2 * pause, PAUSE[1])
+        if self.error is not None:
+            self.group.watch.check()
+            raise RuntimeError(f"{self.what}: {self.error}") from self.error
+        return self.result
+
+    def look_around(self, timeout: float, deadline: float) -> None:
+        """Raise if the others have failed or ended, or the time is over."""
+        watch, key = self.group.watch, self.group.key
+        watch.check()
+        watch.check_ended(key, self.number, self.ranks, self.what)
+        if time.monotonic() > deadline:
+            raise watch.late(key, self.number, self.ranks, self.what, timeout)
+
+
+class Job:
+    """What the groups of one process share."""
+
+    def __init__(self, world):
+        self.hub, self.watch = connected(world)
+        self._progress: Progress | None = None
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra tells so of a rank that died
+        before = sys.excepthook
+
+        def excepthook(kind, error, traceback):
+            self.watch.failed(error)
+            before(kind, error, traceback)
+
+        sys.excepthook = excepthook
+        atexit.register(self.end)
+
+    @property
+    def progress(self) -> Progress:
+        if self._progress is None:
+            self._progress = Progress()
+        return self._progress
+
+    def end(self) -> None:
+        """The process ends: with a failure it ends all, whatever the others do."""
+        if self._progress is not None and self.watch.failure is None:
+            self._progress.drain(5)
+        self.watch.leave()
+        if self.watch.failure is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            mpi().COMM_WORLD.Abort(1)
+
+
+def connected(world) -> tuple[Hub | None, Watch]:
+    """The hub in rank 0, and this rank's line to it."""
+    near = world.Split_type(mpi().COMM_TYPE_SHARED)
+    host = "127.0.0.1" if near.size == world.size else socket.getfqdn()
+    near.Free()
+    hub = Hub(world.size, host) if world.rank == 0 else None
+    letter = NUMPY.zeros(512, "uint8")
+    if hub is not None:
+        text = json.dumps([host, hub.port, hub.token]).encode()
+        letter[: len(text)] = list(text)
+    world.Bcast(letter, 0)
+    return hub, Watch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
+
+
+class MPIGroup(ProcessGroup):
+    """A group whose ranks are MPI processes."""
+
+    backend = "mpi"
+
+    def __init__(self, communicator, job: Job, id: int, ranks, timeout: float = TIMEOUT):
+        super().__init__(id, ranks, communicator.rank, timeout)
+        self.MPI, self.communicator, self.job = mpi(), communicator, job
+        self.watch, self.key = job.watch, f"{id}:{','.join(map(str, self.ranks))}"
+        communicator.Set_errhandler(self.MPI.ERRORS_RETURN)
+        self.ops = {name: getattr(self.MPI, name.upper()) for name in ("sum", "max", "min", "prod")}
+
+    @classmethod
+    def world(cls, timeout: float = TIMEOUT) -> MPIGroup:
+        """The group of all processes of the job."""
+        communicator = mpi().COMM_WORLD.Dup()
+        return cls(communicator, Job(communicator), 0, range(communicator.size), timeout)
+
+    def start(self, name: str, array, **how) -> Work:
+        if array is not None and module_of(array) is not NUMPY:
+            raise TypeError(
+                teach(f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device")
+            )
+        number = self.came_to(name)
+        request, result = getattr(self, f"begin_{name}")(array, **how)
+        return Request(self, request, result, f"{name} number {number}", number, self.ranks, array)
+
+    # Each of these gives (request, result). What is only copied is bytes to MPI.
+
+    def begin_all_reduce(self, array, op):
+        flat = numbers(array)
+        return self.communicator.Iallreduce(self.MPI.IN_PLACE, flat, self.ops[op]), array
+
+    def begin_reduce(self, array, op, root):
+        flat = numbers(array)
+        sides = (self.MPI.IN_PLACE, flat) if root == self.rank else (flat, None)
+        return self.communicator.Ireduce(*sides, self.ops[op], root), array
+
+    def begin_reduce_scatter(self, array, op):
+        part = NUMPY.empty((array.shape[0] // self.size, *array.shape[1:]), array.dtype)
+        ask = self.communicator.Ireduce_scatter_block
+        return ask(numbers(array), numbers(part), self.ops[op]), part
+
+    def begin_broadcast(self, array, root):
+        return self.communicator.Ibcast(octets(array), root), array
+
+    def begin_all_gather(self, array):
+        whole = stacked(array, self.size)
+        return self.communicator.Iallgather(octets(array), octets(whole)), whole
+
+    def begin_gather(self, array, root):
+        whole = stacked(array, self.size) if root == self.rank else None
+        into = None if whole is None else octets(whole)
+        return self.communicator.Igather(octets(array), into, root), whole
+
+    def begin_scatter(self, array, root, out):
+        parts = octets(array) if root == self.rank else None
+        return self.communicator.Iscatter(parts, octets(out), root), out
+
+    def begin_all_to_all(self, array, sent, received):
+        result = NUMPY.empty((sum(received), *array.shape[1:]), array.dtype)
+        row = array.nbytes // max(array.shape[0], 1)
+        sides = [
+            (octets(x), [n * row for n in counts])
+            for x, counts in ((array, sent), (result, received))
+        ]
+        return self.communicator.Ialltoallv(*sides), result
+
+    def begin_barrier(self, array):
+        return self.communicator.Ibarrier(), None
+
+    # ---- from one to one ---------------------------------------------------------------------
+
+    def post(self, array, dst: int, tag: int) -> Work:
+        self.watch.check()
+        copy = array.copy()  # so that two that send to each other first both go on
+        request = self.communicator.Isend(octets(copy), dst, tag)
+        work = Request(self, request, None, f"send to rank {dst}", NEVER, [self.ranks[dst]], copy)
+        if not work.is_completed():
+            self.job.progress.add(work)
+        return Done()
+
+    def take(self, array, src: int, tag: int) -> Work:
+        self.watch.check()
+        request = self.communicator.Irecv(octets(array), src, tag)
+        return Request(self, request, array, f"recv from rank {src}", NEVER, [self.ranks[src]])
+
+    def subgroup(self, id: int, ranks, timeout: float) -> MPIGroup | None:
+        ranks = list(ranks)
+        if self.ranks[self.rank] not in ranks:
+            return None
+        members = self.communicator.group.Incl(ranks)
+        return MPIGroup(self.communicator.Create_group(members, id), self.job, id, ranks, timeout)
+
+    def check(self) -> None:
+        self.watch.check()
+
+    def came_to(self, what: str) -> int:
+        return self.watch.came_to(self.key, what)
+
+    def late(self, number: int, what: str, timeout: float) -> PeerFailed:
+        return self.watch.late(self.key, number, self.ranks, what, timeout)
+
+    def close(self) -> None:
+        """Nothing: MPI ends with the process."""
+
+
+def numbers(array):
+    """An array as MPI adds it up: flat, and bool as whole numbers."""
+    flat = array.reshape(-1)
+    return flat.view("uint8") if array.dtype.kind == "b" else flat
+
+
+def octets(array):
+    """An array as bytes, which MPI copies whatever their dtype."""
+    return array.reshape(-1).view("uint8")
+
+
+def stacked(array, size: int):
+    """Room for the arrays of all ranks."""
+    return NUMPY.empty((size * array.shape[0], *array.shape[1:]), array.dtype)

@@ -1,0 +1,210 @@
+"""Ranks that compute on a GPU each: NCCL, through CuPy.
+
+The ranks meet in a group of another kind (threads or MPI), which carries NCCL's first message and
+has an eye on failures. Then each collective goes on a stream of its own: it waits for what was
+computed before, the GPU computes on, and `wait` lets what comes after it wait for it.
+
+Source: NCCL User Guide, "Operations" and "Point to point communication"; CuPy's `cupy.cuda.nccl`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ..core.errors import teach
+from ..eager.device import CPU, NUMPY, current_place, module_of
+from .group import Done, PeerFailed, ProcessGroup, Then, Work
+
+NAMES = {
+    "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "int64": "INT64",
+    "float16": "FLOAT16", "bfloat16": "BFLOAT16", "float32": "FLOAT32", "float64": "FLOAT64",
+}  # fmt: skip
+"""NCCL's names of dtypes. What is only copied is sent as bytes."""
+
+PAUSE = 2e-4
+
+
+class OnStream(Work):
+    """What a stream was told to do: `event` is at its end."""
+
+    def __init__(self, group: NCCLGroup, event, result, what: str, number: int, kept=()):
+        self.group, self.event, self.result = group, event, result
+        self.what, self.number, self.kept = what, number, kept  # `kept`: memory that NCCL reads
+
+    def is_completed(self) -> bool:
+        return self.event.done
+
+    def unwatched(self) -> None:
+        """The stream goes on alone."""
+
+    def wait(self, timeout: float | None = None):
+        timeout = self.group.timeout if timeout is None else timeout
+        base, deadline = self.group.base, time.monotonic() + timeout
+        while not self.event.done:
+            try:
+                base.check()
+                if time.monotonic() > deadline:
+                    raise base.late(self.number, self.what, timeout)
+            except PeerFailed:
+                self.group.communicator.abort()
+                raise
+            time.sleep(PAUSE)
+        self.kept = ()
+        return self.result
+
+
+class NCCLGroup(ProcessGroup):
+    """A group whose ranks have a GPU each; `base` is where they met.
+
+    Messages from one to one go by way of the base, and the CPU: two that send to each other first
+    would wait for ever on NCCL's stream.
+    """
+
+    backend = "nccl"
+    widens = False  # NCCL adds up halves itself
+
+    def __init__(self, base: ProcessGroup, communicator):
+        super().__init__(base.id, base.ranks, base.rank, base.timeout)
+        self.base, self.communicator = base, communicator
+        self.m, self.nccl = current_place().module, nccl()
+        self.stream = self.m.cuda.Stream(non_blocking=True)
+
+    @classmethod
+    def of(cls, base: ProcessGroup) -> NCCLGroup:
+        """The ranks of `base`, on their GPUs."""
+        letter = NUMPY.zeros(128, "int8")
+        if base.rank == 0:
+            letter[:] = nccl().get_unique_id()
+        base.broadcast(letter, 0)
+        communicator = nccl().NcclCommunicator(base.size, tuple(letter.tolist()), base.rank)
+        return cls(base, communicator)
+
+    def start(self, name: str, array, **how) -> Work:
+        if array is None:
+            return Done(self.base.barrier())
+        if module_of(array) is NUMPY:
+            raise TypeError(
+                teach(f"{name} by NCCL of an array on the CPU", hint='x.to("gpu") first')
+            )
+        self.base.check()
+        number, now = self.base.came_to(name), self.m.cuda.get_current_stream()
+        self.stream.wait_event(now.record())
+        with self.stream:
+            result = getattr(self, f"begin_{name}")(array, **how)
+            event = self.stream.record()
+        return OnStream(self, event, result, f"{name} number {number}", number, (array, now))
+
+    # ---- each gives its result -----------------------------------------------------------------
+
+    def begin_all_reduce(self, array, op):
+        place, n, kind = self.numbers(array)
+        self.communicator.allReduce(place, place, n, kind, self.op(op), self.stream.ptr)
+        return array
+
+    def begin_reduce(self, array, op, root):
+        place, n, kind = self.numbers(array)
+        self.communicator.reduce(place, place, n, kind, self.op(op), root, self.stream.ptr)
+        return array
+
+    def begin_reduce_scatter(self, array, op):
+        part = self.m.empty((array.shape[0] // self.size, *array.shape[1:]), array.dtype)
+        place, n, kind = self.numbers(part)
+        ask = self.communicator.reduceScatter
+        ask(self.numbers(array)[0], place, n, kind, self.op(op), self.stream.ptr)
+        return part
+
+    def begin_broadcast(self, array, root):
+        place, octets = array.data.ptr, self.nccl.NCCL_UINT8
+        self.communicator.broadcast(place, place, array.nbytes, octets, root, self.stream.ptr)
+        return array
+
+    def begin_all_gather(self, array):
+        whole = self.m.empty((self.size * array.shape[0], *array.shape[1:]), array.dtype)
+        places, octets = (array.data.ptr, whole.data.ptr), self.nccl.NCCL_UINT8
+        self.communicator.allGather(*places, array.nbytes, octets, self.stream.ptr)
+        return whole
+
+    def begin_gather(self, array, root):
+        if self.rank != root:
+            return self.exchange(array, {root: (0, array.nbytes)}, None, {})
+        whole = self.m.empty((self.size * array.shape[0], *array.shape[1:]), array.dtype)
+        n = array.nbytes
+        places = {r: (r * n, n) for r in range(self.size)}
+        return self.exchange(array, {root: (0, n)}, whole, places)
+
+    def begin_scatter(self, array, root, out):
+        n = out.nbytes
+        places = {r: (r * n, n) for r in range(self.size)} if self.rank == root else {}
+        return self.exchange(array, places, out, {root: (0, n)})
+
+    def begin_all_to_all(self, array, sent, received):
+        row = array.nbytes // max(array.shape[0], 1)
+        result = self.m.empty((sum(received), *array.shape[1:]), array.dtype)
+        return self.exchange(array, spans(sent, row), result, spans(received, row))
+
+    def exchange(self, array, sent: dict, result, received: dict):
+        """Bytes to and from other ranks, all at once: rank -> (first, how many)."""
+        octets, stream = self.nccl.NCCL_UINT8, self.stream.ptr
+        self.nccl.groupStart()
+        for rank, (begin, n) in sent.items():
+            self.communicator.send(array.data.ptr + begin, n, octets, rank, stream)
+        for rank, (begin, n) in received.items():
+            self.communicator.recv(result.data.ptr + begin, n, octets, rank, stream)
+        self.nccl.groupEnd()
+        return result
+
+    def numbers(self, array) -> tuple[int, int, int]:
+        """Where an array lies, how many elements it has, and NCCL's number of its dtype."""
+        name = NAMES.get(array.dtype.name)
+        if name is None:
+            raise TypeError(teach(f"NCCL can not add up {array.dtype}", expected=", ".join(NAMES)))
+        return array.data.ptr, array.size, getattr(self.nccl, f"NCCL_{name}")
+
+    def op(self, name: str) -> int:
+        return getattr(self.nccl, f"NCCL_{name.upper()}")
+
+    # ---- by way of the base --------------------------------------------------------------------
+
+    def post(self, array, dst: int, tag: int) -> Work:
+        return self.base.post(CPU.move(array), dst, tag)
+
+    def take(self, array, src: int, tag: int) -> Work:
+        on_cpu = NUMPY.empty(array.shape, array.dtype)
+
+        def fill(found):
+            array[...] = self.m.asarray(found)
+            return array
+
+        return Then(self.base.take(on_cpu, src, tag), fill)
+
+    def subgroup(self, id: int, ranks, timeout: float) -> NCCLGroup | None:
+        base = self.base.subgroup(id, ranks, timeout)
+        return None if base is None else NCCLGroup.of(base)
+
+    def check(self) -> None:
+        self.base.check()
+
+    def came_to(self, what: str) -> int:
+        return self.base.came_to(what)
+
+    def late(self, number: int, what: str, timeout: float) -> PeerFailed:
+        return self.base.late(number, what, timeout)
+
+    def close(self) -> None:
+        self.communicator.destroy()
+        self.base.close()
+
+
+def spans(rows, row: int) -> dict:
+    """rank -> (first byte, how many) of so many rows for each."""
+    return {k: (sum(rows[:k]) * row, n * row) for k, n in enumerate(rows) if n}
+
+
+def nccl():
+    """The module `cupy.cuda.nccl`; RuntimeError if NCCL is not there."""
+    found = getattr(current_place().module.cuda, "nccl", None)
+    if found is None or not found.available:
+        raise RuntimeError(
+            teach("no NCCL", hint='pip install "minipaddle[cuda12]" brings CuPy and NCCL')
+        )
+    return found

@@ -1,0 +1,64 @@
+"""A rank that fails at a collective, and what the others hear of it.
+
+As a program, in processes: `faulty.py FAULT COLLECTIVE`, started by `launch`.
+"""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+import minipaddle.distributed as dist
+
+CALLS = {
+    "all_reduce": lambda g, x: g.all_reduce(x),
+    "all_reduce_begun": lambda g, x: g.all_reduce(x, wait=False).wait(),
+    "reduce": lambda g, x: g.reduce(x, 0),
+    "broadcast": lambda g, x: g.broadcast(x, 1),
+    "all_gather": lambda g, x: g.all_gather(x),
+    "gather": lambda g, x: (g.gather(x, 0), g.barrier()),
+    "reduce_scatter": lambda g, x: g.reduce_scatter(x),
+    "scatter": lambda g, x: g.scatter(np.empty_like(x), np.tile(x, g.size), 1),
+    "all_to_all": lambda g, x: g.all_to_all(x),
+    "barrier": lambda g, x: g.barrier(),
+    "recv": lambda g, x: g.send(x, (g.rank + 1) % g.size) or g.recv(x, 1 if g.rank != 1 else 0),
+}
+"""A call that no rank can come back from if rank 1 does not take part."""
+FAULTS = ("raising", "killed", "hung", "returning")
+
+
+def fail(fault: str) -> None:
+    """What befalls rank 1."""
+    if fault == "raising":
+        raise ValueError("a fault of rank 1")
+    if fault == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if fault == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if fault == "hung":
+        while True:
+            time.sleep(0.01)
+    if fault == "returning":
+        raise SystemExit(0)
+
+
+def work(fault: str, name: str, size: int = 60) -> None:
+    """Two rounds that go well; in the third rank 1 fails, and the others wait for it."""
+    group, x = dist.get_group(), np.ones(size, "float32")
+    for _ in range(2):
+        CALLS["all_reduce"](group, x)
+    if group.rank == 1:
+        fail(fault)
+    CALLS[name](group, x)
+
+
+if __name__ == "__main__":
+    dist.init_parallel_env()
+    began = time.time()
+    try:
+        work(*sys.argv[1:])
+    except dist.PeerFailed as error:
+        print(f"rank {dist.get_rank()} after {time.time() - began:.2f} s: {error}", flush=True)
+        raise
