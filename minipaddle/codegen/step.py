@@ -1,11 +1,13 @@
 """A whole program as one C file: a function for each record, and one that calls them in turn.
 
-    int PREFIX_run(char *arena, void *const *in, void *const *state, void *const *out)
+    int step(char *arena, void *const *in, void *const *state, void *const *out)
+    int PREFIX_run(void *const *all)
 
 `in`, `state` and `out` are the memory of inputs, states and outputs; everything else lies in the
-arena where the plan put it. `cond` and `while_loop` are C's `if` and `for`; each region is a
-function like the one above. A record that has no kernel in C is computed by the host: `host(k, …)`.
-The result is 0, or what the host returned when it was no success.
+arena where the plan put it. `all` is one table of these pointers: arena, in, state, out. `cond` and
+`while_loop` are C's `if` and `for`; each region is a function like the first one. A record that has
+no kernel in C is computed by the host: `host(k, …)`. The result is 0, or what the host returned
+when it was no success.
 """
 
 from __future__ import annotations
@@ -117,16 +119,19 @@ class Step:
         self.timed: list[Record] | None = [] if timed else None
         self.functions: list[str] = []
         self.count = 0
-        self.function(plan, f"{prefix}_run", '__attribute__((visibility("default"))) int')
+        self.function(plan, "step")
+        inputs, states = len(plan.program.inputs), len(plan.program.states)
+        table = f"all[0], all + 1, all + {1 + inputs}, all + {1 + inputs + states}"
+        self.functions.append(RUN.replace("PREFIX", prefix).replace("TABLE", table))
 
-    def function(self, plan: Plan, name: str, kind: str = "static int") -> None:
+    def function(self, plan: Plan, name: str) -> None:
         lines = [f"    {self.copy(plan, c)}" for c in plan.before]
         for record in plan.program.records:
             lines += [f"    {line}" for line in self.record(plan, record)]
         lines += [f"    {self.copy(plan, c)}" for c in plan.copies]
         arguments = "char *arena, void *const *in, void *const *state, void *const *out"
         body = "\n".join([*lines, "    return 0;"])
-        self.functions.append(f"{kind} {name}({arguments})\n{{\n{body}\n}}\n")
+        self.functions.append(f"static int {name}({arguments})\n{{\n{body}\n}}\n")
 
     # ---- places ------------------------------------------------------------------------------
 
@@ -254,6 +259,13 @@ static int (*host)(int, void *const *, void *const *);
 
 __attribute__((visibility("default"))) void PREFIX_threads(int n) { threads = n; }
 __attribute__((visibility("default"))) void PREFIX_host(void *f) { host = f; }
+"""
+
+RUN = """\
+__attribute__((visibility("default"))) int PREFIX_run(void *const *all)
+{
+    return step(TABLE);
+}
 """
 
 SET_BLAS = """\

@@ -102,13 +102,24 @@ def owner(array):
 
 def mark_written(array) -> None:
     """Note that the memory behind `array` was just overwritten."""
+    mark_keys([key_of(array)])
+
+
+def key_of(array) -> int:
+    """Under which key writes to the memory behind `array` are noted, while that is alive."""
     root = owner(array)
     key = id(root)
-    before = _written.get(key)
-    if before is None:
-        before = NEVER
+    if key not in _written:
+        _written[key] = NEVER
         weakref.finalize(root, _written.pop, key, None).atexit = False
-    _written[key] = tick(), before[1] + 1
+    return key
+
+
+def mark_keys(keys) -> None:
+    """Note that memory was just overwritten, by its keys."""
+    now = tick()
+    for key in keys:
+        _written[key] = now, _written[key][1] + 1
 
 
 def written_at(array) -> int:

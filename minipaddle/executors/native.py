@@ -13,7 +13,7 @@ import numpy as np
 
 from ..codegen.indexing import named_places
 from ..codegen.step import Kernels, Source, source_of
-from ..core.record import Record
+from ..core.record import Record, owner
 from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
@@ -114,8 +114,7 @@ class Executable:
 
     def prepare(self) -> None:
         prefix = self.source.prefix
-        self.run = getattr(self.library, f"{prefix}_run")
-        self.run.argtypes = [ctypes.c_void_p] * 4
+        self.run = getattr(self.library, f"{prefix}_run")  # of a table: see `Context`
         self.set_threads = getattr(self.library, f"{prefix}_threads")
         host = getattr(self.library, f"{prefix}_host")
         host.argtypes = [ctypes.c_void_p]
@@ -147,14 +146,23 @@ class Executable:
         made = {k: maker(s.update) for k, s in enumerate(self.program.states) if s.update}
         return [k for k, r in made.items() if when.get(r, -1) <= last]
 
-    def __call__(self, program: Program, arrays) -> list:
-        """The outputs, then the updated states, for inputs and states."""
-        context = self.contexts.pop() if self.contexts else Context(self)
+    @property
+    def quick(self) -> bool:
+        """Does nothing but C happen in a run? One that fails has changed nothing then."""
+        return not self.risked and all(self.kernels.of[r] is not None for r in self.source.hosted)
+
+    def context(self) -> Context:
+        """Memory for one call at a time."""
         if self.threads != threads():
             self.threads = threads()
             self.set_threads(self.threads)
+        return self.contexts.pop() if self.contexts else Context(self)
+
+    def __call__(self, program: Program, arrays) -> list:
+        """The outputs, then the updated states, for inputs and states."""
+        context = self.context()
         try:
-            return context.run([*arrays, *self.constants])
+            return context.run(arrays)
         finally:
             self.contexts.append(context)
 
@@ -167,49 +175,77 @@ def maker(record: Record) -> Record:
 
 
 class Context:
-    """The memory of one call at a time: an arena, and pointers to everything else."""
+    """The memory of one call at a time: an arena, and one table of pointers to it and all else."""
 
     def __init__(self, executable: Executable):
         self.executable, made = executable, executable
         room = np.zeros(made.plan.size + ALIGNMENT, "uint8")
-        self.room, self.arena = room, -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.room, arena = room, -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
         count = len(made.given)
-        self.pointers = (ctypes.c_void_p * max(count, 1))()
-        self.states = ctypes.byref(self.pointers, made.inputs * ctypes.sizeof(ctypes.c_void_p))
-        self.results = (ctypes.c_void_p * max(len(made.outputs), 1))()
+        self.table = (ctypes.c_void_p * (1 + count + len(made.outputs)))(arena)
+        self.all = ctypes.byref(self.table)
         self.held: list = [None] * count  # what the pointers point to
         self.used: list = [None] * count  # itself, or a copy as C needs it
         self.error: Exception | None = None
+        for k, array in enumerate(made.constants, count - len(made.constants)):
+            self.hold(k, array)
+
+    def hold(self, k: int, array) -> None:
+        """Let input or state `k` be this array, or a copy as C needs it."""
+        self.held[k], self.used[k] = array, as_c(array, *self.executable.given[k])
+        self.table[1 + k] = address(self.used[k])
+
+    def bind(self, k: int, array) -> bool:
+        """The same for an array that C can use as it is, whose memory no state shares; False if it
+        is none.
+        """
+        shape, dtype = self.executable.given[k]
+        if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
+            return False
+        if not (array.flags.c_contiguous and array.flags.aligned) or self.shared(k, array):
+            return False
+        self.hold(k, array)
+        return True
+
+    def shared(self, k: int, array) -> bool:
+        """Would a state that is updated share its memory with another array?"""
+        made, root = self.executable, owner(array)
+        updated = {made.inputs + j for j in made.updated}
+        others = range(len(self.used)) if k in updated else updated
+        return any(owner(self.used[j]) is root for j in others if j != k)
+
+    def result(self, k: int):
+        """New memory for output `k`."""
+        array = np.empty(*self.executable.outputs[k])
+        self.table[1 + len(self.held) + k] = address(array)
+        return array
 
     def run(self, arrays) -> list:
-        made, held, pointers = self.executable, self.held, self.pointers
+        made, held, used = self.executable, self.held, self.used
         for k, array in enumerate(arrays):
             if array is not held[k]:
-                held[k], self.used[k] = array, as_c(array, *made.given[k])
-                pointers[k] = address(self.used[k])
-            elif self.used[k] is not array:
-                self.used[k][...] = array
+                self.hold(k, array)
+            elif used[k] is not array:
+                used[k][...] = array
         if made.risked:
             self.keep_states()
-        outputs = [np.empty(shape, dtype) for shape, dtype in made.outputs]
-        for k, array in enumerate(outputs):
-            self.results[k] = address(array)
+        outputs = [self.result(k) for k in range(len(made.outputs))]
         before, running.context = running.context, self
         try:
-            failed = made.run(self.arena, pointers, self.states, self.results)
+            failed = made.run(self.all)
         finally:
             running.context = before
         if failed:
             error, self.error = self.error, None
             raise error
-        return outputs + [self.used[made.inputs + k] for k in made.updated]
+        return outputs + [used[made.inputs + k] for k in made.updated]
 
     def keep_states(self) -> None:
         """A run that may fail on the way works on copies of what it updates."""
         for k in self.executable.risked:
             k += self.executable.inputs
             self.used[k] = self.used[k].copy()
-            self.pointers[k] = address(self.used[k])
+            self.table[1 + k] = address(self.used[k])
             self.held[k] = None
 
     def host(self, k: int, given, made) -> int:
@@ -247,7 +283,8 @@ HOST = ctypes.CFUNCTYPE(
     ctypes.c_int,
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(ctypes.c_void_p),
-)(lambda k, given, made: running.context.host(k, given, made))
+)(lambda k, given, made: running.context.host(k, given, made) if running.context else 1)
+"""What C asks to compute; of a bound call, which knows no context, nothing: it fails."""
 
 
 def view(pointer, spec):
@@ -258,8 +295,23 @@ def view(pointer, spec):
     return np.frombuffer(memory, spec.dtype).reshape(spec.shape)
 
 
+HEAD = object.__basicsize__
+"""In an array object the address of its memory stands behind the head of all objects: NumPy's C
+interface (`PyArray_DATA`) fixes that for every extension module that was ever compiled.
+"""
+
+
 def address(array) -> int:
+    """Where the memory of an array begins; a sixth of the time of `__array_interface__`."""
+    return ctypes.c_size_t.from_address(id(array) + HEAD).value
+
+
+def plain_address(array) -> int:
     return array.__array_interface__["data"][0]
+
+
+if address(PROBE := np.zeros(1)) != plain_address(PROBE):  # an interpreter with other objects
+    address = plain_address
 
 
 def as_c(array, shape, dtype):

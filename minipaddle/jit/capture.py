@@ -51,6 +51,7 @@ class Captured:
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
         self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
         self.outer, self.taken = found.outer, []  # what it takes for granted of Python's objects
+        self.calls = 0
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))
@@ -109,7 +110,7 @@ class Captured:
             if layer.training is not training:
                 return False
         for x, condition in self.conditions:
-            if not holds(x, condition):
+            if not holds[condition](x):
                 return False
         return not self.taken or all(was.holds() for was in self.taken)
 
@@ -253,11 +254,13 @@ def walked(y: Tensor) -> bool:
     return False
 
 
-def holds(x: Tensor, condition: str) -> bool:
-    """Is what waits in `.grad` as the program expects: "some", "none", "zeros", or one of the
-    last two ("waiting")?
-    """
-    none, zeros = x._grad is None, x._stale
-    if condition == "waiting":
-        return none or zeros
-    return {"some": not none and not zeros, "none": none, "zeros": zeros and not none}[condition]
+HOLDS = {
+    "some": "{grad} is not None and not {stale}",
+    "none": "{grad} is None",
+    "zeros": "{stale} and {grad} is not None",
+    "waiting": "{grad} is None or {stale}",
+}
+"""What waits in `.grad` of a tensor, as a program may expect it; `holds` are its functions."""
+
+NAMES = {"grad": "x._grad", "stale": "x._stale"}
+holds = {name: eval(f"lambda x: {text.format(**NAMES)}") for name, text in HOLDS.items()}
