@@ -253,19 +253,19 @@ class Step:
         ]
 
 
+RUN = """\
+__attribute__((visibility("default"))) int PREFIX_run(void *const *all)
+{
+    return step(TABLE);
+}
+"""
+
 SETTERS = """\
 static int threads = 1;
 static int (*host)(int, void *const *, void *const *);
 
 __attribute__((visibility("default"))) void PREFIX_threads(int n) { threads = n; }
 __attribute__((visibility("default"))) void PREFIX_host(void *f) { host = f; }
-"""
-
-RUN = """\
-__attribute__((visibility("default"))) int PREFIX_run(void *const *all)
-{
-    return step(TABLE);
-}
 """
 
 SET_BLAS = """\
