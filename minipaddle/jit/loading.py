@@ -22,8 +22,8 @@ from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .cache import allowed
 from .saved import FIRST_LINE, Damaged, Kept, Saved, checked, sum_of
-from .to_static import fitting, restoring
-from .tree import flatten
+from .to_static import fitting
+from .tree import flatten, restoring
 
 LARGEST = 4 * LONGEST
 """Bytes a model or a description may have."""

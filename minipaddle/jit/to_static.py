@@ -12,7 +12,7 @@ from types import MethodType
 
 from numpy import ndarray
 
-from ..core.dim import Dim, at, hinted
+from ..core.dim import Dim, hinted
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.record import Spec
@@ -27,7 +27,7 @@ from .errors import retold
 from .ignore import MARK
 from .outside import watched
 from .transpile import code_text, transpile
-from .tree import LEAF, describe, flatten, paths, unflatten
+from .tree import describe, flatten, paths, restoring, unflatten
 
 OFTEN, KEPT = 3, 4
 """After so many calls the road of a program is written out; so many such roads are tried."""
@@ -384,17 +384,3 @@ def argument_names(function, structure) -> list[str]:
     ):
         found += [re.sub(r"\W+", "_", f"{name}{path}").strip("_") for path in paths(inside)]
     return found
-
-
-def restoring(structure, leaves):
-    """What puts results together again: tensors, sizes that are known now, and constants."""
-
-    def restore(results, sizes):
-        found = [
-            x if y is None and not isinstance(x, Dim) else at(x, sizes) if y is None else y
-            for x, y in zip(leaves, results, strict=False)
-        ]
-        return unflatten(structure, found)
-
-    alone = structure is LEAF and leaves == [None]
-    return (lambda results, sizes: results[0]) if alone else restore

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 from typing import NamedTuple
 
+from ..core.dim import Dim, at
 from ..eager.control import is_static
 from ..eager.tensor import Parameter, Tensor
 from ..ops import movement
@@ -125,6 +126,20 @@ def spliced(values) -> list:
 def unflatten(structure, leaves):
     """The value of a structure with these leaves."""
     return build(structure, iter(leaves))
+
+
+def restoring(structure, leaves):
+    """What puts results together again: tensors, sizes that are known now, and constants."""
+
+    def restore(results, sizes):
+        found = [
+            x if y is None and not isinstance(x, Dim) else at(x, sizes) if y is None else y
+            for x, y in zip(leaves, results, strict=False)
+        ]
+        return unflatten(structure, found)
+
+    alone = structure is LEAF and leaves == [None]
+    return (lambda results, sizes: results[0]) if alone else restore
 
 
 def build(structure, leaves):
