@@ -12,6 +12,7 @@ from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.missing import missing
 from ..core.record import Spec, writes
+from ..ops.gradient import AVERAGING, gradient
 from ..tensor.methods import Methods
 from .backward import backward
 from .convert import own_array
@@ -43,6 +44,7 @@ class Tensor(Indexing, Values, Placed, Methods):
     is_parameter = False
     _name = None
     _grad = None
+    averaged: dict | None = None  # the ranks that average its gradient: see `ops.gradient`
     _stale = False  # does `_grad` stand for zeros, since it was cleared?
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
@@ -184,11 +186,14 @@ class Tensor(Indexing, Values, Placed, Methods):
     def receive(self, g: Tensor) -> None:
         """Add a gradient to what a former backward left here."""
         if self._grad is not None and not self._stale:
-            self._grad = self._grad + g
-            return
-        # a broadcast view would share memory that belongs to others
-        whole = g.array.base is None and g.array.flags.c_contiguous
-        self._grad, self._stale = g if whole else g.clone(), False
+            total = getattr(self._grad, "local", self._grad) + g
+        else:  # a broadcast view would share memory that belongs to others
+            whole = g.array.base is None and g.array.flags.c_contiguous
+            total = g if whole else g.clone()
+        self._grad, self._stale = total, False
+        if self.averaged is not None and current.top.tracing and AVERAGING.now:
+            self._grad = gradient(total, **self.averaged)
+            self._grad.local = total  # a later backward adds to this
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`.

@@ -11,7 +11,8 @@ from ..core.errors import teach
 from ..eager.device import current_place
 from ..ir.interpreter import Run
 from ..ir.program import Program
-from ..passes.manager import chosen_by
+from ..passes.data_parallel import data_parallel
+from ..passes.manager import chosen_by, told
 from ..passes.specialise import open_sizes, sizes_of
 from . import cuda
 from .compiler import compiler
@@ -49,6 +50,7 @@ class Choice:
         self.made: dict[tuple, Executable | cuda.Executable] = {}
         self.reasons: dict[tuple, str] = {}
         self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?
+        self.interpreted: dict[Program, Program] = {}
 
     def run(self, program: Program, arrays, sizes: dict | None = None) -> tuple[list, dict]:
         """The results of a program (outputs, then updates), and the sizes that were open."""
@@ -56,7 +58,14 @@ class Choice:
         if executable is not None:
             return executable(program, arrays), executable.sizes
         run = Run(current_place().module, sizes)
-        return run(program, arrays), run.sizes
+        return run(self.averaging(program), arrays), run.sizes
+
+    def averaging(self, program: Program) -> Program:
+        """The program as the interpreter runs it: where gradients are marked, with averages."""
+        if program not in self.interpreted:
+            chosen = chosen_by(self.strategy)
+            self.interpreted[program] = data_parallel(program, **told(data_parallel, chosen))
+        return self.interpreted[program]
 
     def executable(self, program: Program, arrays) -> Executable | cuda.Executable | None:
         """The executable of a program for arrays like these; None if it is interpreted."""

@@ -14,9 +14,12 @@ from ..core.dim import COMPARE, at, symbols
 from ..core.interpreter import current
 from ..core.slots import slot
 from ..eager.tensor import Tensor
+from ..ops.gradient import AVERAGING
 from .tree import LEAF, describe
 
-SETTINGS = ("gradient recording", "the default dtype", "the number of plug-ins")
+SETTINGS = (
+    "gradient recording", "the default dtype", "the number of plug-ins", "averaging of gradients",
+)  # fmt: skip
 
 
 class Key(NamedTuple):
@@ -100,7 +103,7 @@ class Itself:
 @slot("jit.cache_settings")
 def settings() -> tuple:
     """The settings a program depends on, as they are now."""
-    return current.top.recording, dt.default(), slots.epoch
+    return current.top.recording, dt.default(), slots.epoch, AVERAGING.now
 
 
 class Entry(NamedTuple):

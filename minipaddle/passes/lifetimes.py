@@ -15,7 +15,7 @@ from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
-from ..ops import creation, movement, ordering
+from ..ops import creation, gradient, movement, ordering
 
 Value = tuple[Record, int]
 
@@ -59,6 +59,7 @@ VIEWS = {
     movement.slice_: forwards,
     creation.assign: always,
     ordering.after: always,
+    gradient.gradient: always,
 }
 """Operators whose result may be the memory of their input, and when it may: values never change."""
 

@@ -30,6 +30,7 @@ from . import (  # noqa: F401  (each makes its pass a slot)
     algebra,
     batch_norm,
     common,
+    data_parallel,
     dead_code,
     epilogue,
     expand,
@@ -52,7 +53,7 @@ from .specialise import open_sizes
 PASSES = [
     "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
     "algebra", "common", "sinking", "folding", "add_to", "algebra", "common", "dead_code",
-    "recompute", "fusion", "epilogue", "schedule",
+    "recompute", "fusion", "epilogue", "schedule", "data_parallel",
 ]  # fmt: skip
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""

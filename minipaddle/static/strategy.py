@@ -23,7 +23,7 @@ ELSEWHERE = {
 }
 """Toggles of what is no pass: (default, where, what it does)."""
 
-PROCESSES = "several processes: minipaddle.distributed is not there yet"
+PROCESSES = "several processes: paddle.distributed sets them up"
 IDLE = {
     "debug_graphviz_path": ("", "paddle.viz.passes(function) draws programs"),
     "fuse_relu_depthwise_conv": (False, "no convolution computes its input itself"),
@@ -36,7 +36,6 @@ IDLE = {
     "enable_backward_optimizer_op_deps": (True, "the schedule decides when a weight is updated"),
     "mkldnn_enabled_op_types": (set(), "there is no oneDNN"),
     "onednn_enabled_op_types": (set(), "there is no oneDNN"),
-    "fuse_all_reduce_ops": (True, PROCESSES),
     "fuse_broadcast_ops": (True, PROCESSES),
     "sync_batch_norm": (False, PROCESSES),
     "reduce_strategy": (0, PROCESSES),

@@ -1,0 +1,20 @@
+"""What many devices would do: all-reduce on links, and a training step on a cluster.
+
+>>> from minipaddle.distributed.simulator import PCIE, Cluster, Piece, ring, seconds, simulate
+>>> eight = Cluster(1, 8, PCIE)
+>>> f"{seconds(ring(8), 100e6, eight) * 1e3:.1f} ms"
+'17.6 ms'
+>>> step = [Piece("backward", 0.1, starts=(0,)), Piece("update", 0.01, waits=(0,))]
+>>> f"{simulate(step, [100e6], eight).efficiency:.0%}"
+'86%'
+"""
+
+from .cluster import ETHERNET, INFINIBAND, NVLINK, PCIE, Cluster, Link
+from .collectives import Message, Phase, Schedule, carried_out, hierarchical, ring, seconds, tree
+from .timeline import Piece, Span, Timeline, best_of, pieces_of, simulate
+
+__all__ = [
+    "ETHERNET", "INFINIBAND", "NVLINK", "PCIE", "Cluster", "Link", "Message", "Phase", "Piece",
+    "Schedule", "Span", "Timeline", "best_of", "carried_out", "hierarchical", "pieces_of", "ring",
+    "seconds", "simulate", "tree",
+]  # fmt: skip

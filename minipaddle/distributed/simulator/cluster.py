@@ -1,0 +1,64 @@
+"""A cluster as two kinds of links: those of devices in one machine, and those of machines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+
+class Link(NamedTuple):
+    """`bandwidth` bytes a second each way at the same time, `latency` seconds for a message."""
+
+    bandwidth: float
+    latency: float
+
+    def seconds(self, nbytes: float) -> float:
+        """How long a message takes: the latency, then its bytes (the α-β model of Hockney 1994)."""
+        return self.latency + nbytes / self.bandwidth
+
+
+PCIE = Link(10e9, 10e-6)
+"""PCIe 3.0 with 16 lanes: 15.75 GB/s by its specification, about 10 reach a collective."""
+NVLINK = Link(200e9, 5e-6)
+"""NVLink of the third generation: 300 GB/s each way by its specification."""
+INFINIBAND = Link(20e9, 5e-6)
+"""InfiniBand HDR: 200 Gbit/s, of which 20 GB/s reach a collective."""
+ETHERNET = Link(1.1e9, 30e-6)
+"""Ethernet of 10 Gbit/s."""
+
+
+class Cluster(NamedTuple):
+    """`nodes` machines of `devices` each; device r is in machine r // devices.
+
+    Each device has a link `inside` of its own; all devices of a machine share one link `between`.
+    """
+
+    nodes: int
+    devices: int
+    inside: Link
+    between: Link = ETHERNET
+
+    @property
+    def size(self) -> int:
+        """How many devices there are in all."""
+        return self.nodes * self.devices
+
+    def node(self, device: int) -> int:
+        """The machine that a device is in."""
+        return device // self.devices
+
+    def seconds(self, pairs, nbytes: float) -> float:
+        """How long it takes when messages of so many bytes go from and to all `pairs` at once.
+
+        What shares a link shares its bandwidth. Links work both ways at the same time.
+        """
+        inside, between = Counter(), Counter()
+        for source, target in pairs:
+            a, b = self.node(source), self.node(target)
+            if a != b:
+                between.update([("out", a), ("in", b)])
+            else:
+                inside.update([("out", source), ("in", target)])
+        times = [self.inside.seconds(n * nbytes) for n in inside.values()]
+        times += [self.between.seconds(n * nbytes) for n in between.values()]
+        return max(times, default=0.0)

@@ -1,0 +1,146 @@
+"""All-reduce as a plan of messages, which can be carried out on arrays and timed on a cluster.
+
+A plan cuts the data into `parts` equal parts. It is a row of phases; a phase is a number of rounds,
+in each of which all its messages travel at once.
+
+Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+2009 (the ring); Thakur et al., "Optimization of Collective Communication Operations in MPICH", 2005
+(the tree).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+from .cluster import Cluster
+
+
+class Message(NamedTuple):
+    """Parts [first, last) go from one rank to another, which adds them to its own, or takes them
+    instead of its own.
+    """
+
+    source: int
+    target: int
+    first: int
+    last: int
+    adds: bool
+
+
+class Phase(NamedTuple):
+    """So many rounds; `messages(k)` are those of round k. All rounds take the same time."""
+
+    rounds: int
+    messages: Callable[[int], list[Message]]
+
+
+class Schedule(NamedTuple):
+    """The phases of a collective on `size` ranks."""
+
+    name: str
+    size: int
+    parts: int
+    phases: list[Phase]
+
+    @property
+    def rounds(self) -> list[list[Message]]:
+        """The messages, round by round."""
+        return [phase.messages(k) for phase in self.phases for k in range(phase.rounds)]
+
+
+def around(ranks: list[int], first: int, last: int, step: int, adds: bool) -> list[Message]:
+    """Each of `ranks` sends one block of [first, last) to the next one. A rank's own block is the
+    one of its number; in this step it sends the block so many before that.
+    """
+    n, found = len(ranks), []
+    width = (last - first) // n
+    for k, rank in enumerate(ranks):
+        start = first + (k - step) % n * width
+        found.append(Message(rank, ranks[(k + 1) % n], start, start + width, adds))
+    return found
+
+
+def scattering(circles) -> Phase:
+    """Reduce-scatter on rings at once; `circles` are (ranks, first, last). In the end the k-th
+    rank of a ring has the sum of block k + 1.
+    """
+    rounds = len(circles[0][0]) - 1
+    return Phase(rounds, lambda r: [m for c in circles for m in around(*c, r, True)])
+
+
+def gathering(circles) -> Phase:
+    """All-gather on rings at once, from where `scattering` ends."""
+    rounds = len(circles[0][0]) - 1
+    return Phase(rounds, lambda r: [m for c in circles for m in around(*c, r - 1, False)])
+
+
+def ring(n: int) -> Schedule:
+    """All ranks in one circle: 2 (n - 1) rounds, a message holds 1/n of the data.
+
+    >>> from minipaddle.distributed.simulator import ring
+    >>> for message in ring(3).rounds[0]:
+    ...     print(*message)
+    0 1 0 1 True
+    1 2 1 2 True
+    2 0 2 3 True
+    """
+    circles = [(list(range(n)), 0, n)]
+    return Schedule("ring", n, n, [scattering(circles), gathering(circles)])
+
+
+def tree(n: int) -> Schedule:
+    """Sums go down a binary tree to rank 0, then the result up again: 2 log₂ n rounds, each
+    message holds all the data.
+    """
+    levels = []
+    step = 1
+    while step < n:
+        levels.append([(k + step, k) for k in range(0, n - step, 2 * step)])
+        step *= 2
+    down = [[Message(a, b, 0, 1, True) for a, b in level] for level in levels]
+    up = [[Message(b, a, 0, 1, False) for a, b in level] for level in reversed(levels)]
+    phases = [Phase(1, lambda _, found=found: found) for found in [*down, *up]]
+    return Schedule("tree", n, 1, phases)
+
+
+def hierarchical(nodes: int, devices: int) -> Schedule:
+    """Reduce-scatter in each machine, all-reduce of each share between the machines, all-gather in
+    each machine: between machines go 1/devices of the bytes that one device would send.
+    """
+    parts = nodes * devices
+    machines = [(list(range(k * devices, (k + 1) * devices)), 0, parts) for k in range(nodes)]
+    across = []
+    for d in range(devices):
+        share = (d + 1) % devices * nodes  # what the d-th device of each machine holds by then
+        across.append(([k * devices + d for k in range(nodes)], share, share + nodes))
+    phases = [scattering(machines), scattering(across), gathering(across), gathering(machines)]
+    return Schedule("hierarchical", parts, parts, phases)
+
+
+def seconds(schedule: Schedule, nbytes: float, cluster: Cluster) -> float:
+    """How long a collective on so many bytes takes on a cluster."""
+    total = 0.0
+    for phase in schedule.phases:
+        messages = phase.messages(0) if phase.rounds else []
+        width = max((m.last - m.first for m in messages), default=0)
+        pairs = [(m.source, m.target) for m in messages]
+        total += phase.rounds * cluster.seconds(pairs, nbytes * width / schedule.parts)
+    return total
+
+
+def carried_out(schedule: Schedule, arrays: list) -> list[list]:
+    """The ranks' data after each round (and before the first), for one flat array of each."""
+    size = len(arrays[0])
+    bounds = [k * size // schedule.parts for k in range(schedule.parts + 1)]
+    now = [a.copy() for a in arrays]
+    found = [now]
+    for messages in schedule.rounds:
+        before, now = now, [a.copy() for a in now]
+        for source, target, first, last, adds in messages:
+            for start, stop in pairwise(bounds[first : last + 1]):
+                sent = before[source][start:stop]
+                now[target][start:stop] = now[target][start:stop] + sent if adds else sent
+        found.append(now)
+    return found

@@ -1,0 +1,154 @@
+"""A training step on many devices: each computes, a link beside it communicates, some wait.
+
+A step is a row of pieces of computing. A piece may *start* the communication of a bucket of
+gradients when it is done, and *wait* for buckets before it begins. A bucket travels when all
+devices have started it, and the one before has arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..operators import finish_all_reduce, start_all_reduce
+from .cluster import Cluster
+from .collectives import Schedule, hierarchical, ring, seconds
+
+
+class Piece(NamedTuple):
+    """Some computing, the buckets it starts when it is done, those it waits for before."""
+
+    name: str
+    seconds: float
+    starts: tuple[int, ...] = ()
+    waits: tuple[int, ...] = ()
+
+
+class Span(NamedTuple):
+    """What a device does from `start` to `end`: "compute", "communication" or "idle"."""
+
+    device: int
+    kind: str
+    name: str
+    start: float
+    end: float
+
+
+class Timeline(NamedTuple):
+    """The spans of some devices, and how long the step takes."""
+
+    spans: list[Span]
+    seconds: float
+    compute: float  # of one device alone
+
+    @property
+    def efficiency(self) -> float:
+        """The share of linear scaling: a device's time alone over its time among the others."""
+        return self.compute / self.seconds
+
+    def total(self, kind: str, device: int = 0) -> float:
+        """The seconds that a device spends on something."""
+        return sum(s.end - s.start for s in self.spans if (s.device, s.kind) == (device, kind))
+
+
+def best_of(cluster: Cluster) -> Schedule:
+    """The ring in one machine, rings in rings between several."""
+    return (
+        ring(cluster.size) if cluster.nodes == 1 else hierarchical(cluster.nodes, cluster.devices)
+    )
+
+
+class Clock:
+    """The time on each device, and who has been seen doing what; `shown` devices are noted."""
+
+    def __init__(self, factors, shown: int):
+        self.now, self.factors = np.zeros(len(factors)), factors
+        self.shown, self.spans = min(shown, len(factors)), []
+
+    def compute(self, piece: Piece) -> None:
+        after = self.now + piece.seconds * self.factors
+        self.note("compute", piece.name, self.now, after)
+        self.now = after
+
+    def wait(self, until: float, name: str) -> None:
+        after = np.maximum(self.now, until)
+        self.note("idle", name, self.now, after)
+        self.now = after
+
+    def note(self, kind: str, name: str, before, after) -> None:
+        for device in range(self.shown):
+            if after[device] > before[device]:
+                start, end = float(before[device]), float(after[device])
+                self.spans.append(Span(device, kind, name, start, end))
+
+
+def simulate(
+    pieces: Sequence[Piece],
+    nbytes: Sequence[float],
+    cluster: Cluster,
+    *,
+    schedule: Schedule | None = None,
+    overlap: bool = True,
+    spread: float = 0.0,
+    seed: int = 0,
+    shown: int = 8,
+    cost: Callable[[float], float] | None = None,
+) -> Timeline:
+    """A step on all devices of a cluster; bucket k has `nbytes[k]` bytes.
+
+    Without `overlap` a device stands still from a start until the bucket has arrived. `spread` is
+    how much the devices' speed differs, as a share of it (a standard deviation). `cost(bytes)`
+    stands instead of the seconds that `schedule` takes on the cluster, where they were measured.
+    """
+    schedule = best_of(cluster) if schedule is None else schedule
+    if schedule.size != cluster.size:
+        raise ValueError(f"a {schedule.name} of {schedule.size} ranks on {cluster.size} devices")
+    cost = cost or (lambda n: seconds(schedule, n, cluster) if cluster.size > 1 else 0.0)
+    drawn = np.random.default_rng(seed).standard_normal(cluster.size)
+    clock = Clock(np.maximum(1 + spread * drawn, 0.1), shown)
+    arrived: dict[int, float] = {}
+    free = 0.0  # when the link is
+    for piece in pieces:
+        for k in piece.waits:
+            clock.wait(arrived[k], f"bucket {k}")
+        clock.compute(piece)
+        for k in piece.starts:
+            begin = max(free, float(clock.now.max()))
+            free = arrived[k] = begin + cost(nbytes[k])
+            for device in range(clock.shown):
+                clock.spans.append(Span(device, "communication", f"bucket {k}", begin, free))
+            if not overlap:
+                clock.wait(free, f"bucket {k}")
+    end = max(float(clock.now.max()), free)
+    return Timeline(clock.spans, end, sum(p.seconds for p in pieces))
+
+
+def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
+    """(pieces, bytes of each bucket) of a program that the data-parallel pass has been over.
+
+    `times` are pairs (seconds, record), as `Executable.times()` gives them for one step.
+    """
+    took: dict = {}
+    for spent, record in times:
+        took[record] = took.get(record, 0.0) + spent
+    pieces, sizes, waits = [Piece("begin", 0.0)], [], ()
+    bucket: dict = {}  # by ticket
+    for record in program.records:
+        if record.op is start_all_reduce:
+            bucket[record] = len(sizes)
+            pieces[-1] = pieces[-1]._replace(starts=(*pieces[-1].starts, len(sizes)))
+            sizes.append(sum(r.spec.nbytes for r in record.inputs))
+        elif record.op is finish_all_reduce:
+            waits = (*waits, bucket[record.inputs[0]])
+        elif record in took:
+            pieces.append(Piece(named(record), took[record], (), waits))
+            waits = ()
+    return [*pieces, Piece("end", 0.0, (), waits)], sizes
+
+
+def named(record) -> str:
+    """What a record is called in a timeline: a group by what it ends with."""
+    region = record.attrs.get("region")
+    return record.op.name if region is None else region.outputs[-1].op.name

@@ -1,0 +1,232 @@
+"""Gradients averaged over ranks, in buckets that travel while the backward goes on.
+
+The backward makes the gradients of the last layers first. As soon as those of a bucket are there
+it is sent off, and the computing goes on; what needs an average comes as late as it can. So a
+bucket travels while the next gradients are computed, and only the last one is waited for: it is
+kept small.
+
+Sources: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020
+(buckets); Paddle API `paddle.DataParallel`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.op import OPS
+from ..core.record import Record, Spec
+from ..core.slots import slot
+from ..ir.cut import has_effect
+from ..ir.program import ITEM, Program
+from ..ops.gradient import gradient
+from .dead_code import dead_code
+from .rewriting import with_inputs, with_records
+
+MB = 1 << 20
+LAST = 1 * MB
+"""The bucket that leaves last has about so many bytes: nothing is left to hide its journey."""
+
+
+class Bucket(NamedTuple):
+    """Marked gradients that travel together, in the order in which they are made."""
+
+    number: int
+    marks: list[Record]
+
+    @property
+    def nbytes(self) -> int:
+        """How much travels."""
+        return sum(r.spec.nbytes for r in self.marks)
+
+
+@slot("passes.data_parallel")
+def data_parallel(
+    program: Program,
+    *,
+    fuse_all_reduce_ops: bool = True,
+    fuse_grad_size_in_MB: float | None = None,
+    overlap: bool = True,
+) -> Program:
+    """The program in which marked gradients are averages over the ranks; see the module.
+
+    fuse_all_reduce_ops: off, each gradient travels alone
+    fuse_grad_size_in_MB: how full a bucket may be, instead of what the marks say
+    overlap: off, nothing is computed while a bucket travels
+    """
+    if not any(record.op is gradient for record in program.records):
+        return program
+    program = dead_code(program)
+    megabytes = fuse_grad_size_in_MB if fuse_all_reduce_ops else 0
+    return sent(program, buckets(program, megabytes), overlap)
+
+
+@slot("data_parallel.buckets")
+def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
+    """The marked gradients of a program in buckets, in the order in which they are made.
+
+    A bucket is full at `megabytes`, or what its gradients' marks say. The gradients made last have
+    one of their own, of at most `LAST` bytes if they are small.
+    """
+    level, groups = levels(program), []
+    found = [r for r in program.records if r.op is gradient]
+    last = made_last(found, megabytes)
+    for mark in found:
+        group = groups[-1] if groups else []
+        alike = group and kind(group[0], level) == kind(mark, level) and mark is not last
+        if alike and sum(r.spec.nbytes for r in [*group, mark]) <= capacity(mark, megabytes):
+            group.append(mark)
+        else:
+            groups.append([mark])
+    return [Bucket(k, group) for k, group in enumerate(groups)]
+
+
+def levels(program: Program) -> dict[Record, int]:
+    """Through how many averages each value has gone: a gradient that is computed from the average
+    of another can not travel with it.
+    """
+    found: dict[Record, int] = {}
+    for record in program.records:
+        before = max((found.get(r, 0) for r in record.inputs), default=0)
+        found[record] = before + (record.op is gradient)
+    return found
+
+
+def made_last(found: list[Record], megabytes: float | None) -> Record:
+    """The first of those gradients that are made last and are together no more than `LAST` bytes;
+    if there is no such, the very last one.
+    """
+    total, first = 0, found[-1]
+    for mark in reversed(found):
+        total += mark.spec.nbytes
+        if total > min(LAST, capacity(mark, megabytes)):
+            break
+        first = mark
+    return first
+
+
+def capacity(mark: Record, megabytes: float | None) -> float:
+    """How many bytes a bucket with this gradient may have."""
+    return MB * (mark.attrs["megabytes"] if megabytes is None else megabytes)
+
+
+def kind(mark: Record, level: dict[Record, int]) -> tuple:
+    """What gradients of one bucket have alike."""
+    return mark.dtype, mark.attrs["group"], level[mark]
+
+
+def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
+    """The program with each bucket sent off as soon as its gradients are there, and what needs its
+    averages behind all that does not.
+    """
+    turn, new = turns(program, found), Sending(found, overlap)
+    for record in sorted(prompt(program), key=turn.get):
+        new.fetch(turn[record])
+        new.write(record)
+    new.fetch(len(found))
+    return with_records(program, new.records, new.now)
+
+
+@slot("data_parallel.prompt")
+def prompt(program: Program) -> list[Record]:
+    """The records, those that lead to marked gradients alone as soon as their inputs are there."""
+    users = {record: [] for record in program.records}
+    for record in program.records:
+        for r in {*record.inputs} & users.keys():
+            users[r].append(record)
+    leading, results = set(), set(program.results)
+    for record in reversed(program.records):
+        alone = users[record] and leading.issuperset(users[record]) and record not in results
+        if record.op is gradient or (alone and not has_effect(record)):
+            leading.add(record)
+    missing = {r: len({*r.inputs} & users.keys()) for r in leading}
+    order: dict[Record, None] = {}
+
+    def place(record: Record) -> None:
+        order[record] = None
+        for user in users[record]:
+            if user in leading:
+                missing[user] -= 1
+                if not missing[user]:
+                    place(user)
+
+    for record in program.records:
+        if record not in order:
+            place(record)
+    return list(order)
+
+
+@slot("data_parallel.turns")
+def turns(program: Program, found: list[Bucket]) -> dict[Record, int]:
+    """For each record the last bucket whose averages it needs, -1 if it needs none.
+
+    What has an effect has its turn no earlier than the effects before it.
+    """
+    bucket = {mark: each.number for each in found for mark in each.marks}
+    turn: dict[Record, int] = {}
+    effect = -1
+    for record in program.records:
+        needs = [bucket.get(r, turn.get(r, -1)) for r in record.inputs]
+        turn[record] = max(needs, default=-1)
+        if has_effect(record):
+            turn[record] = effect = max(effect, turn[record])
+    return turn
+
+
+class Sending:
+    """Writes a program anew: buckets leave when they are full, and are fetched one by one."""
+
+    def __init__(self, found: list[Bucket], overlap: bool):
+        self.buckets, self.overlap = found, overlap
+        self.of = {mark: bucket for bucket in found for mark in bucket.marks}
+        self.missing = [len(bucket.marks) for bucket in found]
+        self.travelling: dict[int, Record] = {}  # tickets of buckets
+        self.records: list[Record] = []
+        self.now: dict[Record, Record] = {}  # what stands for an old record
+        self.local: dict[Record, Record] = {}  # for a mark the gradient of this rank
+
+    def write(self, record: Record) -> None:
+        """A record of the old program; a mark only counts."""
+        new = with_inputs(record, [self.now.get(r, r) for r in record.inputs])
+        if record not in self.of:
+            self.records.append(new)
+            if new is not record:
+                self.now[record] = new
+            return
+        bucket = self.of[record]
+        self.local[record] = new.inputs[0]
+        self.missing[bucket.number] -= 1
+        if not self.missing[bucket.number]:
+            given = [self.local[mark] for mark in bucket.marks]
+            attrs = {"op": "avg", "group": record.attrs["group"]}
+            ticket = self.add(bucket, "start_all_reduce", given, attrs)
+            self.travelling[bucket.number] = ticket
+            if not self.overlap:
+                self.fetch(bucket.number)
+
+    def fetch(self, last: int) -> None:
+        """Wait for the buckets up to this one."""
+        for number in sorted(k for k in self.travelling if k <= last):
+            bucket, ticket = self.buckets[number], self.travelling.pop(number)
+            attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": bucket.marks[0].dtype}
+            averages = self.add(bucket, "finish_all_reduce", [ticket], attrs)
+            for k, mark in enumerate(bucket.marks):
+                self.now[mark] = item(averages, k)
+                self.records.append(self.now[mark])
+
+    def add(self, bucket: Bucket, name: str, inputs: list[Record], attrs: dict) -> Record:
+        """One half of a bucket's journey, at the line of its last gradient. (Collectives stand
+        above the passes, so they are known by name.)
+        """
+        op = OPS[name]
+        made = op.infer(*(r.spec for r in inputs), **attrs)
+        record = Record(op, inputs, attrs, *(made if isinstance(made, Spec) else (made, None)))
+        record.where = bucket.marks[-1].where
+        self.records.append(record)
+        return record
+
+
+def item(whole: Record, k: int) -> Record:
+    """Result number k of a record."""
+    record = Record(ITEM, [whole], {"k": k}, *whole.shape[k])
+    record.where = whole.where
+    return record

@@ -1,0 +1,285 @@
+"""The data-parallel pass: against training on the joined batch, and what it makes of programs."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.core.slots import plugged
+from minipaddle.distributed import spawn
+from minipaddle.distributed.operators import start_all_reduce
+from minipaddle.ir.parser import parse
+from minipaddle.ops.gradient import AVERAGING
+from minipaddle.passes import data_parallel as dp
+from minipaddle.passes.manager import optimized
+from tests.distributed import programs
+
+
+def marked(net, megabytes):
+    for p in net.parameters():
+        p.averaged = {"group": 0, "megabytes": megabytes}
+
+
+def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strategy=None):
+    """For each rank its losses, its weights, and the function it ran."""
+    given = programs.batches(kind)
+
+    def rank():
+        paddle.seed(3)
+        net = programs.NETS[kind]()
+        net.eval()  # batch norm by its running statistics: the same of any batch
+        if ranks > 1:
+            marked(net, megabytes)
+        step = step_of(net, programs.optimizer(kind, net))
+        step = paddle.jit.to_static(step, backend=backend, build_strategy=strategy)
+        me, losses = paddle.distributed.get_rank(), []
+        for batch in given:
+            mine = [paddle.to_tensor(np.array_split(a, ranks)[me]) for a in batch]
+            losses.append(step(*mine).item())
+        return losses, [p.numpy() for p in net.parameters()], step
+
+    return spawn(rank, nprocs=ranks).results
+
+
+def executed(step):
+    """The program that ran."""
+    choice = step.concrete_program.choice
+    made = [*choice.made.values()]
+    return made[-1].program if made else [*choice.interpreted.values()][-1]
+
+
+def ops(program):
+    return [r.op.name for r in program.records]
+
+
+def count(program, name):
+    return ops(program).count(name)
+
+
+EVERY = [
+    ("mlp", programs.plain), ("mlp", programs.accumulating), ("mlp", programs.twice),
+    ("gpt", programs.plain), ("resnet", programs.plain),
+]  # fmt: skip
+CASES = [("interpreter", ranks, *case) for case in EVERY for ranks in (2, 4)]
+CASES += [("native", 2, "mlp", programs.twice), ("native", 2, "gpt", programs.plain)]
+CASES += [("native", 4, "resnet", programs.plain)]
+
+
+@pytest.mark.parametrize(
+    ("backend", "ranks", "kind", "step_of"), CASES, ids=lambda x: getattr(x, "__name__", x)
+)
+def test_ranks_train_as_one_process_does_on_the_joined_batch(backend, ranks, kind, step_of):
+    ((losses, weights, _),) = trained(kind, step_of, ranks=1, backend="interpreter")
+    megabytes = 25 if ranks == 2 else 0.01
+    found = trained(kind, step_of, ranks=ranks, megabytes=megabytes, backend=backend)
+    mean = np.mean([own for own, _, _ in found], 0)
+    np.testing.assert_allclose(mean, losses, rtol=2e-5, atol=1e-6)
+    for _, own, step in found:
+        for a, b, first in zip(own, weights, found[0][1], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-6)
+            np.testing.assert_array_equal(a, first)  # bit by bit
+        assert bool(step.executables) == (backend == "native")
+        assert count(executed(step), "start_all_reduce") >= (1 if ranks == 2 else 2)
+
+
+# ---- what the pass makes of a program ----------------------------------------------------------
+
+LAYERS = """program p(x: float32[512], y: float32[512], w: float32[512]) {
+  state a: float32[512]
+  state b: float32[512]
+  v1 = multiply(x, a) : float32[512]
+  v2 = multiply(v1, b) : float32[512]
+  v3 = tanh(v2) : float32[512]
+  v4 = gradient(v3, group=0, megabytes=25) : float32[512]
+  v5 = exp(v2) : float32[512]
+  v6 = subtract(b, v4) : float32[512]
+  v7 = exp(v5) : float32[512]
+  v8 = multiply(v7, x) : float32[512]
+  v9 = gradient(v8, group=0, megabytes=25) : float32[512]
+  v10 = subtract(a, v9) : float32[512]
+  v11 = add(v7, v5) : float32[512]
+  update a = v10
+  update b = v6
+  return v11
+}"""
+
+
+def test_a_bucket_leaves_when_it_is_full_and_is_fetched_when_all_else_is_done():
+    found = dp.data_parallel(parse(LAYERS), fuse_all_reduce_ops=False)
+    assert ops(found) == [
+        "multiply", "multiply", "tanh", "start_all_reduce", "exp", "exp", "multiply",
+        "start_all_reduce", "add", "finish_all_reduce", "item", "subtract", "finish_all_reduce",
+        "item", "subtract",
+    ]  # fmt: skip
+
+
+def test_all_that_is_small_travels_together():
+    found = dp.data_parallel(parse(LAYERS))
+    assert ops(found)[-6:] == ["add", "finish_all_reduce", *["item"] * 2, *["subtract"] * 2]
+    (start,) = (r for r in found.records if r.op is start_all_reduce)
+    assert start.attrs == {"op": "avg", "group": 0}
+    assert [r.op.name for r in start.inputs] == ["tanh", "multiply"]
+
+
+def test_without_overlap_nothing_stands_between_start_and_finish():
+    found = ops(dp.data_parallel(parse(LAYERS), fuse_all_reduce_ops=False, overlap=False))
+    places = [k for k, name in enumerate(found) if name == "start_all_reduce"]
+    assert [found[k + 1] for k in places] == ["finish_all_reduce"] * 2
+
+
+def test_a_program_without_marks_stays():
+    program = parse("program p(x: float32[2]) { v1 = exp(x) : float32[2] return v1 }")
+    assert dp.data_parallel(program) is program
+
+
+def chain(*sizes, megabytes=1.0, dtypes=None):
+    """A program whose gradients have these sizes in elements, made in this order."""
+    dtypes = dtypes or ["float32"] * len(sizes)
+    lines, results = [], []
+    for k, (n, dtype) in enumerate(zip(sizes, dtypes, strict=True)):
+        lines.append(f"v{2 * k + 1} = full(shape=({n},), value=1.0, dtype={dtype}) : {dtype}[{n}]")
+        lines.append(
+            f"v{2 * k + 2} = gradient(v{2 * k + 1}, group=0, megabytes={megabytes}) : {dtype}[{n}]"
+        )
+        results.append(f"v{2 * k + 2}")
+    return parse("program p() {\n" + "\n".join(lines) + f"\nreturn {', '.join(results)}\n}}")
+
+
+def shares(program, megabytes=None):
+    order = {r: k for k, r in enumerate(r for r in program.records if r.op.name == "gradient")}
+    return [[order[m] for m in b.marks] for b in dp.buckets(program, megabytes)]
+
+
+K = 1 << 18  # so many float32 are 1 MB
+
+
+@pytest.mark.parametrize(
+    ("sizes", "megabytes", "expected"),
+    [
+        ((K, K, K, K), 2.0, [[0, 1], [2], [3]]),  # the last MB has a bucket of its own
+        ((K, K, K, K // 2, K // 2), 3.0, [[0, 1, 2], [3, 4]]),
+        ((K // 2, K // 2, K // 2, K), 1.0, [[0, 1], [2], [3]]),
+        ((5 * K, K, K), 1.0, [[0], [1], [2]]),  # too large for any bucket: alone
+        ((10, 20, 30), 25.0, [[0, 1, 2]]),
+        ((10, 20, 30), 0.0, [[0], [1], [2]]),
+        ((7,), 25.0, [[0]]),
+        ((K, 9 * K), 25.0, [[0], [1]]),  # what is made last is large: it leaves alone
+        ((9 * K, 9 * K, 9 * K, 10, 10), 25.0, [[0, 1], [2], [3, 4]]),
+    ],
+)
+def test_buckets(sizes, megabytes, expected):
+    assert shares(chain(*sizes, megabytes=megabytes)) == expected
+    assert shares(chain(*sizes, megabytes=99.0), megabytes) == expected
+
+
+def test_a_bucket_has_one_dtype():
+    found = shares(chain(4, 4, 4, dtypes=["float32", "float64", "float64"], megabytes=9.0))
+    assert found == [[0], [1, 2]]
+
+
+def test_a_gradient_made_of_an_average_travels_later():
+    program = parse("""program p(x: float32[4]) {
+      v1 = gradient(x, group=0, megabytes=25) : float32[4]
+      v2 = exp(v1) : float32[4]
+      v3 = gradient(v2, group=0, megabytes=25) : float32[4]
+      return v3
+    }""")
+    assert shares(program) == [[0], [1]]
+    assert ops(dp.data_parallel(program)) == [
+        "start_all_reduce", "finish_all_reduce", "item", "exp", "start_all_reduce",
+        "finish_all_reduce", "item",
+    ]  # fmt: skip
+
+
+def test_what_leads_to_a_gradient_alone_comes_as_soon_as_it_can():
+    program = parse("""program p(x: float32[4]) {
+      v1 = exp(x) : float32[4]
+      v2 = tanh(v1) : float32[4]
+      v3 = tanh(v2) : float32[4]
+      v4 = multiply(v1, x) : float32[4]
+      v5 = add(v4, x) : float32[4]
+      v6 = gradient(v5, group=0, megabytes=25) : float32[4]
+      return v6, v3
+    }""")
+    assert [r.op.name for r in dp.prompt(program)] == [
+        "exp", "multiply", "add", "gradient", "tanh", "tanh",
+    ]  # fmt: skip
+
+
+def test_effects_keep_their_order():
+    program = parse("""program p(x: float32[1]) {
+      v1 = gradient(x, group=0, megabytes=25) : float32[1]
+      v2 = show(v1, parts=(False,), sep=' ', end='') : bool[]
+      v3 = show(x, parts=(False,), sep=' ', end='') : bool[]
+      return v1
+    }""")
+    assert ops(dp.data_parallel(program))[-2:] == ["show", "show"]
+    first, second = dp.data_parallel(program).records[-2:]
+    assert first.inputs[0].op.name == "item"
+    assert second.inputs == program.inputs
+
+
+def test_a_strategy_says_how_full_buckets_are():
+    program = chain(K, K, K, K, megabytes=25.0)
+    for strategy, expected in (
+        ({}, 2), ({"fuse_grad_size_in_MB": 1}, 4), ({"fuse_all_reduce_ops": False}, 4),
+        ({"data_parallel": False}, 0),
+    ):  # fmt: skip
+        assert count(optimized(program, strategy).program, "start_all_reduce") == expected
+
+
+def test_the_pass_is_a_slot():
+    """On a pass that forgets the marks each rank trains alone."""
+    with plugged("passes.data_parallel", lambda program: program):
+        found = trained("mlp", programs.plain, ranks=2)
+    assert any((a != b).any() for a, b in zip(found[0][1], found[1][1], strict=True))
+
+
+# ---- ranks -------------------------------------------------------------------------------------
+
+
+def test_gradients_stay_local_where_nothing_is_averaged():
+    """The same step outside and inside of `no_sync`: two programs."""
+
+    def rank():
+        w = paddle.to_tensor([2.0], stop_gradient=False)
+        w.averaged = {"group": 0, "megabytes": 25}
+
+        @paddle.jit.to_static
+        def step(x):
+            (w * x).sum().backward()
+            g = w.grad.clone()
+            w.clear_gradient()
+            return g
+
+        x = paddle.to_tensor([1.0 + paddle.distributed.get_rank()])
+        found = [step(x).item()]
+        AVERAGING.now = False
+        found.append(step(x).item())
+        AVERAGING.now = True
+        return [*found, step(x).item()]
+
+    assert spawn(rank, nprocs=2).results == [[1.5, 1.0, 1.5], [1.5, 2.0, 1.5]]
+
+
+def test_a_rank_that_fails_is_named_to_the_others():
+    def rank():
+        w = paddle.to_tensor([2.0], stop_gradient=False)
+        w.averaged = {"group": 0, "megabytes": 25}
+
+        @paddle.jit.to_static
+        def step(x):
+            (w * x).sum().backward()
+            return w.grad
+
+        if paddle.distributed.get_rank() == 1:
+            raise KeyError("lost")
+        try:
+            step(paddle.ones([1]))
+        except paddle.distributed.PeerFailed as error:
+            said.append(str(error))
+            raise
+
+    said: list = []
+    with pytest.raises(KeyError, match="lost"):
+        spawn(rank, nprocs=2)
+    assert "rank 1 failed: KeyError: 'lost'" in said[0]
