@@ -75,6 +75,7 @@ from .tensor.random import *
 from .tensor.reduce import *
 from .tensor.search import *
 from .tensor.stat import *
+from .tuning import tune
 from .version import full_version as __version__
 
 bool = _dtypes.bool_

@@ -49,7 +49,7 @@ class Tile(NamedTuple):
 
     def suffix(self, T: str) -> str:
         """What names of functions end in: those of other tiles are others."""
-        return T if self[1:] == Tile()[1:] else f"{T}_{self.across}_{self.unroll}"
+        return T if self == Tile() else "_".join([T, *map(str, self)])
 
 
 def tile() -> Tile:

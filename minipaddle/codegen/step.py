@@ -12,6 +12,7 @@ when it was no success.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from .epilogue import emit_epilogue
 from .group import emit_nest
 from .kernel import BAD_INDEX, BLAS, C_TYPES, Kernel
 from .scalar import CannotWrite, literal
+from .schedule import Schedule, following
 
 
 class Source(NamedTuple):
@@ -45,8 +47,12 @@ class Source(NamedTuple):
 class Kernels:
     """The kernels of a program's records; equal ones are written once."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, tuned=None):
+        """`tuned`, from the signature of a kernel to the choices to write it by, or None."""
         self.of: dict[Record, Kernel | None] = {}
+        self.signatures: dict[Record, str] = {}
+        self.choices: dict[str, dict] = {}  # of the kernels that are not as the rules say
+        self.tuned = tuned or (lambda signature: None)
         self.written: dict[str, str] = {}  # the text without its name -> the name
         self.texts: list[str] = []
         self.helpers: dict[str, None] = {}
@@ -61,6 +67,11 @@ class Kernels:
             self.hosted.append(record)
         if kernel is None:
             return
+        self.signatures[record] = signature = signature_of(kernel)
+        if choices := self.tuned(signature):
+            self.choices[signature] = choices
+            with following(Schedule(choices)):
+                kernel = kernel_of(record, kernel.name)
         body = kernel.source.replace(kernel.name, "NAME")
         name = self.written.setdefault(body, kernel.name)
         if name == kernel.name:
@@ -97,6 +108,12 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
         return emit(record, name) if emit is not None else emit_nest(record, name)
     except (NotOneNest, CannotWrite):
         return None
+
+
+def signature_of(kernel: Kernel) -> str:
+    """What a kernel is known by: its text as the rules make it, without its name."""
+    texts = kernel.source.replace(kernel.name, "NAME"), *kernel.helpers
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
 
 
 def named(record: Record) -> str:
@@ -182,7 +199,7 @@ class Step:
             return [call]
         self.timed.append(record)
         seconds = f"{self.prefix}_seconds[{len(self.timed) - 1}]"
-        return [f"{seconds} -= omp_get_wtime();", call, f"{seconds} += omp_get_wtime();"]
+        return [f"{seconds} -= now();", call, f"{seconds} += now();"]
 
     def array(self, name: str, pointers: list[str]) -> str:
         return f"void *const {name}[] = {{{', '.join(f'(void *)({p})' for p in pointers) or 0}}};"
@@ -268,6 +285,19 @@ __attribute__((visibility("default"))) void PREFIX_threads(int n) { threads = n;
 __attribute__((visibility("default"))) void PREFIX_host(void *f) { host = f; }
 """
 
+NOW = """\
+#include <omp.h>
+#include <time.h>
+
+static double now(void)  /* seconds; of one thread those in which the processor works for it */
+{
+    struct timespec t;
+    if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)) return omp_get_wtime();
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+"""
+
 SET_BLAS = """\
 __attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = f; }
 """
@@ -281,7 +311,7 @@ def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False)
     parts += [SET_BLAS.replace("PREFIX", prefix)] if blas else []
     if timed:
         parts.append(
-            '#include <omp.h>\n__attribute__((visibility("default"))) '
+            NOW + '__attribute__((visibility("default"))) '
             f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n"
         )
     own = "\n".join([*kernels.texts, *step.functions])

@@ -23,6 +23,7 @@ from ..passes.lifetimes import looked_into, specs_of
 from ..passes.manager import optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import open_sizes, specialise
+from . import trials
 from .compiler import load
 
 ALIGNMENT = 64
@@ -54,10 +55,12 @@ def in_place(record: Record) -> list[tuple[int, int]]:
 class Executable:
     """A program of numbers for sizes, compiled. Calling it is like running it: see `Run`.
 
-    What the program updates is changed in place, where it was given.
+    What the program updates is changed in place, where it was given. `tuned` are choices for
+    kernels by their signature: those that `paddle.tune` found on this machine, unless the strategy
+    says {"tuned": False}.
     """
 
-    def __init__(self, program: Program, strategy=None, sizes=None, *, timed: bool = False):
+    def __init__(self, program, strategy=None, sizes=None, *, timed=False, tuned=None):
         program = specialise(program, sizes=sizes or None)
         if unknown := open_sizes(program):
             raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
@@ -65,7 +68,9 @@ class Executable:
         self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, done.program
         self.constants = [s.cell.read() for s in done.program.states[len(program.states) :]]
-        self.kernels = Kernels(self.program)
+        if tuned is None:
+            tuned = {} if done.chosen.get("tuned") is False else trials.tuned(threads())
+        self.kernels = Kernels(self.program, tuned.get)
         self.plan = done.planned(self.kernels.workspace, in_place)
         self.timed = timed
         self.source = self.written()
@@ -93,9 +98,16 @@ class Executable:
             f"{len(groups)} groups of {inside} records; {len(self.kernels.texts)} kernels in "
             f"{len(self.source.own.splitlines())} lines of C",
             f"by the host: {', '.join(host) or 'nothing'}",
+            f"tuned kernels: {', '.join(self.tuned_kernels()) or 'none'}",
             str(self.plan),
         ]
         return "\n".join(lines)
+
+    def tuned_kernels(self) -> list[str]:
+        """The names of the kernels that are not written as the rules say."""
+        of = self.kernels.signatures.items()
+        tuned = [self.kernels.of[r].name for r, name in of if name in self.kernels.choices]
+        return [*dict.fromkeys(tuned)]
 
     def retimed(self) -> Executable:
         """The same program, which takes the time of each kernel: see `times`."""

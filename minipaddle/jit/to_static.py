@@ -156,28 +156,32 @@ class StaticFunction:
         captured = self.cache.serving(self.recent[plain]) if plain in self.recent else None
         if captured and not captured.writes and captured.outer.keys().isdisjoint(map(id, args)):
             return self.run(captured, args, args)
+        try:
+            captured, tensors = self.prepared(args, kwargs)
+        except Exception as error:
+            raise retold(error) from None
+        if plain is not None and len(tensors) == len(args):
+            self.recent[plain] = self.cache.entries_of(captured)
+        return self.run(captured, tensors, None if kwargs else args)
+
+    def prepared(self, args, kwargs) -> tuple:
+        """What is captured for these arguments, and the tensors among them that it is run on."""
         leaves, structure = flatten((args, kwargs))
-        places, tensors = [], []
+        places = []
         for k, x in enumerate(leaves):
             if isinstance(x, ndarray):
                 x = leaves[k] = Tensor(x)
             if isinstance(x, Tensor):
                 places.append(k)
-                tensors.append(x)
-        try:
+        captured = self.captured(leaves, structure, places)
+        if any(id(leaves[k]) in captured.outer for k in places):
+            # a tensor that the function also knows from outside is no argument
+            places = [k for k in places if id(leaves[k]) not in captured.outer]
             captured = self.captured(leaves, structure, places)
-            if not captured.outer.keys().isdisjoint(map(id, tensors)):
-                # a tensor that the function also knows from outside is no argument
-                places = [k for k in places if id(leaves[k]) not in captured.outer]
-                captured = self.captured(leaves, structure, places)
-                tensors = [leaves[k] for k in places]
-            if captured.writes and len({*map(id, tensors)}) < len(tensors):
-                raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
-            if plain is not None and len(places) == len(args):
-                self.recent[plain] = self.cache.entries_of(captured)
-        except Exception as error:
-            raise retold(error) from None
-        return self.run(captured, tensors, None if kwargs else args)
+        tensors = [leaves[k] for k in places]
+        if captured.writes and len({*map(id, tensors)}) < len(tensors):
+            raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
+        return captured, tensors
 
     def run(self, captured, tensors, args):
         """The results of a program, put together as the function returns them."""

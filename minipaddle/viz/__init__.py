@@ -18,10 +18,11 @@ from .profile import profile
 from .program import groups, program
 from .tape import source_lines, tape
 from .transpiling import source_diff, transpiling
+from .tuning import tuning
 
 __all__ = [
     "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "cache", "code", "difference",
     "gradient_flow", "groups", "joint", "kernels", "memory", "module", "operator", "passes",
     "profile", "program", "recompilations", "source", "source_diff", "source_lines", "tape",
-    "transpiling",
+    "transpiling", "tuning",
 ]  # fmt: skip

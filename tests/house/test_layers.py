@@ -24,7 +24,7 @@ executors
 nn | regularizer
 optimizer | io | metric
 jit
-amp | quantization | distributed | inference | static | vision | text | hapi
+amp | quantization | distributed | inference | static | vision | text | hapi | tuning
 viz | testing
 learn
 autograd | callbacks | device | framework | linalg | utils | version
@@ -48,6 +48,8 @@ NUMPY_ALLOWED = {
     "codegen/scalar.py": "likewise",
     "codegen/writer.py": "likewise",
     "executors/native.py": "what C works on are NumPy's arrays",
+    "tuning/measure.py": "likewise",
+    "tuning/tune.py": "chance is drawn on the CPU",
     "eager/device.py": "here the array module is chosen",
     "io/buckets.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/collate.py": "samples are NumPy arrays on the CPU until the batch is whole",

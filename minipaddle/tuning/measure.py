@@ -1,0 +1,164 @@
+"""Kernels compiled and run on the values they meet in their program, beside each other."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import time
+
+import numpy as np
+
+from ..codegen.c_helpers import prologue
+from ..codegen.kernel import BLAS, C_TYPES, Kernel, is_number
+from ..codegen.step import SET_BLAS, SETTERS
+from ..core.record import Record
+from ..eager.device import NUMPY
+from ..executors.compiler import load
+from ..executors.native import ALIGNMENT, address, as_c, blas, threads
+from ..ir.interpreter import Run, last_uses
+from ..ir.program import NUMBER, Program
+from ..passes.lifetimes import specs_of
+
+ROUNDS = 7
+"""Times that each kernel is measured, in turn with the others."""
+
+SAMPLE = 1e-3
+"""Seconds that one measurement takes about: fast kernels are called many times in it."""
+
+ALLOWED = {2: 3e-2, 4: 1e-4, 8: 1e-10}
+"""How far results may be apart, as a part of the greatest one, by the bytes of an element."""
+
+RUN = """\
+__attribute__((visibility("default"))) void PREFIX_run_{k}(
+    void *const *in, void *const *out, char *work, long times)
+{{
+    for (; times > 0; times--) {call};
+}}
+"""
+
+
+def values_met(program: Program, arrays, wanted: set[Record]) -> dict[Record, list]:
+    """The inputs of some records when the program runs on these arrays, by the interpreter."""
+    run, found = Run(NUMPY), {}
+    run.begin(program, arrays)
+    values, last = dict(zip(program.given, arrays, strict=True)), last_uses(program)
+    for k, record in enumerate(program.records):
+        given = [r.attrs["value"] if r.op is NUMBER else values[r] for r in record.inputs]
+        if record in wanted:
+            pairs = zip(record.inputs, given, strict=True)
+            found[record] = [as_c(x, r.shape, r.dtype) for r, x in pairs if r.op is not NUMBER]
+        values[record] = run.compute(program, record, given)
+        for r in last.get(k, ()):
+            values.pop(r, None)
+    return found
+
+
+def file_of(record: Record, kernels: list[Kernel]) -> tuple[str, str]:
+    """A C file with kernels of one record, each called from outside; and what its names begin with.
+
+    The kernels have names of their own.
+    """
+    helpers = dict.fromkeys(text for kernel in kernels for text in kernel.helpers)
+    texts = [*helpers, SET_BLAS] if BLAS in helpers else [*helpers]
+    texts += [*(k.source for k in kernels), *(called(record, k, n) for n, k in enumerate(kernels))]
+    text = "\n".join([prologue(), SETTERS, *texts])
+    prefix = "tuning_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    return text.replace("PREFIX", prefix), prefix
+
+
+def called(record: Record, kernel: Kernel, number: int) -> str:
+    """The function that calls a kernel some times."""
+    inputs = [x for x in record.inputs if not is_number(x)]
+    given = [f"(const {C_TYPES[x.dtype]} *)in[{j}]" for j, x in enumerate(inputs)]
+    made = [f"({C_TYPES[s.dtype]} *)out[{j}]" for j, s in enumerate(specs_of(record))]
+    words = [*given, *made, *(["work"] if kernel.workspace else [])]
+    return RUN.format(k=number, call=f"{kernel.name}({', '.join(words)})")
+
+
+def aligned(spec):
+    """An empty array like a spec or an array, where kernels want it."""
+    room = np.zeros(spec.nbytes + ALIGNMENT, "uint8")
+    start = -address(room) % ALIGNMENT
+    return room[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape)
+
+
+def pointers(arrays):
+    return (ctypes.c_void_p * max(len(arrays), 1))(*map(address, arrays))
+
+
+def clock() -> float:
+    """Seconds: of this processor core where one thread computes, else of the wall."""
+    return time.thread_time() if threads() == 1 else time.perf_counter()
+
+
+class Bench:
+    """One record and the values it met: runs kernels that compute it."""
+
+    def __init__(self, record: Record, inputs: list):
+        self.record, self.inputs = record, []
+        for x in inputs:
+            self.inputs.append(aligned(x))
+            self.inputs[-1][...] = x
+        self.outputs = [aligned(spec) for spec in specs_of(record)]
+        self.into, self.out = pointers(self.inputs), pointers(self.outputs)
+        self.expected: list | None = None  # what the first kernel ever gave
+
+    def compiled(self, kernels: list[Kernel]) -> list:
+        """For each kernel a function that calls it so many times."""
+        text, prefix = file_of(self.record, kernels)
+        library = load(text)
+        getattr(library, f"{prefix}_threads")(threads())
+        if any(BLAS in kernel.helpers for kernel in kernels) and (sgemm := blas()):
+            setter = getattr(library, f"{prefix}_blas")
+            setter.argtypes = [ctypes.c_void_p]
+            setter(sgemm)
+        size = max(kernel.workspace for kernel in kernels)
+        room = np.zeros(size + ALIGNMENT, "uint8")
+        work = address(room) + -address(room) % ALIGNMENT
+        found = []
+        for k in range(len(kernels)):
+            run = getattr(library, f"{prefix}_run_{k}")
+            run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long]
+            found.append(lambda times, run=run, room=room: run(self.into, self.out, work, times))
+        return found
+
+    def measured(self, kernels: list[Kernel]) -> list[float | None]:
+        """The seconds of one call of each: the least of several measurements, taken in turn (other
+        work only makes a kernel slower). The first kernel says what is right: None for one that
+        computes anything else.
+        """
+        runs = self.compiled(kernels)
+        right = [self.agrees(run) for run in runs]
+        start = clock()
+        runs[0](1)
+        times = max(1, round(SAMPLE / max(clock() - start, 1e-7)))
+        best = [float("inf")] * len(runs)
+        for _ in range(ROUNDS):
+            for k, run in enumerate(runs):
+                if right[k]:
+                    start = clock()
+                    run(times)
+                    best[k] = min(best[k], (clock() - start) / times)
+        return [t if good else None for t, good in zip(best, right, strict=True)]
+
+    def agrees(self, run) -> bool:
+        """Does a kernel compute what the first one did?"""
+        for array in self.outputs:
+            array.reshape(-1).view("uint8").fill(0xFF)
+        run(1)
+        if self.expected is None:
+            self.expected = [array.copy() for array in self.outputs]
+        return all(map(same, self.outputs, self.expected))
+
+
+def same(got, expected) -> bool:
+    """Are two results equal but for the order of sums?"""
+    if got.dtype.kind in "biu":
+        return bool((got == expected).all())
+    allowed = ALLOWED[got.dtype.itemsize]
+    got, expected = got.astype("float64"), expected.astype("float64")
+    finite = np.isfinite(expected)
+    if not np.array_equal(got[~finite], expected[~finite], equal_nan=True):
+        return False
+    scale = np.abs(expected[finite]).max(initial=0.0)
+    return bool((np.abs(got[finite] - expected[finite]) <= allowed * scale + 1e-30).all())

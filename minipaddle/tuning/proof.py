@@ -1,0 +1,53 @@
+"""What stands: choices with which the whole program is faster, measured in turn without them."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from ..core.slots import slot
+from ..executors.native import Executable, threads
+from ..executors.trials import Trial, chosen, machine, tuned
+from .target import Target, kernel_seconds, step_seconds
+
+ROUNDS = 25
+"""Runs of the whole program, in turn with and without what was found, that decide."""
+
+
+@slot("tuning.accepted")
+def accepted(default: list[float], other: list[float]) -> bool:
+    """Is a kernel faster, beyond noise? Pairs of seconds, measured in turn: the medians are apart
+    by more than 2 %, and in two of three pairs it was faster.
+    """
+    wins = sum(b < a for a, b in zip(default, other, strict=True))
+    return median(other) < 0.98 * median(default) and 3 * wins >= 2 * len(default)
+
+
+def proved(target: Target, default: Executable, best: dict[str, dict]) -> tuple:
+    """What is faster in the program, by signature; and the seconds of its runs without and with
+    that, in turn. If all of it together is no faster, nothing is kept.
+    """
+    kept = faster(target, default, best) if best else {}
+    choices = {name: trial.choices for name, trial in kept.items()}
+    both = [target.compiled({}), target.compiled(choices)] if kept else [target.compiled({})]
+    before, after = (step_seconds(target, both, ROUNDS) * 2)[:2]
+    return (kept, before, after) if median(after) <= median(before) else ({}, before, before)
+
+
+def faster(target: Target, default: Executable, best: dict[str, dict]) -> dict[str, Trial]:
+    """The kernels that are faster in the program, where caches hold what they hold there."""
+    without, having = kernel_seconds(target, [default, target.compiled(best, timed=True)], ROUNDS)
+    kept, here = {}, machine(threads())
+    for name, point in best.items():
+        before, after = ([run[name] for run in runs] for runs in (without, having))
+        if accepted(before, after):
+            kept[name] = Trial(name, here, point, median(after), median(before))
+    return kept
+
+
+def keep(kept: dict[str, Trial], searched: list[str]) -> None:
+    """Write down what was chosen; what was chosen before and did not stand is the default again."""
+    here, before = machine(threads()), tuned(threads())
+    undone = [name for name in searched if before.get(name) and name not in kept]
+    rows = [*kept.values(), *(Trial(name, here, {}, 1.0, 1.0) for name in undone)]
+    if rows:
+        chosen().add(*rows)

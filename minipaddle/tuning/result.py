@@ -1,0 +1,67 @@
+"""What a search found, to look at."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """A kernel: its seconds in a step, as the rules make it and as it is now, and what differs."""
+
+    kernel: str
+    default: float
+    tuned: float
+    choice: dict
+
+
+@dataclass
+class Tuned:
+    """The result of `paddle.tune`: prints as a table; `viz.tuning` draws how it was found.
+
+    `before` and `after` are the seconds of a step (medians of runs in turn); `curves` hold for each
+    kernel the part of the default's time that each trial took, in order (inf: it was wrong).
+    """
+
+    function: object
+    rows: list[Row]
+    before: float
+    after: float
+    trials: int
+    curves: dict[str, list[float]] = field(repr=False)
+    stopped: bool = False
+
+    def best_so_far(self, kernel: str) -> list[float]:
+        """The least part of the default's time after each trial; it starts at the default's, 1."""
+        best = [1.0]
+        for time in self.curves[kernel]:
+            best.append(min(best[-1], time))
+        return best
+
+    def table(self):
+        """The result as a `rich` table."""
+        from rich.box import SIMPLE
+        from rich.table import Table
+
+        title = f"{self.before * 1e3:.3f} → {self.after * 1e3:.3f} ms a step, {self.trials} trials"
+        table = Table(title=title + " (stopped)" * self.stopped, box=SIMPLE, pad_edge=False)
+        table.add_column("kernel", no_wrap=True)
+        for head in ("default µs", "tuned µs"):
+            table.add_column(head, justify="right", no_wrap=True)
+        table.add_column("choice")
+        for row in self.rows:
+            made = ", ".join(f"{name} {x}" for name, x in row.choice.items()) or "default"
+            table.add_row(row.kernel, f"{row.default * 1e6:.1f}", f"{row.tuned * 1e6:.1f}", made)
+        return table
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        out = io.StringIO()
+        Console(file=out, width=100, force_jupyter=False, color_system=None).print(self.table())
+        return out.getvalue()
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
+        bundle = self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)
+        return bundle | {"text/plain": str(self)}

@@ -1,0 +1,159 @@
+"""The search: batch by batch, the kernel that may gain most, the points the model believes in."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from ..codegen.step import kernel_of
+from ..core.record import Record
+from ..core.slots import slot
+from ..executors.native import threads
+from ..executors.trials import Trial, machine, measured
+from ..ir.program import NUMBER
+from ..passes.lifetimes import specs_of
+from .cost_model import Sample, cost_model
+from .evolution import proposals
+from .measure import Bench
+from .space import Space
+from .target import Target, kernel_seconds
+
+BATCH = 8
+"""Kernels that are compiled and measured at a time, beside the default."""
+
+SMALL = 0.01
+"""Kernels that take less than this part of a step are left alone."""
+
+NAME = "tuned_kernel"
+
+
+class Task:
+    """One kernel of the program, and what is known of it."""
+
+    def __init__(self, signature: str, name: str, record: Record, seconds: float):
+        self.signature, self.name, self.record, self.seconds = signature, name, record, seconds
+        self.space = Space(lambda: kernel_of(record, NAME))
+        self.facts = facts(record)
+        self.times: list[tuple[dict, float]] = []  # points, and their part of the default's time
+        self.bench: Bench | None = None
+        self.exhausted = not self.space.knobs(self.space.default)
+
+    def sample(self, point: dict, seconds: float = math.nan) -> Sample:
+        return Sample(self.signature, self.facts, point, seconds)
+
+    @property
+    def best(self) -> dict:
+        """The fastest point so far; {} for the default."""
+        point, time = min(self.times, key=lambda t: t[1], default=({}, 1.0))
+        return point if time < 1 else {}
+
+    def measure(self, points: list[dict]) -> list[tuple[float | None, float]]:
+        """For each point its seconds (None: it is wrong), and the default's beside it."""
+        kernels = [self.space.kernel(p) for p in (self.space.default, *points)]
+        named = [
+            k._replace(name=f"{NAME}{j}", source=k.source.replace(NAME, f"{NAME}{j}"))
+            for j, k in enumerate(kernels)
+        ]
+        default, *found = self.bench.measured(named)
+        return [(seconds, default) for seconds in found]
+
+
+def facts(record: Record) -> tuple[float, ...]:
+    """Logarithms of sizes: of three inputs and a result, all elements and those of a row."""
+    specs = [x.spec for x in record.inputs if x.op is not NUMBER][:3]
+    specs += [specs_of(record)[0]] * (4 - len(specs))
+    logs = []
+    for spec in specs:
+        logs += [math.log2(1 + spec.size) / 16, math.log2(1 + (spec.shape or (1,))[-1]) / 8]
+    return tuple(logs)
+
+
+@slot("tuning.next_task")
+def next_task(tasks: list[Task], batches: dict[str, int]) -> Task | None:
+    """The kernel whose turn it is: the one with most seconds for each batch it will have had.
+
+    Source: D'Hondt's way to share out seats.
+    """
+    worth = lambda task: task.seconds / (1 + batches.get(task.name, 0))
+    return max(tasks, key=worth, default=None)
+
+
+class Search:
+    """The kernels of one program, searched batch by batch.
+
+    `curves` hold for each kernel the part of the default's time that each trial took.
+    """
+
+    def __init__(self, target: Target, rng):
+        self.target, self.rng, self.machine = target, rng, machine(threads())
+        self.default = target.compiled({}, timed=True)
+        self.tasks = self.found()
+        self.curves: dict[str, list[float]] = {t.name: [] for t in self.tasks}
+        self.batches: dict[str, int] = {}
+        self.remember()
+
+    @property
+    def spent(self) -> int:
+        return sum(map(len, self.curves.values()))
+
+    def found(self) -> list[Task]:
+        """The kernels that take time and can be written otherwise, the dearest first."""
+        (runs,) = kernel_seconds(self.target, [self.default], 5)
+        seconds = {name: median(run[name] for run in runs) for name in runs[0]}
+        records: dict[str, Record] = {}
+        for record in self.default.program.records:
+            if (name := self.default.kernels.signatures.get(record)) in seconds:
+                records.setdefault(name, record)
+        least = SMALL * sum(seconds.values())
+        tasks = [
+            Task(name, self.default.kernels.of[r].name, r, seconds[name])
+            for name, r in records.items()
+            if seconds[name] >= least and all(s.size for s in specs_of(r))
+        ]
+        tasks = sorted((t for t in tasks if not t.exhausted), key=lambda t: -t.seconds)
+        met = self.target.values(self.default, {t.record for t in tasks})
+        for t in tasks:
+            t.bench = Bench(t.record, met[t.record])
+        return tasks
+
+    def remember(self) -> None:
+        """Begin with what was measured before."""
+        tasks = {t.signature: t for t in self.tasks}
+        for trial in measured():
+            task = tasks.get(trial.kernel) if trial.machine == self.machine else None
+            if task and task.space.point(trial.choices) == trial.choices:
+                task.times.append((trial.choices, trial.seconds / trial.default))
+
+    def run(self, trials: int, advance) -> None:
+        """So many trials, or fewer if there is nothing left to try; `advance(count, text)` hears
+        of them.
+        """
+        while self.spent < trials:
+            task = next_task([t for t in self.tasks if not t.exhausted], self.batches)
+            if task is None:
+                return
+            self.batches[task.name] = self.batches.get(task.name, 0) + 1
+            count = min(BATCH, trials - self.spent)
+            points = proposals(task.space, task.times, self.scoring(task), count, self.rng)
+            task.exhausted = not points
+            if points:
+                self.measure(task, points)
+                best = min(t for _, t in task.times)
+                advance(len(points), f"{task.name}: {best:.2f} of the default's time")
+
+    def measure(self, task: Task, points: list[dict]) -> None:
+        """Measure points of a kernel; what was measured is on disk when this returns."""
+        trials = []
+        for point, (seconds, default) in zip(points, task.measure(points), strict=True):
+            ratio = seconds / default if seconds else math.inf
+            task.times.append((point, ratio))
+            self.curves[task.name].append(ratio)
+            if seconds:
+                trials.append(Trial(task.signature, self.machine, point, seconds, default))
+        measured().add(*trials)
+
+    def scoring(self, task: Task):
+        """The model, trained on all that was measured, as a function of points of this kernel."""
+        samples = [t.sample(p, s) for t in self.tasks for p, s in t.times if s < math.inf]
+        score = cost_model(samples)
+        return lambda points: score([task.sample(p) for p in points])

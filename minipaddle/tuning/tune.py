@@ -1,0 +1,77 @@
+"""`paddle.tune`: measure other ways to write a program's kernels, and keep what is faster."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from statistics import median
+
+from numpy.random import default_rng
+
+from ..executors.trials import Trial
+from .proof import keep, proved
+from .result import Row, Tuned
+from .search import Search, Task
+from .target import target_of
+
+
+def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = True) -> Tuned:
+    """Search for faster ways to write the kernels of a compiled function, for about `trials`
+    measurements; what is faster is used from now on, in later processes too.
+
+    `function` is one that `to_static(backend="native")` made, or a plain one, which it then becomes
+    (`.function` of the result); `inputs` are arguments for it. They may be left out if it was
+    called before. Nothing is changed: parameters, buffers and random numbers stay as they are.
+    Each kernel is measured on the values it meets, must compute what the default computes, and is
+    taken only if the whole program, run in turn with and without it, is faster. Interrupting
+    (Ctrl-C) ends the search early and keeps what was found. MINIPADDLE_TUNED=0, or a strategy
+    {"tuned": False}, compiles without it. Raises ValueError if there is no native program.
+    Source: Chen and others, Learning to Optimize Tensor Programs (2018).
+
+    >>> import minipaddle as paddle
+    >>> f = paddle.jit.to_static(lambda x: (x @ x).sum(), backend="native")
+    >>> found = paddle.tune(f, paddle.ones([64, 64]), trials=2, progress=False)
+    >>> found.trials
+    2
+    """
+    target = target_of(function, inputs)
+    search, stopped = Search(target, default_rng(seed)), False
+    try:
+        with bar(trials if progress else 0) as advance:
+            search.run(trials, advance)
+    except KeyboardInterrupt:
+        stopped = True
+    best = {t.signature: t.best for t in search.tasks if t.best}
+    kept, before, after = proved(target, search.default, best)
+    keep(kept, [t.signature for t in search.tasks])
+    target.renew()
+    rows = [row_of(task, kept.get(task.signature)) for task in search.tasks]
+    spans = median(before), median(after)
+    return Tuned(target.function, rows, *spans, search.spent, search.curves, stopped)
+
+
+@contextmanager
+def bar(total: int):
+    """A function to call with how many trials are done, and what to say: it moves a bar."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console()
+    seen = bool(total) and (console.is_terminal or console.is_jupyter)
+    columns = (
+        TextColumn("tuning"),
+        BarColumn(30),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, disable=not seen) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda count, text: progress.update(task, advance=count, description=text)
+
+
+def row_of(task: Task, trial: Trial | None) -> Row:
+    """A line of the result: of a kernel that stays as it was, too."""
+    if trial is None:
+        return Row(task.name, task.seconds, task.seconds, {})
+    default = task.space.default
+    differs = {n: x for n, x in trial.choices.items() if default.get(n, ...) != x}
+    return Row(task.name, trial.default, trial.seconds, differs)
