@@ -7,13 +7,12 @@ from contextlib import ExitStack, contextmanager
 from statistics import median
 from typing import NamedTuple
 
-from ..codegen.step import computed
 from ..core.errors import teach
 from ..core.slots import plugged
 from ..eager.device import NUMPY
 from ..executors.native import Executable
-from ..ir.program import NUMBER, Program
-from ..passes.lifetimes import specs_of
+from ..ir.program import Program
+from ..passes.manager import figures
 from ..passes.places import bytes_text
 from ..viz.picture import Picture
 
@@ -65,8 +64,8 @@ def scoreboard(step, *, rounds: int = 15, **contenders) -> Scoreboard:
     scores = {}
     for name, e in made.items():
         right = all(map(close, found[name], found["reference"]))
-        kernels = [*computed(e.program)]
-        scores[name] = Score(len(kernels), traffic(e.program), e.plan.size, seconds[name], right)
+        _, kernels, traffic, _ = figures(e.program)
+        scores[name] = Score(kernels, traffic, e.plan.size, seconds[name], right)
     return Scoreboard(scores)
 
 
@@ -116,16 +115,6 @@ def interleaved(calls: dict, rounds: int) -> dict[str, float]:
             call()
             times[name].append(time.perf_counter() - began)
     return {name: median(t) if t else 0.0 for name, t in times.items()}
-
-
-def traffic(program: Program) -> int:
-    """The bytes that the kernels of a program read and write, each operand and result once."""
-    count = 0
-    for record in computed(program):
-        read = {x for x in record.inputs if x.op is not NUMBER}
-        specs = [*(s for x in read for s in specs_of(x)), *specs_of(record)]
-        count += sum(s.nbytes for s in specs)
-    return count
 
 
 class Scoreboard(Picture):
