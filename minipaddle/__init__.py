@@ -42,6 +42,7 @@ from .core.dtype import (
 )
 from .core.missing import namespace as _namespace
 from .core.slots import plugged
+from .distributed import DataParallel
 from .eager.backward import grad
 from .eager.device import (
     CPUPlace,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 
 LATER = {
-    "DataParallel": "many workers",
     "amp": "mixed precision",
     "auto_cast": "mixed precision",
     "inference": "inference",

@@ -50,3 +50,7 @@ def own_settings() -> None:
     """
     for setting in SETTINGS:
         setting.box = [copy(setting.now)]
+
+
+among = per_rank((0, 1))
+"""Which of how many ranks the code that runs belongs to."""

@@ -22,6 +22,7 @@ from .communication import (
     send,
     wait,
 )
+from .data_parallel import DataParallel
 from .group import CollectiveTimeout, PeerFailed
 from .parallel import (
     ParallelEnv,

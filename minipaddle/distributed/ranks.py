@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.errors import teach
-from ..core.rank import per_rank
+from ..core.rank import among, per_rank
 from .group import ProcessGroup
 from .threads import World
 
@@ -33,13 +33,13 @@ def known() -> Known:
 
 def enter(world: ProcessGroup) -> ProcessGroup:
     """This thread (or, if it is no rank of several in this process, this process) is of `world`."""
-    _known.now = Known(world)
+    _known.now, among.now = Known(world), (world.rank, world.size)
     return world
 
 
 def leave() -> None:
     """Be a world of one again."""
-    _known.now = None
+    _known.now, among.now = None, (0, 1)
 
 
 def group_numbered(id: int) -> ProcessGroup:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+
 from ..core.errors import teach
 from ..core.grad import pull_back
 from ..core.interpreter import Recording, current
@@ -33,6 +36,30 @@ def seeds_of(tensors, grads):
     return pairs
 
 
+class Ending(threading.local):
+    """What is to be done at the end of the backward that runs on this thread."""
+
+    calls: list | None = None  # None: no backward runs
+
+
+ENDING = Ending()
+
+
+@contextmanager
+def ending():
+    """A backward: when the outermost one is over, do what was left for then."""
+    if ENDING.calls is not None:
+        yield
+        return
+    ENDING.calls = []
+    try:
+        yield
+        for call in ENDING.calls:
+            call()
+    finally:
+        ENDING.calls = None
+
+
 def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     """Add the gradient of the sum of `tensors` to `.grad` of every leaf.
 
@@ -52,7 +79,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
                 hint="set stop_gradient=False on what you want gradients of, before using it",
             )
         )
-    with Recording(False), device_guard(tensors[0].place):
+    with Recording(False), device_guard(tensors[0].place), ending():
         seeds = seeds_of(tensors, grad_tensors)
         found = pull_back(seeds, release=not retain_graph)
         taken = {id(g) for _, g in seeds}

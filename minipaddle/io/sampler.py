@@ -11,6 +11,7 @@ from itertools import islice
 import numpy
 
 from ..core.errors import teach
+from ..core.rank import among
 from ..tensor import random
 from ..tensor.creation import to_tensor
 
@@ -169,6 +170,7 @@ class BatchSampler(Sampler):
 class DistributedBatchSampler(BatchSampler):
     """The batches of one process among `num_replicas`: batch after batch is dealt in turn.
 
+    Unless told otherwise it is this rank among all that there are (`paddle.distributed`).
     The data is padded (from its start) so that every process gets equally many samples. Shuffling
     depends on `set_epoch` alone, so that all processes agree.
     Source: Paddle API `paddle.io.DistributedBatchSampler`.
@@ -181,8 +183,9 @@ class DistributedBatchSampler(BatchSampler):
     def __init__(
         self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False
     ):
-        self.nranks = 1 if num_replicas is None else num_replicas
-        self.local_rank = 0 if rank is None else rank
+        here, size = among.now
+        self.nranks = size if num_replicas is None else num_replicas
+        self.local_rank = here if rank is None else rank
         if not isinstance(self.nranks, int) or self.nranks <= 0:
             raise ValueError(f"num_replicas must be a positive int, not {num_replicas!r}")
         if not isinstance(self.local_rank, int) or not 0 <= self.local_rank < self.nranks:

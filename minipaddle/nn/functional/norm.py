@@ -7,12 +7,15 @@ from math import inf, prod
 from ...core.dtype import FLOATS, HALVES, float32
 from ...core.errors import teach
 from ...core.interpreter import Recording, current
+from ...core.op import OPS
 from ...core.slots import slot
 from ...core.spec import normalize_axes
 from ...ops import elementwise, movement, reduction
 from ...ops import norm as ops
 from ...ops import pooling as pool_ops
 from ...tensor import math as tensor_math
+from ...tensor.creation import full
+from ...tensor.joining import concat
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize",
@@ -134,6 +137,24 @@ def moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
     update_running(running_mean, mean, momentum)
     update_running(running_var, var, momentum)
     return y
+
+
+def moved_by_all(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
+    """x by the moments of the batches of all ranks, which the running ones follow.
+
+    (Collectives stand above the layers, so they are known by name.)
+    """
+    axes = [d for d in range(x.spec.ndim) if d != axis]
+    wide = x.astype("float32") if x.spec.dtype in HALVES else x
+    count = full([1], prod(x.spec.shape[d] for d in axes), wide.dtype)
+    here = concat([wide.sum(axes), count])
+    sums = OPS["all_reduce"](here)
+    total, mean = sums[-1:], sums[:-1] / sums[-1:]
+    off = wide - shaped(mean, tuple(-1 if d == axis else 1 for d in range(x.spec.ndim)))
+    var = OPS["all_reduce"]((off * off).sum(axes)) / total
+    update_running(running_mean, mean, momentum)
+    update_running(running_var, var, momentum)
+    return frozen(x, mean, var, weight, bias, epsilon, axis)
 
 
 def flattened(shape, flat) -> tuple:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.errors import teach
+from ...core.rank import among
 from .. import functional as F
 from ..initializer import Constant
 from ..param_attr import ParamAttr
@@ -141,8 +142,9 @@ class BatchNorm(BatchNormND):
 
 
 class SyncBatchNorm(BatchNormND):
-    """Batch norm whose moments are those of all processes' batches; of one process, as `BatchNorm`.
+    """Batch norm whose moments are those of the batches of all ranks; of one alone, as `BatchNorm`.
 
+    Batches may be differently large. A gradient flows through the moments to every rank.
     Source: Paddle API `paddle.nn.SyncBatchNorm`.
 
     >>> import minipaddle as paddle
@@ -156,6 +158,13 @@ class SyncBatchNorm(BatchNormND):
     ):  # fmt: skip
         given = momentum, epsilon, weight_attr, bias_attr, data_format, None, name
         super().__init__(num_features, *given)
+
+    def forward(self, x):
+        if among.now[1] == 1 or not self.training:
+            return super().forward(x)
+        place = x.spec.ndim - 1 if formatted(self, x)[-1] == "C" and x.spec.ndim > 2 else 1
+        statistics = self._mean, self._variance, self.weight, self.bias
+        return F.norm.moved_by_all(x, *statistics, self._momentum, self._epsilon, place)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

@@ -1,0 +1,101 @@
+"""`DataParallel`: a model of which every rank has a copy, trained on data of its own."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ..core.errors import teach
+from ..nn import Layer
+from ..ops.gradient import AVERAGING
+from .communication import broadcast
+from .ranks import group_of
+from .reducer import Reducer
+
+
+class DataParallel(Layer):
+    """`layers`, whose gradients every backward averages over the ranks: all copies stay the same.
+
+    All ranks begin with the weights of rank 0. Each computes the mean loss of its own batch; if
+    batches are equally large, the average of the gradients is that of the joined batch.
+    comm_buffer_size: the MB of gradients that travel together
+    last_comm_buffer_size: those of the last ones, which nothing is computed beside
+    find_unused_parameters: may a backward leave parameters without a gradient?
+    `strategy` is Paddle's older way of saying so, and not used. Source: Paddle API
+    `paddle.DataParallel`.
+
+    >>> import minipaddle as paddle
+    >>> def work():
+    ...     net = paddle.DataParallel(paddle.nn.Linear(1, 1, bias_attr=False))
+    ...     net(paddle.to_tensor([[1.0 + paddle.distributed.get_rank()]])).backward()
+    ...     return net.parameters()[0].grad.item()
+    >>> paddle.distributed.spawn(work, nprocs=2).results
+    [1.5, 1.5]
+    """
+
+    def __init__(
+        self, layers, strategy=None, comm_buffer_size=25, last_comm_buffer_size=1,
+        find_unused_parameters=False, group=None,
+    ):  # fmt: skip
+        super().__init__(layers.full_name() + "_data_parallel")
+        self._layers, self.group = layers, group_of(group)
+        self.find_unused_parameters = find_unused_parameters
+        trained = [p for p in layers.parameters() if p.trainable]
+        if not trained:
+            raise ValueError(teach("DataParallel of a model without a parameter to train"))
+        self.reducer = None
+        if self.group.size > 1:
+            same_everywhere(layers, self.group)
+            sizes = comm_buffer_size, last_comm_buffer_size
+            self.reducer = Reducer(trained, self.group, *sizes, find_unused_parameters)
+            for p in trained:  # how a program that is traced averages: see `ops.gradient`
+                p.averaged = {"group": self.group.id, "megabytes": comm_buffer_size}
+
+    def forward(self, *inputs, **kwargs):
+        return self._layers(*inputs, **kwargs)
+
+    @contextmanager
+    def no_sync(self):
+        """Gradients stay one's own inside the block, and are averaged with those of the next
+        backward after it. Source: Paddle API `paddle.DataParallel.no_sync`.
+        """
+        before, AVERAGING.now = AVERAGING.now, False
+        try:
+            yield
+        finally:
+            AVERAGING.now = before
+
+    def scale_loss(self, loss):
+        """The loss itself: gradients are averaged, not added. Source: Paddle API
+        `paddle.DataParallel.scale_loss`.
+        """
+        return loss
+
+    def apply_collective_grads(self) -> None:
+        """Average the gradients that are there now. Source: Paddle API
+        `paddle.DataParallel.apply_collective_grads`.
+        """
+        average_gradients(self._layers.parameters(), self.group)
+
+    def state_dict(self, *args, **kwargs):
+        """That of the model inside, so that it can be loaded without this one."""
+        return self._layers.state_dict(*args, **kwargs)
+
+    def set_state_dict(self, state_dict, use_structured_name=True):
+        """That of the model inside."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
+
+    set_dict = load_dict = set_state_dict
+
+
+def same_everywhere(layers: Layer, group) -> None:
+    """Give all ranks the parameters and buffers of the first."""
+    for x in [*layers.parameters(), *layers.buffers()]:
+        broadcast(x, group.ranks[0], group)
+
+
+def average_gradients(parameters, group=None) -> None:
+    """Replace the gradient of each parameter by its average over the ranks."""
+    group = group_of(group)
+    for p in parameters:
+        if p.grad is not None and group.size > 1:
+            group.all_reduce(p.grad.array, "avg")
