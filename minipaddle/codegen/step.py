@@ -111,8 +111,13 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
 
 
 def signature_of(kernel: Kernel) -> str:
-    """What a kernel is known by: its text as the rules make it, without its name."""
-    texts = kernel.source.replace(kernel.name, "NAME"), *kernel.helpers
+    """What a kernel is known by: its text as the rules make it, but for names: its own, and those
+    of its parameters, which are the user's."""
+    text = kernel.source.replace(kernel.name, "NAME")
+    headers = re.findall(r"^static void NAME\w*\(([^)]*)\)", text, re.MULTILINE)
+    names = [re.findall(r"\w+", p)[-1] for h in headers for p in h.split(", ")]
+    order = {name: f"argument{k}" for k, name in enumerate(dict.fromkeys(names))}
+    texts = re.sub(r"\w+", lambda word: order.get(word[0], word[0]), text), *kernel.helpers
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
 
 

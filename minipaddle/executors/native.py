@@ -140,6 +140,7 @@ class Executable:
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         self.given = [(r.shape, r.dtype) for r in self.program.given]
         self.contexts: list[Context] = []
+        self.last: Context | None = None  # what was called last holds the inputs of that call
         self.threads = 0
         self.risked = self.at_risk()
 
@@ -168,7 +169,8 @@ class Executable:
         if self.threads != threads():
             self.threads = threads()
             self.set_threads(self.threads)
-        return self.contexts.pop() if self.contexts else Context(self)
+        self.last = self.contexts.pop() if self.contexts else Context(self)
+        return self.last
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""

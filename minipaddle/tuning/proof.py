@@ -22,15 +22,21 @@ def accepted(default: list[float], other: list[float]) -> bool:
     return median(other) < 0.98 * median(default) and 3 * wins >= 2 * len(default)
 
 
-def proved(target: Target, default: Executable, best: dict[str, dict]) -> tuple:
-    """What is faster in the program, by signature; and the seconds of its runs without and with
-    that, in turn. If all of it together is no faster, nothing is kept.
+def proved(targets: list[Target], defaults: list[Executable], best: dict[str, dict]) -> tuple:
+    """What is faster in its program, by signature; and the seconds of a run of all programs without
+    and with that. Of a program that is no faster by all of it together, nothing is kept.
     """
-    kept = faster(target, default, best) if best else {}
-    choices = {name: trial.choices for name, trial in kept.items()}
-    both = [target.compiled({}), target.compiled(choices)] if kept else [target.compiled({})]
-    before, after = (step_seconds(target, both, ROUNDS) * 2)[:2]
-    return (kept, before, after) if median(after) <= median(before) else ({}, before, before)
+    kept, spans = {}, [0.0, 0.0]
+    for target, default in zip(targets, defaults, strict=True):
+        own = {name: best[name] for name in default.kernels.signatures.values() if name in best}
+        found = faster(target, default, own) if own else {}
+        choices = {name: trial.choices for name, trial in found.items()}
+        both = [target.compiled({}), *([target.compiled(choices)] if found else [])]
+        before, after = map(median, (step_seconds(target, both, ROUNDS) * 2)[:2])
+        if after <= before:
+            kept |= found
+        spans = [spans[0] + before, spans[1] + min(before, after)]
+    return kept, *spans
 
 
 def faster(target: Target, default: Executable, best: dict[str, dict]) -> dict[str, Trial]:

@@ -8,7 +8,7 @@ from statistics import median
 from ..codegen.step import kernel_of
 from ..core.record import Record
 from ..core.slots import slot
-from ..executors.native import threads
+from ..executors.native import Executable, threads
 from ..executors.trials import Trial, machine, measured
 from ..ir.program import NUMBER
 from ..passes.lifetimes import specs_of
@@ -31,7 +31,8 @@ class Task:
     """One kernel of the program, and what is known of it."""
 
     def __init__(self, signature: str, name: str, record: Record, seconds: float):
-        self.signature, self.name, self.record, self.seconds = signature, name, record, seconds
+        self.signature, self.name, self.record = signature, name, record
+        self.seconds = seconds  # in a run of the program
         self.space = Space(lambda: kernel_of(record, NAME))
         self.facts = facts(record)
         self.times: list[tuple[dict, float]] = []  # points, and their part of the default's time
@@ -78,16 +79,39 @@ def next_task(tasks: list[Task], batches: dict[str, int]) -> Task | None:
     return max(tasks, key=worth, default=None)
 
 
+def tasks_of(target: Target, default: Executable) -> list[Task]:
+    """The kernels of a program that can be written otherwise (not those inside branches and loops);
+    `default` is its executable by the rules, `timed`.
+    """
+    (runs,) = kernel_seconds(target, [default], 5)
+    seconds = {name: median(run[name] for run in runs) for name in runs[0]}
+    records: dict[str, Record] = {}
+    for record in default.program.records:
+        name = default.kernels.signatures.get(record)
+        if name in seconds and all(spec.size for spec in specs_of(record)):
+            records.setdefault(name, record)
+    least, of = SMALL * sum(seconds.values()), default.kernels.of
+    tasks = [Task(n, of[r].name, r, seconds[n]) for n, r in records.items() if seconds[n] >= least]
+    tasks = [t for t in tasks if not t.exhausted]
+    met = target.values(default, {t.record for t in tasks})
+    for t in tasks:
+        t.bench = Bench(t.record, met[t.record])
+    return tasks
+
+
 class Search:
-    """The kernels of one program, searched batch by batch.
+    """The kernels of some programs, searched batch by batch, the dearest first.
 
     `curves` hold for each kernel the part of the default's time that each trial took.
     """
 
-    def __init__(self, target: Target, rng):
-        self.target, self.rng, self.machine = target, rng, machine(threads())
-        self.default = target.compiled({}, timed=True)
-        self.tasks = self.found()
+    def __init__(self, targets: list[Target], rng):
+        self.targets, self.rng, self.machine = targets, rng, machine(threads())
+        self.defaults = [target.compiled({}, timed=True) for target in targets]
+        found = [t for pair in zip(targets, self.defaults, strict=True) for t in tasks_of(*pair)]
+        self.tasks = sorted(found, key=lambda t: -t.seconds)
+        for task in self.tasks if len(targets) > 1 else ():
+            task.name += f"_{task.signature[:4]}"  # two programs count their kernels from 0
         self.curves: dict[str, list[float]] = {t.name: [] for t in self.tasks}
         self.batches: dict[str, int] = {}
         self.remember()
@@ -95,26 +119,6 @@ class Search:
     @property
     def spent(self) -> int:
         return sum(map(len, self.curves.values()))
-
-    def found(self) -> list[Task]:
-        """The kernels that take time and can be written otherwise, the dearest first."""
-        (runs,) = kernel_seconds(self.target, [self.default], 5)
-        seconds = {name: median(run[name] for run in runs) for name in runs[0]}
-        records: dict[str, Record] = {}
-        for record in self.default.program.records:
-            if (name := self.default.kernels.signatures.get(record)) in seconds:
-                records.setdefault(name, record)
-        least = SMALL * sum(seconds.values())
-        tasks = [
-            Task(name, self.default.kernels.of[r].name, r, seconds[name])
-            for name, r in records.items()
-            if seconds[name] >= least and all(s.size for s in specs_of(r))
-        ]
-        tasks = sorted((t for t in tasks if not t.exhausted), key=lambda t: -t.seconds)
-        met = self.target.values(self.default, {t.record for t in tasks})
-        for t in tasks:
-            t.bench = Bench(t.record, met[t.record])
-        return tasks
 
     def remember(self) -> None:
         """Begin with what was measured before."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..core.errors import teach
 from ..core.record import Record
 from ..executors.choice import Choice
 from ..executors.native import Executable
 from ..ir.program import Program
 from ..jit import to_static
+from ..jit.capture import Captured
 from ..jit.to_static import StaticFunction
 from .measure import clock, values_met
 
@@ -18,9 +21,13 @@ class Target(NamedTuple):
     """A program of a function with arrays for it."""
 
     function: StaticFunction
-    choice: Choice
+    captured: Captured
     program: Program
     arrays: list
+
+    @property
+    def choice(self) -> Choice:
+        return self.captured.choice
 
     def compiled(self, choices: dict, *, timed: bool = False) -> Executable:
         """The program with these choices for its kernels, by signature, and no others."""
@@ -32,14 +39,18 @@ class Target(NamedTuple):
         return values_met(executable.program, [*self.arrays, *executable.constants], wanted)
 
     def renew(self) -> None:
-        """Compile what the function has again, with what was chosen meanwhile."""
+        """Compile the program again, with what was chosen meanwhile."""
         for (program, place, shapes), old in self.choice.made.items():
-            if isinstance(old, Executable):
+            if program is self.program and isinstance(old, Executable):
                 self.choice.made[program, place, shapes] = self.choice.compiled(program, shapes)
+        self.function.quick.clear()  # calls that are bound to what was compiled before
+        self.captured.calls = 0
 
 
-def target_of(function, inputs) -> Target:
-    """The program that a function runs for these inputs; see `tune` for what may be given."""
+def targets_of(function, inputs) -> list[Target]:
+    """The programs that a function runs for these inputs: one, or a forward and the backward that
+    the tape calls. See `tune` for what may be given.
+    """
     function = getattr(function, "forward", function)
     if not isinstance(function, StaticFunction):
         function = to_static(function, backend="native")
@@ -51,8 +62,9 @@ def target_of(function, inputs) -> Target:
         captured = function.concrete_program
         arrays = last_inputs(captured)
     arrays = [a.copy() for a in (*arrays, *(cell.read() for cell in captured.states))]
-    choice, program = captured.choice, captured.program
-    if not isinstance(choice.executable(program, arrays), Executable):
+    choice = captured.choice
+    made = choice.executable(captured.program, arrays)
+    if not isinstance(made, Executable):
         why = [*choice.reasons.values()] or [f"its backend is {choice.backend!r}"]
         raise ValueError(
             teach(
@@ -60,17 +72,24 @@ def target_of(function, inputs) -> Target:
                 hint='to_static(…, backend="native"), on the CPU',
             )
         )
-    return Target(function, choice, program, arrays)
+    forward = Target(function, captured, captured.program, arrays)
+    if captured.backward is None:
+        return [forward]
+    outputs = made(captured.program, [a.copy() for a in arrays])
+    residuals = outputs[captured.residuals : len(captured.program.outputs)]
+    cotangents = [np.ones_like(outputs[captured.places[k]]) for k in captured.walk.of]
+    backward = Target(function, captured, captured.backward, [*residuals, *cotangents])
+    ready = isinstance(choice.executable(captured.backward, backward.arrays), Executable)
+    return [forward, backward] if ready else [forward]
 
 
 def last_inputs(captured) -> list:
     """The arrays that a program was called on last."""
     count = len(captured.program.inputs)
-    for made in captured.choice.made.values():
-        for context in getattr(made, "contexts", ()):
-            found = getattr(context, "held", [])[:count]
-            if len(found) == count and all(x is not None for x in found):
-                return found
+    for (program, *_), made in captured.choice.made.items():
+        last = getattr(made, "last", None)
+        if program is captured.program and last is not None:
+            return last.held[:count]
     raise ValueError(
         teach("the program takes inputs", hint="give examples of them: paddle.tune(f, x, y)")
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from statistics import median
 
 from numpy.random import default_rng
 
@@ -11,7 +10,7 @@ from ..executors.trials import Trial
 from .proof import keep, proved
 from .result import Row, Tuned
 from .search import Search, Task
-from .target import target_of
+from .target import targets_of
 
 
 def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = True) -> Tuned:
@@ -20,7 +19,8 @@ def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = Tr
 
     `function` is one that `to_static(backend="native")` made, or a plain one, which it then becomes
     (`.function` of the result); `inputs` are arguments for it. They may be left out if it was
-    called before. Nothing is changed: parameters, buffers and random numbers stay as they are.
+    called before. A backward that the tape will call is tuned too. Nothing is changed: parameters,
+    buffers and random numbers stay as they are.
     Each kernel is measured on the values it meets, must compute what the default computes, and is
     taken only if the whole program, run in turn with and without it, is faster. Interrupting
     (Ctrl-C) ends the search early and keeps what was found. MINIPADDLE_TUNED=0, or a strategy
@@ -33,20 +33,20 @@ def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = Tr
     >>> found.trials
     2
     """
-    target = target_of(function, inputs)
-    search, stopped = Search(target, default_rng(seed)), False
+    targets = targets_of(function, inputs)
+    search, stopped = Search(targets, default_rng(seed)), False
     try:
         with bar(trials if progress else 0) as advance:
             search.run(trials, advance)
     except KeyboardInterrupt:
         stopped = True
     best = {t.signature: t.best for t in search.tasks if t.best}
-    kept, before, after = proved(target, search.default, best)
+    kept, before, after = proved(targets, search.defaults, best)
     keep(kept, [t.signature for t in search.tasks])
-    target.renew()
+    for target in targets:
+        target.renew()
     rows = [row_of(task, kept.get(task.signature)) for task in search.tasks]
-    spans = median(before), median(after)
-    return Tuned(target.function, rows, *spans, search.spent, search.curves, stopped)
+    return Tuned(targets[0].function, rows, before, after, search.spent, search.curves, stopped)
 
 
 @contextmanager

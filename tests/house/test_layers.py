@@ -49,6 +49,7 @@ NUMPY_ALLOWED = {
     "codegen/writer.py": "likewise",
     "executors/native.py": "what C works on are NumPy's arrays",
     "tuning/measure.py": "likewise",
+    "tuning/target.py": "likewise",
     "tuning/tune.py": "chance is drawn on the CPU",
     "eager/device.py": "here the array module is chosen",
     "io/buckets.py": "samples are NumPy arrays on the CPU until the batch is whole",

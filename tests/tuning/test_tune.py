@@ -162,15 +162,28 @@ def test_an_interrupted_search_keeps_what_it_found():
     assert calls[2] >= len([*trials.measured()]) - 1  # a later search begins with those
 
 
-@needs_cc
-def test_a_slower_whole_is_not_kept(monkeypatch):
+@pytest.mark.parametrize(("after", "kept"), [(1.5, {}), (0.5, {"k": TRIAL})])
+def test_a_slower_whole_is_not_kept(monkeypatch, after, kept):
     monkeypatch.setattr(proof, "faster", lambda *a: {"k": TRIAL})
-    monkeypatch.setattr(proof, "step_seconds", lambda *a: [[1.0, 1.0], seconds])
+    monkeypatch.setattr(proof, "step_seconds", lambda *a: [[1.0, 1.0], [after] * 2])
     target = SimpleNamespace(compiled=lambda choices: None)
-    seconds = [1.5, 1.5]
-    assert proof.proved(target, None, {"k": {}}) == ({}, [1.0, 1.0], [1.0, 1.0])
-    seconds = [0.5, 0.5]
-    assert proof.proved(target, None, {"k": {}}) == ({"k": TRIAL}, [1.0, 1.0], [0.5, 0.5])
+    default = SimpleNamespace(kernels=SimpleNamespace(signatures={None: "k"}))
+    assert proof.proved([target], [default], {"k": {}}) == (kept, 1.0, min(after, 1.0))
+
+
+@needs_cc
+def test_forward_and_backward_of_a_layer_are_tuned():
+    paddle.seed(0)
+    layer = paddle.jit.to_static(paddle.nn.Linear(48, 64), backend="native")
+    x = paddle.randn([90, 48])
+    tuned = paddle.tune(layer, x, trials=2, progress=False)
+    assert tuned.function is layer.forward
+    assert len({row.kernel for row in tuned.rows}) == len(tuned.rows) > 1
+    y = layer(x)
+    y.sum().backward()
+    np.testing.assert_allclose(y.numpy(), x.numpy() @ layer.weight.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layer.weight.grad.numpy()[:, 0], x.numpy().sum(0), rtol=1e-4,
+                               atol=1e-4)  # fmt: skip
 
 
 def test_what_does_not_stand_any_more_is_undone():
