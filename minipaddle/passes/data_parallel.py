@@ -11,6 +11,7 @@ Sources: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Paral
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..core.op import OPS
@@ -56,6 +57,7 @@ def data_parallel(
     if not any(record.op is gradient for record in program.records):
         return program
     program = dead_code(program)
+    program = replace(program, records=prompt(program))
     megabytes = fuse_grad_size_in_MB if fuse_all_reduce_ops else 0
     return sent(program, buckets(program, megabytes), overlap)
 
@@ -119,7 +121,7 @@ def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program
     averages behind all that does not.
     """
     turn, new = turns(program, found), Sending(found, overlap)
-    for record in sorted(prompt(program), key=turn.get):
+    for record in sorted(program.records, key=turn.get):
         new.fetch(turn[record])
         new.write(record)
     new.fetch(len(found))
@@ -128,31 +130,53 @@ def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program
 
 @slot("data_parallel.prompt")
 def prompt(program: Program) -> list[Record]:
-    """The records, those that lead to marked gradients alone as soon as their inputs are there."""
-    users = {record: [] for record in program.records}
-    for record in program.records:
-        for r in {*record.inputs} & users.keys():
-            users[r].append(record)
-    leading, results = set(), set(program.results)
-    for record in reversed(program.records):
-        alone = users[record] and leading.issuperset(users[record]) and record not in results
-        if record.op is gradient or (alone and not has_effect(record)):
-            leading.add(record)
-    missing = {r: len({*r.inputs} & users.keys()) for r in leading}
+    """The records, with those that lead to no more than a gradient or two as soon as their inputs
+    are there. (An order that saves memory would rather compute them late.)
+    """
+    users = users_of(program)
+    goals = goals_of(program, users)
+    missing = {r: len({*r.inputs} & users.keys()) for r in program.records}
     order: dict[Record, None] = {}
 
     def place(record: Record) -> None:
         order[record] = None
         for user in users[record]:
-            if user in leading:
-                missing[user] -= 1
-                if not missing[user]:
-                    place(user)
+            missing[user] -= 1
+            if not missing[user] and 0 < len(goals[user]) <= FEW:
+                place(user)
 
     for record in program.records:
         if record not in order:
             place(record)
     return list(order)
+
+
+def users_of(program: Program) -> dict[Record, list[Record]]:
+    """Who uses each record."""
+    users: dict[Record, list[Record]] = {record: [] for record in program.records}
+    for record in program.records:
+        for r in {*record.inputs} & users.keys():
+            users[r].append(record)
+    return users
+
+
+def goals_of(program: Program, users) -> dict[Record, set]:
+    """The marks that each record leads to, as far as there are few; and whatever else it does."""
+    goals: dict[Record, set] = {}
+    results = set(program.results)
+    for record in reversed(program.records):
+        found = {record} if record.op is gradient else set()
+        for user in users[record] if not found else ():
+            found |= goals[user]
+        if has_effect(record) or (record in results and record.op is not gradient):
+            found = found | {*MANY}
+        goals[record] = found if len(found) <= FEW else {*MANY}
+    return goals
+
+
+FEW = 2
+"""A kernel often makes two gradients: those of a norm's scale and shift."""
+MANY = range(FEW + 1)
 
 
 @slot("data_parallel.turns")

@@ -8,15 +8,9 @@ from minipaddle.core.slots import plugged
 from minipaddle.distributed import spawn
 from minipaddle.distributed.operators import start_all_reduce
 from minipaddle.ir.parser import parse
-from minipaddle.ops.gradient import AVERAGING
 from minipaddle.passes import data_parallel as dp
 from minipaddle.passes.manager import optimized
 from tests.distributed import programs
-
-
-def marked(net, megabytes):
-    for p in net.parameters():
-        p.averaged = {"group": 0, "megabytes": megabytes}
 
 
 def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strategy=None):
@@ -28,7 +22,7 @@ def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strate
         net = programs.NETS[kind]()
         net.eval()  # batch norm by its running statistics: the same of any batch
         if ranks > 1:
-            marked(net, megabytes)
+            paddle.DataParallel(net, comm_buffer_size=megabytes)
         step = step_of(net, programs.optimizer(kind, net))
         step = paddle.jit.to_static(step, backend=backend, build_strategy=strategy)
         me, losses = paddle.distributed.get_rank(), []
@@ -205,6 +199,30 @@ def test_what_leads_to_a_gradient_alone_comes_as_soon_as_it_can():
     ]  # fmt: skip
 
 
+def test_what_leads_to_many_gradients_keeps_its_place():
+    """Of a backward that an order for memory has turned about: the walk back goes on, and each
+    weight's gradient comes as soon as its layer's cotangent is there."""
+    program = parse("""program p(g: float32[4], a: float32[4], b: float32[4], c: float32[4]) {
+      v1 = multiply(g, c) : float32[4]
+      v2 = multiply(v1, b) : float32[4]
+      v3 = multiply(v2, a) : float32[4]
+      v4 = exp(v3) : float32[4]
+      v5 = tanh(v2) : float32[4]
+      v6 = tanh(v1) : float32[4]
+      v7 = sin(g) : float32[4]
+      v8 = gradient(v4, group=0, megabytes=25) : float32[4]
+      v9 = gradient(v5, group=0, megabytes=25) : float32[4]
+      v10 = gradient(v6, group=0, megabytes=25) : float32[4]
+      v11 = gradient(v7, group=0, megabytes=25) : float32[4]
+      return v8, v9, v10, v11
+    }""")
+    order = [r.op.name for r in dp.prompt(program) if r.op.name != "gradient"]
+    # g leads to four gradients, v1 to three; v2 to two, so all behind it comes at once
+    assert order == ["multiply", "multiply", "multiply", "exp", "tanh", "tanh", "sin"]
+    made = [r.op.name for r in dp.prompt(program)]
+    assert made.index("gradient") == made.index("exp") + 1
+
+
 def test_effects_keep_their_order():
     program = parse("""program p(x: float32[1]) {
       v1 = gradient(x, group=0, megabytes=25) : float32[1]
@@ -241,21 +259,20 @@ def test_gradients_stay_local_where_nothing_is_averaged():
     """The same step outside and inside of `no_sync`: two programs."""
 
     def rank():
-        w = paddle.to_tensor([2.0], stop_gradient=False)
-        w.averaged = {"group": 0, "megabytes": 25}
+        net = paddle.DataParallel(paddle.nn.Linear(1, 1, bias_attr=False))
+        (w,) = net.parameters()
 
         @paddle.jit.to_static
         def step(x):
-            (w * x).sum().backward()
+            net(x).sum().backward()
             g = w.grad.clone()
             w.clear_gradient()
             return g
 
-        x = paddle.to_tensor([1.0 + paddle.distributed.get_rank()])
+        x = paddle.to_tensor([[1.0 + paddle.distributed.get_rank()]])
         found = [step(x).item()]
-        AVERAGING.now = False
-        found.append(step(x).item())
-        AVERAGING.now = True
+        with net.no_sync():
+            found.append(step(x).item())
         return [*found, step(x).item()]
 
     assert spawn(rank, nprocs=2).results == [[1.5, 1.0, 1.5], [1.5, 2.0, 1.5]]

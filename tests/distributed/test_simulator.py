@@ -1,10 +1,12 @@
 """All-reduce as messages on links, and steps on clusters: against formulas, sums, and by hand."""
 
 from math import ceil, log2
+from time import perf_counter
 
 import numpy as np
 import pytest
 
+import minipaddle as paddle
 from minipaddle.distributed.simulator import (
     ETHERNET,
     INFINIBAND,
@@ -15,12 +17,16 @@ from minipaddle.distributed.simulator import (
     Piece,
     best_of,
     carried_out,
+    fitted,
     hierarchical,
+    measured,
     ring,
     seconds,
     simulate,
+    slowed,
     tree,
 )  # fmt: skip
+from tests.distributed.programs import batches, mlp, plain
 
 SCHEDULES = [
     *(ring(n) for n in (1, 2, 3, 5)),
@@ -141,3 +147,48 @@ def test_a_slow_network_is_seen_at_a_thousand_devices():
     fast, slow = (Cluster(128, 8, NVLINK, between) for between in (INFINIBAND, ETHERNET))
     step = [Piece("backward", 0.1, starts=(0,)), Piece("update", 0.001, waits=(0,))]
     assert simulate(step, [1e8], slow).seconds > simulate(step, [1e8], fast).seconds > 0.1
+
+
+# ---- what is measured --------------------------------------------------------------------------
+
+
+def test_the_pieces_of_a_step_are_its_kernels_and_buckets():
+    net = mlp()
+    opt = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    step = plain(net, opt)
+    x, y = (paddle.to_tensor(a) for a in batches("mlp")[0])
+    pieces, nbytes = measured(step, net.parameters(), [x, y], megabytes=0.005)
+    assert sum(nbytes) == sum(p.array.nbytes for p in net.parameters())
+    starts = [k for p in pieces for k in p.starts]
+    waits = [k for p in pieces for k in p.waits]
+    assert starts == waits == [*range(len(nbytes))]
+    assert len(nbytes) > 2
+    assert 0 < sum(p.seconds for p in pieces) < 1
+    assert all(p.averaged is None for p in net.parameters())
+
+
+def test_a_link_is_found_from_times():
+    link = Link(2e6, 2e-3)
+
+    def rank():
+        world = paddle.distributed.get_group()
+        with slowed(world, Cluster(1, 2, link)):
+            return fitted(world, [1000, 8000, 64000], runs=3)
+
+    found = paddle.distributed.spawn(rank, nprocs=2).results[0]
+    assert found.bandwidth == pytest.approx(link.bandwidth, rel=0.4)
+    assert found.latency == pytest.approx(link.latency, rel=0.6)
+
+
+def test_a_slowed_group_keeps_its_time():
+    def rank():
+        world = paddle.distributed.get_group()
+        with slowed(world, Cluster(1, 2, Link(1e6, 0.0))):
+            begin = perf_counter()
+            works = [world.all_reduce(np.full(2500, k, "float32"), wait=False) for k in range(3)]
+            done = [(w.wait()[0], perf_counter() - begin) for w in works]
+        return done
+
+    for done in paddle.distributed.spawn(rank, nprocs=2).results:
+        assert [value for value, _ in done] == [0, 2, 4]
+        assert all(spent >= 0.01 * (k + 1) for k, (_, spent) in enumerate(done))  # one by one

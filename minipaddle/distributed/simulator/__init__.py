@@ -11,10 +11,11 @@
 
 from .cluster import ETHERNET, INFINIBAND, NVLINK, PCIE, Cluster, Link
 from .collectives import Message, Phase, Schedule, carried_out, hierarchical, ring, seconds, tree
+from .measuring import fitted, measured, slowed
 from .timeline import Piece, Span, Timeline, best_of, pieces_of, simulate
 
 __all__ = [
     "ETHERNET", "INFINIBAND", "NVLINK", "PCIE", "Cluster", "Link", "Message", "Phase", "Piece",
-    "Schedule", "Span", "Timeline", "best_of", "carried_out", "hierarchical", "pieces_of", "ring",
-    "seconds", "simulate", "tree",
+    "Schedule", "Span", "Timeline", "best_of", "carried_out", "fitted", "hierarchical", "measured",
+    "pieces_of", "ring", "seconds", "simulate", "slowed", "tree",
 ]  # fmt: skip

@@ -1,0 +1,120 @@
+"""Costs that are measured here: the kernels of a step, and how long a collective takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from statistics import median
+from time import perf_counter, sleep
+
+from ...eager.device import current_place
+from ...eager.tensor import Tensor
+from ...executors.native import Executable
+from ...jit.to_static import to_static
+from ..group import ProcessGroup, Work
+from .cluster import Cluster, Link
+from .collectives import seconds
+from .timeline import Piece, best_of, pieces_of
+
+
+def measured(
+    step, parameters, inputs: Sequence[Tensor], *, megabytes: float = 25.0, runs: int = 3, **options
+) -> tuple[list[Piece], list[int]]:
+    """(pieces, bytes of each bucket) of a training step, as `simulate` takes them.
+
+    The step is compiled with gradients averaged (here over one rank alone), and each kernel is
+    timed; the median of some runs counts. The weights change as in two steps of training.
+    `options` are those of the passes.
+    """
+    before = [(p, p.averaged) for p in parameters]
+    try:
+        for p, _ in before:
+            p.averaged = {"group": 0, "megabytes": megabytes}
+        function = to_static(step)
+        for _ in range(2):  # an optimizer's first step differs from the others
+            function(*inputs)
+    finally:
+        for p, averaged in before:
+            p.averaged = averaged
+    program = function.concrete_program.program
+    made = Executable(program, options, timed=True)
+    arrays = [*(x.array for x in inputs), *(s.cell.read().copy() for s in program.states)]
+    samples, so_far = [], [0.0] * len(made.times())
+    for _ in range(1 + runs):
+        made(program, arrays)
+        times = [spent for spent, _ in made.times()]
+        samples.append([now - then for now, then in zip(times, so_far, strict=True)])
+        so_far = times
+    kept = [median(column) for column in zip(*samples[1:], strict=True)]
+    records = [record for _, record in made.times()]
+    return pieces_of(made.program, zip(kept, records, strict=True))
+
+
+def fitted(group: ProcessGroup, sizes: Sequence[int], *, runs: int = 7) -> Link:
+    """The link for which a ring of the ranks of a group takes as long as its all-reduce does.
+
+    All ranks call it, on arrays of `sizes` bytes. (Least squares in relative errors.)
+    """
+    array_of = current_place().module.zeros
+    times = []
+    for nbytes in sizes:
+        array, took = array_of(nbytes // 4, "float32"), []
+        for _ in range(runs):
+            group.barrier()
+            begin = perf_counter()
+            group.all_reduce(array)
+            took.append(perf_counter() - begin)
+        times.append(median(took))
+    n = group.size
+    rounds, share = 2 * (n - 1), 2 * (n - 1) / n
+    # t ≈ rounds·α + share·S/β, each equation divided by t: normal equations of two unknowns
+    rows = [(rounds / t, share * s / t) for s, t in zip(sizes, times, strict=True)]
+    aa, ab, bb = (sum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
+    a, b = (sum(r[i] for r in rows) for i in (0, 1))
+    latency, slope = (
+        (a * bb - b * ab) / (aa * bb - ab * ab),
+        (b * aa - a * ab) / (aa * bb - ab * ab),
+    )
+    return Link(1 / slope, max(latency, 0.0))
+
+
+@contextmanager
+def slowed(group: ProcessGroup, cluster: Cluster):
+    """In the block the all-reduces of a group take as long as on the links of a cluster, at least.
+
+    The ranks sleep until a message would have come: so what overlaps with computing here would do
+    so there.
+    """
+    begin, free = group.start, 0.0  # when the link is
+
+    def start(name: str, array, **how) -> Work:
+        nonlocal free
+        if name != "all_reduce":
+            return begin(name, array, **how)
+        cost = seconds(best_of(cluster), array.nbytes, cluster)
+        free = max(free, perf_counter()) + cost
+        return Late(begin(name, array, **how), free)
+
+    group.start = start
+    try:
+        yield group
+    finally:
+        del group.start
+
+
+class Late(Work):
+    """A collective whose result is not there before a time."""
+
+    def __init__(self, work: Work, until: float):
+        self.work, self.until = work, until
+
+    def wait(self, timeout: float | None = None):
+        result = self.work.wait(timeout)
+        sleep(max(0.0, self.until - perf_counter()))
+        return result
+
+    def is_completed(self) -> bool:
+        return self.work.is_completed() and perf_counter() >= self.until
+
+    def unwatched(self) -> None:
+        self.work.unwatched()

@@ -1,0 +1,36 @@
+"""Batches that are not equally large on all ranks: the mean of means is not the mean."""
+
+from __future__ import annotations
+
+from ..core.slots import slot
+from ..tensor.creation import full
+from . import operators
+from .ranks import group_of
+
+
+@slot("distributed.share")
+def share(count, total, ranks: int):
+    """What a rank with `count` of `total` samples multiplies its mean loss by, so that the average
+    of the gradients over all ranks is the gradient of the joined batch's mean loss.
+    """
+    return count * ranks / total
+
+
+def joined_mean(loss, count: int, group=None):
+    """The mean loss of this rank's `count` samples, weighted for batches of different sizes.
+
+    The average of these over the ranks is the mean loss of the joined batch, and so with gradients.
+    All ranks call it. Ranks that have no sample give a loss of zero and count=0.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.unequal import joined_mean
+    >>> def work():
+    ...     x = [[2.0, 4.0, 6.0], [8.0]][paddle.distributed.get_rank()]
+    ...     return joined_mean(paddle.to_tensor(x).mean(), len(x)).item()
+    >>> paddle.distributed.spawn(work, nprocs=2).results
+    [6.0, 4.0]
+    """
+    group = group_of(group)
+    own = full([], float(count), loss.dtype)
+    total = operators.all_reduce(own, op="sum", group=group.id)
+    return loss * share(count, total, group.size)
