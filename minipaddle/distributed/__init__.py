@@ -24,6 +24,13 @@ from .communication import (
 )
 from .data_parallel import DataParallel
 from .group import CollectiveTimeout, PeerFailed
+from .objects import (
+    all_gather_object,
+    broadcast_object_list,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
 from .parallel import (
     ParallelEnv,
     ReduceOp,

@@ -206,6 +206,8 @@ started = per_rank(Started())
 @opaque
 def start_all_reduce(m, *xs, op="sum", group=0):
     """Begin the `all_reduce` of all `xs`, of one dtype, in one message. A ticket for its end."""
+    if len({x.dtype for x in xs}) > 1:
+        raise ValueError("one message holds values of one dtype")
     whole = m.concatenate([x.reshape(-1) for x in xs])
     ticket = next(started.now.tickets)
     started.now.works[ticket] = group_numbered(group).all_reduce(whole, op, wait=False)

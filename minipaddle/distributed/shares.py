@@ -111,7 +111,6 @@ def exchanged(name: str, how: list[dict]) -> bool:
 def said_by(name: str, array, how: dict) -> str:
     """What a rank asked for, as a call."""
     array = how.get("out", array)
-    told = [str(spec(array))] * (array is not None) + [
-        f"{k}={v}" for k, v in how.items() if k in ("op", "root", "sent", "received")
-    ]
-    return f"{name}({', '.join(told)})"
+    given = [] if array is None else [str(spec(array))]
+    told = [f"{k}={v}" for k, v in how.items() if k in ("op", "root", "sent", "received")]
+    return f"{name}({', '.join([*given, *told])})"

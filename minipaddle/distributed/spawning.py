@@ -17,7 +17,7 @@ from .mpi import started_by_mpi
 from .parallel import gpus, init_parallel_env, seconds_to_wait
 from .threads import World
 
-GRACE = 3.0
+GRACE = 2.0
 """The seconds that ranks have to notice a failure before they are given up."""
 
 
@@ -46,6 +46,8 @@ class Context:
             self.results[rank] = function(*args)
             self.world.end(rank)
         except BaseException as error:
+            if isinstance(error, SystemExit) and not error.code:
+                return self.world.end(rank)
             first = self.error is None or isinstance(self.error[1], PeerFailed)
             if (first and not isinstance(error, PeerFailed | Stopped)) or self.error is None:
                 self.error = rank, error

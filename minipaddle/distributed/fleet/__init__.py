@@ -2,8 +2,16 @@
 
 from ...core.missing import namespace
 from . import utils
+from .model import (
+    barrier_worker,
+    distributed_model,
+    distributed_optimizer,
+    init,
+    is_first_worker,
+    worker_index,
+    worker_num,
+)
+from .strategy import DistributedStrategy
 from .utils import recompute
-
-__all__ = ["recompute", "utils"]
 
 __getattr__ = namespace("paddle.distributed.fleet", globals())

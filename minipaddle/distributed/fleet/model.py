@@ -1,0 +1,104 @@
+"""`fleet`: a model and its optimizer, made fit for many ranks by two calls."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+from ...core.rank import per_rank
+from ...nn import SyncBatchNorm
+from ..communication import barrier
+from ..data_parallel import DataParallel
+from ..parallel import get_rank, get_world_size, init_parallel_env
+from .strategy import DistributedStrategy
+
+chosen = per_rank(None)
+"""The strategy that `init` was given."""
+
+
+def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") -> None:
+    """Meet the other ranks, and say how to train. `log_level` changes nothing here.
+
+    Source: Paddle API `paddle.distributed.fleet.init`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed import fleet
+    >>> def work():
+    ...     fleet.init(is_collective=True)
+    ...     model = fleet.distributed_model(paddle.nn.Linear(2, 1))
+    ...     opt = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, model.parameters()))
+    ...     model(paddle.rand([4, 2])).mean().backward()
+    ...     opt.step()
+    ...     return model.parameters()[0].tolist()
+    >>> first, second = paddle.distributed.spawn(work, nprocs=2).results
+    >>> first == second
+    True
+    """
+    if role_maker is not None or not is_collective:
+        raise NotImplementedError(
+            teach("fleet with parameter servers", expected="fleet.init(is_collective=True)")
+        )
+    chosen.now = strategy or DistributedStrategy()
+    world = init_parallel_env()
+    degree = chosen.now.hybrid_configs["dp_degree"]
+    if degree not in (-1, world.size):
+        raise ValueError(
+            teach(f"dp_degree={degree} of {world.size} ranks", expected=f"{world.size}, or -1")
+        )
+
+
+def strategy_in_use() -> DistributedStrategy:
+    """What `init` was told; RuntimeError before it."""
+    if chosen.now is None:
+        raise RuntimeError(teach("fleet before fleet.init(is_collective=True)"))
+    return chosen.now
+
+
+def distributed_model(model):
+    """The model with averaged gradients, as the strategy says.
+
+    Source: Paddle API `paddle.distributed.fleet.distributed_model`.
+    """
+    told = strategy_in_use()
+    if told.sync_batch_norm:
+        model = SyncBatchNorm.convert_sync_batchnorm(model)
+    return DataParallel(
+        model,
+        comm_buffer_size=told.fuse_grad_size_in_MB if told.fuse_all_reduce_ops else 0,
+        last_comm_buffer_size=told.last_comm_group_size_MB if told.fuse_all_reduce_ops else 0,
+        find_unused_parameters=told.find_unused_parameters,
+    )
+
+
+def distributed_optimizer(optimizer, strategy=None):
+    """The optimizer itself: equal weights and averaged gradients need no other.
+
+    A strategy given here takes the place of that of `init`. Source: Paddle API
+    `paddle.distributed.fleet.distributed_optimizer`.
+    """
+    chosen.now = strategy or strategy_in_use()
+    return optimizer
+
+
+def worker_index() -> int:
+    """The number of this rank. Source: Paddle API `paddle.distributed.fleet.worker_index`."""
+    return get_rank()
+
+
+def worker_num() -> int:
+    """How many ranks there are. Source: Paddle API `paddle.distributed.fleet.worker_num`."""
+    return get_world_size()
+
+
+def is_first_worker() -> bool:
+    """Is this rank 0, which saves and prints? Source: Paddle API
+    `paddle.distributed.fleet.is_first_worker`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.fleet.is_first_worker()
+    True
+    """
+    return get_rank() == 0
+
+
+def barrier_worker() -> None:
+    """Wait for all ranks. Source: Paddle API `paddle.distributed.fleet.barrier_worker`."""
+    barrier()

@@ -1,0 +1,92 @@
+"""`DistributedStrategy`: how a model is trained on many ranks."""
+
+from __future__ import annotations
+
+from ...core.errors import teach
+
+KNOWN = {
+    "find_unused_parameters": False,
+    "fuse_all_reduce_ops": True,
+    "fuse_grad_size_in_MB": 32,
+    "last_comm_group_size_MB": 1.0,
+    "sync_batch_norm": False,
+}
+"""What is honoured, and what it is at first."""
+
+HINTS = {
+    "cudnn_batchnorm_spatial_persistent": False,
+    "cudnn_exhaustive_search": False,
+    "nccl_comm_num": 1,
+    "sync_nccl_allreduce": True,
+    "without_graph_optimization": True,
+}
+"""What changes no result: it is kept, no more."""
+
+DEGREES = {"dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1, "sep_degree": 1}
+"""Along how many ranks each kind of parallelism goes; -1: all that are left."""
+
+OTHERS = (
+    "a_sync", "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
+    "fp16_allreduce", "gradient_merge", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline",
+    "qat", "recompute", "semi_auto", "sharding", "tensor_parallel", "use_hierarchical_allreduce",
+)  # fmt: skip
+"""Switches of Paddle's that are refused when they are turned on."""
+
+INSTEAD = {
+    "gradient_merge": "model.no_sync() for all backwards but the last, then step()",
+    "lamb": "paddle.optimizer.Lamb",
+    "recompute": "paddle.distributed.fleet.utils.recompute(layer, x)",
+}
+
+
+class DistributedStrategy:
+    """What `fleet.init` is told: attributes to set. Others of Paddle's are refused by name.
+
+    find_unused_parameters: may a backward leave parameters without a gradient?
+    fuse_all_reduce_ops, fuse_grad_size_in_MB: do gradients travel together, and how many MB?
+    last_comm_group_size_MB: how many of the last ones, which nothing is computed beside
+    sync_batch_norm: does every batch norm take the moments of all ranks?
+    hybrid_configs: a dict; of its degrees only `dp_degree` may be more than 1
+    Source: Paddle API `paddle.distributed.fleet.DistributedStrategy`.
+
+    >>> import minipaddle as paddle
+    >>> strategy = paddle.distributed.fleet.DistributedStrategy()
+    >>> strategy.fuse_grad_size_in_MB = 16
+    >>> strategy.hybrid_configs["dp_degree"]
+    -1
+    """
+
+    def __init__(self):
+        vars(self).update(KNOWN | HINTS | dict.fromkeys(OTHERS, False))
+        vars(self)["hybrid_configs"] = dict(DEGREES)
+
+    def __setattr__(self, name: str, value) -> None:
+        if name == "hybrid_configs":
+            value = vars(self)[name] | hybrid(value)
+        elif name in OTHERS and value:
+            raise NotImplementedError(
+                teach(f"DistributedStrategy.{name}", hint=INSTEAD.get(name, "leave it off"))
+            )
+        elif name not in vars(self):
+            raise AttributeError(
+                teach(f"DistributedStrategy has no {name}", expected=", ".join([*KNOWN, *HINTS]))
+            )
+        vars(self)[name] = value
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)}" for name in [*KNOWN, "hybrid_configs"])
+        return f"DistributedStrategy({told})"
+
+
+def hybrid(degrees: dict) -> dict:
+    """The degrees that were given; NotImplementedError for any but that of data."""
+    for name, degree in degrees.items():
+        if name not in DEGREES:
+            raise NotImplementedError(
+                teach(f"hybrid_configs with {name}", expected=", ".join(DEGREES))
+            )
+        if name != "dp_degree" and degree > 1:
+            raise NotImplementedError(
+                teach(f"hybrid_configs with {name}={degree}", expected="1: dp_degree alone")
+            )
+    return degrees

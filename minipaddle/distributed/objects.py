@@ -1,0 +1,139 @@
+"""Collectives of Python objects: numbers, strings, None, tensors, and lists and dicts of them.
+
+They travel as `paddle.save` writes them, in a format that nothing executes: another rank may be
+another machine. What can not be saved can not be sent, and says so.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+from ..core.errors import teach
+from ..eager.device import NUMPY
+from ..io.serialization import encoded, load
+from .carrying import local
+from .ranks import group_of
+
+
+def as_octets(obj):
+    """An object as an array of bytes."""
+    return NUMPY.frombuffer(encoded(obj), "uint8").copy()
+
+
+def as_object(octets):
+    return load(BytesIO(octets.tobytes()))
+
+
+def length(octets=()):
+    """How many bytes there are, as an array."""
+    return NUMPY.array([len(octets)], "int64")
+
+
+def all_gather_object(object_list, obj, group=None) -> None:
+    """Extend `object_list` by the objects of all ranks.
+
+    Source: Paddle API `paddle.distributed.all_gather_object`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found = []
+    ...     dist.all_gather_object(found, {"rank": dist.get_rank()})
+    ...     return found
+    >>> dist.spawn(work, nprocs=2).results[0]
+    [{'rank': 0}, {'rank': 1}]
+    """
+    here = group_of(group)
+    if here.rank < 0:
+        return
+    octets = as_octets(obj)
+    lengths = here.all_gather(length(octets)).tolist()
+    room = NUMPY.zeros(max(lengths), "uint8")
+    room[: len(octets)] = octets
+    whole = here.all_gather(room).reshape(here.size, -1)
+    object_list.extend(as_object(row[:n]) for row, n in zip(whole, lengths, strict=True))
+
+
+def broadcast_object_list(object_list, src, group=None) -> None:
+    """Let the objects of the list be those of the rank `src`.
+
+    Source: Paddle API `paddle.distributed.broadcast_object_list`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found = ["a", 1] if dist.get_rank() == 0 else [None, None]
+    ...     dist.broadcast_object_list(found, src=0)
+    ...     return found
+    >>> dist.spawn(work, nprocs=2).results
+    [['a', 1], ['a', 1]]
+    """
+    here = group_of(group)
+    if here.rank < 0:
+        return
+    root = local(group, src)
+    octets = as_octets(list(object_list)) if here.rank == root else ()
+    n = here.broadcast(length(octets), root).item()
+    room = octets if here.rank == root else NUMPY.empty(n, "uint8")
+    object_list[:] = as_object(here.broadcast(room, root))
+
+
+def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None) -> None:
+    """Let `out_object_list` hold number `rank` of the list that the rank `src` gives.
+
+    Source: Paddle API `paddle.distributed.scatter_object_list`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found = []
+    ...     dist.scatter_object_list(found, ["a", "b"], src=1)
+    ...     return found
+    >>> dist.spawn(work, nprocs=2).results
+    [['a'], ['b']]
+    """
+    here = group_of(group)
+    if here.rank < 0:
+        return
+    given = list(in_object_list or ()) if here.rank == local(group, src) else [None] * here.size
+    if len(given) != here.size:
+        raise ValueError(
+            teach(f"{len(given)} objects for {here.size} ranks", expected="one for each")
+        )
+    broadcast_object_list(given, src, group)
+    out_object_list[:] = [given[here.rank]]
+
+
+def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> None:
+    """Send a list of objects to the rank `dst`, which calls `recv_object_list`.
+
+    Source: Paddle API `paddle.distributed.send_object_list`.
+    """
+    here = group_of(group)
+    to = local(group, dst) if dst_in_group is None else dst_in_group
+    octets = as_octets(list(object_list))
+    here.send(length(octets), to)
+    here.send(octets, to)
+
+
+def recv_object_list(object_list, src=None, group=None, src_in_group=None) -> None:
+    """Let the objects of the list be those that the rank `src` sends.
+
+    Source: Paddle API `paddle.distributed.recv_object_list`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found = [None]
+    ...     if dist.get_rank() == 0:
+    ...         dist.send_object_list([{"lr": 0.1}], dst=1)
+    ...     else:
+    ...         dist.recv_object_list(found, src=0)
+    ...     return found
+    >>> dist.spawn(work, nprocs=2).results[1]
+    [{'lr': 0.1}]
+    """
+    here = group_of(group)
+    source = local(group, src) if src_in_group is None else src_in_group
+    n = here.recv(length(), source).item()
+    object_list[:] = as_object(here.recv(NUMPY.empty(n, "uint8"), source))
