@@ -76,38 +76,36 @@ def itself(x, **known):
 @slot("algebra.numbers")
 def numbers() -> list[Rule]:
     """What is done with numbers: exact, NaN and -0.0 included, or no further from the truth."""
-    return NUMBERS
+    return [
+        Rule(lambda x: x * 1, itself),
+        Rule(lambda x: x / 1, itself),
+        Rule(lambda x: x - 0, itself),
+        Rule(lambda x: pow(x, 1), itself),
+        Rule(lambda x: pow(x, 2), square),
+        Rule(lambda x: pow(x, 3), lambda x: x * square(x)),
+        Rule(lambda x: pow(x, 0.5), sqrt),
+        Rule(lambda x: pow(x, -1), reciprocal),
+        Rule(lambda x: x * -1, neg),
+        Rule(lambda x: neg(neg(x)), itself),
+        Rule(lambda x, y: x - neg(y), add),
+        Rule(lambda x, y: x + neg(y), subtract),
+        Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), power_of_two),
+        Rule(lambda c, x: where(c, x, x), lambda c, x: x),
+        Rule(lambda x: maximum(x, x), itself),
+        Rule(lambda x: minimum(x, x), itself),
+    ]
 
 
 @slot("algebra.transposes")
 def transposes() -> list[Rule]:
     """Transposes that do nothing, and two that are one."""
-    return TRANSPOSES
+    return [
+        Rule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
+        Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
+             lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q))),
+    ]  # fmt: skip
 
 
-NUMBERS = [
-    Rule(lambda x: x * 1, itself),
-    Rule(lambda x: x / 1, itself),
-    Rule(lambda x: x - 0, itself),
-    Rule(lambda x: pow(x, 1), itself),
-    Rule(lambda x: pow(x, 2), square),
-    Rule(lambda x: pow(x, 3), lambda x: x * square(x)),
-    Rule(lambda x: pow(x, 0.5), sqrt),
-    Rule(lambda x: pow(x, -1), reciprocal),
-    Rule(lambda x: x * -1, neg),
-    Rule(lambda x: neg(neg(x)), itself),
-    Rule(lambda x, y: x - neg(y), add),
-    Rule(lambda x, y: x + neg(y), subtract),
-    Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), power_of_two),
-    Rule(lambda c, x: where(c, x, x), lambda c, x: x),
-    Rule(lambda x: maximum(x, x), itself),
-    Rule(lambda x: minimum(x, x), itself),
-]
-TRANSPOSES = [
-    Rule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
-    Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
-         lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q))),
-]  # fmt: skip
 OTHERS = [
     # casts
     Rule(lambda x, *, p: cast(x, dtype=p), itself, lambda x, p: x.spec.dtype == p),
