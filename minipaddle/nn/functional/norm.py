@@ -140,21 +140,24 @@ def moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
 
 
 def moved_by_all(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
-    """x by the moments of the batches of all ranks, which the running ones follow.
-
-    (Collectives stand above the layers, so they are known by name.)
-    """
+    """x by the moments of the batches of all ranks, which the running ones follow."""
     axes = [d for d in range(x.spec.ndim) if d != axis]
     wide = x.astype("float32") if x.spec.dtype in HALVES else x
     count = full([1], prod(x.spec.shape[d] for d in axes), wide.dtype)
     here = concat([wide.sum(axes), count])
-    sums = OPS["all_reduce"](here)
+    sums = over_ranks(here)
     total, mean = sums[-1:], sums[:-1] / sums[-1:]
     off = wide - shaped(mean, tuple(-1 if d == axis else 1 for d in range(x.spec.ndim)))
-    var = OPS["all_reduce"]((off * off).sum(axes)) / total
+    var = over_ranks((off * off).sum(axes)) / total
     update_running(running_mean, mean, momentum)
     update_running(running_var, var, momentum)
     return frozen(x, mean, var, weight, bias, epsilon, axis)
+
+
+@slot("nn.sync_moments")
+def over_ranks(here):
+    """Sums of this rank, added over all. (Collectives stand above the layers: known by name.)"""
+    return OPS["all_reduce"](here)
 
 
 def flattened(shape, flat) -> tuple:
