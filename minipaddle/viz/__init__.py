@@ -13,6 +13,7 @@ from .module import module
 from .native import kernels, source
 from .operator import operator
 from .pair import beside
+from .parallel import buckets, collective, timeline
 from .passes import passes
 from .profile import profile
 from .program import groups, program
@@ -21,8 +22,8 @@ from .transpiling import source_diff, transpiling
 from .tuning import tuning
 
 __all__ = [
-    "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "cache", "code", "difference",
-    "gradient_flow", "groups", "joint", "kernels", "memory", "module", "operator", "passes",
-    "profile", "program", "recompilations", "source", "source_diff", "source_lines", "tape",
-    "transpiling", "tuning",
+    "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "buckets", "cache", "code",
+    "collective", "difference", "gradient_flow", "groups", "joint", "kernels", "memory", "module",
+    "operator", "passes", "profile", "program", "recompilations", "source", "source_diff",
+    "source_lines", "tape", "timeline", "transpiling", "tuning",
 ]  # fmt: skip

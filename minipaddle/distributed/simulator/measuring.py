@@ -14,7 +14,7 @@ from ...jit.to_static import to_static
 from ..group import ProcessGroup, Work
 from .cluster import Cluster, Link
 from .collectives import seconds
-from .timeline import Piece, best_of, pieces_of
+from .timeline import Piece, Span, Timeline, best_of, pieces_of
 
 
 def measured(
@@ -100,6 +100,76 @@ def slowed(group: ProcessGroup, cluster: Cluster):
         yield group
     finally:
         del group.start
+
+
+class Watch:
+    """What a rank does in a block: when it computed, waited, and what was under way.
+
+    Make one in every rank, at the same time; `timeline_of(watches)` puts them together.
+    """
+
+    def __init__(self, group: ProcessGroup):
+        self.group, self.rank, self.spans = group, group.rank, []
+        self.begun = self.ended = 0.0
+
+    def __enter__(self):
+        begin = self.group.start
+        self.before = vars(self.group).get("start")  # one that slows down, maybe
+
+        def start(name: str, array, **how) -> Work:
+            work = begin(name, array, **how)
+            return Seen(work, self) if name == "all_reduce" else work
+
+        self.group.start = start
+        self.begun = perf_counter()
+        return self
+
+    def __exit__(self, *exc):
+        self.ended = perf_counter()
+        del self.group.start
+        if self.before is not None:
+            self.group.start = self.before
+
+    def note(self, kind: str, start: float, end: float) -> None:
+        if end > start:
+            self.spans.append(Span(self.rank, kind, kind, start - self.begun, end - self.begun))
+
+    def computing(self) -> list[Span]:
+        """The time in which the rank did not wait."""
+        waits = sorted((s.start, s.end) for s in self.spans if s.kind == "idle")
+        ends = [0.0, *(end for _, end in waits)]
+        starts = [*(start for start, _ in waits), self.ended - self.begun]
+        pairs = zip(ends, starts, strict=True)
+        return [Span(self.rank, "compute", "compute", a, b) for a, b in pairs if b > a]
+
+
+class Seen(Work):
+    """A collective of which is noted how long it was under way and waited for."""
+
+    def __init__(self, work: Work, watch: Watch):
+        self.work, self.watch, self.begun = work, watch, perf_counter()
+
+    def wait(self, timeout: float | None = None):
+        begin = perf_counter()
+        result = self.work.wait(timeout)
+        end = perf_counter()
+        self.watch.note("idle", begin, end)
+        self.watch.note("communication", self.begun, getattr(self.work, "until", end))
+        return result
+
+    def is_completed(self) -> bool:
+        return self.work.is_completed()
+
+    def unwatched(self) -> None:
+        self.work.unwatched()
+
+
+def timeline_of(watches: Sequence[Watch]) -> Timeline:
+    """What the ranks of a step did, from what each has noted."""
+    spans = [span for w in watches for span in (*w.computing(), *w.spans)]
+    took = max(w.ended - w.begun for w in watches)
+    compute = sum(s.end - s.start for s in spans if (s.device, s.kind) == (0, "compute"))
+    return Timeline(spans, took, compute)
 
 
 class Late(Work):

@@ -1,0 +1,206 @@
+"""Many workers as pictures: buckets in a program, what each device does when, a collective."""
+
+from __future__ import annotations
+
+from ..core.record import Record
+from ..distributed.operators import finish_all_reduce, start_all_reduce
+from ..distributed.simulator import Schedule, Timeline, carried_out
+from ..ir.program import ITEM, Program
+from .memory import COLOURS
+from .picture import Picture, figure
+from .program import program_of
+from .style import bytes_text
+
+REST = "#c8c8c8"
+KINDS = {"compute": "#0072b2", "communication": "#e69f00", "idle": "#f2f2f2"}
+
+
+def buckets(target) -> Picture:
+    """A program's records from left to right, and above them the buckets of gradients that travel.
+
+    What leads to the gradients of one bucket alone has its colour, and so has what needs its
+    averages. Takes a program that the data-parallel pass has been over, an executable, or a
+    function that `to_static` has compiled.
+
+    >>> from minipaddle import viz
+    >>> from minipaddle.ir.parser import parse
+    >>> from minipaddle.passes.data_parallel import data_parallel
+    >>> program = parse('''program p(x: float32[2]) {
+    ...   v1 = gradient(x, group=0, megabytes=25) : float32[2]
+    ...   v2 = exp(x) : float32[2]
+    ...   v3 = add(v1, v2) : float32[2]
+    ...   return v3
+    ... }''')
+    >>> print(viz.buckets(data_parallel(program)))
+    p: 5 records, 1 bucket
+      bucket 0: 8 B, 1 gradient, travels while 1 record is computed
+    """
+    program = executed(target)
+    found = journeys(program)
+    fig, axis = figure(10, 1.4 + 0.32 * len(found))
+    colour = {k: COLOURS[k % len(COLOURS)] for k in range(len(found))}
+    for t, k in enumerate(owners(program, found)):
+        axis.bar(t, 0.9, width=1.0, align="edge", color=colour.get(k, REST))
+    for k, (start, finish, record) in enumerate(found):
+        y = 1.25 + 0.5 * k
+        axis.barh(y, finish - start, left=start, height=0.4, color=colour[k])
+        size = bytes_text(sum(r.spec.nbytes for r in record.inputs))
+        axis.text(start, y, f"bucket {k}, {size}  ", ha="right", va="center", fontsize=7)
+    axis.set(yticks=[], xlim=(0, len(program.records)), xlabel="records, in the order they run")
+    axis.set_title(f"{program.name}: buckets of gradients on their way", fontsize=9, loc="left")
+    axis.spines[["left", "right", "top"]].set_visible(False)
+    return Picture(fig, told(program, found))
+
+
+def executed(target) -> Program:
+    """The program as it runs."""
+    compiled = getattr(target, "executables", None)
+    return program_of(compiled[-1] if compiled else target)
+
+
+def journeys(program: Program) -> list[tuple[int, int, Record]]:
+    """(when it starts, when it is fetched, the record that starts it) for each bucket."""
+    when = {record: t for t, record in enumerate(program.records)}
+    ends = [r for r in program.records if r.op is finish_all_reduce]
+    found = [(when[r.inputs[0]], when[r], r.inputs[0]) for r in ends]
+    return sorted(found, key=lambda journey: journey[0])
+
+
+def owners(program: Program, found) -> list[int | None]:
+    """For each record the bucket it belongs to: the only one it leads to, or the last it needs."""
+    bucket = {record: k for k, (_, _, record) in enumerate(found)}
+    leads: dict[Record, set] = {}
+    for record in reversed(program.records):
+        own = {bucket[record]} if record in bucket else leads.get(record, set())
+        for r in record.inputs if record.op is not finish_all_reduce else ():
+            leads.setdefault(r, set()).update(own or {None})
+    needs: dict[Record, int] = {}
+    for record in program.records:
+        before = [needs[r] for r in record.inputs if r in needs]
+        if record.op is finish_all_reduce:
+            before = [bucket[record.inputs[0]]]
+        if before:
+            needs[record] = max(before)
+    only = {r: next(iter(s)) for r, s in leads.items() if len(s) == 1}
+    return [bucket.get(r, needs.get(r, only.get(r))) for r in program.records]
+
+
+def told(program: Program, found) -> str:
+    """The journeys in words."""
+    lines = [f"{program.name}: {counted(len(program.records), 'record')}, "
+             f"{counted(len(found), 'bucket')}"]  # fmt: skip
+    for k, (start, finish, record) in enumerate(found):
+        apart = (start_all_reduce, finish_all_reduce, ITEM)
+        beside = [r for r in program.records[start + 1 : finish] if r.op not in apart]
+        size = bytes_text(sum(r.spec.nbytes for r in record.inputs))
+        is_ = "is" if len(beside) == 1 else "are"
+        lines.append(
+            f"  bucket {k}: {size}, {counted(len(record.inputs), 'gradient')}, travels while "
+            f"{counted(len(beside), 'record')} {is_} computed"
+        )
+    return "\n".join(lines)
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def timeline(*found: Timeline, titles=()) -> Picture:
+    """What devices do when: computing, communication beside it, and waiting.
+
+    Several timelines stand one below the other on one scale.
+
+    >>> from minipaddle import viz
+    >>> from minipaddle.distributed.simulator import PCIE, Cluster, Piece, simulate
+    >>> step = [Piece("backward", 0.1, starts=(0,)), Piece("update", 0.01, waits=(0,))]
+    >>> print(viz.timeline(simulate(step, [100e6], Cluster(1, 2, PCIE))))
+    120.0 ms on 2 devices: compute 110.0 ms, communication 10.0 ms, idle 10.0 ms
+    """
+    from matplotlib.figure import Figure
+
+    rows = [1 + max((s.device for s in each.spans), default=0) for each in found]
+    fig = Figure(figsize=(10, sum(0.5 + 0.45 * n for n in rows)), facecolor="white")
+    axes = fig.subplots(len(found), 1, sharex=True, squeeze=False, height_ratios=rows)[:, 0]
+    texts = []
+    for k, (axis, each) in enumerate(zip(axes, found, strict=True)):
+        for span in each.spans:
+            lane = span.device + (0.28 if span.kind == "communication" else -0.16)
+            height = 0.26 if span.kind == "communication" else 0.56
+            edge = "#999999" if span.kind == "idle" else KINDS[span.kind]
+            axis.barh(
+                lane, 1e3 * (span.end - span.start), left=1e3 * span.start, height=height,
+                color=KINDS[span.kind], edgecolor=edge, linewidth=0.4,
+            )  # fmt: skip
+        axis.set(yticks=range(rows[k]), ylim=(rows[k] - 0.4, -0.6), ylabel="device")
+        axis.spines[["right", "top"]].set_visible(False)
+        title = titles[k] if k < len(titles) else ""
+        texts.append(f"{title}{': ' * bool(title)}{totals(each, rows[k])}")
+        axis.set_title(texts[-1], fontsize=8, loc="left")
+    axes[-1].set_xlabel("ms")
+    legend(fig)
+    fig.subplots_adjust(hspace=0.5)
+    return Picture(fig, "\n".join(texts))
+
+
+def totals(each: Timeline, devices: int) -> str:
+    """The sums of the first device."""
+    sums = [f"{kind} {1e3 * each.total(kind):.1f} ms" for kind in KINDS]
+    return f"{1e3 * each.seconds:.1f} ms on {counted(devices, 'device')}: {', '.join(sums)}"
+
+
+def legend(fig) -> None:
+    from matplotlib.patches import Patch
+
+    marks = [Patch(facecolor=c, edgecolor="#999999", label=kind) for kind, c in KINDS.items()]
+    fig.legend(handles=marks, loc="upper right", frameon=False, ncols=3, fontsize=7)
+
+
+def collective(schedule: Schedule) -> Picture:
+    """A collective round by round: each row is a rank, each column a part of the data.
+
+    The number says of how many ranks the part holds the sum; framed is what has just come.
+
+    >>> from minipaddle import viz
+    >>> from minipaddle.distributed.simulator import ring
+    >>> print(viz.collective(ring(2)))
+    start    | 11 | 11
+    round 1  | 12 | 21
+    round 2  | 22 | 22
+    """
+    from matplotlib.figure import Figure
+    from numpy import ones
+
+    states = carried_out(schedule, [ones(schedule.parts, int) for _ in range(schedule.size)])
+    fig = Figure(figsize=(min(12, 1.5 * len(states)), 2.0), facecolor="white")
+    axes = fig.subplots(1, len(states), squeeze=False)[0]
+    came = [[], *schedule.rounds]
+    lines = []
+    for k, (axis, state) in enumerate(zip(axes, states, strict=True)):
+        name = f"round {k}" if k else "start"
+        axis.imshow(
+            [list(map(int, row)) for row in state], cmap="Blues", vmin=0, vmax=schedule.size * 1.4
+        )
+        for rank, row in enumerate(state):
+            for part, value in enumerate(row):
+                axis.text(part, rank, int(value), ha="center", va="center", fontsize=7)
+        frames(axis, came[k])
+        axis.set_title(name, fontsize=8)
+        axis.set(xticks=[], yticks=[])
+        lines.append(
+            f"{name:<8} | " + " | ".join("".join(str(int(v)) for v in row) for row in state)
+        )
+    fig.suptitle(
+        f"{schedule.name} of {schedule.size} ranks: rows are ranks, columns parts", fontsize=9
+    )
+    return Picture(fig, "\n".join(lines))
+
+
+def frames(axis, messages) -> None:
+    """A frame around each part that has just come."""
+    from matplotlib.patches import Rectangle
+
+    for m in messages:
+        corner = m.first - 0.5, m.target - 0.5
+        axis.add_patch(
+            Rectangle(corner, m.last - m.first, 1, fill=False, edgecolor="#d55e00", linewidth=1.6)
+        )
