@@ -8,14 +8,7 @@ from . import operators
 from .ranks import group_of
 
 
-@slot("distributed.share")
-def share(count, total, ranks: int):
-    """What a rank with `count` of `total` samples multiplies its mean loss by, so that the average
-    of the gradients over all ranks is the gradient of the joined batch's mean loss.
-    """
-    return count * ranks / total
-
-
+@slot("distributed.joined_mean")
 def joined_mean(loss, count: int, group=None):
     """The mean loss of this rank's `count` samples, weighted for batches of different sizes.
 
@@ -31,6 +24,5 @@ def joined_mean(loss, count: int, group=None):
     [6.0, 4.0]
     """
     group = group_of(group)
-    own = full([], float(count), loss.dtype)
-    total = operators.all_reduce(own, op="sum", group=group.id)
-    return loss * share(count, total, group.size)
+    total = operators.all_reduce(full([], float(count), loss.dtype), op="sum", group=group.id)
+    return loss * (count * group.size / total)

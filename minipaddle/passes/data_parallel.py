@@ -62,24 +62,46 @@ def data_parallel(
     return sent(program, buckets(program, megabytes), overlap)
 
 
-@slot("data_parallel.buckets")
 def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
-    """The marked gradients of a program in buckets, in the order in which they are made.
-
-    A bucket is full at `megabytes`, or what its gradients' marks say. The gradients made last have
-    one of their own, of at most `LAST` bytes if they are small.
+    """The marked gradients of a program in buckets, in the order in which they are made. A bucket
+    is full at `megabytes`, or what its gradients' marks say.
     """
-    level, groups = levels(program), []
-    found = [r for r in program.records if r.op is gradient]
-    last = made_last(found, megabytes)
-    for mark in found:
+    found, level = [r for r in program.records if r.op is gradient], levels(program)
+    sizes = [r.spec.nbytes for r in found]
+    limits = [MB * (r.attrs["megabytes"] if megabytes is None else megabytes) for r in found]
+    kinds = [(r.dtype, r.attrs["group"], level[r]) for r in found]
+    groups = grouped(sizes, kinds, limits, LAST)
+    return [Bucket(n, [found[k] for k in group]) for n, group in enumerate(groups)]
+
+
+@slot("data_parallel.grouped")
+def grouped(sizes: list[int], kinds: list, limits: list[float], last: int) -> list[list[int]]:
+    """Numbers of gradients, in buckets: `sizes` are their bytes, in the order they are made.
+
+    A bucket has gradients of one kind; one more is taken if all are then within its limit. Those
+    made last have a bucket of their own: as many as are together within `last`, and their limits;
+    the very last one in any case.
+    """
+    groups, first = [], made_last(sizes, limits, last)
+    for k, size in enumerate(sizes):
         group = groups[-1] if groups else []
-        alike = group and kind(group[0], level) == kind(mark, level) and mark is not last
-        if alike and sum(r.spec.nbytes for r in [*group, mark]) <= capacity(mark, megabytes):
-            group.append(mark)
+        alike = group and kinds[group[0]] == kinds[k] and k != first
+        if alike and sum(sizes[j] for j in group) + size <= limits[k]:
+            group.append(k)
         else:
-            groups.append([mark])
-    return [Bucket(k, group) for k, group in enumerate(groups)]
+            groups.append([k])
+    return groups
+
+
+def made_last(sizes: list[int], limits: list[float], last: int) -> int:
+    """The first of those gradients that are made last and are small together."""
+    total, first = 0, len(sizes) - 1
+    for k in reversed(range(len(sizes))):
+        total += sizes[k]
+        if total > min(last, limits[k]):
+            break
+        first = k
+    return first
 
 
 def levels(program: Program) -> dict[Record, int]:
@@ -91,29 +113,6 @@ def levels(program: Program) -> dict[Record, int]:
         before = max((found.get(r, 0) for r in record.inputs), default=0)
         found[record] = before + (record.op is gradient)
     return found
-
-
-def made_last(found: list[Record], megabytes: float | None) -> Record:
-    """The first of those gradients that are made last and are together no more than `LAST` bytes;
-    if there is no such, the very last one.
-    """
-    total, first = 0, found[-1]
-    for mark in reversed(found):
-        total += mark.spec.nbytes
-        if total > min(LAST, capacity(mark, megabytes)):
-            break
-        first = mark
-    return first
-
-
-def capacity(mark: Record, megabytes: float | None) -> float:
-    """How many bytes a bucket with this gradient may have."""
-    return MB * (mark.attrs["megabytes"] if megabytes is None else megabytes)
-
-
-def kind(mark: Record, level: dict[Record, int]) -> tuple:
-    """What gradients of one bucket have alike."""
-    return mark.dtype, mark.attrs["group"], level[mark]
 
 
 def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.record import Record
 from ..distributed.operators import finish_all_reduce, start_all_reduce
 from ..distributed.simulator import Schedule, Timeline, carried_out
+from ..eager.device import NUMPY
 from ..ir.program import ITEM, Program
 from .memory import COLOURS
 from .picture import Picture, figure
@@ -168,9 +169,8 @@ def collective(schedule: Schedule) -> Picture:
     round 2  | 22 | 22
     """
     from matplotlib.figure import Figure
-    from numpy import ones
 
-    states = carried_out(schedule, [ones(schedule.parts, int) for _ in range(schedule.size)])
+    states = carried_out(schedule, [NUMPY.ones(schedule.parts, int) for _ in range(schedule.size)])
     fig = Figure(figsize=(min(12, 1.5 * len(states)), 2.0), facecolor="white")
     axes = fig.subplots(1, len(states), squeeze=False)[0]
     came = [[], *schedule.rounds]
