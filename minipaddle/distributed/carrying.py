@@ -37,6 +37,8 @@ def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **how) -> Work
     how = {k: local(group, v) if k in ("src", "dst") else v for k, v in how.items()}
     if current.top.tracing or (not x.stop_gradient and not x.is_leaf and current.top.recording):
         counted = {"nranks": here.size} if name in COUNTED else {}
+        linear = name != "all_reduce" or how["op"] in ("sum", "avg")
+        name = name if linear else "all_fold"
         keep(OPS[name](x, **counted, **how, group=here.id))
         return Done(x)
     work = begun(here, name, x.array, how)
@@ -65,12 +67,14 @@ def dense(array):
 def put(x: Tensor, result: Tensor) -> None:
     """Let `x` hold `result` from now on, and its past if that has one and `x` is no leaf."""
     if x.array is result.array:
-        mark_written(x.array)
-    elif result.stop_gradient or (x.is_leaf and not x.stop_gradient):
+        return mark_written(x.array)
+    if result.spec.shape != x.spec.shape:
+        result = reshape(result, x.spec.shape)
+    if result.stop_gradient or (x.is_leaf and not x.stop_gradient):
         with Recording(False):
-            x.set_value(reshape(result, x.spec.shape))
+            x.set_value(result)
     else:
-        x.become(reshape(result, x.spec.shape))
+        x.become(result)
 
 
 def written(x: Tensor, name: str, group, sync_op: bool, **how) -> Work | None:

@@ -37,14 +37,21 @@ def contiguous(m, x):
 
 @opaque
 def all_reduce(m, x, *, op="sum", group=0):
-    """The sum ("max", "min", "prod", "avg") of the `x` of all ranks."""
+    """The sum ("avg": the average) of the `x` of all ranks."""
     return group_numbered(group).all_reduce(contiguous(m, x), op)
 
 
-@all_reduce.vjp
+all_reduce.vjp(lambda g, op, group: all_reduce(g, op=op, group=group))
+
+
+@opaque
+def all_fold(m, x, *, op, group=0):
+    """The "max", "min" or "prod" of the `x` of all ranks: an `all_reduce` that is not linear."""
+    return group_numbered(group).all_reduce(contiguous(m, x), op)
+
+
+@all_fold.vjp
 def _(g, x, out, op, group):
-    if op in ("sum", "avg"):
-        return all_reduce(g, op=op, group=group)
     g = all_reduce(g, op="sum", group=group)
     if op == "prod":
         return g * out / x
@@ -237,12 +244,12 @@ def _(ticket, *, shapes, dtype):
     return tuple(Spec(tuple(shape), dtype) for shape in shapes)
 
 
-for op in (all_reduce, broadcast, reduce):
+for op in (all_fold, all_reduce, broadcast, reduce):
     op.shape(like)
 
 COLLECTIVES: tuple[Op, ...] = (
-    all_gather, all_reduce, all_to_all, broadcast, gather, recv, reduce, reduce_scatter, scatter,
-    send, start_all_reduce, finish_all_reduce,
+    all_fold, all_gather, all_reduce, all_to_all, broadcast, gather, recv, reduce, reduce_scatter,
+    scatter, send, start_all_reduce, finish_all_reduce,
 )  # fmt: skip
 for op in COLLECTIVES:
     op.effect = True

@@ -1,16 +1,60 @@
 """What the ranks of an MPI job run for the tests: `python -m tests.distributed.in_mpi NAME …`."""
 
 import sys
+import time
+from datetime import timedelta
 
+import numpy as np
+import pytest
+
+import minipaddle as paddle
 import minipaddle.distributed as dist
+from tests.distributed import sequences
 from tests.distributed.conformance import conformance
 
 
 def conforming():
-    print(f"conforms: {conformance(dist.get_group(), dist.new_group)}", flush=True)
+    return conformance(dist.get_group(), dist.new_group)
+
+
+def playing():
+    return sequences.check(range(40))
+
+
+def talking():
+    """Paddle's functions on tensors; the group is what carries them, and is tested by itself."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = paddle.to_tensor([1.0, rank])
+    task = dist.all_reduce(x, sync_op=False)
+    task.wait()
+    assert x.tolist() == [size, size * (size - 1) / 2]
+    found = []
+    dist.all_gather_object(found, {"rank": rank, "text": "x" * rank})
+    assert found == [{"rank": r, "text": "x" * r} for r in range(size)]
+    x = paddle.to_tensor([float(rank)])
+    x.stop_gradient = False
+    y = x * 2
+    dist.all_reduce(y)
+    y.backward()
+    assert x.grad.item() == 2.0 * size
+    with pytest.raises(ValueError, match="backend='nccl' of ranks that talk by mpi"):
+        dist.new_group([0], backend="nccl")
+    assert dist.is_initialized()
+    assert dist.get_backend() == "MPI"
+    return size
+
+
+def impatient():
+    """A group with a time-out of its own; rank 0 is late for it, and all are told."""
+    group = dist.new_group(timeout=timedelta(seconds=0.3))
+    if group.rank == 0:
+        time.sleep(1)
+    with pytest.raises(dist.CollectiveTimeout, match=r"waited 0\.3 s: rank 0 did not come"):
+        group.all_reduce(np.ones(2))
+    return "told"
 
 
 if __name__ == "__main__":
     dist.init_parallel_env()
     for name in sys.argv[1:]:
-        globals()[name]()
+        print(f"{name}: {globals()[name]()}", flush=True)

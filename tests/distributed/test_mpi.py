@@ -1,0 +1,151 @@
+"""Ranks that are processes. A start costs each rank a second, so each does a lot.
+
+`FAULTS=all` tries every fault at every collective.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbclient
+import nbformat
+import numpy as np
+import pytest
+
+from minipaddle.distributed import launch
+from tests.distributed import faulty, train
+
+pytest.importorskip("mpi4py", reason="the extra mpi is not installed")
+ROOT = Path(__file__).resolve().parents[2]
+MPIEXEC = Path(sys.executable).parent / "mpiexec"
+if not MPIEXEC.exists():
+    pytest.skip("no mpiexec beside this Python: the extra mpi", allow_module_level=True)
+
+
+def started(command, **environment) -> subprocess.CompletedProcess:
+    """A command from the root of the repository; it may take a minute."""
+    around = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
+    return subprocess.run(
+        list(map(str, command)), env=around, cwd=ROOT, timeout=60, text=True, capture_output=True
+    )
+
+
+def mpiexec(ranks: int, *program, **environment):
+    command = [MPIEXEC, "-n", ranks, sys.executable, "-m", "mpi4py", *program]
+    return started(command, **environment)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_conformance(ranks):
+    done = mpiexec(ranks, "-m", "tests.distributed.in_mpi", "conforming", "playing", "talking")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for line in (f"conforming: {ranks}", "playing: 40", f"talking: {ranks}"):
+        assert done.stdout.count(line) == ranks
+
+
+# ---- faults ----------------------------------------------------------------------------------
+
+PAIRS = [("killed", "all_reduce"), ("raising", "recv"), ("hung", "all_gather")]
+if os.environ.get("FAULTS") == "all":
+    PAIRS = [(f, c) for f in ("raising", "killed", "hung", "stopped") for c in faulty.CALLS]
+SAID = {
+    "raising": "rank 1 failed: ValueError: a fault of rank 1",
+    "killed": "rank 1 died",
+    "hung": "rank 1 did not come (it was last in all_reduce number 2)",
+    "stopped": "rank 1 did not come (it does not answer: stopped, or in code that is not Python)",
+}
+
+
+@pytest.mark.parametrize(("fault", "name"), PAIRS)
+def test_a_fault_is_named_to_all(fault, name):
+    """Both others hear of it within seconds, the job ends, and no process is left."""
+    token = str(time.time_ns())[-9:]  # a size of arrays that no other process is told
+    size = f"{int(token) % 90 + 10}"
+    script = [ROOT / "tests" / "distributed" / "faulty.py", fault, name, size, token]
+    flags = ["--nproc", 3, "--timeout", 0.5]
+    done = started([sys.executable, "-m", "minipaddle.distributed.launch", *flags, *script])
+    assert done.returncode != 0
+    heard = re.findall(r"^rank (\d) after ([\d.]+) s: (.*)$", done.stdout, re.MULTILINE)
+    assert {rank for rank, _, _ in heard} == {"0", "2"}, done.stdout + done.stderr
+    for _, seconds, said in heard:
+        assert SAID[fault] in said
+        assert float(seconds) < 5
+    assert not running(token)
+
+
+def running(token: str) -> list[str]:
+    """The processes that were told a token, a little after the job has ended."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        found = [p for p in Path("/proc").glob("[0-9]*/cmdline") if token in said_to(p)]
+        if not found:
+            return []
+        time.sleep(0.05)
+    return found
+
+
+def said_to(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def test_a_group_has_a_time_out_of_its_own():
+    done = mpiexec(2, "-m", "tests.distributed.in_mpi", "impatient")
+    assert done.stdout.count("impatient: told") == 2, done.stdout + done.stderr
+
+
+# ---- one script ------------------------------------------------------------------------------
+
+
+def in_a_notebook(script: Path) -> str:
+    """What a notebook prints that runs a script."""
+    cell = nbformat.v4.new_code_cell(f"%run {script} 4")
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    client = nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": ROOT}})
+    client.execute()
+    return "".join(out.text for out in cell.outputs if out.output_type == "stream")
+
+
+def test_one_script_in_a_notebook_and_under_mpiexec(monkeypatch):
+    """The same curve on four threads, on four processes, and on one rank alone."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "tests" / "distributed" / "train.py"
+    found = {}
+    for text in (in_a_notebook(script), mpiexec(4, script).stdout):
+        (line,) = [json.loads(s) for s in text.splitlines() if s.startswith("{")]
+        found[line["backend"]] = line["losses"]
+    assert found.keys() == {"THREADS", "MPI"}
+    found["alone"] = train.main(1)
+    for losses in found.values():
+        assert len(losses) == 30
+        assert np.mean(losses[-5:]) < 0.75 * np.mean(losses[:5])
+        np.testing.assert_allclose(losses, found["alone"], rtol=1e-4)
+
+
+# ---- launch ----------------------------------------------------------------------------------
+
+
+def test_what_launch_becomes(monkeypatch, tmp_path):
+    called = {}
+    monkeypatch.setattr(os, "execv", lambda path, call: called.update(path=path, call=call))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PADDLE_PG_TIMEOUT", "0")
+    launch.main(["--devices", "0,3", "--ips", "a,b", "--timeout", "2", "train.py", "--lr", "1"])
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,3"
+    assert os.environ["PADDLE_PG_TIMEOUT"] == "2000.0"
+    assert called["path"] == str(MPIEXEC)
+    call = " ".join(called["call"][1:])
+    assert call.startswith("-disable-auto-cleanup -hosts a,b -n 4 ")
+    assert call.endswith("-m mpi4py train.py --lr 1")
+    told = launch.options(["--nproc", "3", "train.py"])
+    assert launch.command(told, str(tmp_path / "mpiexec"))[1:3] == ["-n", "3"]  # not MPICH's
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"minipaddle\[mpi\]"):
+        launch.found()
