@@ -1,6 +1,7 @@
 """Which executor runs a program: a compiled one where it can, otherwise the interpreter.
 
-Compiled means C where tensors are made on the CPU, and CUDA where they are made on a GPU.
+Compiled means C where tensors are made on the CPU, and CUDA where they are made on a GPU. Without a
+C compiler the interpreter runs what the passes leave, large groups in blocks.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from ..passes.manager import chosen_by, told
 from ..passes.specialise import open_sizes, sizes_of
 from . import cuda
 from .compiler import compiler
+from .interpreted import Interpreted
 from .native import CannotCompile, Executable
 
+AnyExecutable = Executable | Interpreted | cuda.Executable
 BACKENDS = ("native", "cuda", "interpreter")
 
 
@@ -47,7 +50,7 @@ class Choice:
 
     def __init__(self, backend: str | None = None, strategy=None):
         self.backend, self.strategy = backend_named(backend, strategy), strategy
-        self.made: dict[tuple, Executable | cuda.Executable] = {}
+        self.made: dict[tuple, AnyExecutable] = {}
         self.reasons: dict[tuple, str] = {}
         self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?
         self.interpreted: dict[Program, Program] = {}
@@ -67,7 +70,7 @@ class Choice:
             self.interpreted[program] = data_parallel(program, **told(data_parallel, chosen))
         return self.interpreted[program]
 
-    def executable(self, program: Program, arrays) -> Executable | cuda.Executable | None:
+    def executable(self, program: Program, arrays) -> AnyExecutable | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
         place = current_place().name
         found = self.made.get((program, place, None))
@@ -87,12 +90,12 @@ class Choice:
                 return None
         return self.made[key]
 
-    def compiled(self, program: Program, shapes) -> Executable | cuda.Executable:
+    def compiled(self, program: Program, shapes) -> AnyExecutable:
         sizes = sizes_of(program, shapes) if shapes else {}
         if current_place().kind == "gpu":
             return cuda.Executable(program, self.strategy, sizes)
         if self.backend == "cuda":
             raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
         if compiler() is None:
-            raise CannotCompile("there is no C compiler: see minipaddle.utils.run_check()")
+            return Interpreted(program, self.strategy, sizes)
         return Executable(program, self.strategy, sizes)

@@ -21,9 +21,8 @@ from ..ir.program import NUMBER, Program
 from ..passes.lifetimes import specs_of
 from ..passes.manager import optimized
 from ..passes.places import Copy, Place, Plan
-from ..passes.specialise import open_sizes, specialise
 from .gpu import Gpu, gpu_of
-from .native import CannotCompile, in_place
+from .native import CannotCompile, closed, in_place
 
 SMALL = 4096
 """Bytes up to which a state that is somewhere else than before gets a place of its own, where it is
@@ -36,9 +35,7 @@ class Executable:
     """
 
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
-        program = specialise(program, sizes=sizes or None)
-        if unknown := open_sizes(program):
-            raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+        program = closed(program, sizes)
         done = optimized(program, strategy, epilogue=False)  # cuBLAS has none of ours
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program

@@ -33,6 +33,14 @@ class CannotCompile(Exception):
     """Why a program stays on the interpreter."""
 
 
+def closed(program: Program, sizes) -> Program:
+    """The program for the given sizes; raises CannotCompile if others stay open."""
+    program = specialise(program, sizes=sizes or None)
+    if unknown := open_sizes(program):
+        raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+    return program
+
+
 def in_place(record: Record) -> list[tuple[int, int]]:
     """(result, input) where a kernel may write the result over the input."""
     if record.op is fused:
@@ -61,9 +69,7 @@ class Executable:
     """
 
     def __init__(self, program, strategy=None, sizes=None, *, timed=False, tuned=None):
-        program = specialise(program, sizes=sizes or None)
-        if unknown := open_sizes(program):
-            raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+        program = closed(program, sizes)
         done = self.optimized = optimized(program, strategy)
         self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, done.program

@@ -14,9 +14,10 @@ from ..core.op import OPS
 from ..core.slots import slot
 from ..core.spec import normalize_axes, promote
 from ..eager.tensor import Tensor
-from ..ir.program import Program
+from ..ir.program import NUMBER, Program
 from ..ops import creation, linalg, movement, nn, reduction
 from ..ops.elementwise import where
+from .lifetimes import specs_of
 from .rewriting import rewritten
 
 BODIES = (
@@ -241,6 +242,18 @@ RULES = {OPS[name]: by_body for name in BODIES} | {
 
 
 @slot("passes.expand")
-def expand(program: Program) -> Program:
-    """The program with the operators of `RULES` taken apart."""
-    return rewritten(program, RULES)
+def expand(program: Program, *, expand_from: int = 0) -> Program:
+    """The program with the operators of `RULES` taken apart.
+
+    expand_from: operators of less than so many bytes stay whole
+    """
+
+    def from_size(rule):
+        return lambda record, *inputs: rule(record, *inputs) if large(record) else None
+
+    def large(record):
+        specs = [s for r in (record, *record.inputs) if r.op is not NUMBER for s in specs_of(r)]
+        return max(s.nbytes for s in specs) >= expand_from
+
+    rules = {op: from_size(rule) for op, rule in RULES.items()} if expand_from else RULES
+    return rewritten(program, rules)

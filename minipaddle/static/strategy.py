@@ -19,6 +19,7 @@ from ..passes.manager import DEFAULTS, PASSES
 
 ELSEWHERE = {
     "build_cinn_pass": (None, "to_static", "on: backend='native'; off: backend='interpreter'"),
+    "tuned": (True, "executors.native", "kernels are written as `paddle.tune` found best"),
     "allow_cuda_graph_capture": (True, "executors.cuda", "a step becomes one CUDA graph"),
 }
 """Toggles of what is no pass: (default, where, what it does)."""

@@ -300,14 +300,6 @@ def test_two_processes_fill_the_cache_at_once(tmp_path):
     assert [p.communicate(timeout=120)[0].strip() for p in both] == ["15.0", "15.0"]
 
 
-def test_without_a_compiler_programs_are_interpreted(monkeypatch):
-    monkeypatch.setattr("minipaddle.executors.choice.compiler", lambda: None)
-    f = native(lambda x: x * 2)
-    assert f(paddle.ones([2])).tolist() == [2.0, 2.0]
-    (reason,) = f.concrete_program.choice.reasons.values()
-    assert "no C compiler" in reason
-
-
 def test_backends_by_name(monkeypatch):
     assert backend_named("CINN") == backend_named("native") == "native"
     monkeypatch.setenv("MINIPADDLE_BACKEND", "native")

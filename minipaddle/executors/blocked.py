@@ -1,0 +1,314 @@
+"""Groups in blocks: the interpreter computes a large group piece by piece, so that what its records
+hand on to each other stays in the cache.
+
+A group is one loop nest (`passes.nest`), which says of each value at which index it is needed. One
+loop of the nest is cut. Where a value's index has this loop in one axis, as a stretch of f elements
+for each turn, the turns [a, b) are its elements [a·f, b·f) of that axis: a block, computed by the
+same array operations as the whole. What a block leaves of a reduction over the cut loop is combined
+with what the blocks before left; another *sweep* over the blocks computes what needs the result.
+
+A group in which a value is cut in no such way is computed record by record, as is a small one.
+"""
+
+from __future__ import annotations
+
+import dis
+from math import prod
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..core import slots
+from ..core.record import Record
+from ..ir.control import fused
+from ..ir.interpreter import Run, Step, calling, fail
+from ..ir.program import ITEM, NUMBER, Program
+from ..passes.index import Loop
+from ..passes.nest import Nest, NotOneNest
+from ..passes.rewriting import with_inputs, with_records
+
+LEAST = 1 << 20
+"""Bytes that the largest value of a group must have: what is smaller is in the cache anyway."""
+BLOCK = 1 << 18
+"""Bytes of the largest value in a block: several such values fit into the cache of a core."""
+STRETCH = 1 << 14
+"""Bytes that must lie side by side in a block."""
+OPERATIONS = 8
+"""So many array operations each way over the blocks must do for itself to pay. (Measured: from
+about eight on it is faster than whole arrays, with twenty twice as fast.)"""
+
+
+class NotCut(Exception):
+    """Why a group is not computed in blocks."""
+
+
+class Cut(NamedTuple):
+    """Of an axis, `stretch` elements belong to each turn of the loop that is cut."""
+
+    axis: int
+    stretch: int
+
+    def part(self, first: int, last: int) -> tuple:
+        """The index of some turns' elements in a whole value."""
+        return (slice(None),) * self.axis + (slice(first * self.stretch, last * self.stretch),)
+
+    def shape(self, whole: tuple, turns: int) -> tuple:
+        """The shape of a block."""
+        return (*whole[: self.axis], turns * self.stretch, *whole[self.axis + 1 :])
+
+
+def cuts(nest: Nest, loop: Loop) -> dict[Record, Cut | None]:
+    """How each value is cut with a loop; None is a value that is the same for all its turns."""
+    found: dict[Record, Cut | None] = {}
+    for record, i, guard in nest.memo:
+        if record.op is NUMBER:
+            continue
+        if any(loop in k.loops for k, *_ in guard):
+            raise NotCut("where a value is taken from depends on the block")
+        here = cut_of(record, i, loop)
+        if found.setdefault(record, here) != here:
+            raise NotCut("a value is needed in two ways")
+    return found
+
+
+def cut_of(record: Record, i: tuple, loop: Loop) -> Cut | None:
+    """How a value that is needed at index i is cut."""
+    axes = [d for d, k in enumerate(i) if loop in k.loops]
+    if not axes:
+        return None
+    axis, stretch = axes[0], i[axes[0]].terms.get(loop, 0)
+    rest = i[axis] - type(i[axis])({loop: stretch})
+    whole = record.shape[axis] == stretch * loop.extent
+    if (
+        len(axes) > 1
+        or not whole
+        or loop in rest.loops
+        or (rest.low, rest.high) != (0, stretch - 1)
+    ):
+        raise NotCut("a block of it is no slice")
+    return Cut(axis, stretch)
+
+
+def operations(record: Record) -> int:
+    """How many array operations the formula of a record makes."""
+    if record.op.kind != "elementwise":
+        return 0
+    return sum(i.opname in OPERATING for i in dis.get_instructions(record.op.body))
+
+
+OPERATING = {"BINARY_OP", "CALL", "COMPARE_OP", "UNARY_NEGATIVE"}
+
+
+class Work(NamedTuple):
+    """One record of a sweep: how its value is computed on a block, and what is let go then."""
+
+    record: Record
+    body: object  # the operator's own, where nothing stands between: see `ir.interpreter.calling`
+    attrs: dict[int, dict]  # by the number of turns of the block
+    free: tuple[Record, ...]
+
+
+class Sweep(NamedTuple):
+    """One way over all blocks."""
+
+    first: list[Record]  # what is the same in all blocks: computed before
+    whole: list[Record]  # what is read in one piece
+    cut: list[tuple[Record, Cut]]  # what is read in blocks
+    work: list[Work]
+
+
+class Blocks:
+    """How a group is computed in blocks of `turns` turns of a loop; raises NotCut if it is not."""
+
+    def __init__(self, region: Program, nest: Nest, loop: Loop):
+        self.region, self.extent, self.cuts = region, loop.extent, cuts(nest, loop)
+        self.records = [r for r in region.records if r in self.cuts]
+        self.turns = self.fitting()
+        self.folds = {
+            r for r in self.records
+            if r.op.kind == "reduction" and self.cuts[r] is None and self.cuts[r.inputs[0]]
+        }  # fmt: skip
+        self.levels = self.numbered()
+        self.sweeps = [self.sweep(k) for k in range(1 + max(self.levels.values()))]
+        if sum(operations(w.record) for s in self.sweeps for w in s.work) < (
+            OPERATIONS * len(self.sweeps)
+        ):
+            raise NotCut("there is little to do in a block")
+
+    def fitting(self) -> int:
+        """How many turns of the loop make a block; raises NotCut if that is none, or nearly all."""
+        values = [(r.spec.nbytes, r, cut) for r, cut in self.cuts.items() if cut]
+        largest, record, cut = max(values, key=lambda v: v[0], default=(0, None, None))
+        if largest < LEAST:
+            raise NotCut("it is small")
+        unit = largest // self.extent
+        turns = max(1, BLOCK // unit)
+        beside = turns * unit // prod(record.shape[: cut.axis])
+        if unit > 2 * BLOCK or 3 * turns > self.extent or beside < STRETCH:
+            raise NotCut("no block of that size is made of many turns")
+        return turns
+
+    def numbered(self) -> dict[Record, int]:
+        """The sweep in which each value can be computed."""
+        found: dict[Record, int] = {}
+        for r in self.records:
+            inputs = [x for x in r.inputs if x in found]
+            found[r] = max((found[x] + (x in self.folds) for x in inputs), default=0)
+        return found
+
+    def sweep(self, k: int) -> Sweep:
+        """What the k-th way over the blocks computes: folds and results of its level."""
+        level, own = self.levels, set(self.records)
+        same = [r for r in self.records if self.is_whole(r)]
+        made = [r for r in self.records if r not in same and (r in self.folds or self.cuts[r])]
+        outputs = {r for r in self.region.outputs if r in own and self.cuts[r]}
+        done = {r for r in outputs if level[r] < k}
+        wanted = [r for r in made if level[r] == k and (r in outputs or r in self.folds)]
+        needed, todo = set(wanted), list(wanted)
+        while todo:
+            for x in todo.pop().inputs:
+                if x in self.cuts and x in made and x not in self.folds | done | needed:
+                    needed.add(x)
+                    todo.append(x)
+        order = [r for r in self.records if r in needed]
+        read = [x for r in order for x in r.inputs if x in self.cuts and x not in needed]
+        read = dict.fromkeys(read)
+        return Sweep(
+            [r for r in same if level[r] == k],
+            [x for x in read if not self.cuts[x]],
+            [(x, self.cuts[x]) for x in read if self.cuts[x]],
+            self.works(order),
+        )
+
+    def is_whole(self, record: Record) -> bool:
+        """Is it computed once: the same for all blocks, or made of nothing?"""
+        made_of = [x for x in record.inputs if x.op is not NUMBER]
+        return not made_of or (self.cuts[record] is None and record not in self.folds)
+
+    def works(self, order: list[Record]) -> list[Work]:
+        last = {x: r for r in order for x in (*r.inputs, r) if x.op is not NUMBER}
+        free: dict[Record, list[Record]] = {}
+        for x, r in last.items():
+            free.setdefault(r, []).append(x)
+        sizes = {self.turns, self.extent % self.turns or self.turns}
+        return [
+            Work(r, calling(r), {n: self.attrs(r, n) for n in sizes}, tuple(free.get(r, ())))
+            for r in order
+        ]
+
+    def attrs(self, record: Record, turns: int) -> dict:
+        """The attributes of a record for blocks of so many turns: a shape is that of the block."""
+        cut = self.cuts[record]
+        if cut is None or record.attrs.get("shape") != record.shape:
+            return record.attrs
+        return record.attrs | {"shape": cut.shape(record.shape, turns)}
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def __call__(self, m, given) -> tuple:
+        """The results of the group."""
+        whole = dict(zip(self.region.inputs, given, strict=True))
+        for r in self.region.outputs:
+            if self.cuts.get(r) and r not in whole:
+                whole[r] = m.empty(r.shape, r.dtype)
+        for sweep in self.sweeps:
+            for r in sweep.first:
+                whole[r] = computed(m, r, calling(r), r.attrs, whole)
+            for start in range(0, self.extent if sweep.work else 0, self.turns):
+                self.block(m, sweep, whole, start, min(start + self.turns, self.extent))
+        return tuple(whole[r] for r in self.region.outputs)
+
+    def block(self, m, sweep: Sweep, whole: dict, first: int, last: int) -> None:
+        values = {x: whole[x] for x in sweep.whole}
+        for x, cut in sweep.cut:
+            values[x] = whole[x][cut.part(first, last)]
+        for record, body, attrs, free in sweep.work:
+            y = computed(m, record, body, attrs[last - first], values)
+            if record in self.folds:
+                whole[record] = record.op.combine(m, whole[record], y) if first else y
+            else:
+                values[record] = y
+                if record in whole:
+                    whole[record][self.cuts[record].part(first, last)] = y
+            for x in free:
+                values.pop(x, None)
+
+
+def computed(m, record: Record, body, attrs: dict, values: dict):
+    """The value of a record for those of its inputs."""
+    given = [x.attrs["value"] if x.op is NUMBER else values[x] for x in record.inputs]
+    try:
+        return body(m, *given, **attrs) if body else record.op.evaluate(m, given, attrs)
+    except Exception as error:
+        fail(record, error)
+
+
+_known: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def blocks_of(region: Program) -> Blocks | None:
+    """How a group is computed in blocks; None if it is not."""
+    epoch, found = _known.get(region, (None, None))
+    if epoch != slots.epoch:
+        found = cut(region)
+        _known[region] = slots.epoch, found
+    return found
+
+
+@slots.slot("executors.cut")
+def cut(region: Program) -> Blocks | None:
+    """How a group is computed in blocks of the outermost loop that can be cut, if one can."""
+    try:
+        nest = Nest(region.records, region.outputs)
+    except NotOneNest:
+        return None
+    for loop in nest.loops:
+        try:
+            return Blocks(region, nest, loop)
+        except NotCut:
+            continue
+    return None
+
+
+class BlockedRun(Run):
+    """Runs programs as the interpreter does, their large groups in blocks.
+
+    >>> import numpy, minipaddle as paddle
+    >>> from minipaddle.executors.blocked import BlockedRun
+    >>> from minipaddle.passes.manager import optimized
+    >>> @paddle.jit.to_static
+    ... def f(x):
+    ...     return paddle.exp(-x * x).sum()
+    >>> y = f(paddle.zeros([1000, 1000]))
+    >>> program = optimized(f.main_program).program
+    >>> BlockedRun(numpy)(program, [numpy.zeros([1000, 1000], "float32")])[0].item()
+    1000000.0
+    """
+
+    def apply(self, step: Step, given) -> object:
+        if step.record.op is fused:
+            blocks = blocks_of(step.record.attrs["region"])
+            if blocks is not None:
+                return blocks(self.m, given)
+        return super().apply(step, given)
+
+
+def flattened(program: Program) -> Program:
+    """The program with the records of every group that is not computed in blocks."""
+    now: dict[Record, Record] = {}
+    groups: dict[Record, list[Record]] = {}  # the results of those that are taken apart
+    records: list[Record] = []
+    for r in program.records:
+        if r.op is ITEM and r.inputs[0] in groups:
+            now[r] = groups[r.inputs[0]][r.attrs["k"]]
+            continue
+        if r.op is not fused or blocks_of(r.attrs["region"]) is not None:
+            now[r] = with_inputs(r, [now.get(x, x) for x in r.inputs])
+            records.append(now[r])
+            continue
+        region = r.attrs["region"]
+        own = {x: now.get(e, e) for x, e in zip(region.inputs, r.inputs, strict=True)}
+        for inner in region.records:
+            own[inner] = with_inputs(inner, [own.get(x, x) for x in inner.inputs])
+            records.append(own[inner])
+        groups[r] = [own[x] for x in region.outputs]
+    return with_records(program, records, now)
