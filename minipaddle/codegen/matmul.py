@@ -32,9 +32,9 @@ class Room:
         self.size = 0
 
     def array(self, T: str, elements: int) -> str:
-        """C text of a pointer to `elements` of type T."""
+        """C text of a pointer to `elements` of type T; it points somewhere if there are none."""
         at, width = self.size, 8 if T == "double" else 4
-        self.size += -(-elements * width // 64) * 64
+        self.size += -(-max(elements, 1) * width // 64) * 64
         return f"({T} *)(work + {at})"
 
 

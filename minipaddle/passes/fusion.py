@@ -14,6 +14,7 @@ from ..core.op import Op
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import fused
+from ..ir.cut import has_effect
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State
 from ..ops import activation
 from ..ops.elementwise import add, multiply
@@ -91,6 +92,8 @@ class Fusion:
             for x in dict.fromkeys(record.inputs):
                 self.users.setdefault(x, []).append(record)
         self.needed = set(program.results)
+        effects = [r for r in program.records if has_effect(r)]
+        self.before = {b: a for a, b in itertools.pairwise(effects)}  # effects keep their order
         self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
 
     # ---- joining -----------------------------------------------------------------------------
@@ -139,7 +142,7 @@ class Fusion:
         while todo:
             group = todo.pop()
             for r in group.records:
-                for x in r.inputs:
+                for x in self.sources(r):
                     before = self.of.get(x)
                     if before is a and group is not b:
                         return True
@@ -150,6 +153,10 @@ class Fusion:
         return False
 
     @slot("fusion.outputs")
+    def sources(self, record: Record) -> list[Record]:
+        """What must be there before a record: its inputs, and before an effect the one before."""
+        return [*record.inputs, self.before[record]] if record in self.before else record.inputs
+
     def outputs(self, records) -> list[Record]:
         """What a group makes for others."""
         inside = set(records)
@@ -183,7 +190,8 @@ class Fusion:
         groups = dict.fromkeys(self.of.values())
         waiting, followers = {}, {g: set() for g in groups}
         for g in groups:
-            before = {self.of[x] for r in g.records for x in r.inputs if x in self.of} - {g}
+            sources = {x for r in g.records for x in self.sources(r)}
+            before = {self.of[x] for x in sources if x in self.of} - {g}
             waiting[g] = len(before)
             for p in before:
                 followers[p].add(g)

@@ -14,7 +14,8 @@ from .rewriting import with_update
 
 def separate(old: Program, new: Program) -> Program:
     """The program `new`, made from `old`, with copies of results that would share memory anew."""
-    given = [*old.given, *new.given[len(old.given) :]]  # constants are states that `old` has not
+    constants = new.given[len(old.given) :]  # states that `old` has not
+    given = [*map(root, old.given), *constants]
     stands_for = dict(zip(new.given, given))  # whose memory of `old` a memory of `new` is
     results, copies = [], []
     for before, after in zip(old.results, new.results, strict=True):

@@ -1,18 +1,41 @@
-"""Open sizes become numbers: a program is compiled for the sizes it is called with."""
+"""Open sizes become numbers: a program is compiled for the sizes it is called with.
+
+What is given to a program becomes an input and nothing else. The backward that `ir.cut` makes is
+given values that records of the forward compute: of how they came about no pass may make anything,
+for what they were made of is not there.
+"""
 
 from __future__ import annotations
 
 from ..core.dim import Dim, symbols
+from ..core.record import Record
 from ..core.slots import slot
 from ..eager.replay import with_sizes
 from ..ir.interpreter import bound
-from ..ir.program import Program, everywhere
+from ..ir.program import INPUT, Program, everywhere
+from .rewriting import with_inputs, with_records
 
 
 @slot("passes.specialise")
 def specialise(program: Program, *, sizes: dict[str, int] | None = None) -> Program:
     """The program for the given sizes: numbers by the names of its open sizes."""
-    return with_sizes(program, sizes) if sizes else program
+    return given_by_inputs(with_sizes(program, sizes) if sizes else program)
+
+
+def given_by_inputs(program: Program) -> Program:
+    """The program with inputs in the place of other records that it is given."""
+    now = {r: Record(INPUT, (), {"name": ""}, *r.spec) for r in program.inputs if r.op is not INPUT}
+    if not now:
+        return program
+    inputs, records = [now.get(r, r) for r in program.inputs], []
+    for record in program.records:
+        new = with_inputs(record, [now.get(r, r) for r in record.inputs])
+        records.append(new)
+        if new is not record:
+            now[record] = new
+    found = with_records(program, records, now)
+    found.inputs = inputs
+    return found
 
 
 def sizes_of(program: Program, shapes) -> dict[str, int]:

@@ -34,9 +34,9 @@ def plain(record: Record) -> View:
 
 
 def keeps_order(perm, shape) -> bool:
-    """Does a transpose of this shape only move axes of size 1? Then it is a reshape."""
+    """Does a transpose of this shape only move axes of size 1, or nothing? Then it is a reshape."""
     long = [d for d in perm if shape[d] != 1]
-    return long == sorted(long)
+    return long == sorted(long) or 0 in shape
 
 
 def brought(view: View, target: tuple) -> tuple:

@@ -30,21 +30,21 @@ class Unbuilt(Executable):
     def load(self) -> None:
         """Nothing yet."""
 
-    def guarded(self) -> Context:
-        """The context of the next call: its arena holds nothing sensible and has a guard behind."""
+    def guarded(self) -> np.ndarray:
+        """The memory of the next call: its arena holds nothing sensible and has a guard behind."""
         if not self.contexts:
             self.contexts.append(context := Context(self))
             context.room = np.zeros(self.plan.size + ALIGNMENT + GUARD, "uint8")
-            context.arena = -(-context.room.ctypes.data // ALIGNMENT) * ALIGNMENT
-        context = self.contexts[-1]
-        context.room[...] = POISON
-        return context
+            context.table[0] = -(-context.room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        room = self.contexts[-1].room
+        room[...] = POISON
+        return room
 
     def __call__(self, program, arrays) -> list:
-        context = self.guarded()
+        room = self.guarded()
         found = super().__call__(program, arrays)
-        end = context.arena - context.room.ctypes.data + self.plan.size
-        assert (context.room[end:] == POISON).all(), "something was written behind the arena"
+        end = -room.ctypes.data % ALIGNMENT + self.plan.size
+        assert (room[end:] == POISON).all(), "something was written behind the arena"
         return found
 
 

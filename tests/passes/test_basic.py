@@ -6,8 +6,8 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.core.dim import symbol
-from minipaddle.core.record import Spec
-from minipaddle.ir.program import everywhere
+from minipaddle.core.record import Record, Spec
+from minipaddle.ir.program import Program, everywhere
 from minipaddle.passes.common import common
 from minipaddle.passes.dead_code import dead_code
 from minipaddle.passes.expand import RULES, expand
@@ -167,6 +167,20 @@ def test_sizes_become_numbers():
     )
     assert not open_sizes(after)
     assert specialise(program) is program
+
+
+def test_what_is_given_is_an_input_and_nothing_else():
+    """A backward is given what the forward computed: no pass may look at how."""
+    program = program_of(lambda x, y, g: (x.tanh() + -y, (x.tanh() + -y).exp() * g), *[(3,)] * 3)
+    made = program.records[2]  # x.tanh() + -y: a rule would write a difference of it
+    late = [r for r in program.records[3:] if r.op.name in ("exp", "multiply")]
+    late[0] = Record(late[0].op, [made], {}, *made.spec)
+    late[1] = Record(late[1].op, [late[0], program.inputs[2]], {}, *made.spec)
+    back = Program("back", [made, program.inputs[2]], [], late, [late[1], made])
+    after = optimized(back, fusion=False).program
+    assert [r.op.name for r in after.given] == ["input"] * 2
+    assert [r.op.name for r in after.records] == ["exp", "multiply"]
+    same_results(back, after)
 
 
 def test_sizes_in_regions_and_states():

@@ -1,0 +1,127 @@
+"""The fuzzer of executors: random graphs, run eagerly and in every way there is, must do the same.
+
+    python -m tests.executors.fuzz --graphs 10000 --seed 1 --out /tmp/failures
+
+A program that differs is made small and printed for `programs_fuzzed.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import minipaddle as paddle
+from minipaddle.executors.choice import Choice
+from minipaddle.executors.compiler import FLAGS
+from minipaddle.jit.capture import Captured
+from tests.executors.batch import QUICK
+from tests.executors.graphs import Graph
+from tests.executors.smaller import smaller
+from tests.executors.ways import Case, Difference, Tally, differences, gathered
+
+CALLS = 2
+GRAPHS = 20
+"""In one batch, whose C is compiled at once."""
+
+
+class Done:
+    """What came of some graphs."""
+
+    def __init__(self):
+        self.tally, self.counts, self.failures = Tally(), Counter(), []
+
+    def __str__(self) -> str:
+        counts = {"programs": self.tally.programs, "records": self.tally.records}
+        counts |= self.counts | {"differences": len(self.failures)}
+        ways = ", ".join(f"{n:,} {way}" for way, n in self.tally.ways.most_common())
+        return ", ".join(f"{n:,} {what}" for what, n in counts.items()) + f"\nruns: {ways}"
+
+
+def programs_of(seed: int, done: Done) -> list[Case]:
+    """The programs of a graph, and of its derivative; run, and compared with eager mode."""
+    graph, cases = Graph(seed), []
+    paddle.seed(seed)
+    given = graph.arguments(0)
+    names = [f"x{k}" for k in range(len(given))]
+    stops = [x.stop_gradient for x in given]
+    try:
+        captured = Captured(
+            graph, [x.spec for x in given], stops, names, f"g{seed}", Choice("interpreter")
+        )
+    except Exception as error:
+        done.counts[f"not traced: {type(error).__name__}"] += 1
+        return []
+    with gathered(f"graph {seed}", cases):
+        for call in range(CALLS):
+            run_once(captured, graph, seed, call)
+    done.counts["graphs"] += 1
+    done.counts["steps"] += len(graph.taken)
+    return cases
+
+
+def run_once(captured, graph, seed: int, call: int) -> None:
+    """Run the programs of a graph; an index out of range may stop them."""
+    paddle.seed(seed + call)
+    inputs = graph.arguments(call)
+    try:
+        results, _ = captured(inputs)
+        ends = [y for y in results if y is not None and not y.stop_gradient]
+        if ends:
+            losses = [(y * (0.5 + k)).sum().astype("float64") for k, y in enumerate(ends)]
+            sum(losses[1:], losses[0]).backward()
+    except (IndexError, ValueError):
+        return
+
+
+def batch(seeds, done: Done, **options):
+    """The differences of the graphs of some seeds."""
+    cases = []
+    for seed in seeds:
+        cases += programs_of(seed, done)
+    return differences(cases, min(seeds), tally=done.tally, **options)
+
+
+def told(d: Difference, case: Case) -> str:
+    given = "\n".join(repr(a.tolist()) for a in case.calls[0])
+    return f"# {d.case.name}, {d.way.name}: {d.kind}\n# {d.message}\n{case.program}\n{given}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1, help="100,000,000 graphs lie between two")
+    parser.add_argument("--passes", type=float, default=0.3, help="the share run after each pass")
+    parser.add_argument("--cuda", type=float, default=0.0, help="the share the emulated GPU runs")
+    parser.add_argument("--parallel", action="store_true", help="two threads in every loop")
+    parser.add_argument("--out", type=Path, help="a folder for failures")
+    arguments = parser.parse_args()
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore")
+    done, first, start = Done(), arguments.seed * 100_000_000, time.process_time()
+    kinds: Counter = Counter()
+    for k in range(first, first + arguments.graphs, GRAPHS):
+        seeds = range(k, min(k + GRAPHS, first + arguments.graphs))
+        flags = FLAGS if (k // GRAPHS) % 5 == 0 else QUICK  # most of them quickly
+        options = {name: getattr(arguments, name) for name in ("passes", "cuda", "parallel")}
+        for d in batch(seeds, done, flags=flags, **options):
+            kinds[d.way.name[:20], d.kind] += 1
+            small = smaller(d.case, d.call, d.way) if kinds[d.way.name[:20], d.kind] < 6 else d.case
+            done.failures.append(text := told(d, small))
+            print(text, flush=True)
+            if arguments.out:
+                name = f"{d.case.name}_{d.way.name}"[:80].replace(" ", "_").replace(",", "")
+                (arguments.out / f"{name}.txt").write_text(text)
+        if arguments.out:
+            said = f"{done}\n{time.process_time() - start:.0f} s\n"
+            (arguments.out / "summary.txt").write_text(said)
+    print(done)
+    return 1 if done.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

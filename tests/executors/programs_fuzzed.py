@@ -1,0 +1,85 @@
+"""Programs in which some executor once did something else, as the fuzzers found and shrank them.
+
+They run on the arrays of `tests.passes.programs.some`, unless `GIVEN` names others.
+"""
+
+EFFECTS_OUT_OF_ORDER = """
+program effects_out_of_order(x: float64[3], a: float64[]) {
+  v1 = multiply(x, 2.0) : float64[3]
+  v2 = show(v1, parts=('v', True,), sep=' ', end='\\n') : bool[]
+  v3 = show(a, parts=(True,), sep=' ', end='\\n') : bool[]
+  v4 = sort(x, axis=0, descending=False) : float64[3]
+  v5 = multiply(v1, v4) : float64[3]
+  return v5
+}
+"""
+
+AN_EFFECT_BETWEEN_TWO_OF_ONE_GROUP = """
+program an_effect_between_two_of_one_group(x: float64[3], p: bool[]) {
+  v1 = multiply(x, 2.0) : float64[3]
+  v2 = show(v1, parts=('v', True,), sep=' ', end='\\n') : bool[]
+  v3 = cond(p, x, true=(a0: float64[3]) {
+    v1 = show(a0, parts=(True,), sep=' ', end='\\n') : bool[]
+    return a0
+  }, false=(a0: float64[3]) {
+    v1 = neg(a0) : float64[3]
+    return v1
+  }) : (float64[3])
+  v4 = item(v3, k=0) : float64[3]
+  v5 = multiply(v1, v4) : float64[3]
+  return v5
+}
+"""
+
+A_GROUP_THAT_NOBODY_NEEDS = """
+program a_group_that_nobody_needs(x: float64[3]) {
+  v1 = multiply(x, 2.0) : float64[3]
+  v2 = add(v1, 1.0) : float64[3]
+  v3 = tanh(x) : float64[3]
+  return v3
+}
+"""
+
+AN_OUTPUT_THAT_HELD_ANOTHER_DTYPE = """
+program an_output_that_held_another_dtype(p: bool[]) {
+  state generator: int64[2]
+  v1 = cond(p, generator, true=(a0: int64[2]) {
+    v1 = arange(start=0, step=1, size=3, dtype=int64) : int64[3]
+    v2 = base_of(a0) : int64[]
+    v3 = random_uniform(v1, v2, low=0, high=1, dtype=float64) : float64[3]
+    return v3
+  }, false=(a0: int64[2]) {
+    v1 = full(shape=(3,), value=0.5, dtype=float64) : float64[3]
+    return v1
+  }) : (float64[3])
+  v2 = item(v1, k=0) : float64[3]
+  return v2
+}
+"""
+
+A_SUM_OF_NO_PRODUCTS = """
+program a_sum_of_no_products(
+  x: float32[9, 0], y: float32[0, 17], z: float32[17, 0], w: float16[0, 17]
+) {
+  v1 = matmul(x, y) : float32[9, 17]
+  v2 = transpose(z, perm=(1, 0,)) : float32[0, 17]
+  v3 = matmul(x, v2) : float32[9, 17]
+  v4 = exp(v3) : float32[9, 17]
+  v5 = add(v1, v4) : float32[9, 17]
+  v6 = cast(x, dtype=float16) : float16[9, 0]
+  v7 = matmul(v6, w) : float16[9, 17]
+  return v3, v5, v7
+}
+"""
+
+A_TRANSPOSE_OF_NOTHING = """
+program a_transpose_of_nothing(x: float32[4, 0], y: float32[0, 4]) {
+  v1 = transpose(x, perm=(1, 0,)) : float32[0, 4]
+  v2 = add(v1, y) : float32[0, 4]
+  v3 = tanh(v2) : float32[0, 4]
+  return v3
+}
+"""
+
+GIVEN: dict = {}
+"""The arrays of a program, by its name."""

@@ -1,0 +1,144 @@
+"""Every executor gives what the interpreter gives: what the fuzzers found, and a short run."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from minipaddle.executors.compiler import compiler
+from minipaddle.ir.parser import parse
+from tests.codegen.cuda_on_cpu import plays_gpu
+from tests.executors import fuzz, programs_fuzzed
+from tests.executors.batch import Unbuilt, build
+from tests.executors.smaller import smaller
+from tests.executors.ways import INTERPRETED, Case, Way, compared, differences, differs
+from tests.passes.programs import some
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
+
+
+def found() -> list[Case]:
+    """What the fuzzers found."""
+    cases = []
+    for name, text in vars(programs_fuzzed).items():
+        if isinstance(text, str) and name.isupper():
+            program = parse(text)
+            given = programs_fuzzed.GIVEN.get(program.name)
+            calls = [given] if given else [some(program), some(program, 1)]
+            cases.append(Case(program.name, program, calls))
+    return cases
+
+
+def told(differences) -> str:
+    return "\n".join(f"{d.case.name}, {d.way.name}: {d.kind}: {d.message}" for d in differences)
+
+
+def test_found_by_the_fuzzers():
+    share = 1.0 if plays_gpu() else 0.0
+    wrong = [d for seed in range(3) for d in differences(found(), seed, cuda=share * (seed == 0))]
+    assert not wrong, told(wrong)
+
+
+def test_random_graphs_do_the_same():
+    done = fuzz.Done()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = list(fuzz.batch(range(24), done))
+    assert not wrong, told(wrong)
+    assert done.counts["graphs"] >= 20
+    assert done.tally.programs >= 25
+    assert done.tally.ways["native"] >= 25
+    assert len(done.tally.ways) > 20
+
+
+# ---- the fuzzer itself ------------------------------------------------------------------------
+
+
+WRONG = """
+program wrong(x: float64[4], y: float64[4], p: bool[]) {
+  state s: float64[4]
+  v1 = multiply(x, y) : float64[4]
+  v2 = tanh(v1) : float64[4]
+  v3 = cond(p, v2, x, true=(a0: float64[4], a1: float64[4]) {
+    v1 = exp(a1) : float64[4]
+    v2 = floor(v1) : float64[4]
+    return v2
+  }, false=(a0: float64[4], a1: float64[4]) {
+    return a0
+  }) : (float64[4])
+  v4 = item(v3, k=0) : float64[4]
+  v5 = add(v4, s) : float64[4]
+  v6 = sum(v5, axis=(0,), keepdim=False) : float64[]
+  update s = v2
+  return v6, v1
+}
+"""
+
+
+def no_floor(program):
+    """An executor that takes floor for nothing."""
+
+    def run(_, arrays):
+        from minipaddle.eager.device import NUMPY
+        from minipaddle.ir.interpreter import Run
+
+        text = str(program).replace("= floor(", "= ceil(")
+        return Run(NUMPY)(parse(text), arrays)
+
+    return run
+
+
+def test_a_difference_is_found_and_made_small():
+    program, way = parse(WRONG), Way("no floor", no_floor)
+    case = Case("wrong", program, [[np.full(4, 0.3), np.ones(4), np.array(True), np.zeros(4)]])
+    (d,) = compared(case, [(way, no_floor(program))])
+    assert (d.kind, d.call) == ("value", 0)
+    small = smaller(case, 0, way)
+    assert differs(small, way) == "value"
+    assert len(small.program.records) <= 2
+    assert "floor" in str(small.program)
+
+
+def test_rounding_is_no_difference():
+    """Cancellation makes rounding visible: it is allowed what a worse interpreter gets wrong."""
+    program = parse("""program p(x: float32[3]) {
+      v1 = add(x, 1000.0) : float32[3]
+      v2 = subtract(v1, 1000.0) : float32[3]
+      v3 = floor(v2) : float32[3]
+      return v2, v3
+    }""")
+    case = Case("p", program, [[np.float32([0.1, 1.0, 2.5])]])
+
+    def off(by):
+        def run(_, arrays):
+            v2 = np.float32([0.1, 1.0, 2.5]) + np.float32(by)
+            return [v2, np.floor(v2)]
+
+        return list(compared(case, [(Way("off", lambda p: run), run)]))
+
+    assert not off(2e-5)
+    assert off(0.3)
+
+
+def test_what_is_left_unwritten_or_spoilt_shows():
+    """The arena holds nothing sensible; a run that fails must leave its states alone."""
+    program = parse(
+        "program p(i: int64[1]) { state s: float64[2] "
+        "v1 = take(s, i, axis=0) : float64[1] v2 = neg(s) : float64[2] update s = v2 return v1 }"
+    )
+    case = Case("p", program, [[np.array([2]), np.ones(2)]])
+
+    def spoils(_, arrays):
+        arrays[1][0] = 5.0
+        raise IndexError("2 is no number from 0 to 1")
+
+    (d,) = compared(case, [(Way("spoils", lambda p: spoils), spoils)])
+    assert d.kind == "raises another"
+    build([made := Unbuilt(program)])
+    assert (made.guarded() == 0xFF).all()
+    assert not list(differences([case]))
+
+
+def test_every_pass_has_its_ways():
+    names = [way.name for way in INTERPRETED]
+    assert len(set(names)) == len(names)
