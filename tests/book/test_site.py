@@ -198,7 +198,9 @@ TERMS = {
     "guard": "06", "verifier": "06", "interpreter": "06", "transpiler": "07", "region": "07",
     "converter": "07", "template": "07", "runtime": "07", "live": "07", "carried": "08",
     "flag": "08", "unrolled": "08", "cache": "09", "key": "09", "condition": "09", "hint": "09",
-    "cut": "10", "residuals": "10", "update": "10",
+    "cut": "10", "residuals": "10", "update": "10", "statement": "13", "fold": "13",
+    "loop nest": "13", "vector instructions": "13", "warp": "13", "lifetime": "14", "arena": "14",
+    "in place": "14", "greedy": "14",
 }  # fmt: skip
 """Core terms, and a chapter that explains each."""
 
