@@ -199,16 +199,25 @@ class Context:
 
     def __init__(self, executable: Executable):
         self.executable, made = executable, executable
-        room = np.zeros(made.plan.size + ALIGNMENT, "uint8")
-        self.room, arena = room, -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.room = room = np.zeros(made.plan.size + ALIGNMENT, "uint8")
         count = len(made.given)
-        self.table = (ctypes.c_void_p * (1 + count + len(made.outputs)))(arena)
+        self.table = (ctypes.c_void_p * (1 + count + len(made.outputs)))()
         self.all = ctypes.byref(self.table)
+        self.arena = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.held: list = [None] * count  # what the pointers point to
         self.used: list = [None] * count  # itself, or a copy as C needs it
         self.error: Exception | None = None
         for k, array in enumerate(made.constants, count - len(made.constants)):
             self.hold(k, array)
+
+    @property
+    def arena(self) -> int:
+        """Where the arena begins."""
+        return self.table[0]
+
+    @arena.setter
+    def arena(self, place: int) -> None:
+        self.table[0] = place
 
     def hold(self, k: int, array) -> None:
         """Let input or state `k` be this array, or a copy as C needs it."""
