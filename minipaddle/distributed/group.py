@@ -25,10 +25,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import prod
 
 from ..core.dtype import FLOATS, HALVES, float32
 from ..core.errors import teach
 from ..core.slots import slot
+from ..eager.device import module_of
 
 OPS = ("sum", "max", "min", "prod", "avg")
 """How values of several ranks become one."""
@@ -117,6 +119,11 @@ class ProcessGroup(ABC):
 
     nranks = world_size = size
 
+    @property
+    def host(self) -> ProcessGroup:
+        """The group of the same ranks that carries NumPy's arrays."""
+        return self
+
     def __repr__(self) -> str:
         return f"<{self.backend} group {self.id}: rank {self.rank} of {self.size}, {self.ranks}>"
 
@@ -201,7 +208,7 @@ class ProcessGroup(ABC):
             if alone:
                 return array
             if op == "avg":
-                result /= self.size
+                module_of(result).divide(result, self.size, out=result)
             if name == "reduce_scatter":
                 return result.astype(array.dtype, copy=False)
             if wide is not array:
@@ -305,6 +312,11 @@ def all_reduce(group: ProcessGroup, array, op: str) -> Work | None:
     One that is done when it returns may return None.
     """
     return group.start("all_reduce", array, op=op)
+
+
+def row_of(array) -> int:
+    """The bytes of one row of an array that is cut along axis 0."""
+    return prod(array.shape[1:]) * array.itemsize
 
 
 def finished(work: Work, wait: bool):

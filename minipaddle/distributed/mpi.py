@@ -23,7 +23,7 @@ import time
 
 from ..core.errors import teach
 from ..eager.device import NUMPY, module_of
-from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work
+from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
 from .watch import Hub, Watch
 
 SPIN = 200
@@ -245,7 +245,7 @@ class MPIGroup(ProcessGroup):
 
     def begin_all_to_all(self, array, sent, received):
         result = NUMPY.empty((sum(received), *array.shape[1:]), array.dtype)
-        row = array.nbytes // max(array.shape[0], 1)
+        row = row_of(array)
         sides = [
             (octets(x), [n * row for n in counts])
             for x, counts in ((array, sent), (result, received))

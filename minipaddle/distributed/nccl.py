@@ -13,7 +13,7 @@ import time
 
 from ..core.errors import teach
 from ..eager.device import CPU, NUMPY, current_place, module_of
-from .group import Done, PeerFailed, ProcessGroup, Then, Work
+from .group import Done, PeerFailed, ProcessGroup, Then, Work, row_of
 
 NAMES = {
     "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "int64": "INT64",
@@ -69,6 +69,10 @@ class NCCLGroup(ProcessGroup):
         self.m, self.nccl = current_place().module, nccl()
         self.stream = self.m.cuda.Stream(non_blocking=True)
 
+    @property
+    def host(self) -> ProcessGroup:
+        return self.base
+
     @classmethod
     def of(cls, base: ProcessGroup) -> NCCLGroup:
         """The ranks of `base`, on their GPUs."""
@@ -80,9 +84,9 @@ class NCCLGroup(ProcessGroup):
         return cls(base, communicator)
 
     def start(self, name: str, array, **how) -> Work:
-        if array is None:
+        if name == "barrier":
             return Done(self.base.barrier())
-        if module_of(array) is NUMPY:
+        if module_of(how.get("out", array)) is NUMPY:
             raise TypeError(
                 teach(f"{name} by NCCL of an array on the CPU", hint='x.to("gpu") first')
             )
@@ -138,7 +142,7 @@ class NCCLGroup(ProcessGroup):
         return self.exchange(array, places, out, {root: (0, n)})
 
     def begin_all_to_all(self, array, sent, received):
-        row = array.nbytes // max(array.shape[0], 1)
+        row = row_of(array)
         result = self.m.empty((sum(received), *array.shape[1:]), array.dtype)
         return self.exchange(array, spans(sent, row), result, spans(received, row))
 

@@ -43,7 +43,7 @@ def all_gather_object(object_list, obj, group=None) -> None:
     >>> dist.spawn(work, nprocs=2).results[0]
     [{'rank': 0}, {'rank': 1}]
     """
-    here = group_of(group)
+    here = group_of(group).host
     if here.rank < 0:
         return
     octets = as_octets(obj)
@@ -68,7 +68,7 @@ def broadcast_object_list(object_list, src, group=None) -> None:
     >>> dist.spawn(work, nprocs=2).results
     [['a', 1], ['a', 1]]
     """
-    here = group_of(group)
+    here = group_of(group).host
     if here.rank < 0:
         return
     root = local(group, src)
@@ -92,7 +92,7 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
     >>> dist.spawn(work, nprocs=2).results
     [['a'], ['b']]
     """
-    here = group_of(group)
+    here = group_of(group).host
     if here.rank < 0:
         return
     given = list(in_object_list or ()) if here.rank == local(group, src) else [None] * here.size
@@ -109,7 +109,7 @@ def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> No
 
     Source: Paddle API `paddle.distributed.send_object_list`.
     """
-    here = group_of(group)
+    here = group_of(group).host
     to = local(group, dst) if dst_in_group is None else dst_in_group
     octets = as_octets(list(object_list))
     here.send(length(octets), to)
@@ -133,7 +133,7 @@ def recv_object_list(object_list, src=None, group=None, src_in_group=None) -> No
     >>> dist.spawn(work, nprocs=2).results[1]
     [{'lr': 0.1}]
     """
-    here = group_of(group)
+    here = group_of(group).host
     source = local(group, src) if src_in_group is None else src_in_group
     n = here.recv(length(), source).item()
     object_list[:] = as_object(here.recv(NUMPY.empty(n, "uint8"), source))

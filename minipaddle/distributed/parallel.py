@@ -191,6 +191,7 @@ class Outside:
     def __init__(self, id: int, ranks: list[int]):
         self.id, self.ranks = id, ranks
         self.size = self.nranks = self.world_size = len(ranks)
+        self.host = self
 
     def is_member(self) -> bool:
         return False

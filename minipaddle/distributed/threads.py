@@ -72,7 +72,7 @@ class World:
                 self.fail(PeerFailed(f"{what}: rank {gone[0]} {self.ended[gone[0]]}"))
             self.check()
             if not self.changed.wait(deadline - time.monotonic()) and not ready():
-                raise self.fail(late(what, timeout, {r: self.doing.get(r) for r in absent()}))
+                raise self.fail(late(what, timeout, absent(), self.doing))
 
     def soon(self, seconds: float) -> None:
         """Wait until something happens."""
@@ -97,14 +97,19 @@ class World:
             round.work()
 
 
-def late(what: str, timeout: float, absent: dict[int, str | None]) -> CollectiveTimeout:
-    """The error of those who waited for the ranks of `absent`, which says where each was last."""
-    said = {None: "it was in none before", "": "it was in none before", SILENT: SILENT}
-    who = "; ".join(
-        f"rank {r} did not come ({said.get(last, f'it was last in {last}')})"
-        for r, last in absent.items()
-    )
-    return CollectiveTimeout(f"{what} waited {timeout:g} s: {who}")
+def late(what: str, timeout: float, absent: list[int], last: dict) -> CollectiveTimeout:
+    """The error of those who waited for the ranks of `absent`: where each was `last`."""
+    who = [f"rank {r} did not come ({where(last.get(r))})" for r in absent]
+    if not absent:
+        who = ["all came, but not to the same", *(f"rank {r}: {where(last[r])}" for r in last)]
+    return CollectiveTimeout(f"{what} waited {timeout:g} s: {'; '.join(who)}")
+
+
+def where(last: str | None) -> str:
+    """The collective a rank came to last, in words."""
+    if last == SILENT:
+        return SILENT
+    return f"it was last in {last}" if last else "it was in none before"
 
 
 SILENT = "it does not answer: stopped, or in code that is not Python"
@@ -288,8 +293,9 @@ class ThreadGroup(ProcessGroup):
 
     def late(self, number: int, what: str, timeout: float) -> PeerFailed:
         counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
+        last = {r: self.world.doing.get(r) for r in self.ranks}
         behind = [r for r, count in zip(self.ranks, counts) if count < number]
-        return self.world.fail(late(what, timeout, {r: self.world.doing.get(r) for r in behind}))
+        return self.world.fail(late(what, timeout, behind, last))
 
     def close(self) -> None:
         """Nothing is held: the world ends when its last rank has."""

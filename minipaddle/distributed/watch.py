@@ -121,8 +121,8 @@ class Hub:
             self.changed.wait_for(lambda: len(self.said) == self.size, ANSWER)
             said = dict(self.said)
         behind = [r for r in wanted if said.get(r, {}).get("counts", {}).get(key, 0) < number]
-        last = {r: said[r]["last"] if r in said else SILENT for r in behind}
-        timeout = late(message["what"], message["timeout"], last)
+        last = {r: said[r]["last"] if r in said else SILENT for r in wanted}
+        timeout = late(message["what"], message["timeout"], behind, last)
         self.tell(min(behind, default=-1), str(timeout), "timeout")
 
 
@@ -185,7 +185,7 @@ class Watch:
             kind="late", key=key, number=number, ranks=list(ranks), what=what, timeout=timeout
         )
         if not self.heard.wait(2 * ANSWER):
-            self.fail(late(what, timeout, {0: SILENT}))
+            self.fail(late(what, timeout, [0], {0: SILENT}))
         self.check()
         raise AssertionError("a failure was heard of")
 

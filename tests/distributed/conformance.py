@@ -88,6 +88,9 @@ def parts(group):
     received = [(k + r) % 3 for k in range(n)]
     expected = np.concatenate([np.full((m, 2), 10 * k + r) for k, m in enumerate(received)])
     same(group.all_to_all(given, sent, received), expected)
+    sent = [n * [1], n * [0]][r > 0]  # rank 0 gives all, and the others have nothing to give
+    found = group.all_to_all(np.full((sum(sent), 3), 7.0), sent, [1] + (n - 1) * [0])
+    same(found, np.full((1, 3), 7.0))
 
 
 def messages(group):

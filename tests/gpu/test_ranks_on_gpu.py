@@ -1,0 +1,176 @@
+"""NCCL: the conformance of all groups, on a stand-in for its module and on GPUs where there are."""
+
+import inspect
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.distributed as dist
+from minipaddle.core.op import OPS
+from minipaddle.distributed.nccl import NCCLGroup
+from minipaddle.eager.device import current_place
+from tests.distributed import train
+from tests.distributed.conformance import conformance
+from tests.gpu import fake_nccl
+from tests.gpu.fake_cupy import Array, cupy
+
+NAMES = (Path(__file__).parents[1] / "data" / "nccl_names.txt").read_text().split()
+
+
+@pytest.fixture
+def gpus(gpu, monkeypatch):
+    """How many ranks can have a GPU each."""
+    if gpu == "stand-in":
+        fake_nccl.install(cupy.cuda, Array, monkeypatch, gpus=4)
+    else:
+        pytest.importorskip("cupy.cuda.nccl", reason="no NCCL")
+    return min(4, current_place().module.cuda.runtime.getDeviceCount())
+
+
+class OnGPU:
+    """A group of NCCL's that takes and gives NumPy arrays, as the conformance suite has them."""
+
+    def __init__(self, group):
+        self.group = group
+
+    def __getattr__(self, name):
+        return getattr(self.group, name)
+
+    def barrier(self):
+        self.group.barrier()
+
+    def call(self, name, host, *args, wait=True, **kwargs):
+        m = current_place().module
+        there = m.asarray(host.copy())
+        args = [m.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
+        work = getattr(self.group, name)(there, *args, wait=False, **kwargs)
+
+        def fetched(found):
+            host[...] = there.get()
+            return host if found is there else found.get()
+
+        fetch = Fetched(work, lambda found: fetched(found) if found is not None else None)
+        return fetch.wait() if wait else fetch
+
+
+class Fetched:
+    """A collective whose result is fetched from the GPU."""
+
+    def __init__(self, work, fetch):
+        self.work, self.fetch, self.found = work, fetch, self
+
+    def wait(self):
+        if self.found is self:
+            self.found = self.fetch(self.work.wait())
+        return self.found
+
+    def is_completed(self):
+        return self.work.is_completed()
+
+
+def forwarded(name):
+    return lambda self, *args, **kwargs: self.call(name, *args, **kwargs)
+
+
+for name in (
+    "all_reduce", "reduce", "reduce_scatter", "broadcast", "all_gather", "gather", "scatter",
+    "all_to_all", "send", "recv",
+):  # fmt: skip
+    setattr(OnGPU, name, forwarded(name))
+
+
+def test_conformance(gpus):
+    def work():
+        world = dist.init_parallel_env()
+        world = world if gpus > 1 else NCCLGroup.of(world)
+        assert world.backend == "nccl"
+        new_group = lambda ranks: OnGPU(dist.new_group(ranks)) if gpus > 1 else OnGPU(world)
+        size = conformance(OnGPU(world), new_group)
+        assert paddle.get_device() == f"gpu:{world.rank}"
+        dist.destroy_process_group()
+        return size
+
+    assert dist.spawn(work, nprocs=gpus, timeout=60).results == [gpus] * gpus
+
+
+def test_the_script_that_trains_on_threads_and_processes(gpus, gpu, monkeypatch):
+    """Unchanged, with the curve of one rank."""
+    curves = {ranks: train.main(ranks) for ranks in (1, gpus)}
+    np.testing.assert_allclose(curves[gpus], curves[1], rtol=1e-4)
+
+
+def test_what_is_refused(gpus):
+    group = NCCLGroup.of(dist.get_group())
+    with pytest.raises(TypeError, match=r"all_reduce by NCCL of an array on the CPU"):
+        group.all_reduce(np.ones(2))
+    with pytest.raises(TypeError, match="NCCL can not add up int16"):
+        group.all_reduce(current_place().module.asarray(np.ones(2, "int16")))
+    group.close()
+
+
+def test_a_rank_that_fails_ends_the_wait_of_the_others(gpu, monkeypatch):
+    """A GPU that waits for one that never comes is told to stop."""
+    if gpu == "cuda":
+        pytest.skip("the stand-in's event that never comes")
+    fake_nccl.install(cupy.cuda, Array, monkeypatch, gpus=4)
+    monkeypatch.setattr(fake_nccl.Event, "done", False)
+    heard = []
+
+    def work():
+        world, x = dist.init_parallel_env(), paddle.ones([2])
+        if world.rank == 1:
+            time.sleep(0.3)
+            raise ValueError("gone")
+        try:
+            world.reduced("all_reduce", x.array, "sum").wait()
+        except dist.PeerFailed as error:
+            heard.append((str(error), world.communicator.alive))
+            raise
+
+    def alone(self, *call):
+        return [call[0]] * self.ndev
+
+    monkeypatch.setattr(fake_nccl.NcclCommunicator, "meet", alone)
+    with pytest.raises(ValueError, match="gone"):
+        dist.spawn(work, nprocs=3, timeout=5)
+    assert heard == [("rank 1 failed: ValueError: gone", False)] * 2
+    heard.clear()
+    with pytest.raises(dist.CollectiveTimeout, match="rank 1: it was last in barrier"):
+        dist.spawn(late, nprocs=2, timeout=0.2)
+
+
+def late():
+    """Rank 1 computes on when rank 0 waits for it."""
+    world = dist.init_parallel_env()
+    if world.rank == 1:
+        world.barrier()
+        return
+    world.reduced("all_reduce", paddle.ones([2]).array, "sum").wait()
+
+
+def test_the_stand_in_is_called_as_cupys_module_is():
+    """Names and parameters; what the stand-in has and CuPy lacks would be found only on a GPU."""
+    methods = dict(n.removeprefix("NcclCommunicator.").split("(") for n in NAMES if "(" in n)
+    for name, function in vars(fake_nccl.NcclCommunicator).items():
+        if name[0] != "_" and name != "meet":
+            assert ",".join(inspect.signature(function).parameters) + ")" == methods[name]
+    constants = {n for n in vars(fake_nccl.nccl) if n not in ("NcclCommunicator", "available")}
+    assert constants <= set(NAMES)
+
+
+def test_operators_with_arrays_of_a_gpu(gpu):
+    """On threads that share one GPU the world is one of threads; its arrays stay where they are."""
+
+    def work():
+        dist.init_parallel_env()
+        x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+        y = OPS["all_gather"](x, nranks=dist.get_world_size())
+        (y * y).sum().backward()
+        return dist.get_backend(), x.place.is_gpu_place(), x.grad.tolist()
+
+    if gpu == "cuda" and current_place().module.cuda.runtime.getDeviceCount() > 1:
+        pytest.skip("there is a GPU for each")
+    assert dist.spawn(work, nprocs=2, timeout=20).results == [("THREADS", True, [4.0, 8.0])] * 2
