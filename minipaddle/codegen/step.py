@@ -45,7 +45,8 @@ class Source(NamedTuple):
 
 
 class Kernels:
-    """The kernels of a program's records; equal ones are written once."""
+    """The kernels of a program's records; those that differ in names alone are written once, with
+    the names of the first."""
 
     def __init__(self, program: Program, tuned=None):
         """`tuned`, from the signature of a kernel to the choices to write it by, or None."""
@@ -53,7 +54,7 @@ class Kernels:
         self.signatures: dict[Record, str] = {}
         self.choices: dict[str, dict] = {}  # of the kernels that are not as the rules say
         self.tuned = tuned or (lambda signature: None)
-        self.written: dict[str, str] = {}  # the text without its name -> the name
+        self.written: dict[str, str] = {}  # the text without names -> the name
         self.texts: list[str] = []
         self.helpers: dict[str, None] = {}
         self.hosted: list[Record] = []
@@ -72,8 +73,7 @@ class Kernels:
             self.choices[signature] = choices
             with following(Schedule(choices)):
                 kernel = kernel_of(record, kernel.name)
-        body = kernel.source.replace(kernel.name, "NAME")
-        name = self.written.setdefault(body, kernel.name)
+        name = self.written.setdefault(unnamed(kernel), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
             self.texts.append(comment(record) + kernel.source)
@@ -119,6 +119,17 @@ def signature_of(kernel: Kernel) -> str:
     order = {name: f"argument{k}" for k, name in enumerate(dict.fromkeys(names))}
     texts = re.sub(r"\w+", lambda word: order.get(word[0], word[0]), text), *kernel.helpers
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
+
+
+SIGNATURE = re.compile(r"^static void \w+\((.*)\)$", re.MULTILINE)
+
+
+def unnamed(kernel: Kernel) -> str:
+    """The text of a kernel with numbers for its name and those of what it is given."""
+    found = re.findall(r"\w+(?=,|$)", ", ".join(SIGNATURE.findall(kernel.source)))
+    places = {name: f"p{k}" for k, name in enumerate(dict.fromkeys(found))}
+    text = kernel.source.replace(kernel.name, "NAME")
+    return re.sub(r"\b[A-Za-z_]\w*", lambda m: places.get(m[0], m[0]), text)
 
 
 def named(record: Record) -> str:

@@ -43,6 +43,7 @@ from . import (  # noqa: F401  (each makes its pass a slot)
     schedule,
     sinking,
     specialise,
+    turning,
 )
 from .lifetimes import bytes_of, looks_only, roots, specs_of
 from .memory import live, plan
@@ -53,7 +54,7 @@ from .specialise import open_sizes
 PASSES = [
     "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
     "algebra", "common", "sinking", "folding", "add_to", "algebra", "common", "dead_code",
-    "recompute", "fusion", "epilogue", "schedule", "data_parallel",
+    "recompute", "turning", "fusion", "epilogue", "schedule", "data_parallel",
 ]  # fmt: skip
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""

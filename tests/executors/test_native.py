@@ -314,3 +314,30 @@ def test_names_reach_c_only_as_identifiers():
     f = paddle.jit.to_static(lambda x: x * 2 + 1, input_spec=[x], backend="native")
     assert f(paddle.ones([2])).tolist() == [3.0, 3.0]
     assert "system(" not in executables(f)[0].source.text.replace("/*", "")
+
+
+def test_kernels_of_equal_layers_are_written_once():
+    layers = [nn.Linear(8, 8) for _ in range(5)]
+
+    @native
+    def f(x):
+        for layer in layers:
+            x = F.gelu(layer(x))
+        return x
+
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=(4, 8)).astype("float32"))
+    np.testing.assert_allclose(f(x).numpy(), f.function(x).numpy(), rtol=1e-4, atol=1e-6)
+    (made,) = executables(f)
+    assert len(made.kernels.texts) == 1
+
+
+def test_pieces_are_joined_by_copies_even_if_they_are_reshaped():
+    @native
+    def f(x):
+        pieces = [x * k for k in range(12)]
+        return paddle.stack([p.tanh() for p in pieces], 1).reshape([4, -1]) @ paddle.ones([36, 2])
+
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=(4, 3)).astype("float32"))
+    np.testing.assert_allclose(f(x).numpy(), f.function(x).numpy(), rtol=1e-5)
+    (made,) = executables(f)
+    assert "memcpy" in made.source.own

@@ -1,0 +1,57 @@
+"""A matrix that several products read across its rows is turned once for all of them.
+
+A kernel computes from operands whose columns are neighbours in memory; one that is transposed it
+lays out anew in each call. A weight of a cell that a Python loop applies 32 times would be laid out
+32 times; here it becomes `transpose` of the weight, and the products read that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.builder import Writing
+from ..ir.program import NUMBER, Program, everywhere
+from ..ops.linalg import product
+from ..ops.movement import transpose
+from .rewriting import rewritten
+
+
+def across(record: Record) -> tuple[int, tuple] | None:
+    """(which operand of a product is read across its rows, its order of axes), if one is."""
+    perms = record.attrs["x_perm"], record.attrs["y_perm"]
+    last = len(perms[0]) - 1
+    rows, columns = record.attrs["out_perm"].index(last - 1), record.attrs["out_perm"].index(last)
+    k, inner = (1, -1) if columns > rows else (0, -2)  # its axis lies innermost in the result
+    if perms[k][inner] == last or record.inputs[k].op is NUMBER:
+        return None
+    order = perms[k] if k else (*perms[k][:-2], perms[k][-1], perms[k][-2])
+    return k, order
+
+
+@slot("passes.turning")
+def turning(program: Program) -> Program:
+    """The program with operands turned that two products or more read across their rows."""
+    reads = Counter()
+    for record in everywhere(program):
+        if record.op is product and (found := across(record)):
+            reads[record.inputs[found[0]], found[1]] += 1
+    if not any(n > 1 for n in reads.values()):
+        return program
+    made: dict[tuple, object] = {}
+
+    def turned(record, *operands):
+        found = across(record)
+        if found is None or reads[record.inputs[found[0]], found[1]] < 2:
+            return None
+        k, order = found
+        key = Writing.top, record.inputs[k], order
+        if key not in made:
+            made[key] = transpose(operands[k], perm=order)
+        straight = tuple(range(len(order)))
+        perm = straight if k else (*straight[:-2], straight[-1], straight[-2])
+        now = [made[key] if j == k else x for j, x in enumerate(operands)]
+        return product(*now, **record.attrs | {"xy"[k] + "_perm": perm})
+
+    return rewritten(program, {product: turned})
