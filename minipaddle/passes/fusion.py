@@ -152,11 +152,11 @@ class Fusion:
                     todo.append(before)
         return False
 
-    @slot("fusion.outputs")
     def sources(self, record: Record) -> list[Record]:
         """What must be there before a record: its inputs, and before an effect the one before."""
         return [*record.inputs, self.before[record]] if record in self.before else record.inputs
 
+    @slot("fusion.outputs")
     def outputs(self, records) -> list[Record]:
         """What a group makes for others."""
         inside = set(records)
