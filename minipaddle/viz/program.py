@@ -6,6 +6,7 @@ from ..core.errors import line_of, teach
 from ..ir.printer import Printer
 from ..ir.program import ITEM, NUMBER, Program, everywhere
 from ..passes.manager import Optimized, optimized
+from ..passes.rewriting import uses
 from .drawing import RecordDrawing
 from .records import short, spec_text
 from .spread import SAME, Spread
@@ -54,8 +55,15 @@ def groups(target, depth: int | None = None, *, title: str = ""):
     >>> print(viz.groups(f).text.splitlines()[1])
       v1 = fused(x, region=(x~: float32[3, 4]) {
     """
-    program = optimized_of(target).program
+    program = with_states_used(optimized_of(target).program)
     return ProgramDrawing(program, depth, set(program.outputs), set(), groups=True).draw(title)
+
+
+def with_states_used(program: Program) -> Program:
+    """The program without the states that its records have no use for any more."""
+    used = uses(program)
+    states = [s for s in program.states if s.update is not None or used[s.record]]
+    return Program(**vars(program) | {"states": states})
 
 
 def optimized_of(target) -> Optimized:

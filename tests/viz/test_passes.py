@@ -194,3 +194,17 @@ def test_a_bar_for_each_kernel():
 def test_what_was_not_compiled_says_so():
     with pytest.raises(TypeError, match=r"twice was not compiled(.|\n)*backend=.native"):
         viz.source(static("interpreter"))
+
+
+def test_groups_leave_out_states_that_passes_made_needless():
+    net = paddle.nn.Sequential(paddle.nn.Conv2D(1, 2, 3), paddle.nn.BatchNorm2D(2))
+    for p in net.parameters():
+        p.set_value(p + 0.1)
+    net.eval()
+    static = paddle.jit.to_static(net.forward)
+    with paddle.no_grad():
+        static(paddle.ones([1, 1, 4, 4]))
+    done = optimized(static.main_program, frozen=True)
+    text = viz.groups(done).text
+    assert "_folded" in text
+    assert "batch_norm2d" not in text.split("v1 =")[0]
