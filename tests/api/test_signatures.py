@@ -121,6 +121,7 @@ name: by Python, or by the function where `out=None` may be said (see below).
 
 OFF_THE_TAPE = "Paddle's class shows no parameter, but `paddle.no_grad(f)` works there too"
 SAME_AS_FUNCTION = "an in-place function takes what the one out of place takes"
+A_WORD = "ReduceOp.SUM is the word that programs show, not a number"
 
 
 DEVIATIONS = {
@@ -132,6 +133,10 @@ DEVIATIONS = {
     "paddle.autograd.enable_grad": OFF_THE_TAPE,
     "paddle.autograd.no_grad": OFF_THE_TAPE,
     "paddle.cumprod_": SAME_AS_FUNCTION,
+    "paddle.distributed.all_reduce": A_WORD,
+    "paddle.distributed.new_group": "the same half hour, written otherwise",
+    "paddle.distributed.reduce": A_WORD,
+    "paddle.distributed.reduce_scatter": A_WORD,
     "paddle.enable_grad": OFF_THE_TAPE,
     "paddle.io.SequenceSampler": "can be made without data, as its base class",
     "paddle.load": "of Paddle's **configs only return_numpy means something here",

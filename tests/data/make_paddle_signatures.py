@@ -46,6 +46,7 @@ NAMESPACES = (
     "paddle.Tensor",
     "paddle.amp",
     "paddle.autograd",
+    "paddle.distributed",
     "paddle.io",
     "paddle.jit",
     "paddle.linalg",
