@@ -24,6 +24,9 @@ BATCH = 8
 SMALL = 0.01
 """Kernels that take less than this part of a step are left alone."""
 
+CLEARLY = 0.98
+"""The part of the default's time below which a point is worth a proof."""
+
 NAME = "tuned_kernel"
 
 
@@ -44,9 +47,9 @@ class Task:
 
     @property
     def best(self) -> dict:
-        """The fastest point so far; {} for the default."""
+        """The fastest point so far; {} if it is not clearly faster than the default."""
         point, time = min(self.times, key=lambda t: t[1], default=({}, 1.0))
-        return point if time < 1 else {}
+        return point if time < CLEARLY else {}
 
     def measure(self, points: list[dict]) -> list[tuple[float | None, float]]:
         """For each point its seconds (None: it is wrong), and the default's beside it."""

@@ -16,6 +16,9 @@ from ..jit.capture import Captured
 from ..jit.to_static import StaticFunction
 from .measure import clock, values_met
 
+SEATS = 5
+"""How often arrays get new places while executables are compared."""
+
 
 class Target(NamedTuple):
     """A program of a function with arrays for it."""
@@ -99,31 +102,43 @@ def kernel_seconds(target: Target, executables, rounds: int) -> list[list[dict[s
     """For each executable and each of its runs, in turn with the others: the seconds that each
     kernel took, by signature. They are `timed`.
     """
-    own = [[a.copy() for a in target.arrays] for _ in executables]
-    found: list[list] = [[] for _ in executables]
-    for j in in_turn(len(executables), rounds):
-        made, before = executables[j], executables[j].times()
-        made(target.program, own[j])
+
+    def run(made, arrays) -> dict[str, float]:
+        before = made.times()
+        made(target.program, arrays)
         spent: dict[str, float] = {}
         for (new, record), (old, _) in zip(made.times(), before, strict=True):
             name = made.kernels.signatures[record]
             spent[name] = spent.get(name, 0.0) + new - old
-        found[j].append(spent)
-    return [runs[1:] for runs in found]
+        return spent
+
+    return in_turn(target, executables, rounds, run)
 
 
 def step_seconds(target: Target, executables, rounds: int) -> list[list[float]]:
     """For each executable the seconds of its runs, in turn with the others'."""
-    own = [[a.copy() for a in target.arrays] for _ in executables]
-    found: list[list] = [[] for _ in executables]
-    for j in in_turn(len(executables), rounds):
+
+    def run(made, arrays) -> float:
         start = clock()
-        executables[j](target.program, own[j])
-        found[j].append(clock() - start)
-    return [runs[1:] for runs in found]
+        made(target.program, arrays)
+        return clock() - start
+
+    return in_turn(target, executables, rounds, run)
 
 
-def in_turn(count: int, rounds: int):
-    """0 … count - 1, then backwards, …: so many rounds, and one before them to warm up."""
-    for k in range(rounds + 1):
-        yield from range(count) if k % 2 else reversed(range(count))
+def in_turn(target: Target, executables, rounds: int, run) -> list[list]:
+    """What `run(executable, arrays)` gives, so many times for each executable, in turn.
+
+    Each has memory of its own, and a few times new memory: where arrays lie makes a difference, and
+    it is not the kernel's. The first run in new memory does not count.
+    """
+    found: list[list] = [[] for _ in executables]
+    for _ in range(SEATS):
+        own = [[a.copy() for a in target.arrays] for _ in executables]
+        for made in executables:
+            made.contexts.clear()
+        for k in range(-(-rounds // SEATS) + 1):
+            for j in range(len(executables))[:: 1 if k % 2 else -1]:
+                value = run(executables[j], own[j])
+                found[j] += [value] if k else []
+    return found
