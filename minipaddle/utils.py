@@ -1,8 +1,56 @@
 """Source: Paddle API `paddle.utils`."""
 
+from time import perf_counter
+
 from .core.missing import namespace
 from .eager import dlpack
+from .executors.compiler import INSTALL, compiler
+from .jit import to_static
+from .tensor.random import randn
 
-__all__ = ["dlpack"]
+__all__ = ["dlpack", "run_check"]
+
+
+def run_check() -> None:
+    """Compute a small gradient in every way this machine has, and say which there are.
+
+    Eagerly, as a program, compiled to C if there is a compiler; what there is none of, is named
+    with what to install. Raises RuntimeError if two ways disagree.
+    Source: Paddle API `paddle.utils.run_check`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.utils.run_check()  # doctest: +ELLIPSIS
+    MiniPaddle works eagerly and as a program on the CPU.
+    ...
+    MiniPaddle is installed successfully!
+    """
+    x = randn([8, 8])
+    wanted = slope(x)
+    agree(to_static(slope, backend="interpreter")(x), wanted, "as a program")
+    print("MiniPaddle works eagerly and as a program on the CPU.")
+    cc, began = compiler(), perf_counter()
+    agree(to_static(slope, backend="native")(x), wanted, "compiled")
+    if cc is None:
+        print("There is no C compiler: NumPy computes, large groups in blocks.")
+        print(f"  to install: {INSTALL}")
+    else:
+        print(f"C compiler: {cc}; ready after {perf_counter() - began:.1f} s.")
+    print("MiniPaddle is installed successfully!")
+
+
+def slope(x):
+    """The derivative of Σ tanh(x·x) in x."""
+    x = x.detach()
+    x.stop_gradient = False
+    (x @ x).tanh().sum().backward()
+    return x.grad
+
+
+def agree(found, wanted, how: str) -> None:
+    """Raise RuntimeError unless two tensors are nearly the same."""
+    away = float((found - wanted).abs().max())
+    if not away < 1e-3:
+        raise RuntimeError(f"{how}, MiniPaddle computes what is {away:.3g} away from eager mode")
+
 
 __getattr__ = namespace("paddle.utils", globals())

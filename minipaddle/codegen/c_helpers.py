@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..core import dtype as dt
-from .kernel import BFLOAT16, C_TYPES
+from .kernel import BFLOAT16, C_TYPES, FLOAT16
 
 WHOLE = """\
 static inline TYPE floor_divide_TYPE(TYPE x, TYPE y)  /* by 0: 0, as in NumPy */
@@ -129,4 +129,5 @@ def prologue() -> str:
     lines += [f"VECTOR {t} pow{s}({t}, {t});" for t, s in (("float", "f"), ("double", ""))]
     simd = SIMD.replace("FUNCTIONS", "\n".join(lines))
     headers = ("math", "stdbool", "stddef", "stdint", "stdlib", "string")
-    return "\n".join([*(f"#include <{h}.h>" for h in headers), "", simd, BFLOAT16, helpers()])
+    included = [f"#include <{h}.h>" for h in headers]
+    return "\n".join([*included, "", simd, FLOAT16, BFLOAT16, helpers()])

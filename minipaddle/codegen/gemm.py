@@ -76,6 +76,11 @@ enum { REGISTER = 16, TALL = 4, ACROSS = 2 };
 #define ONCE static __attribute__((noinline, noclone))
 #endif
 #define UNROLL _Pragma("GCC unroll 16")
+#ifdef __clang__  /* what begins at p: clang asks where it ends */
+#define PART(T, p) (*(T (*)[REGISTER / sizeof *(p)])(p))
+#else
+#define PART(T, p) (*(T (*)[])(p))
+#endif
 #define KEEP(p) __asm__("" : "+r"(p))  /* one pointer and offsets, no register for each row */
 """
 
@@ -98,12 +103,12 @@ INLINE uint16_t lanes_$T(int64_t n)
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)
 {
     vector_$T v;
-    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const $T (*)[])p), "Yk"(lanes_$T(n)));
+    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(PART(const $T, p)), "Yk"(lanes_$T(n)));
     return v;
 }
 INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 {
-    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(*($T (*)[])p) : "v"(v), "Yk"(lanes_$T(n)));
+    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(PART($T, p)) : "v"(v), "Yk"(lanes_$T(n)));
 }
 #elif defined __AVX__
 typedef $I lanes_$T __attribute__((vector_size(REGISTER)));
@@ -115,12 +120,12 @@ INLINE vector_$T load_part_$T(const $T *p, int64_t n)
 {
     vector_$T v;
     __asm__("vmaskmov$ps %1, %2, %0"
-            : "=x"(v) : "m"(*(const $T (*)[])p), "x"(lanes_below_$T(n)));
+            : "=x"(v) : "m"(PART(const $T, p)), "x"(lanes_below_$T(n)));
     return v;
 }
 INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
 {
-    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(*($T (*)[])p) : "x"(v), "x"(lanes_below_$T(n)));
+    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(PART($T, p)) : "x"(v), "x"(lanes_below_$T(n)));
 }
 #else
 INLINE vector_$T load_part_$T(const $T *p, int64_t n)

@@ -28,6 +28,12 @@ C_TYPES = {
     dt.float64.numpy: "double",
 }
 
+FLOAT16 = """\
+#if defined __clang__ && __clang_major__ < 15  /* a type to be stored, which is all we do with it */
+#define _Float16 __fp16
+#endif
+"""
+
 BFLOAT16 = """\
 typedef struct { uint16_t bits; } bfloat16;  /* the upper half of a float */
 

@@ -23,11 +23,14 @@ from ..core.errors import teach
 
 FLAGS = (
     "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fopenmp", "-fvisibility=hidden", "-shared", "-fPIC", "-w",
+    "-fvisibility=hidden", "-shared", "-fPIC", "-w",
 )  # fmt: skip
 """No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
 
 LIBRARIES = ("-lm",)
+THREADS, VECTORS = "-fopenmp", "-fopenmp-simd"
+INSTALL = "gcc or clang (apt install gcc), or zig's: pip install 'minipaddle[zig]'"
+"""What to do where there is no compiler."""
 LIMIT = 512 * 2**20
 """Bytes of the cache; the objects that were not used for longest go first."""
 
@@ -38,6 +41,12 @@ class Compiler(NamedTuple):
     command: tuple[str, ...]
     version: str
     libraries: tuple[str, ...]
+    openmp: str  # the flag: of all of OpenMP, or of its vector loops alone, without threads
+
+    def __str__(self) -> str:
+        """For people: what it is, and how many threads its programs have."""
+        threads = "" if self.openmp == THREADS else ", one thread (it brings no OpenMP)"
+        return f"{self.version}{threads}"
 
 
 @cache
@@ -56,8 +65,25 @@ def compiler() -> Compiler | None:
         if said.returncode == 0:
             glibc = platform.libc_ver()[0] == "glibc" and platform.machine() == "x86_64"
             vector = ("-lmvec",) if glibc and "clang" not in said.stdout else ()
-            return Compiler(command, said.stdout.splitlines()[0], (*vector, *LIBRARIES))
+            version, libraries = said.stdout.splitlines()[0], (*vector, *LIBRARIES)
+            openmp = THREADS if "gcc" in version.lower() or links(command) else VECTORS
+            return Compiler(command, version, libraries, openmp)
     return None
+
+
+def links(command: tuple[str, ...]) -> bool:
+    """Does a compiler bring OpenMP's library? zig does not, clang where libomp is installed."""
+    with tempfile.TemporaryDirectory() as work:
+        source, made = Path(work) / "parallel.c", Path(work) / "parallel.so"
+        source.write_text("void f(void)\n{\n#pragma omp parallel\n;\n}\n")
+        call = [*command, THREADS, "-shared", "-fPIC", str(source), "-o", str(made)]
+        if subprocess.run(call, capture_output=True, check=False).returncode:
+            return False
+        try:
+            ctypes.CDLL(str(made))
+        except OSError:
+            return False
+        return True
 
 
 def folder() -> Path:
@@ -81,7 +107,7 @@ def processor() -> str:
 
 def path_of(text: str, cc: Compiler) -> Path:
     """Where the library of a C file is kept."""
-    key = "\0".join([text, cc.version, *FLAGS, processor()])
+    key = "\0".join([text, cc.version, cc.openmp, *FLAGS, processor()])
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
@@ -92,7 +118,7 @@ def load(text: str) -> ctypes.CDLL:
         raise RuntimeError(
             teach(
                 "there is no C compiler",
-                expected="gcc or clang, or the package ziglang (pip install ziglang)",
+                expected=INSTALL,
                 hint="without one, programs run on the interpreter: backend='interpreter'",
             )
         )
@@ -112,7 +138,7 @@ def build(cc: Compiler, text: str, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
         source, made = Path(work) / "step.c", Path(work) / "step.so"
         source.write_text(text, encoding="utf-8")
-        command = [*cc.command, *FLAGS, str(source), "-o", str(made), *cc.libraries]
+        command = [*cc.command, *FLAGS, cc.openmp, str(source), "-o", str(made), *cc.libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(cc.command)} failed:\n{done.stderr[:2000]}")
