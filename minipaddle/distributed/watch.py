@@ -48,6 +48,9 @@ class Line:
             return
 
     def close(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+        self.text.close()
         self.connection.close()
 
 
@@ -99,6 +102,7 @@ class Hub:
             self.over.add(rank)
             self.tell(rank, f"rank {rank} died")
             self.all_told(kind="over", rank=rank, counts={})
+        line.close()
 
     def tell(self, rank: int, text: str, kind: str = "failed") -> None:
         """Let all know of a failure: the first is the cause of those that follow."""
@@ -152,6 +156,7 @@ class Watch:
                 self.fail(FAILURES[kind](message["text"]))
         if 0 not in self.over:
             self.fail(PeerFailed("rank 0 died"))
+        self.line.close()
 
     def fail(self, failure: PeerFailed) -> None:
         """The first failure that is heard of counts."""

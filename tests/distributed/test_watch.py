@@ -1,0 +1,145 @@
+"""The side channel by itself: a hub and its ranks in one process, each with a line of its own."""
+
+import socket
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+from minipaddle.distributed import CollectiveTimeout, PeerFailed, watch
+from minipaddle.distributed.watch import Hub, Watch
+
+
+@pytest.fixture
+def ranks(monkeypatch):
+    """Three ranks that have met."""
+    monkeypatch.setattr(watch, "ANSWER", 0.3)
+    monkeypatch.setattr(watch, "GRACE", 1.0)
+    hub = Hub(3)
+    found = [Watch(k, 3, "127.0.0.1", hub.port, hub.token) for k in range(3)]
+    settle(lambda: len(hub.lines) == 3)
+    yield found
+    for each in found:
+        cut(each)
+    settle(lambda: all(line.connection.fileno() < 0 for line in hub.lines.values()))
+    settle(lambda: all(each.line.connection.fileno() < 0 for each in found))
+
+
+def cut(rank: Watch) -> None:
+    """What the system does to the line of a process that dies."""
+    with suppress(OSError):
+        rank.line.connection.shutdown(socket.SHUT_RDWR)
+
+
+def settle(done, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def heard(rank: Watch) -> str:
+    settle(lambda: rank.failure)
+    with pytest.raises(type(rank.failure)) as error:
+        rank.check()
+    return str(error.value)
+
+
+def test_a_failure_is_told_to_all(ranks):
+    ranks[1].failed(ValueError("boom"))
+    assert [heard(r) for r in ranks] == ["rank 1 failed: ValueError: boom"] * 3
+    with pytest.raises(PeerFailed, match="boom"):
+        ranks[0].came_to("0", "barrier")
+
+
+def test_the_first_failure_is_the_cause(ranks):
+    ranks[2].failed(ValueError("first"))
+    ranks[1].failed(PeerFailed("of another"))  # what another's failure has caused is not told
+    ranks[0].failed(KeyError("second"))
+    cut(ranks[1])
+    assert "first" in heard(ranks[0])
+    assert "first" in heard(ranks[2])
+
+
+def test_a_line_that_is_cut_is_a_death(ranks):
+    cut(ranks[2])
+    assert heard(ranks[0]) == heard(ranks[1]) == "rank 2 died"
+
+
+def test_the_hub_itself_may_die():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        rank = Watch(1, 2, "127.0.0.1", port, "token")
+        server.accept()[0].close()
+    assert heard(rank) == "rank 0 died"
+
+
+def test_who_is_late_is_asked_for(ranks):
+    for rank in ranks[:2]:
+        rank.came_to("0", "barrier")
+    ranks[0].came_to("0", "all_reduce")
+    ranks[2].came_to("0", "barrier")
+    ranks[2].came_to("0", "all_reduce")
+    with pytest.raises(CollectiveTimeout) as error:
+        raise ranks[0].late("0", 2, [0, 1, 2], "all_reduce number 2", 0.5)
+    expected = "all_reduce number 2 waited 0.5 s: rank 1 did not come (it was last in barrier "
+    assert str(error.value) == expected + "number 1)"
+    assert heard(ranks[1]) == heard(ranks[2]) == str(error.value)
+
+
+def test_who_does_not_answer_is_said_to_be_silent(ranks, monkeypatch):
+    say = ranks[1].line.say
+    monkeypatch.setattr(ranks[1].line, "say", lambda **m: None if m["kind"] == "here" else say(**m))
+    with pytest.raises(CollectiveTimeout, match=r"rank 1 did not come \(it does not answer"):
+        raise ranks[0].late("0", 1, [1], "recv from rank 1", 0.5)
+
+
+def test_all_came_but_not_to_the_same(ranks):
+    for rank, name in zip(ranks, ("all_reduce", "broadcast", "all_reduce")):
+        rank.came_to("0", name)
+    said = "all came, but not to the same; rank 0: it was last in all_reduce number 1; rank 1: it "
+    with pytest.raises(CollectiveTimeout, match=said + "was last in broadcast"):
+        raise ranks[2].late("0", 1, [0, 1, 2], "all_reduce number 1", 0.5)
+
+
+def test_a_hub_that_does_not_answer(ranks, monkeypatch):
+    monkeypatch.setattr(ranks[1].line, "say", lambda **message: None)
+    with pytest.raises(CollectiveTimeout, match=r"rank 0 did not come \(it does not answer"):
+        raise ranks[1].late("0", 1, [0, 1], "barrier number 1", 0.5)
+
+
+def test_who_has_ended_never_comes(ranks):
+    ranks[1].came_to("0", "barrier")
+    ranks[1].leave()
+    settle(lambda: 1 in ranks[0].over)
+    ranks[0].check_ended("0", 1, [0, 1, 2], "barrier number 1")
+    for number in (2, sys.maxsize):
+        with pytest.raises(PeerFailed, match="barrier number 2: rank 1 has ended"):
+            ranks[0].check_ended("0", number, [0, 1, 2], "barrier number 2")
+    cut(ranks[1])
+    time.sleep(0.05)
+    assert ranks[0].failure is None  # it had said goodbye
+
+
+def test_after_a_failure_a_rank_waits_for_the_others_to_hear(ranks):
+    ranks[1].failed(ValueError("boom"))
+    settle(lambda: all(r.failure for r in ranks))
+    began = time.monotonic()
+    ranks[0].line.say(kind="over", counts={})
+    ranks[2].line.say(kind="over", counts={})
+    ranks[1].leave()
+    assert time.monotonic() - began < 0.5
+    assert ranks[1].over.keys() == {0, 1, 2}
+
+
+def test_a_stranger_is_not_let_in():
+    hub = Hub(1)
+    stranger = Watch(0, 1, "127.0.0.1", hub.port, "guess")
+    settle(lambda: stranger.failure)
+    own = Watch(0, 1, "127.0.0.1", hub.port, hub.token)
+    settle(lambda: hub.lines)
+    own.line.say(kind="failed", text="heard")
+    assert heard(own) == "rank 0 failed: heard"
+    cut(own)
+    settle(lambda: own.line.connection.fileno() < 0 and hub.lines[0].connection.fileno() < 0)
