@@ -11,6 +11,7 @@ import numpy
 from .. import nn
 from ..core.errors import teach
 from ..core.interpreter import Recording
+from ..core.rank import among
 from ..eager.tensor import Tensor
 from ..io import DataLoader, Dataset, load, save
 from ..metric import Metric
@@ -281,9 +282,13 @@ class Model:
     # ---- saving, looking ---------------------------------------------------------------------
 
     def save(self, path: str, training: bool = True) -> None:
-        """Write `path`.pdparams, and `path`.pdopt if there is an optimizer."""
+        """Write `path`.pdparams, and `path`.pdopt if there is an optimizer; of several ranks the
+        first does.
+        """
         if not training:
             raise NotImplementedError("Model.save(training=False): use paddle.jit.save")
+        if among.now[0] > 0:
+            return
         save(self.network.state_dict(), f"{path}.pdparams")
         if self._optimizer is not None:
             save(self._optimizer.state_dict(), f"{path}.pdopt")

@@ -236,6 +236,30 @@ def test_gradients_averaged_by_hand():
     assert dist.spawn(rank, nprocs=2).results == [(1.0, 1.5), (2.0, 1.5)]
 
 
+def test_a_model_is_fitted_on_ranks_and_saved_by_the_first(tmp_path):
+    x, y = programs.batches("mlp", 1, 24)[0]
+    data = paddle.io.TensorDataset([paddle.to_tensor(x), paddle.to_tensor(y)])
+
+    def rank():
+        paddle.seed(3)
+        net = programs.mlp()
+        model = paddle.Model(paddle.DataParallel(net))
+        opt = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+        model.prepare(opt, nn.CrossEntropyLoss())
+        sampler = paddle.io.DistributedBatchSampler(data, 12 // dist.get_world_size())
+        model.fit(paddle.io.DataLoader(data, batch_sampler=sampler), epochs=2, verbose=0)
+        folder = tmp_path / f"{dist.get_world_size()}-{dist.get_rank()}"
+        folder.mkdir()
+        model.save(str(folder / "net"))
+        return net[0].weight.numpy(), sorted(p.name for p in folder.iterdir())
+
+    ((alone, _),) = dist.spawn(rank, nprocs=1).results
+    (first, files), (second, none) = dist.spawn(rank, nprocs=2).results
+    np.testing.assert_allclose(first, alone, rtol=1e-5, atol=1e-7)
+    np.testing.assert_array_equal(first, second)
+    assert (files, none) == (["net.pdopt", "net.pdparams"], [])
+
+
 # ---- fleet -----------------------------------------------------------------------------------
 
 
