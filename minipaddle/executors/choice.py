@@ -54,6 +54,7 @@ class Choice:
         self.reasons: dict[tuple, str] = {}
         self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?
         self.interpreted: dict[Program, Program] = {}
+        self.frozen = False  # do states that are not updated stay what they are for many runs?
 
     def run(self, program: Program, arrays, sizes: dict | None = None) -> tuple[list, dict]:
         """The results of a program (outputs, then updates), and the sizes that were open."""
@@ -98,4 +99,4 @@ class Choice:
             raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
         if compiler() is None:
             return Interpreted(program, self.strategy, sizes)
-        return Executable(program, self.strategy, sizes)
+        return Executable(program, self.strategy, sizes, frozen=self.frozen)

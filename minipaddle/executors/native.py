@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 from copy import copy
-from functools import cache
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
 from ..passes.epilogue import begins_with_product, room_of
 from ..passes.lifetimes import looked_into, specs_of
-from ..passes.manager import optimized
+from ..passes.manager import chosen_by, optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import open_sizes, specialise
 from . import trials
 from .compiler import load
+from .preparation import Preparation
 
 ALIGNMENT = 64
 
@@ -65,15 +66,19 @@ class Executable:
 
     What the program updates is changed in place, where it was given. `tuned` are choices for
     kernels by their signature: those that `paddle.tune` found on this machine, unless the strategy
-    says {"tuned": False}.
+    says {"tuned": False}. `frozen`: the states it does not update are weights that change seldom.
     """
 
-    def __init__(self, program, strategy=None, sizes=None, *, timed=False, tuned=None):
+    def __init__(
+        self, program, strategy=None, sizes=None, *, timed=False, tuned=None, frozen=False
+    ):
         program = closed(program, sizes)
-        done = self.optimized = optimized(program, strategy)
+        self.moving = partial(Executable, program, strategy, sizes, tuned=tuned)
+        done = self.optimized = optimized(program, {"frozen": frozen} | {**chosen_by(strategy)})
         self.sizes = sizes or {}
         self.snapshots, self.program = done.snapshots, done.program
-        self.constants = [s.cell.read() for s in done.program.states[len(program.states) :]]
+        added = [s.cell for s in done.program.states[len(program.states) :]]
+        self.constants, self.prepared = [cell.read() for cell in added], Preparation(added)
         if tuned is None:
             tuned = {} if done.chosen.get("tuned") is False else trials.tuned(threads())
         self.kernels = Kernels(self.program, tuned.get)
@@ -165,6 +170,11 @@ class Executable:
         made = {k: maker(s.update) for k, s in enumerate(self.program.states) if s.update}
         return [k for k, r in made.items() if when.get(r, -1) <= last]
 
+    @cached_property
+    def unfrozen(self) -> Executable:
+        """The program for states that change with every run."""
+        return self.moving()
+
     @property
     def quick(self) -> bool:
         """Does nothing but C happen in a run? One that fails has changed nothing then."""
@@ -180,6 +190,10 @@ class Executable:
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
+        if self.prepared.sources and self.prepared.stale():
+            if self.prepared.restless:
+                return self.unfrozen(program, arrays)
+            self.prepared.renew()
         context = self.context()
         try:
             return context.run(arrays)

@@ -73,7 +73,7 @@ class Writing:
             "bind": self.context.bind, "run": made.run, "table": self.context.all,
             "refs": getrefcount, "written": record._written, "new": self.context.result,
             "mark": record.mark_keys, "key_of": record.key_of, "wrap": wrap,
-            "restore": captured.restore, "tape": captured.put_on_tape,
+            "stale": made.prepared.stale, "restore": captured.restore, "tape": captured.put_on_tape,
         }  # fmt: skip
         self.text: list[str] = []
         self.inputs: list[str] = []  # the tensors among the arguments
@@ -100,6 +100,8 @@ class Writing:
         self.ask("settings() != SETTINGS or place() is not PLACE")
         self.unpack("args", args)
         self.surroundings()
+        if self.made.prepared.sources:
+            self.ask("stale()")
         before, self.text = self.text, []
         self.arrays()
         self.results()

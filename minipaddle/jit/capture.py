@@ -57,6 +57,7 @@ class Captured:
             self.split(len(specs))
         self.states = [s.cell for s in self.program.states]
         self.updates = [s.cell for s in self.program.states if s.update is not None]
+        self.choice.frozen = not (current.top.recording or self.updates or self.after)
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
         self.copied = overwritten(self.program, written)
         self.writes = any(type(each) is Written for each in self.after)

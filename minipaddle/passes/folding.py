@@ -1,8 +1,9 @@
 """Constants: what depends on no input and no state that changes is computed now, not at every run.
 
 A value that is one number everywhere becomes `full`, which costs nothing. Another one becomes a
-state that holds it and is never written. At inference (`frozen`) a state that the program does not
-update is taken for what it holds now: so weights are transposed, or folded with a batch norm, once.
+state that holds it and is never written. At inference (`frozen`) what depends on states alone that
+the program does not update is computed before the run, and again when one of them was written or
+replaced (`Prepared`): so weights are transposed, or folded with a batch norm, once.
 
 What is kept must pay for its memory: beyond `LARGEST` elements a value is kept only if it is no
 larger than the frozen states it was made of. Reshapes and broadcasts are free and stay.
@@ -34,6 +35,27 @@ class Constant:
         return self.array
 
 
+class Prepared(Constant):
+    """Where the value of a record is kept that is made of `cells`, which may change between runs."""
+
+    def __init__(self, array, record: Record, cells: dict):
+        super().__init__(NUMPY.array(array, dtype=record.dtype, order="C"))
+        self.record, self.cells = record, cells
+
+    @property
+    def sources(self) -> list:
+        """The cells that may change."""
+        found = []
+        for cell in self.cells.values():
+            found += cell.sources if isinstance(cell, Prepared) else [cell]
+        return found
+
+    def renew(self) -> None:
+        """Compute it again, into the same memory."""
+        values = {record: cell.read() for record, cell in self.cells.items()}
+        self.array[...] = value_of(self.record, values)
+
+
 class Folder:
     """Tells what is known of a program, and writes it with constants; in a region (`inside`) these
     can be nothing but numbers.
@@ -43,6 +65,7 @@ class Folder:
         self.program, self.inside = program, inside
         self.cells = {s.record: s.cell for s in program.states if is_known(s, frozen)}
         self.weight: dict[Record, int] = {}  # known values: elements of the states they are made of
+        self.changing = {r: {r: c} for r, c in self.cells.items() if type(c) is not Constant}
         self.values: dict[Record, object] = {}
         self.states: list[State] = []
         self.constants: dict[Record, Record | None] = {}  # None: it had better be computed
@@ -54,6 +77,8 @@ class Folder:
             if self.knows(record):
                 parts = {r for r in record.inputs if r.op is not NUMBER}
                 self.weight[record] = sum(self.weight[r] for r in parts)
+                made_of = [self.changing.get(r, {}) for r in parts]
+                self.changing[record] = {r: c for cells in made_of for r, c in cells.items()}
             else:
                 self.want(record.inputs)
         self.want(self.program.results)
@@ -89,7 +114,8 @@ class Folder:
             array = self.value(record)
         except Exception:  # it is for the run to raise, if it ever comes there
             return None
-        if uniform(array):
+        cells = self.changing[record]
+        if uniform(array) and not cells:
             attrs = {"shape": record.shape, "value": array.flat[0].item(), "dtype": record.dtype}
             new = Record(full, [], attrs, record.shape, record.dtype, 0, record.scope)
             new.where = record.where
@@ -98,7 +124,8 @@ class Folder:
             return None
         name = self.named(record)
         given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
-        self.states.append(State(name, given, None, Constant(array)))
+        cell = Prepared(array, record, cells) if cells else Constant(array)
+        self.states.append(State(name, given, None, cell))
         return given
 
     def named(self, record: Record) -> str:
@@ -128,16 +155,19 @@ class Folder:
 
     def value(self, record: Record):
         """The value of a known record."""
-        if record.op is NUMBER:
-            return record.attrs["value"]
-        if record not in self.values:
-            if record in self.cells:
-                found = self.cells[record].read()
-            else:
-                arrays = [self.value(r) for r in record.inputs]
-                found = QUIET.copy().run(record.op.evaluate, NUMPY, arrays, record.attrs)
-            self.values[record] = found
-        return self.values[record]
+        for r in self.cells.keys() - self.values.keys():
+            self.values[r] = self.cells[r].read()
+        return value_of(record, self.values)
+
+
+def value_of(record: Record, values: dict):
+    """The value of a record, which `values` says or it is computed from; they keep it."""
+    if record.op is NUMBER:
+        return record.attrs["value"]
+    if record not in values:
+        arrays = [value_of(r, values) for r in record.inputs]
+        values[record] = QUIET.copy().run(record.op.evaluate, NUMPY, arrays, record.attrs)
+    return values[record]
 
 
 def is_known(state: State, frozen: bool) -> bool:
