@@ -36,7 +36,7 @@ class Constant:
 
 
 class Prepared(Constant):
-    """Where the value of a record is kept that is made of `cells`, which may change between runs."""
+    """Where the value of a record is kept, made of `cells` that may change between runs."""
 
     def __init__(self, array, record: Record, cells: dict):
         super().__init__(NUMPY.array(array, dtype=record.dtype, order="C"))

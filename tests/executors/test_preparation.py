@@ -1,4 +1,4 @@
-"""At inference what is made of weights alone is computed before the runs, and after every change."""
+"""At inference what is made of weights alone is computed once, and again after every change."""
 
 import numpy as np
 import pytest
