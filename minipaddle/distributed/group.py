@@ -111,6 +111,7 @@ class ProcessGroup(ABC):
 
     def __init__(self, id: int, ranks: Sequence[int], rank: int, timeout: float = TIMEOUT):
         self.id, self.ranks, self.rank, self.timeout = id, list(ranks), rank, timeout
+        self.local_rank = rank  # its number among those on this machine
 
     @property
     def size(self) -> int:

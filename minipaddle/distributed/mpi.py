@@ -141,9 +141,13 @@ class Job:
     """What the groups of one process share."""
 
     def __init__(self, world):
-        self.hub, self.watch = connected(world)
+        near = world.Split_type(mpi().COMM_TYPE_SHARED)
+        self.local_rank = near.rank
+        self.hub, self.watch = connected(world, alone=near.size == world.size)
+        near.Free()
         self._progress: Progress | None = None
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra tells so of a rank that died
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra tells so of a rank that died
         before = sys.excepthook
 
         def excepthook(kind, error, traceback):
@@ -170,11 +174,9 @@ class Job:
             mpi().COMM_WORLD.Abort(1)
 
 
-def connected(world) -> tuple[Hub | None, Watch]:
-    """The hub in rank 0, and this rank's line to it."""
-    near = world.Split_type(mpi().COMM_TYPE_SHARED)
-    host = "127.0.0.1" if near.size == world.size else socket.getfqdn()
-    near.Free()
+def connected(world, alone: bool) -> tuple[Hub | None, Watch]:
+    """The hub in rank 0, and this rank's line to it; are all ranks on one machine?"""
+    host = "127.0.0.1" if alone else socket.getfqdn()
     hub = Hub(world.size, host) if world.rank == 0 else None
     letter = NUMPY.zeros(512, "uint8")
     if hub is not None:
@@ -191,6 +193,7 @@ class MPIGroup(ProcessGroup):
 
     def __init__(self, communicator, job: Job, id: int, ranks, timeout: float = TIMEOUT):
         super().__init__(id, ranks, communicator.rank, timeout)
+        self.local_rank = job.local_rank
         self.MPI, self.communicator, self.job = mpi(), communicator, job
         self.watch, self.key = job.watch, f"{id}:{','.join(map(str, self.ranks))}"
         communicator.Set_errhandler(self.MPI.ERRORS_RETURN)

@@ -36,8 +36,7 @@ def init_parallel_env(nccl_config=None) -> ProcessGroup:
     here = known()
     here.alone = False
     if current_place().kind == "gpu" and here.world.backend != "nccl":
-        local = os.environ.get("MPI_LOCALRANKID", here.world.rank)
-        set_device(f"gpu:{int(local) % gpus()}")
+        set_device(f"gpu:{here.world.local_rank % gpus()}")
         if gpus() >= here.world.size > 1:
             enter(NCCLGroup.of(here.world))
     return known().world

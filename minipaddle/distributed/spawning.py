@@ -28,7 +28,7 @@ class Stopped(BaseException):
 class Context:
     """Ranks that run. `results` are what the function returned in each."""
 
-    def __init__(self, function, args, world: World, daemon: bool):
+    def __init__(self, function, args, world: World):
         self.world, self.results = world, [None] * world.size
         self.error: tuple[int, BaseException] | None = None
         names = [f"rank {rank}" for rank in range(world.size)]
@@ -48,8 +48,7 @@ class Context:
         except BaseException as error:
             if isinstance(error, SystemExit) and not error.code:
                 return self.world.end(rank)
-            first = self.error is None or isinstance(self.error[1], PeerFailed)
-            if (first and not isinstance(error, PeerFailed | Stopped)) or self.error is None:
+            if self.error is None or (is_caused(self.error[1]) and not is_caused(error)):
                 self.error = rank, error
             self.world.end(rank, error)
 
@@ -88,6 +87,11 @@ class Context:
                 self.error = self.error or (k, self.world.failure)
 
 
+def is_caused(error: BaseException) -> bool:
+    """Is it an error that another rank's has caused?"""
+    return isinstance(error, PeerFailed | Stopped)
+
+
 def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     """Run `func(*args)` as `nprocs` ranks; -1: one for each core, or each GPU.
 
@@ -95,7 +99,8 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     this process itself is one of several ranks (started by `mpiexec` or `launch`), `func` is run as
     that rank, so that one script serves both. `timeout` says how many seconds a rank waits for the
     others. Returns a context; with `join` after all have ended, its `results` are what `func`
-    returned in each. Raises the error of the first rank that failed.
+    returned in each. Raises the error of the first rank that failed. Threads end with the process,
+    whatever `daemon` says.
 
     Source: Paddle API `paddle.distributed.spawn`.
 
@@ -118,7 +123,7 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     nprocs = available() if nprocs == -1 else nprocs
     if nprocs < 1:
         raise ValueError(teach(f"spawn of {nprocs} ranks", expected="1 or more, or -1"))
-    context = Context(func, args, World(nprocs, timeout), daemon)
+    context = Context(func, args, World(nprocs, timeout))
     if join:
         context.join()
     return context

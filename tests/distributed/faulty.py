@@ -15,7 +15,7 @@ import minipaddle.distributed as dist
 CALLS = {
     "all_reduce": lambda g, x: g.all_reduce(x),
     "all_reduce_begun": lambda g, x: g.all_reduce(x, wait=False).wait(),
-    "reduce": lambda g, x: g.reduce(x, 0),
+    "reduce": lambda g, x: (g.reduce(x, 0), g.barrier()),  # who only sends may go on
     "broadcast": lambda g, x: g.broadcast(x, 1),
     "all_gather": lambda g, x: g.all_gather(x),
     "gather": lambda g, x: (g.gather(x, 0), g.barrier()),
