@@ -101,6 +101,11 @@ def is_number(edge) -> bool:
     return edge.op is NUMBER
 
 
+def mixed(record) -> bool:
+    """Are its operands of several floating dtypes? NumPy knows what meets in what."""
+    return len({r.dtype for r in record.inputs if r.dtype in dt.FLOATS and not is_number(r)}) > 1
+
+
 def results(record) -> list:
     """The specs of the results, one or several."""
     return [record.spec] if record.dtype is not None else list(record.shape)

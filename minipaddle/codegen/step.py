@@ -28,7 +28,7 @@ from .c_helpers import prologue
 from .emitters import EMITTERS
 from .epilogue import emit_epilogue
 from .group import emit_nest
-from .kernel import BAD_INDEX, BLAS, C_TYPES, Kernel
+from .kernel import BAD_INDEX, BLAS, C_TYPES, Kernel, mixed
 from .scalar import CannotWrite, literal
 from .schedule import Schedule, following
 
@@ -103,7 +103,10 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
     """The kernel of a record; None if the host must compute it."""
     if record.op.effect:
         return None
-    emit = emit_epilogue if begins_with_product(record) else EMITTERS.get(record.op.name)
+    starts = begins_with_product(record)
+    emit = emit_epilogue if starts else EMITTERS.get(record.op.name)
+    if emit is not None and mixed(record.attrs["region"].records[0] if starts else record):
+        return None
     try:
         return emit(record, name) if emit is not None else emit_nest(record, name)
     except (NotOneNest, CannotWrite):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from types import MethodType
 
 from ..core.errors import teach
@@ -12,8 +13,8 @@ from ..eager.cells import GeneratorCell
 from ..eager.device import QUIET, current_place
 from ..eager.replay import replay
 from ..eager.tensor import Tensor, wrap
+from ..executors.choice import Choice
 from ..io.serialization import parsed
-from ..ir.interpreter import Run
 from ..ir.parser import LONGEST, ParseError, parse_all
 from ..ir.program import Program
 from ..ir.verifier import VerifyError
@@ -33,8 +34,10 @@ RANDOM = GeneratorCell(GENERATOR)
 def load(path, **configs) -> TranslatedLayer:
     """The model that `jit.save` wrote under this prefix, as a layer that runs and can be trained.
 
-    Nothing in the files is executed but operators of this package. Raises ValueError that says what
-    is wrong with a file that is damaged, FileNotFoundError if there is none.
+    Nothing in the files is executed but operators of this package. What runs a program that nobody
+    will walk back is said by the environment variable MINIPADDLE_BACKEND, as for `to_static`.
+    Raises ValueError that says what is wrong with a file that is damaged, FileNotFoundError if
+    there is none.
     Source: Paddle API `paddle.jit.load`.
 
     >>> import os, tempfile
@@ -108,6 +111,7 @@ class TranslatedLayer(Layer):
         super().__init__("translated_layer")
         self._methods, self._properties = programs, {}
         self._constants: dict[str, Tensor] = {}
+        self._choice = Choice()
         self._places = {name: self._house(name, kept) for name, kept in persistable_vars.items()}
         self.training = False
         for name in programs.keys() - {"forward"}:
@@ -177,7 +181,8 @@ class TranslatedLayer(Layer):
         states = [self._state(state.name) for state in program.states]
         top = current.top
         taped = top.tracing or (top.recording and any(map(wants_gradient, [*given, *states])))
-        outputs = (on_tape if taped else at_once)(program, given, states, sizes)
+        run = on_tape if taped else partial(at_once, self._choice)
+        outputs = run(program, given, states, sizes)
         results = [None if k is None else outputs[k] for k in method.places]
         return restoring(method.structure, method.leaves)(results, sizes)
 
@@ -214,13 +219,12 @@ def wants_gradient(x: Tensor | None) -> bool:
     return x is not None and not x.stop_gradient
 
 
-def at_once(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
+def at_once(choice: Choice, program: Program, inputs, states, sizes: dict) -> list[Tensor]:
     """The outputs of a program that nobody will walk back; its states are updated."""
-    run = Run(current_place().module)
     arrays = [x.array for x in inputs]
     arrays += [RANDOM.read() if x is None else x.array for x in states]
-    results = QUIET.copy().run(run, program, arrays)
-    sizes |= run.sizes
+    results, found = QUIET.copy().run(choice.run, program, arrays)
+    sizes |= found
     return settled(program, [*map(wrap, results)], states)
 
 

@@ -14,3 +14,4 @@ def after(m, x, *others):
 after.shape(lambda x, *others: x)
 after.vjp(lambda g, k: g if k == 0 else None)
 after.view = True
+after.evaluate = lambda m, arrays, attrs: arrays[0]  # whatever dtypes the others have

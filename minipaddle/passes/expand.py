@@ -243,17 +243,19 @@ RULES = {OPS[name]: by_body for name in BODIES} | {
 
 @slot("passes.expand")
 def expand(program: Program, *, expand_from: int = 0) -> Program:
-    """The program with the operators of `RULES` taken apart.
+    """The program with the operators of `RULES` taken apart, unless they compute nothing: of
+    nothing there is no maximum.
 
     expand_from: operators of less than so many bytes stay whole
     """
 
-    def from_size(rule):
-        return lambda record, *inputs: rule(record, *inputs) if large(record) else None
+    def checked(rule):
+        return lambda record, *inputs: rule(record, *inputs) if worth(record) else None
 
-    def large(record):
+    def worth(record):
         specs = [s for r in (record, *record.inputs) if r.op is not NUMBER for s in specs_of(r)]
-        return max(s.nbytes for s in specs) >= expand_from
+        if any(type(n) is int and n == 0 for s in specs for n in s.shape):
+            return False
+        return not expand_from or max(s.nbytes for s in specs) >= expand_from
 
-    rules = {op: from_size(rule) for op, rule in RULES.items()} if expand_from else RULES
-    return rewritten(program, rules)
+    return rewritten(program, {op: checked(rule) for op, rule in RULES.items()})

@@ -312,7 +312,8 @@ class Planner:
 
     def in_turn(self, spare: dict[Place, Place]) -> list[Copy]:
         """The copies at the end, none of which overwrites what another one reads later."""
-        waiting = [Copy(r, self.at.get(self.root[r], Place("number")), p) for r, p in self.moves]
+        moves = [(r, p) for r, p in self.moves if p.nbytes]
+        waiting = [Copy(r, self.at.get(self.root[r], Place("number")), p) for r, p in moves]
         found = [c for c in waiting if c.target.kind == "output"]
         waiting = [c for c in waiting if c.target.kind != "output"]
         while waiting:

@@ -89,7 +89,7 @@ class Moments:
         """How the values that wait through the peak can be made again, those that can."""
         found = []
         for value, life in self.inside.items():
-            if life.start < self.peak < life.end - 1:
+            if life.nbytes and life.start < self.peak < life.end - 1:
                 plan = self.plan(value)
                 if plan is not None:
                     found.append(plan)

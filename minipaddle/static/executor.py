@@ -7,9 +7,9 @@ from ..core.record import Record
 from ..eager.convert import as_array
 from ..eager.device import CPU, QUIET, current_place
 from ..eager.tensor import Tensor, wrap
+from ..executors.choice import Choice
 from ..ir import program as ir
 from ..ir.cut import pruned
-from ..ir.interpreter import Run
 from .mode import default_main_program, outside
 from .program import Program, in_mode
 
@@ -40,8 +40,10 @@ class Executor:
 
         Running a startup program gives parameters their first values. Data that nothing fetched or
         updated needs may be left out. Raises ValueError that names data that is missing or does not
-        fit. Source: Paddle API `Executor.run`.
+        fit. The environment variable MINIPADDLE_BACKEND, or a CompiledProgram's strategy, says what
+        runs it, as for `to_static`. Source: Paddle API `Executor.run`.
         """
+        strategy = getattr(program, "build_strategy", None)
         program = getattr(program, "program", program)
         program = default_main_program() if program is None else program
         with outside():
@@ -50,7 +52,7 @@ class Executor:
             elif program.first and not fetch_list and not program.view().program.records:
                 found = self.initialize(program)
             else:
-                found = self.compute(program, feed or {}, fetch_list or [])
+                found = self.compute(program, feed or {}, fetch_list or [], strategy)
             return [CPU.move(a) if return_numpy else wrap(a) for a in found]
 
     @staticmethod
@@ -63,17 +65,18 @@ class Executor:
         return []
 
     @staticmethod
-    def compute(program: Program, feed: dict, fetch_list) -> list:
+    def compute(program: Program, feed: dict, fetch_list, strategy=None) -> list:
         view = program.view()
         fetched = [program.record_of(x, view) for x in fetch_list]
         updates = tuple(s.update for s in view.program.states)
-        key = tuple(fetched), tuple(sorted(feed)), updates, len(view.program.records)
-        compiled = program.compiled.get(key)
-        if compiled is None:
-            compiled = program.compiled[key] = compile_(view.program, [*feed], fetched)
+        key = tuple(fetched), tuple(sorted(feed)), updates, len(view.program.records), strategy
+        if key not in program.compiled:
+            found = compile_(view.program, [*feed], fetched)
+            program.compiled[key] = found, Choice(strategy=strategy)
+        compiled, choice = program.compiled[key]
         arrays = [fed(r, feed[r.attrs["name"]]) for r in compiled.inputs]
         arrays += [s.cell.read() for s in compiled.states]
-        results = QUIET.copy().run(Run(current_place().module), compiled, arrays)
+        results, _ = QUIET.copy().run(choice.run, compiled, arrays)
         cells = [s.cell for s in compiled.states if s.update is not None]
         for cell, array in zip(cells, results[len(fetched) :], strict=True):
             cell.write(array)

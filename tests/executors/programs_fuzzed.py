@@ -81,5 +81,48 @@ program a_transpose_of_nothing(x: float32[4, 0], y: float32[0, 4]) {
 }
 """
 
+NOTHING_MADE_AGAIN = """
+program nothing_made_again(x: float32[0, 3], y: float32[3]) {
+  v1 = multiply(x, x) : float32[0, 3]
+  v2 = multiply(y, y) : float32[3]
+  v3 = add(v1, v2) : float32[0, 3]
+  return v3
+}
+"""
+
+NOTHING_IN_A_STATE = """
+program nothing_in_a_state(x: float32[3]) {
+  state s: float64[0, 16]
+  state t: float64[0]
+  v1 = tanh(s) : float64[0, 16]
+  v2 = add(x, 1.0) : float32[3]
+  update s = v1
+  update t = t
+  return v2
+}
+"""
+
+OPERANDS_OF_TWO_DTYPES = """
+program operands_of_two_dtypes(
+  x: float32[2, 5, 5, 3], g: float64[2, 5, 5, 6], a: float32[4, 3], b: float64[3, 5]
+) {
+  v1 = conv_last_weight_grad(
+    x, g, kernel=(3, 3,), stride=(1, 1,), padding=((1, 1,), (1, 1,),), dilation=(1, 1,), groups=3
+  ) : float64[3, 3, 1, 6]
+  v2 = matmul(a, b) : float64[4, 5]
+  v3 = tanh(v2) : float64[4, 5]
+  return v1, v3
+}
+"""
+
+MADE_AGAIN_AFTER_A_HALF = """
+program made_again_after_a_half(x: float32[2, 3], y: bfloat16[17, 17]) {
+  v1 = sqrt(x) : float32[2, 3]
+  v2 = matmul(y, y) : bfloat16[17, 17]
+  v3 = sum(v1, axis=(0,), keepdim=False) : float32[3]
+  return v3, v2
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""

@@ -7,7 +7,7 @@ import re
 from ...core.record import Record
 from ...ir.program import Program
 from ...passes.nest import NotOneNest
-from ..kernel import results
+from ..kernel import mixed, results
 from ..scalar import CannotWrite
 from ..step import comment, computed, named
 from . import generator, images, indexing, places, product  # noqa: F401  (each fills WORK)
@@ -79,6 +79,8 @@ def work_of(record: Record, name: str) -> Work | None:
     if not any(spec.size for spec in results(record)):
         return Work(())
     emit = WORK.get(record.op.name, emit_nest)
+    if emit is not emit_nest and mixed(record):
+        return None
     try:
         return emit(record, name)
     except (NotOneNest, CannotWrite):
