@@ -53,7 +53,7 @@ class Interpreted:
     def report(self) -> str:
         """What the passes did, and how many groups run in blocks."""
         groups = sum(r.op is fused for r in self.program.records)
-        return f"{self.optimized.report()}\n{groups} groups run in blocks, by the interpreter"
+        return f"{self.optimized.report()}\nby the interpreter; groups in blocks: {groups}"
 
 
 def is_large(program: Program) -> bool:

@@ -186,7 +186,7 @@ def test_it_runs_what_would_be_compiled_where_there_is_no_compiler(monkeypatch):
     np.testing.assert_allclose(f(x).numpy(), long_chain(x).numpy(), rtol=1e-6)
     (executable,) = f.executables
     assert isinstance(executable, Interpreted)
-    assert executable.report().endswith("1 groups run in blocks, by the interpreter")
+    assert executable.report().endswith("by the interpreter; groups in blocks: 1")
     assert Choice("interpreter").executable(f.main_program, [x.array]) is None
 
 

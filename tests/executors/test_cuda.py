@@ -20,8 +20,8 @@ MODELS = [
 ]  # fmt: skip
 
 
-def made(program) -> cuda.Executable:
-    return cuda.Executable(program, device=Cpu())
+def made(program, strategy=None) -> cuda.Executable:
+    return cuda.Executable(program, strategy, device=Cpu())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -44,6 +44,15 @@ def counter(size: int = 2):
         return total * 2.0
 
     return program_of(step, [size]), np.zeros(size, "float32")
+
+
+def test_nothing_is_captured_where_the_strategy_says_so():
+    program, total = counter()
+    executable = made(program, {"allow_cuda_graph_capture": False})
+    for k in (1, 2, 3):
+        executable(program, [np.array([1, 2], "float32"), total])
+        assert total.tolist() == [k, 2 * k]
+    assert "captured" not in executable.device.calls
 
 
 def test_the_second_run_is_captured_and_the_others_replay_it():
