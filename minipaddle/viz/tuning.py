@@ -19,7 +19,8 @@ def tuning(tuned: Tuned) -> Picture:
     k0_add: step 2  part of the default's time 0.5 ██▁
     """
     curves = Curves(live=False)
-    dearest = sorted(tuned.curves, key=lambda kernel: -len(tuned.curves[kernel]))
+    searched = [kernel for kernel, found in tuned.curves.items() if found]
+    dearest = sorted(searched, key=lambda kernel: -len(tuned.curves[kernel]))
     for kernel in dearest[: len(COLOURS)]:
         for trial, best in enumerate(tuned.best_so_far(kernel)):
             curves.log(trial, run=kernel, **{"part of the default's time": best})

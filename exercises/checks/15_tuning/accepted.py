@@ -33,6 +33,11 @@ exercise = Exercise(
         "a lower median": [("import median", "import median_low as median")],
         "exchanged": [("(default, other):", "(other, default):")],
     },
+    unkillable={
+        "wins = sum((b < a for a, b in zip(default, other, strict=True))) → "
+        "wins = sum((b < a for a, b in zip(default, other, strict=False)))": "they are "
+        "equally long",
+    },
 )
 
 
