@@ -160,7 +160,7 @@ def keep(kept, arrays, y) -> dict:
         a = arrays[k]
         scalar = type(a) in NUMBERS
         saved["spec", k] = Spec((), scalar_dtype(a)) if scalar else Spec(a.shape, a.dtype)
-    return packed(saved) if PACKING.pairs else saved
+    return packed(saved) if PACKING else saved
 
 
 def caller() -> tuple:

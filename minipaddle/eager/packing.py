@@ -8,14 +8,19 @@ from typing import NamedTuple
 from ..core.record import Spec
 from .tensor import wrap
 
+PACKING: list = []
+"""The (pack, unpack) pairs of the `saved_tensors_hooks` blocks that any thread is in: so it costs
+nothing to see that there is none.
+"""
 
-class Packing(threading.local):
-    """The (pack, unpack) pairs of the `saved_tensors_hooks` blocks this thread is in."""
 
-    pairs = ()  # the last one counts
+class Own(threading.local):
+    """The pairs of the blocks that this thread is in; the last one counts."""
+
+    pairs = ()
 
 
-PACKING = Packing()
+OWN = Own()
 
 
 class Packed(NamedTuple):
@@ -44,16 +49,20 @@ class saved_tensors_hooks:
         self.hooks = pack_hook, unpack_hook
 
     def __enter__(self):
-        PACKING.pairs = (*PACKING.pairs, self.hooks)
+        PACKING.append(self.hooks)
+        OWN.pairs = (*OWN.pairs, self.hooks)
         return self
 
     def __exit__(self, *exc):
-        PACKING.pairs = tuple(p for p in PACKING.pairs if p is not self.hooks)
+        PACKING.remove(self.hooks)
+        OWN.pairs = tuple(p for p in OWN.pairs if p is not self.hooks)
 
 
 def packed(saved: dict) -> dict:
     """What is kept, handed through the pack hook. (Several results in one stay as they are.)"""
-    pack, unpack = PACKING.pairs[-1]
+    if not OWN.pairs:  # they are another thread's
+        return saved
+    pack, unpack = OWN.pairs[-1]
     return {
         k: Packed(pack(wrap(v)), unpack) if hasattr(v, "dtype") and type(v) is not Spec else v
         for k, v in saved.items()
