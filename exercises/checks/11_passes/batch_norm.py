@@ -122,7 +122,7 @@ def conv_and_batch_norm(yours):
 
 @exercise.property(axes=st.integers(1, 3), bias=st.booleans(), stride=st.integers(1, 2),
                    padding=st.integers(0, 2), dilation=st.integers(1, 2),
-                   groups=st.sampled_from((1, 2, 4)), examples=12)  # fmt: skip
+                   groups=st.sampled_from((1, 2, 4)), examples=6)  # fmt: skip
 def every_convolution(yours, axes, bias, stride, padding, dilation, groups):
     """One to three axes, strides, padding, dilation, groups."""
     how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
@@ -215,9 +215,9 @@ def digits_are_read_as_before(yours):
 
     paddle.seed(0)
     net, digits = Net(), Digits(mode="train")
-    x, y = paddle.to_tensor(digits.images[:64]), paddle.to_tensor(digits.labels[:64])
+    x, y = paddle.to_tensor(digits.images[:16]), paddle.to_tensor(digits.labels[:16])
     adam = paddle.optimizer.Adam(0.01, parameters=net.parameters())
-    for _ in range(4):
+    for _ in range(2):
         F.cross_entropy(net(x), y).backward()
         adam.step()
         adam.clear_grad()

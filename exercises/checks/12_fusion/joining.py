@@ -13,7 +13,7 @@ from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
 from minipaddle.ir.verifier import verify
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.fusion import Fusion, Group, fuse
+from minipaddle.passes.fusion import Fusion, fuse
 from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
@@ -63,13 +63,20 @@ def program(*texts, results):
     return parse(HEAD + "\n".join(lines) + f"\n  return {results}\n}}")
 
 
+class Together:
+    """A group, in short."""
+
+    def __init__(self, records):
+        self.records = records
+
+
 def grouped(p, *groups):
     """A fusion with the records v1, v2 … in groups: "12" is v1 and v2; and the groups by text."""
     fusion, found = Fusion(p), {}
     for text in groups:
         numbers = [int(k) - 1 for k in text]
         records = [p.records[k] for k in numbers]
-        found[text] = group = Group(records, numbers[0], True)
+        found[text] = group = Together(records)
         for record in records:
             fusion.of[record] = group
     return fusion, found

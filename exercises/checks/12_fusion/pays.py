@@ -11,7 +11,7 @@ from minipaddle.eager.device import NUMPY
 from minipaddle.eager.tracer import trace
 from minipaddle.ir.interpreter import Run
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.fusion import Fusion, Group, fuse
+from minipaddle.passes.fusion import Fusion, fuse
 from minipaddle.passes.manager import optimized
 from minipaddle.passes.nest import NotOneNest
 
@@ -133,16 +133,19 @@ def what_is_no_nest(yours):
     expect_that(found is False, "it does not pay", given=str(p), got=found)
 
 
+class Together:
+    """A group, in short."""
+
+    def __init__(self, records):
+        self.records = records
+
+
 def joined(p, *groups):
     """A fusion with records in groups, by their numbers from 1."""
     fusion = Fusion(p)
     for numbers in groups:
         records = [p.records[k - 1] for k in numbers]
-        for r in records:
-            fusion.of[r] = Group(records, numbers[0] - 1, True)
-        of_all = fusion.of[records[0]]
-        for r in records:
-            fusion.of[r] = of_all
+        fusion.of |= dict.fromkeys(records, Together(records))
     return fusion
 
 
