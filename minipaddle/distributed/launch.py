@@ -1,6 +1,6 @@
 """`python -m minipaddle.distributed.launch --nproc 4 train.py`: a script as several processes.
 
-It becomes MPI's `mpiexec`, told to leave survivors of a rank that dies the time to say so.
+It becomes MPI's `mpiexec`; between that and each rank is a keeper (see `keeper.py`).
 Source: Paddle API `paddle.distributed.launch`.
 """
 
@@ -12,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from . import keeper
 from .spawning import available
 
 
@@ -33,14 +34,8 @@ def command(told: argparse.Namespace, mpiexec: str) -> list[str]:
     count = told.nproc or (len(told.devices.split(",")) if told.devices else available())
     hosts = ["-hosts", told.ips] if told.ips else []
     machines = len(told.ips.split(",")) if told.ips else 1
-    stay = ["-disable-auto-cleanup"] if is_hydra(mpiexec) else []
-    python = [sys.executable, "-m", "mpi4py", told.script, *told.arguments]
-    return [mpiexec, *stay, *hosts, "-n", str(count * machines), *python]
-
-
-def is_hydra(mpiexec: str) -> bool:
-    """Is it MPICH's?"""
-    return shutil.which("mpichversion", path=Path(mpiexec).parent) is not None
+    rank = [sys.executable, keeper.__file__, told.script, *told.arguments]
+    return [mpiexec, *hosts, "-n", str(count * machines), *rank]
 
 
 def found() -> str:

@@ -1,0 +1,36 @@
+"""The process that keeps a rank, between it and `mpiexec`. It is started by its path, by `launch`.
+
+`mpiexec` kills all ranks at once when one dies, before they can say of which they have heard. A
+keeper outlives its rank by a little, so that they can. When the keeper dies, so does its rank, be
+it stopped or not. This file imports nothing of the package: keepers start at once.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+GRACE = 3.0
+"""The seconds that the others have to hear of a rank that was killed."""
+
+DIE_WITH_PARENT = 1
+"""Linux's `prctl(PR_SET_PDEATHSIG)`: the signal to get when the parent ends."""
+
+
+def main() -> None:
+    """Be the rank in a process of its own, and wait for it."""
+    rank = os.fork()
+    if rank == 0:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        os.execv(sys.executable, [sys.executable, "-m", "mpi4py", *sys.argv[1:]])
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    code = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
+    if code < 0:
+        time.sleep(GRACE)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main()
