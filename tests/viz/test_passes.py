@@ -205,6 +205,6 @@ def test_groups_leave_out_states_that_passes_made_needless():
     with paddle.no_grad():
         static(paddle.ones([1, 1, 4, 4]))
     done = optimized(static.main_program, frozen=True)
-    text = viz.groups(done).text
-    assert "_folded" in text
-    assert "batch_norm2d" not in text.split("v1 =")[0]
+    states = [line for line in viz.groups(done).text.splitlines() if line.startswith("  state ")]
+    assert any("_folded" in line for line in states)
+    assert all("_folded" in line for line in states if "batch_norm2d" in line)
