@@ -1,6 +1,10 @@
 """Ranks that are processes, on one machine or on many: MPI, through mpi4py.
 
     mpiexec -n 4 python -m mpi4py train.py
+    python -m minipaddle.distributed.launch --nproc 4 train.py
+
+The first ends all ranks at once when one is killed, often before they can say which it was; the
+second leaves them the time.
 
 MPI has no time-outs and says nothing of ranks that die: each collective is begun without waiting
 and asked for until it is done, while the watch (see `watch.py`) has an eye on the others. MPI moves
