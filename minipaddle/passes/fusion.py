@@ -66,10 +66,10 @@ APART = {
 class Group:
     """Records that are computed together."""
 
-    __slots__ = ("first", "last", "open", "records", "rows", "size")
+    __slots__ = ("first", "open", "records", "rows", "size")
 
-    def __init__(self, records, first: int, last: int, open: bool):
-        self.records, self.first, self.last, self.open = records, first, last, open
+    def __init__(self, records, first: int, open: bool):
+        self.records, self.first, self.open = records, first, open
         folds = [r for r in records if r.op.kind == "reduction"]
         whole = [r.inputs[0] if r.op.kind == "reduction" else r for r in records] if open else []
         self.size = max((r.spec.size for r in whole), default=0)  # elements of its loops
@@ -94,7 +94,7 @@ class Fusion:
         self.needed = set(program.results)
         effects = [r for r in program.records if has_effect(r)]
         self.before = {b: a for a, b in itertools.pairwise(effects)}  # effects keep their order
-        self.of = {r: Group([r], k, k, fusable(r)) for r, k in self.order.items()}
+        self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
 
     # ---- joining -----------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Fusion:
         records = sorted([*a.records, *b.records], key=self.order.get)
         if self.kept_apart(a, b) or not pays(self, records) or self.between(a, b):
             return
-        group = Group(records, a.first, max(a.last, b.last), True)
+        group = Group(records, a.first, True)
         for r in records:
             self.of[r] = group
 
@@ -146,7 +146,7 @@ class Fusion:
                     before = self.of.get(x)
                     if before is a and group is not b:
                         return True
-                    if before is None or before in seen or before.last < a.first:
+                    if before is None or before in seen:
                         continue
                     seen.add(before)
                     todo.append(before)

@@ -124,5 +124,18 @@ program made_again_after_a_half(x: float32[2, 3], y: bfloat16[17, 17]) {
 }
 """
 
+A_WAY_BACK_THROUGH_A_LATER_GROUP = """
+program a_way_back_through_a_later_group(x: float32[8]) {
+  v1 = multiply(x, 2.0) : float32[8]
+  v2 = sort(v1, axis=0, descending=False) : float32[8]
+  v3 = exp(x) : float32[8]
+  v4 = sort(v3, axis=0, descending=False) : float32[8]
+  v5 = tanh(v4) : float32[8]
+  v6 = multiply(v5, v1) : float32[8]
+  v7 = add(v3, v2) : float32[8]
+  return v6, v7
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""
