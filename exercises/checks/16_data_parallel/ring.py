@@ -1,0 +1,137 @@
+"""Checks of 16_data_parallel/ring."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import minipaddle as paddle
+import minipaddle.distributed as dist
+from minipaddle.distributed.operators import group_numbered
+from minipaddle.learn import Exercise, expect, expect_that
+
+exercise = Exercise(
+    title="Ring all-reduce: send to the next, receive from the one before",
+    slots={"distributed.all_reduce": "ring"},
+    hints=(
+        "Draw three ranks and three parts. After the first step, which part of which rank holds a "
+        "sum of two? Which part must it send next?",
+        "`viz.collective(ring(4))` in the chapter shows every round. A view of an array, such as "
+        "`array.reshape(-1)[a:b]`, can be written to.",
+        "for step in range(2 * (n - 1)):\n"
+        "    begin to send part rank - step to rank + 1\n"
+        "    receive part rank - step - 1 from rank - 1, into an array of its own\n"
+        "    wait for the sending\n"
+        "    put what came to the part: combined in the first n - 1 steps, as it is afterwards",
+    ),
+    wrong={
+        "only the first half: each rank has one whole part": [
+            ("range(2 * (n - 1))", "range(n - 1)")
+        ],
+        "adding what is complete": [("if step < n - 1 else came", "if True else came")],
+        "taking instead of adding": [("if step < n - 1 else came", "if False else came")],
+        "one step too many is added": [("step < n - 1 else", "step < n else")],
+        "adding, whatever is asked": [("COMBINE[op]", 'COMBINE["sum"]')],
+        "a copy that nobody sees": [("array.reshape(-1)", "array.reshape(-1).copy()")],
+        "always one's own part": [("group.send(part(rank - step),", "group.send(part(rank),")],
+        "all parts alike, the rest forgotten": [
+            (
+                "flat[flat.size * k // n : flat.size * (k + 1) // n]",
+                "flat[flat.size // n * k : flat.size // n * (k + 1)]",
+            )
+        ],
+        "the other way round the ring": [
+            ("(rank + 1) % n, wait", "(rank - 1) % n, wait"),
+            ("came, (rank - 1) % n", "came, (rank + 1) % n"),
+        ],
+    },
+    unkillable={
+        "sending.wait() → pass": "ranks that are threads have taken a copy of what is sent",
+        "flat = array.reshape(-1) → flat = array.reshape(-2)": "NumPy takes any negative size",
+        "mine[...] = COMBINE[op](mine, came) if step < n - 1 else came → "
+        "mine[...] = COMBINE[op](came, mine) if step < n - 1 else came": "a + b is b + a",
+    },
+)
+
+PATIENCE = 5.0
+
+
+def reduced(yours, arrays, op="sum"):
+    """(each rank's array afterwards, the bytes that each has sent, by message)."""
+
+    def rank():
+        group = group_numbered(0)
+        mine, sent, post = arrays[group.rank].copy(), [], group.post
+
+        def counting(array, dst, tag):
+            sent.append((dst, array.nbytes))
+            return post(array, dst, tag)
+
+        group.post = counting
+        result = yours.ring(group, mine, op)
+        expect(result, None, given="what ring returns")
+        return mine, sent
+
+    return zip(*dist.spawn(rank, nprocs=len(arrays), timeout=PATIENCE).results, strict=True)
+
+
+@exercise.example
+def two_ranks(yours):
+    """[1, 2] and [10, 20]: both end with [11, 22]."""
+    arrays = [np.array([1.0, 2.0]), np.array([10.0, 20.0])]
+    got, _ = reduced(yours, arrays)
+    expect(list(got), [np.array([11.0, 22.0])] * 2, given=arrays)
+
+
+@exercise.example
+def who_sends_what(yours):
+    """Four ranks, eight numbers: six messages of two numbers each, all to the next rank."""
+    arrays = [np.arange(8.0) * 10**k for k in range(4)]
+    got, sent = reduced(yours, arrays)
+    expect(list(got), [sum(arrays)] * 4, given=arrays)
+    for rank, messages in enumerate(sent):
+        expect(list(messages), [((rank + 1) % 4, 16)] * 6, given=f"what rank {rank} has sent")
+
+
+@exercise.example
+def one_rank(yours):
+    """Nobody to talk to: the array stays."""
+    got, sent = reduced(yours, [np.ones(3)])
+    expect((list(got), list(sent)), ([np.ones(3)], [[]]))
+
+
+@exercise.property(
+    n=st.integers(2, 4),
+    shape=st.sampled_from([(1,), (3,), (2, 3), (7,), (2, 2, 5)]),
+    op=st.sampled_from(["sum", "max", "min", "prod"]),
+    seed=st.integers(0, 99),
+)
+def as_numpy_says(yours, n, shape, op, seed):
+    rng = np.random.default_rng(seed)
+    arrays = [rng.integers(-4, 5, shape).astype("float64") for _ in range(n)]
+    got, _ = reduced(yours, arrays, op)
+    fold = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}[op]
+    expect(list(got), [fold(np.stack(arrays), axis=0)] * n, given={"op": op, "arrays": arrays})
+
+
+@exercise.example
+def a_model_trains_on_it(yours):
+    """Three ranks average their gradients by your ring: all have the weights of one."""
+
+    def rank():
+        paddle.seed(1)
+        net = paddle.DataParallel(paddle.nn.Linear(4, 3))
+        opt = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+        x = np.random.default_rng(0).standard_normal((6, 4), "float32")
+        mine = paddle.to_tensor(x[dist.get_rank() :: dist.get_world_size()])
+        for _ in range(3):
+            (net(mine) ** 2).mean().backward()
+            opt.step()
+            opt.clear_grad()
+        return [p.numpy() for p in net.parameters()]
+
+    (alone,) = dist.spawn(rank, nprocs=1).results
+    with exercise.plugged(yours):
+        together = dist.spawn(rank, nprocs=3, timeout=PATIENCE).results
+    for weights in together:
+        expect(weights, alone, given="Linear(4, 3), three steps", rtol=1e-5, atol=1e-6)
+    same = all(np.array_equal(a, b) for w in together for a, b in zip(w, together[0], strict=True))
+    expect_that(same, "the same bits in every rank", got=together)

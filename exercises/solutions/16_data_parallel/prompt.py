@@ -1,0 +1,73 @@
+"""Where overlap breaks: gradients that are computed too late.
+
+A bucket leaves when its gradients are there. A pass before ours may have put the computing of
+gradients at the very end: that saves memory. But then all buckets leave at the end, and nothing is
+left to be computed beside them. Write `prompt(program)`, which gives the records of a program as a
+list in an order in which gradients are made early:
+
+- `program.records` are the records, each behind its `inputs` (records too; what is given to the
+  program is not in the list). A record whose `op` is `gradient` is a *mark*: its input is a
+  gradient that will travel;
+- a record's *goals* are the marks that need it, be it through others. A record is *urgent* if it is
+  a mark, or has one goal or two, and nothing else comes of it: neither it nor what needs it, up to
+  the marks, is one of `program.results` or has an effect (`has_effect(record)`). (Two, because one
+  kernel often makes both gradients of a norm.) What happens behind a mark does not count;
+- go through the records in their order. Place each that is not placed yet. When a record has been
+  placed, look at its users, in the order in which they stand in the program: a user that is urgent,
+  and all of whose inputs are now placed or given to the program, is placed at once, and then *its*
+  users are looked at in the same way, before the next user.
+
+    v1 = g·w, v2 = v1·w, v3 = v2·w, v4 = tanh(v3), a = tanh(g), b = tanh(v1), c = tanh(v2), and then
+    marks of v4, c, b, a  ->  a is urgent, but takes nothing that is placed: it stays behind v4. b
+    comes right behind v1, c behind v2, and each mark right behind its gradient.
+
+Source: Sethi and Ullman's old trade of registers against order, turned round: here what waits is
+not memory but the network.
+"""
+
+from minipaddle.ir.cut import has_effect
+from minipaddle.ops.gradient import gradient
+
+
+def prompt(program) -> list:
+    """The records, with what leads to a gradient or two as soon as it can be computed."""
+    users = {record: [] for record in program.records}
+    for record in program.records:
+        for value in dict.fromkeys(record.inputs):
+            if value in users:
+                users[value].append(record)
+    urgent = _urgent(program, users)
+    placed, order = set(), []
+
+    def place(record):
+        placed.add(record)
+        order.append(record)
+        for user in users[record]:
+            ready = all(value in placed or value not in users for value in user.inputs)
+            if user in urgent and user not in placed and ready:
+                place(user)
+
+    for record in program.records:
+        if record not in placed:
+            place(record)
+    return order
+
+
+def _urgent(program, users) -> set:
+    """The marks, and what leads to one or two of them and to nothing else."""
+    goals, found, results = {}, set(), set(program.results)
+    for record in reversed(program.records):
+        if record.op is gradient:
+            goals[record] = {record}
+        elif record in results or has_effect(record) or None in {*_of(goals, users[record])}:
+            goals[record] = {None}  # something else comes of it
+        else:
+            goals[record] = {*_of(goals, users[record])}
+        if record.op is gradient or (0 < len(goals[record]) < 3 and None not in goals[record]):
+            found.add(record)
+    return found
+
+
+def _of(goals, records):
+    """The goals of all these records."""
+    return [goal for record in records for goal in goals[record]]
