@@ -27,13 +27,14 @@ def begins_with_product(record: Record) -> bool:
 
 def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
     """(k, pairs) of a group with an epilogue: the product is written where result k goes, if one
-    may lie there and nowhere else (None: into memory of its own); `pairs` (result, input) say
-    which other results may be written over which inputs.
+    of its dtype may lie there and nowhere else (None: into memory of its own); `pairs` (result,
+    input) say which other results may be written over which inputs.
     """
     pairs = Nest(region.records[1:], region.outputs).in_place()
     first = region.records[0]
     elsewhere = {k for k, x in pairs if x is not first}
-    k = next((k for k, x in pairs if x is first and k not in elsewhere), None)
+    same = {k for k, r in enumerate(region.outputs) if r.dtype == first.dtype}
+    k = next((k for k, x in pairs if x is first and k in same - elsewhere), None)
     return k, [(j, x) for j, x in pairs if x is not first]
 
 

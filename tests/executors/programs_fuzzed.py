@@ -137,5 +137,20 @@ program a_way_back_through_a_later_group(x: float32[8]) {
 }
 """
 
+WHOLE_NUMBERS_OF_A_PRODUCT = """
+program whole_numbers_of_a_product(x: float64[2, 2, 7], y: float64[7, 1], z: float64[7, 3]) {
+  v1 = matmul(x, y) : float64[2, 2, 1]
+  v2 = tanh(v1) : float64[2, 2, 1]
+  v3 = multiply(v2, 7) : float64[2, 2, 1]
+  v4 = cast(v3, dtype=int64) : int64[2, 2, 1]
+  v5 = remainder(v4, 5) : int64[2, 2, 1]
+  v6 = matmul(x, z) : float64[2, 2, 3]
+  v7 = greater_than(v6, 0.5) : bool[2, 2, 3]
+  v8 = cast(v6, dtype=int64) : int64[2, 2, 3]
+  v9 = multiply(v6, 2.0) : float64[2, 2, 3]
+  return v5, v7, v8, v9
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""
