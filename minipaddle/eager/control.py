@@ -234,8 +234,7 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()
     tapes = {**test.tapes, **body.tapes}
     outputs = body.outputs(tracer, specs, written, tapes)
     tests = test.outputs(tracer, [BOOL], [], tapes)
-    used = union(region.builder.captured for region in (body, test))
-    captured = [p for p in used if p not in written]
+    captured = [p for p in union(r.builder.captured for r in (body, test)) if p not in written]
     for region, records in ((body, outputs), (test, tests)):
         own = region.builder.program.inputs[: len(carried)]
         region.close([*own, *map(region.input_of, [*written, *captured])], records)
@@ -268,6 +267,7 @@ def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
         region = branch(tracer, body_fn, "body", carried)
         if tracer.recording and region.grown:  # from the second round on they have one before it
             for x in region.grown:
+                tracer.written.append((x, x.record, x.stop_gradient))
                 x.record = Record(creation.assign, [None], {}, *x.spec, {})
                 x.stop_gradient = False
             continue

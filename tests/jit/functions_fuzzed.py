@@ -334,3 +334,13 @@ def a_number_in_a_list_that_both_sides_make_the_same(x, m, s, n, p, q, flag):
     else:
         d = [2, x]
     return d[0] * x
+
+
+def memory_with_a_past_from_an_inner_loop(x, m, s, n, p, q, flag):
+    y = m * 1.0
+    for _ in x:
+        y = -y
+        y[0] = STATE
+        for _ in x:
+            STATE.add_(x)
+    return y
