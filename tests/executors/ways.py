@@ -18,10 +18,11 @@ from unittest import mock
 import numpy as np
 
 from minipaddle.eager.device import NUMPY, QUIET
-from minipaddle.executors import native
+from minipaddle.executors import blocked, native
 from minipaddle.executors.arena import ArenaRun
 from minipaddle.executors.choice import Choice
 from minipaddle.executors.cuda import Executable as CudaExecutable
+from minipaddle.executors.interpreted import Interpreted
 from minipaddle.ir.interpreter import Run
 from minipaddle.ir.program import ITEM, NUMBER, Program, everywhere
 from minipaddle.ops.elementwise import cast
@@ -148,9 +149,24 @@ def arena(program: Program) -> Callable:
     return interpreted(after, program, lambda: ArenaRun(NUMPY, check=True, planner=planner))
 
 
+SMALL = {"LEAST": 1, "BLOCK": 64, "STRETCH": 1, "OPERATIONS": 0}
+
+
+def in_blocks(program: Program) -> Callable:
+    """What runs where there is no compiler, with blocks of a few elements."""
+    made = Interpreted(program, {"fusion": True, "expand_from": 0})
+
+    def run(program, arrays):
+        with mock.patch.multiple(blocked, **SMALL):
+            return made(program, arrays)
+
+    return run
+
+
 INTERPRETED = [
     *map(alone, dict.fromkeys(PASSES)),
     *map(after_passes, range(len(PASSES))),
+    Way("in blocks", in_blocks),
     Way("in an arena", arena),
 ]
 
@@ -317,7 +333,7 @@ def differences(
     random, runs, unbuilt = Random(seed), [], []
     for case in cases:
         found: list[tuple[Way, Callable]] = []
-        chosen = INTERPRETED if random.random() < passes else INTERPRETED[-1:]
+        chosen = INTERPRETED if random.random() < passes else INTERPRETED[-2:]
         gpu = [CUDA] if random.random() < cuda and plays_gpu() else []
         for way in [*chosen, *strategies(random), *gpu]:
             try:
