@@ -234,3 +234,21 @@ def test_views_of_views():
 
     with pytest.raises(NotImplementedError, match="a view of a tensor that was changed in place"):
         paddle.jit.to_static(f)(paddle.ones([3]))
+
+
+def test_memory_gets_its_past_in_an_inner_loop():
+    def nested(x, y, state):
+        for _ in x:
+            y = y + state
+            for _ in x:
+                state.add_(x)
+        return y
+
+    def gradient(f):
+        x, y = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False), paddle.ones([3])
+        f(x, y, paddle.zeros([3]) * 1).sum().backward()
+        return x.grad.tolist()
+
+    spec = paddle.static.InputSpec(["n"])
+    open_sizes = paddle.jit.to_static(nested, input_spec=[spec] * 3)
+    assert gradient(open_sizes) == gradient(nested) == [9.0, 9.0, 9.0]
