@@ -12,7 +12,7 @@ import sys
 import time
 
 GRACE = 3.0
-"""The seconds that the others have to hear of a rank that was killed."""
+"""The seconds that the others have to hear of a rank that has failed."""
 
 DIE_WITH_PARENT = 1
 """Linux's `prctl(PR_SET_PDEATHSIG)`: the signal to get when the parent ends."""
@@ -27,9 +27,10 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "mpi4py", *sys.argv[1:]])
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
-    if code < 0:
+    if code:  # it was killed, or has failed before MPI could tell the others: end them all
         time.sleep(GRACE)
-    os._exit(code if code >= 0 else 128 - code)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(0)
 
 
 if __name__ == "__main__":

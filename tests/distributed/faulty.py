@@ -55,6 +55,8 @@ def work(fault: str, name: str, size: int = 60) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "early" and os.environ["PMI_RANK"] == "1":
+        raise ValueError("a fault before the ranks have met")
     dist.init_parallel_env()
     began = time.time()
     try:

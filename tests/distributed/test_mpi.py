@@ -77,6 +77,14 @@ def test_a_fault_is_named_to_all(fault, name):
     assert not running(token)
 
 
+def test_a_rank_that_fails_before_the_ranks_have_met_ends_the_job():
+    """`mpiexec` would let the others wait for it for ever."""
+    script = [ROOT / "tests" / "distributed" / "faulty.py", "early", "barrier"]
+    done = started([sys.executable, "-m", "minipaddle.distributed.launch", "--nproc", 2, *script])
+    assert done.returncode != 0
+    assert "ValueError: a fault before the ranks have met" in done.stderr
+
+
 def running(token: str) -> list[str]:
     """The processes that were told a token, a little after the job has ended."""
     deadline = time.monotonic() + 5
