@@ -134,6 +134,24 @@ def three_gradients_are_many(yours):
     expect(got, [1, 7, 8, 9, 2, 3, 4, 5, 6], given=text)
 
 
+@exercise.example
+def each_once_and_effects_where_they_stand(yours):
+    """v4 takes v1 and v3, which takes v1: it comes once. v5 prints: it stays behind v2."""
+    text = """program p(x: float32[2]) {
+  v1 = exp(x) : float32[2]
+  v2 = sin(x) : float32[2]
+  v3 = tanh(v1) : float32[2]
+  v4 = add(v1, v3) : float32[2]
+  v5 = show(v1, parts=(False,), sep=' ', end='') : bool[]
+  v6 = gradient(v4, group=0, megabytes=0) : float32[2]
+  v7 = gradient(v5, group=0, megabytes=0) : bool[]
+  return v6, v7, v2
+}"""
+    program = parse(text)
+    got = numbered(program, yours.prompt(program))
+    expect(got, [1, 3, 4, 6, 2, 5, 7], given=text)
+
+
 @exercise.property(choices=st.lists(st.integers(0, 999), min_size=3, max_size=14))
 def as_the_rules_say(yours, choices):
     """Random programs: each rule again, by brute force."""
