@@ -127,6 +127,8 @@ class Request(Work):
                         raise
                 time.sleep(pause)
                 pause = min(2 * pause, PAUSE[1])
+            elif tries > SPIN // 10:
+                time.sleep(0)  # where ranks share a core, it is another's turn
         if self.error is not None:
             self.group.watch.check()
             raise RuntimeError(f"{self.what}: {self.error}") from self.error
