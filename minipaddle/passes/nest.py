@@ -160,10 +160,18 @@ class Nest:
     def indices(self):
         """Every index that is used."""
         yield from (flat for _, _, flat in self.outputs)
-        for node in self.memo.values():
+        for node in self.nodes():
             if node.index is not None:
                 yield node.index
             yield from (i for i, *_ in node.guard)
+
+    def nodes(self) -> dict[Node, None]:
+        """Every value, also those that stand within others alone: pieces of what is joined."""
+        found, todo = {}, [*self.memo.values(), *(node for _, node, _ in self.outputs)]
+        while todo:
+            if (node := todo.pop()) not in found:
+                found[node] = todo.extend(node.args)
+        return found
 
     def substitute(self, new: dict) -> None:
         """Put other loops, or none, in the place of some."""
@@ -178,7 +186,7 @@ class Nest:
 
         self.kept, self.reduced = loops_(self.kept), loops_(self.reduced)
         self.outputs = [(record, node, index_(flat)) for record, node, flat in self.outputs]
-        for node in {id(n): n for n in self.memo.values()}.values():
+        for node in self.nodes():
             node.loops = frozenset(loops_(node.loops))
             node.index = None if node.index is None else index_(node.index)
             node.guard = tuple((index_(i), low, high) for i, low, high in node.guard)

@@ -116,14 +116,8 @@ class Graph(Steps):
                 inputs.append(paddle.to_tensor(x))
             else:
                 inputs.append(x)
-        if name in UNRULY and self.wanted:
-            inputs = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
         found = OPS[name](*inputs, **case.attrs)
         return [x for x in (found if isinstance(found, tuple | list) else [found]) if of_use(x)]
-
-
-UNRULY = {"eig", "svd", "qr", "eigh"}
-"""Whose results are not unique."""
 
 
 def of_use(x) -> bool:
