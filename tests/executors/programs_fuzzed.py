@@ -152,5 +152,15 @@ program whole_numbers_of_a_product(x: float64[2, 2, 7], y: float64[7, 1], z: flo
 }
 """
 
+PIECES_IN_MERGED_LOOPS = """
+program pieces_in_merged_loops(x: float32[4], y: float32[4], z: float32[2, 4]) {
+  v1 = concat(x, y, axis=0) : float32[8]
+  v2 = reshape(v1, shape=(2, 4,)) : float32[2, 4]
+  v3 = multiply(v2, z) : float32[2, 4]
+  v4 = tanh(v3) : float32[2, 4]
+  return v4
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""
