@@ -8,6 +8,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial, reduce, update_wrapper
 from itertools import pairwise
@@ -39,6 +40,9 @@ class Converted(NamedTuple):
 
 
 _cache: dict[tuple, Converted] = {}
+_converting = threading.RLock()
+"""Of ranks that are threads one converts at a time: CPython 3.11 counts the depth of trees for all
+threads together, and raises SystemError when two are at it."""
 
 
 def transpile(function: Callable) -> Callable:
@@ -76,9 +80,10 @@ def conversion(function: FunctionType) -> Converted:
     key = code, code.co_filename
     found = _cache.get(key)
     if found is None or found.epoch != slots.epoch:
-        source = source_of(function)
-        *_, (_, tree) = passes(function, source)
-        found = _cache[key] = Converted(compiled(tree, source, code), tree, slots.epoch)
+        with _converting:
+            source = source_of(function)
+            *_, (_, tree) = passes(function, source)
+            found = _cache[key] = Converted(compiled(tree, source, code), tree, slots.epoch)
         verbosity.tell(function, stages)
     return found
 
