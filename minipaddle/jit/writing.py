@@ -15,9 +15,9 @@ from .unsure import Unsure
 def writing(owner, attribute: str | None = None):
     """`owner`, of which an attribute or an item is about to be written."""
     before_write(owner)
-    if journals.open and attribute is not None:
-        if attribute != "grad" or not isinstance(owner, Tensor):  # the tracer minds those
-            note(Attribute(owner, attribute))
+    gradient = attribute == "grad" and isinstance(owner, Tensor)  # the tracer minds those
+    if journals.open and attribute is not None and not gradient:
+        note(Attribute(owner, attribute))
     return owner
 
 

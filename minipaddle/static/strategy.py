@@ -24,7 +24,7 @@ ELSEWHERE = {
 }
 """Toggles of what is no pass: (default, where, what it does)."""
 
-PROCESSES = "several processes: paddle.distributed sets them up"
+ELSE = "several processes: paddle.distributed sets them up"
 IDLE = {
     "debug_graphviz_path": ("", "paddle.viz.passes(function) draws programs"),
     "fuse_relu_depthwise_conv": (False, "no convolution computes its input itself"),
@@ -37,17 +37,17 @@ IDLE = {
     "enable_backward_optimizer_op_deps": (True, "the schedule decides when a weight is updated"),
     "mkldnn_enabled_op_types": (set(), "there is no oneDNN"),
     "onednn_enabled_op_types": (set(), "there is no oneDNN"),
-    "fuse_broadcast_ops": (True, PROCESSES),
-    "sync_batch_norm": (False, PROCESSES),
-    "reduce_strategy": (0, PROCESSES),
-    "async_mode": (False, PROCESSES),
-    "num_trainers": (1, PROCESSES),
-    "trainer_id": (0, PROCESSES),
-    "trainers_endpoints": ([], PROCESSES),
-    "nccl_comm_num": (1, PROCESSES),
-    "bkcl_comm_num": (1, PROCESSES),
-    "use_hierarchical_allreduce": (False, PROCESSES),
-    "hierarchical_allreduce_inter_nranks": (0, PROCESSES),
+    "fuse_broadcast_ops": (True, "weights are sent once, before the first step"),
+    "sync_batch_norm": (False, "paddle.nn.SyncBatchNorm.convert_sync_batchnorm(net)"),
+    "reduce_strategy": (0, ELSE),
+    "async_mode": (False, ELSE),
+    "num_trainers": (1, ELSE),
+    "trainer_id": (0, ELSE),
+    "trainers_endpoints": ([], ELSE),
+    "nccl_comm_num": (1, ELSE),
+    "bkcl_comm_num": (1, ELSE),
+    "use_hierarchical_allreduce": (False, ELSE),
+    "hierarchical_allreduce_inter_nranks": (0, ELSE),
 }
 """Paddle's switches that have nothing to switch here: (Paddle's default, why)."""
 

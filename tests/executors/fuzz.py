@@ -1,4 +1,5 @@
-"""The fuzzer of executors: random graphs, run eagerly and in every way there is, must do the same.
+"""The fuzzer of executors: random graphs, run in every way there is, must do what the
+interpreter does.
 
     python -m tests.executors.fuzz --graphs 10000 --seed 1 --out /tmp/failures
 
