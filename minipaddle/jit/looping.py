@@ -158,6 +158,8 @@ class Loop:
             except FirstRound:
                 return self.after_first()
             except Raised as raised:  # in the first round, for nothing of it is a tensor's matter
+                if not is_static(self.go):  # there is one for certain
+                    raise raised.error from None
                 return raised.unless(logical_not(as_bool(self.go)))
 
     def after_first(self) -> None:

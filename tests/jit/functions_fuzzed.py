@@ -344,3 +344,12 @@ def memory_with_a_past_from_an_inner_loop(x, m, s, n, p, q, flag):
         for _ in x:
             STATE.add_(x)
     return y
+
+
+def an_error_in_a_first_round_that_is_certain(x, m, s, n, p, q, flag):
+    while q > 0 and s > 100:
+        q -= 1
+        for _ in reversed(x * 2):
+            y = [][1] + s
+        x = y
+    return x

@@ -48,6 +48,8 @@ def open_sizes():
 
 OPEN = [
     "a_size_known_in_one_branch",
+    "an_error_in_a_first_round_that_is_certain",
+    "memory_with_a_past_from_an_inner_loop",
     "a_size_known_in_a_round",
     "mistakes_not_reached",
     "written_after_the_loop_that_bound_it",
