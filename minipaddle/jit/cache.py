@@ -52,7 +52,7 @@ class Key(NamedTuple):
         for name, x, y in zip(others, self.values, other.values, strict=False):
             if x != y:
                 found.append(f"{name} is {x[1]!r}, was {y[1]!r}")
-        for what, x, y in zip(SETTINGS, self.settings, other.settings, strict=True):
+        for what, x, y in zip(SETTINGS, self.settings, other.settings, strict=False):
             if x != y:
                 found.append(f"{what} is {x}, was {y}")
         return found

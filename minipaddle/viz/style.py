@@ -48,7 +48,7 @@ LOOKS = {
     "around": Look("changed inside", "#fff3b0", "#000000", "box", "◌"),
     "moved": Look("as it was, elsewhere", "#56b4e9", "#000000", "box", "→"),
     "gone": Look("gone", "#d55e00", "#000000", "box", "−"),
-    "removed": Look("not there any more", "#ffffff", GREY, "box", "−"),
+    "removed": Look("not there any more", "#ececec", "#000000", "box", "−"),
     "new": Look("new", "#3cc29a", "#000000", "box", "+"),
     "key": Look("what its calls agree in", "#d6ecfa", "#000000", "box", "≡"),
     "served": Look("program that served again", "#009e73", "#000000", "box3d", "✓"),

@@ -107,6 +107,18 @@ def both(x):
     return y, y - y.mean(axis=1, keepdim=True)
 
 
+def spreads(x):
+    y = F.gelu(x)
+    y = y - y.mean(axis=1, keepdim=True)
+    return (y * y).mean(axis=1)
+
+
+def cheap_of_stored(x):
+    y = x - x.max(axis=1, keepdim=True)
+    z = y * 2
+    return y, z - z.sum(axis=1, keepdim=True)
+
+
 @exercise.example
 def what_is_kept(yours):
     """Of each nest: how many stages, and which values a later stage finds."""
@@ -118,6 +130,8 @@ def what_is_kept(yours):
         (scores, 4, ["exp"], []),
         (shifted, 3, [], []),
         (both, 2, ["gelu"], ["gelu"]),
+        (spreads, 3, ["gelu"], []),
+        (cheap_of_stored, 3, ["subtract"], ["subtract"]),
         (lambda x: x.exp().sum(axis=1), 2, [], []),
         (lambda x: (x.exp(), x.exp().sum(axis=1)), 2, [], []),
     ):

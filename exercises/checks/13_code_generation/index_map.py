@@ -14,6 +14,9 @@ from minipaddle.passes.index import Index, Loop, Part, loop
 from minipaddle.passes.manager import optimized
 from minipaddle.testing import played
 
+BOTH = "return (quotient + turn, rest - turn * n)"
+ZERO = "a loop begins at 0, where the rest is less than n: a common quotient is 0"
+
 exercise = Exercise(
     title="Where an element comes from: quotients and remainders",
     slots={"index.divided": "divided"},
@@ -28,6 +31,13 @@ exercise = Exercise(
         "rest.low < 0? lift the rest by the smallest multiple of n that makes it 0 or more\n"
         "→ quotient + atom(rest, '/', n), atom(rest, '%', n)·shared",
     ),
+    unkillable={
+        f"{BOTH} → return (quotient + turn, rest - turn / n)": ZERO,
+        f"{BOTH} → return (quotient + turn, rest + turn * n)": ZERO,
+        f"{BOTH} → return (quotient - turn, rest - turn * n)": ZERO,
+        "if rest.low < 0: → if rest.low < 1:": "0 is lifted by 0",
+        "if rest.low < 0: → if rest.low <= 0:": "0 is lifted by 0",
+    },
     wrong={
         "multiples of n do not leave": [
             ("if factor % n == 0}", "if False}"),
