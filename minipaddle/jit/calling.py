@@ -56,7 +56,7 @@ def builtin(function):
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
             before_write(owner)
-        if grown(owner) and function.__name__ not in ("append", "clear", "copy", "extend"):
+        if function.__name__ not in ("append", "clear", "copy", "extend") and grown(owner):
             raise refusal(
                 f"list.{function.__name__} of a list that grew in a loop on a tensor",
                 hint="paddle.stack(items) first",

@@ -14,7 +14,7 @@ from ..eager.control import while_loop as program_loop
 from ..eager.tensor import Tensor
 from ..ops import movement
 from ..ops.logic import logical_not
-from ..tensor.rest import Rest
+from ..tensor.rest import PENDING, Rest
 from .choosing import Again, Choice, Raised, nothing, telling, wording
 from .dy2static.utils import refusal
 from .effects import check
@@ -237,11 +237,11 @@ class Loop:
 
     def appended(self, place, values) -> list:
         """What a round put at the end of a list; the list is as it was then."""
-        count = len(self.given[place.key])
-        new = values[place.key][count:]
-        values[place.key] = values[place.key][:count]
+        given, now = self.given[place.key], values[place.key]
+        new, values[place.key] = now[len(given) :], given[:-1]
         specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
-        if specs != self.grows[place.key] or len(specs) < len(new):
+        kept = len(now) >= len(given) and all(map(is_, given, now))
+        if not kept or specs != self.grows[place.key] or len(specs) < len(new):
             raise refusal(
                 f"{wording(place)} grows by other items in another round of a loop on a tensor",
                 expected="the same number of tensors in each, of one shape and dtype",
@@ -307,6 +307,7 @@ class Loop:
 
     def begun(self, i: int, place, value) -> None:
         """A round begins with this value of a place; nobody but the place is to hold it."""
+        value = [*value, Rest(PENDING)] if place.key in self.grows else value
         place.set(value)
         part(self.before[i].value, value, self.deep)
         self.given[place.key] = list(value) if isinstance(value, list) else None

@@ -11,7 +11,7 @@ from ..core.interpreter import current
 from ..ops import arrangement, movement
 from . import shaping
 from .axes import axis_of, number, tensors, whole, whole_numbers
-from .rest import Rest, joined, stacked
+from .rest import Rest, joined, known, stacked
 
 __all__ = [
     "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
@@ -51,8 +51,11 @@ def stack(x, axis=0, name=None):
 
 
 def grown(x) -> bool:
-    """Is it a list that grew in a loop of a program that is traced?"""
-    return current.top.tracing and type(x) is list and any(type(each) is Rest for each in x)
+    """Is it a list that grew in a loop of a program that is traced? TypeError in that loop."""
+    if not (current.top.tracing and type(x) is list):
+        return False
+    rests = [each for each in x if type(each) is Rest]
+    return bool(rests) and all(map(known, rests))
 
 
 def ndim_of(x) -> int:

@@ -6,6 +6,9 @@ from ..core.errors import teach
 from ..ops import movement
 from ..ops.var import Var
 
+PENDING = type("Pending", (), {"spec": "known when it ends"})()
+"""The stack of a rest while the loop that appends to it is traced."""
+
 
 class Rest:
     """Stands in a list for the tensors that a loop of a program appended to it: a stack of them."""
@@ -24,6 +27,20 @@ class Rest:
                 hint="paddle.stack(items), len(items), items[k], `for item in items`",
             )
         )
+
+
+def known(rest: Rest) -> bool:
+    """True; TypeError in the loop that appends to the list."""
+    if rest.stack is PENDING:
+        raise TypeError(
+            teach(
+                "a list that grows in a loop on a tensor is read in that loop: what the rounds "
+                "before have appended, only the program knows",
+                hint="keep what a round needs in a name of its own: last = f(last); "
+                "items.append(last)",
+            )
+        )
+    return True
 
 
 def stacked(items, axis: int = 0) -> Var:

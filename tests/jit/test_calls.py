@@ -421,3 +421,31 @@ def test_open_sizes_that_must_agree():
         static = to_static(lambda x, y, f=function: f(x, y), input_spec=spec)
         assert static(ones(3), ones(3)).tolist() == function(ones(3), ones(3)).tolist()
         assert static(ones(4), ones(4)).tolist() == function(ones(4), ones(4)).tolist()
+
+
+def last_item(x, n):
+    items = [x]
+    for _ in range(n):
+        items.append(items[-1] * 2)
+    return paddle.stack(items)
+
+
+def length(x, n):
+    items = [x]
+    for _ in range(n):
+        items.append(x * len(items))
+    return paddle.stack(items)
+
+
+def all_items(x, n):
+    items = [x]
+    for _ in range(n):
+        for each in list(items):
+            items.append(each * 2)
+    return paddle.stack(items)
+
+
+@pytest.mark.parametrize("function", [last_item, length, all_items])
+def test_a_list_that_grows_is_not_read_in_its_loop(function):
+    with pytest.raises(TypeError, match=r"read in that loop(.|\n)*last = f\(last\)"):
+        paddle.jit.to_static(function)(paddle.ones([2]), paddle.to_tensor(3))
