@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 import minipaddle.distributed as dist
+from tests.distributed.saying import say
 
 CALLS = {
     "all_reduce": lambda g, x: g.all_reduce(x),
@@ -62,5 +63,5 @@ if __name__ == "__main__":
     try:
         work(*sys.argv[1:3], int(sys.argv[3]) if sys.argv[3:] else 60)
     except dist.PeerFailed as error:
-        print(f"rank {dist.get_rank()} after {time.time() - began:.2f} s: {error}", flush=True)
+        say(f"rank {dist.get_rank()} after {time.time() - began:.2f} s: {error}")
         raise

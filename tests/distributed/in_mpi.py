@@ -11,6 +11,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from tests.distributed import sequences
 from tests.distributed.conformance import conformance
+from tests.distributed.saying import say
 
 
 def conforming():
@@ -57,4 +58,4 @@ def impatient():
 if __name__ == "__main__":
     dist.init_parallel_env()
     for name in sys.argv[1:]:
-        print(f"{name}: {globals()[name]()}", flush=True)
+        say(f"{name}: {globals()[name]()}")

@@ -69,7 +69,7 @@ def test_a_fault_is_named_to_all(fault, name):
     flags = ["--nproc", 3, "--timeout", 0.5]
     done = started([sys.executable, "-m", "minipaddle.distributed.launch", *flags, *script])
     assert done.returncode != 0
-    heard = re.findall(r"^rank (\d) after ([\d.]+) s: (.*)$", done.stdout, re.MULTILINE)
+    heard = re.findall(r"rank (\d) after ([\d.]+) s: (.*?)(?=rank \d after|$)", done.stdout, re.M)
     assert {rank for rank, _, _ in heard} == {"0", "2"}, done.stdout + done.stderr
     for _, seconds, said in heard:
         assert SAID[fault] in said
