@@ -19,8 +19,7 @@ class Preparation:
 
     def __init__(self, cells):
         self.prepared = [cell for cell in cells if isinstance(cell, Prepared)]
-        sources = {id(s.tensor): s for cell in self.prepared for s in cell.sources}
-        self.sources = [*sources.values()]
+        self.sources = [*dict.fromkeys(s for cell in self.prepared for s in cell.sources)]
         self.changes, self.lock = 0, threading.Lock()
         self.look()
 
@@ -32,7 +31,7 @@ class Preparation:
 
     def stale(self) -> bool:
         """Was a source written or replaced?"""
-        same = all(map(is_, [s.tensor.array for s in self.sources], self.held))
+        same = all(map(is_, [s.read() for s in self.sources], self.held))
         if same and [*map(record._written.get, self.keys)] == self.written:
             self.changes = 0
             return False

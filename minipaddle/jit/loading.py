@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
+from copy import deepcopy
 from types import MethodType
 
 from ..core.errors import teach
 from ..core.interpreter import Recording, current
-from ..eager.cells import GeneratorCell
+from ..eager.cells import GeneratorCell, TensorCell
 from ..eager.device import QUIET, current_place
 from ..eager.replay import replay
 from ..eager.tensor import Tensor, wrap
 from ..executors.choice import Choice
 from ..io.serialization import parsed
 from ..ir.parser import LONGEST, ParseError, parse_all
-from ..ir.program import Program
+from ..ir.program import Program, State
 from ..ir.verifier import VerifyError
 from ..nn import Layer
 from ..ops import creation
@@ -111,8 +111,12 @@ class TranslatedLayer(Layer):
         super().__init__("translated_layer")
         self._methods, self._properties = programs, {}
         self._constants: dict[str, Tensor] = {}
-        self._choice = Choice()
         self._places = {name: self._house(name, kept) for name, kept in persistable_vars.items()}
+        self._kept_of = {  # where each state of a method stands
+            name: [self._places[state.name][2:] for state in method.program.states]
+            for name, method in programs.items()
+        }
+        self._at_once = AtOnce(self._places)
         self.training = False
         for name in programs.keys() - {"forward"}:
             self.__dict__[name] = MethodType(Running(name), self)
@@ -178,10 +182,10 @@ class TranslatedLayer(Layer):
                     ),
                 )
             )
-        states = [self._state(state.name) for state in program.states]
+        states = [store.get(key) for store, key in self._kept_of[name]]
         top = current.top
         taped = top.tracing or (top.recording and any(map(wants_gradient, [*given, *states])))
-        run = on_tape if taped else partial(at_once, self._choice)
+        run = on_tape if taped else self._at_once
         outputs = run(program, given, states, sizes)
         results = [None if k is None else outputs[k] for k in method.places]
         return restoring(method.structure, method.leaves)(results, sizes)
@@ -199,8 +203,9 @@ class Running:
 
 def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     """The inputs of a program from the arguments of a call."""
-    found = dict(zip(method.inputs, flatten(inputs)[0], strict=False))
-    if len(flatten(inputs)[0]) > len(method.inputs) or named.keys() - method.inputs:
+    leaves = flatten(inputs)[0]
+    found = dict(zip(method.inputs, leaves, strict=False))
+    if len(leaves) > len(method.inputs) or named.keys() - method.inputs:
         raise TypeError(teach("arguments of another number or name", expected=expected(method)))
     found |= {name: x for name, x in named.items() if name not in found}
     values = [found.get(name) for name in method.inputs]
@@ -219,13 +224,52 @@ def wants_gradient(x: Tensor | None) -> bool:
     return x is not None and not x.stop_gradient
 
 
-def at_once(choice: Choice, program: Program, inputs, states, sizes: dict) -> list[Tensor]:
-    """The outputs of a program that nobody will walk back; its states are updated."""
-    arrays = [x.array for x in inputs]
-    arrays += [RANDOM.read() if x is None else x.array for x in states]
-    results, found = QUIET.copy().run(choice.run, program, arrays)
-    sizes |= found
-    return settled(program, [*map(wrap, results)], states)
+class Housed(TensorCell):
+    """What stands at a place of a loaded model now: another tensor may be put there."""
+
+    def __init__(self, store: dict, key: str):
+        self.store, self.key = store, key
+
+    @property
+    def tensor(self) -> Tensor:
+        return self.store[self.key]
+
+    def read(self):
+        return self.store[self.key].array
+
+
+class AtOnce:
+    """Runs programs that nobody will walk back. States that they do not update are weights that
+    change seldom, so what is made of these alone is prepared.
+    """
+
+    def __init__(self, places: dict):
+        self.places, self.choice = places, Choice()
+        self.choice.frozen = True
+        self.programs: dict[Program, Program] = {}  # by what was loaded: with cells for its states
+
+    def __deepcopy__(self, memo) -> AtOnce:
+        return AtOnce(deepcopy(self.places, memo))
+
+    def __call__(self, program: Program, inputs, states, sizes: dict) -> list[Tensor]:
+        """The outputs; the states are updated."""
+        arrays = [x.array for x in inputs]
+        arrays += [RANDOM.read() if x is None else x.array for x in states]
+        if program not in self.programs:
+            self.programs[program] = self.housed(program)
+        results, found = QUIET.copy().run(self.choice.run, self.programs[program], arrays)
+        sizes |= found
+        return settled(program, [*map(wrap, results)], states)
+
+    def housed(self, program: Program) -> Program:
+        """The program, which knows where its states are kept."""
+        own = Program(**vars(program))
+        own.states = [State(s.name, s.record, s.update, self.cell(s.name)) for s in own.states]
+        return own
+
+    def cell(self, name: str) -> TensorCell | GeneratorCell:
+        kind, _, store, key = self.places[name]
+        return RANDOM if kind == "random" else Housed(store, key)
 
 
 def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
@@ -245,6 +289,8 @@ def settled(program: Program, results: list, states: list) -> list[Tensor]:
     """The outputs, after the states have got their updates."""
     count = len(program.outputs)
     outputs, updates = results[:count], results[count:]
+    if not updates:
+        return outputs
     written = [x for s, x in zip(program.states, states, strict=True) if s.update is not None]
     outputs = [apart(y, written) for y in outputs]
     with Recording(False):

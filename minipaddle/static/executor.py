@@ -72,7 +72,9 @@ class Executor:
         key = tuple(fetched), tuple(sorted(feed)), updates, len(view.program.records), strategy
         if key not in program.compiled:
             found = compile_(view.program, [*feed], fetched)
-            program.compiled[key] = found, Choice(strategy=strategy)
+            choice = Choice(strategy=strategy)
+            choice.frozen = all(s.update is None for s in found.states)  # it trains nothing
+            program.compiled[key] = found, choice
         compiled, choice = program.compiled[key]
         arrays = [fed(r, feed[r.attrs["name"]]) for r in compiled.inputs]
         arrays += [s.cell.read() for s in compiled.states]

@@ -1,5 +1,7 @@
 """At inference what is made of weights alone is computed once, and again after every change."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,75 @@ def test_a_gradient_or_a_word_of_the_strategy_forbids_it():
     with paddle.no_grad():
         g(x)
     assert not g.executables[0].prepared.sources
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
+    path = str(tmp_path / "net")
+    spec = paddle.static.InputSpec([None, 3, 8, 8], name="x")
+    paddle.jit.save(network(), path, input_spec=[spec])
+    return paddle.jit.load(path)
+
+
+def test_a_loaded_model_is_prepared_as_the_live_one(loaded):
+    net, x = network(), picture()
+    live = native(net)
+    same(live, net, x)
+    same(loaded, net, x)
+    (wanted,), (made,) = live.executables, loaded._at_once.choice.made.values()
+    assert [r.op.name for r in made.program.records] == ops(live)
+    assert len(made.prepared.prepared) == len(wanted.prepared.prepared) > 0
+    assert len(made.kernels.texts) == len(wanted.kernels.texts)
+
+
+def test_a_loaded_model_sees_changed_and_other_weights(loaded):
+    net, x = network(), picture()
+    same(loaded, net, x)
+    copy = deepcopy(loaded)
+    weight = loaded.state_dict()["0.weight"]
+    changes = [
+        lambda m: m.set_state_dict({k: v * 1.5 for k, v in m.state_dict().items()}),
+        lambda m: m.state_dict()["1._mean"].add_(paddle.ones([16])),
+        lambda m: setattr(
+            getattr(m, "0"), "weight", paddle.create_parameter([16, 3, 3, 3], "float32")
+        ),
+    ]
+    for change in changes:
+        before = loaded(x).numpy()
+        for model in (loaded, net):
+            paddle.seed(9)
+            with paddle.no_grad():
+                change(model)
+        same(loaded, net, x)
+        with paddle.no_grad():
+            assert not np.allclose(before, loaded(x).numpy())
+    assert getattr(loaded, "0").weight is not weight
+    (made,) = loaded._at_once.choice.made.values()
+    assert made.prepared.sources
+    same(copy, network(), x)  # and a copy has weights of its own
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_the_executor_prepares_what_trains_nothing(trains, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
+    paddle.enable_static()
+    try:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main):
+            x = paddle.static.data("x", [4, 3])
+            layer = nn.Linear(3, 2)
+            y = x @ (layer.weight * 2.0 + 1.0)
+            if trains:
+                paddle.optimizer.SGD(0.1, parameters=[layer.weight]).minimize(y.sum())
+        data, executor = np.eye(4, 3, dtype="float32"), paddle.static.Executor()
+        for value in (1.0, 5.0):
+            with paddle.static.executor.outside():
+                layer.weight.set_value(np.full((3, 2), value, "float32"))
+            (found,) = executor.run(main, feed={"x": data}, fetch_list=[y])
+            np.testing.assert_allclose(found[:3], 2 * value + 1)
+        (((_, choice),),) = (main.compiled.values(),)
+        (made,) = choice.made.values()
+        assert bool(made.prepared.prepared) is not trains
+    finally:
+        paddle.disable_static()
