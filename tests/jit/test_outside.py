@@ -16,6 +16,16 @@ def both(case):
     return [case(convert) for convert in CONVERSIONS]
 
 
+def alike(eager, static) -> bool:
+    """Equal; floats but for the last bits: C has an `exp` and a `tanh` of its own."""
+    if isinstance(eager, list | tuple):
+        same = type(eager) is type(static) and len(eager) == len(static)
+        return same and all(map(alike, eager, static))
+    if type(eager) is float:
+        return type(static) is float and static == pytest.approx(eager, rel=3e-7, abs=0)
+    return eager == static
+
+
 def ones(*shape, gradient=False):
     x = paddle.ones(shape)
     x.stop_gradient = not gradient
@@ -152,7 +162,7 @@ def result_of_what_was_walked_back(convert):
 )  # fmt: skip
 def test_same_as_eager(case):
     eager, static = both(case)
-    assert eager == static
+    assert alike(eager, static), (eager, static)
 
 
 def test_clearing_to_none_makes_one_program_for_a_waiting_gradient():
@@ -402,7 +412,7 @@ def things_of_its_own(convert):
 )  # fmt: skip
 def test_objects_of_python(case):
     eager, static = both(case)
-    assert eager == static
+    assert alike(eager, static), (eager, static)
 
 
 def test_a_number_that_changes_is_told():
