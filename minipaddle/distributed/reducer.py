@@ -60,14 +60,14 @@ def buckets_of(parameters, megabytes: float, last: float) -> list[Bucket]:
     """
     first, room = [], last * MB  # the first parameters get their gradients last
     for p in parameters:
-        room -= p.array.nbytes
-        if room < 0 or p.array.dtype != parameters[0].array.dtype:
+        room -= p.spec.nbytes
+        if room < 0 or p.spec.dtype != parameters[0].spec.dtype:
             break
         first.append(p)
     groups: list[list[Parameter]] = [[]]
     for p in reversed(parameters[len(first) :]):
-        size = sum(q.array.nbytes for q in groups[-1]) + p.array.nbytes
-        alike = all(q.array.dtype == p.array.dtype for q in groups[-1])
+        size = sum(q.spec.nbytes for q in groups[-1]) + p.spec.nbytes
+        alike = all(q.spec.dtype == p.spec.dtype for q in groups[-1])
         if groups[-1] and (size > megabytes * MB or not alike):
             groups.append([])
         groups[-1].append(p)
@@ -96,6 +96,8 @@ class Reducer:
         def arrived(g):
             if current.top.tracing or not AVERAGING.now or ENDING.calls is None:
                 return  # a program averages by a pass; `paddle.grad` leaves gradients alone
+            if p.averaged is None:
+                return  # an optimizer does, when it has merged those of several steps
             if not self.at_work:
                 self.at_work = True
                 ENDING.calls.append(self.finish)

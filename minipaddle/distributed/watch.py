@@ -69,6 +69,7 @@ class Hub:
         self.over: set[int] = set()  # ranks that said goodbye
         self.said: dict[int, dict] = {}  # rank -> where it is, since the hub asked
         self.told = False
+        self.news: list[dict] = []  # what all were told: who comes late hears it then
         self.changed = threading.Condition()
         in_background(self.listen)
 
@@ -79,7 +80,10 @@ class Hub:
             if hello.get("token") != self.token:
                 line.close()
                 continue
-            self.lines[hello["rank"]] = line
+            with self.changed:
+                for message in self.news:
+                    line.say(**message)
+                self.lines[hello["rank"]] = line
             in_background(self.hear, hello["rank"], line)
         self.server.close()
 
@@ -107,13 +111,15 @@ class Hub:
     def tell(self, rank: int, text: str, kind: str = "failed") -> None:
         """Let all know of a failure: the first is the cause of those that follow."""
         with self.changed:
-            first, self.told = not self.told, True
-        if first:
-            self.all_told(kind=kind, rank=rank, text=text)
+            if not self.told:
+                self.told = True
+                self.all_told(kind=kind, rank=rank, text=text)
 
     def all_told(self, **message) -> None:
-        for line in list(self.lines.values()):
-            line.say(**message)
+        with self.changed:
+            self.news.append(message)
+            for line in self.lines.values():
+                line.say(**message)
 
     def find(self, message: dict) -> None:
         """Ask all where they are, and name those who are waited for."""

@@ -8,7 +8,6 @@ import minipaddle.distributed as dist
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.core.slots import plugged
-from minipaddle.distributed import fleet
 from minipaddle.distributed.reducer import buckets_of
 from tests.distributed import programs
 
@@ -258,52 +257,3 @@ def test_a_model_is_fitted_on_ranks_and_saved_by_the_first(tmp_path):
     np.testing.assert_allclose(first, alone, rtol=1e-5, atol=1e-7)
     np.testing.assert_array_equal(first, second)
     assert (files, none) == (["net.pdopt", "net.pdparams"], [])
-
-
-# ---- fleet -----------------------------------------------------------------------------------
-
-
-def test_fleet():
-    def rank():
-        strategy = fleet.DistributedStrategy()
-        strategy.sync_batch_norm, strategy.fuse_all_reduce_ops = True, False
-        strategy.hybrid_configs = {"dp_degree": 2}
-        fleet.init(is_collective=True, strategy=strategy)
-        net = fleet.distributed_model(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1D(3)))
-        opt = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, net.parameters()))
-        net(paddle.rand([4, 2])).sum().backward()
-        opt.step()
-        fleet.barrier_worker()
-        kinds = [type(layer).__name__ for layer in net.sublayers()[1:]]
-        told = fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()
-        return kinds, len(net.reducer.buckets), told
-
-    (kinds, buckets, first), (_, _, second) = dist.spawn(rank, nprocs=2).results
-    assert kinds == ["Linear", "SyncBatchNorm"]
-    assert buckets == 4
-    assert (first, second) == ((0, 2, True), (1, 2, False))
-
-
-def test_what_fleet_refuses():
-    strategy = fleet.DistributedStrategy()
-    with pytest.raises(NotImplementedError, match=r"gradient_merge(?s:.*)no_sync"):
-        strategy.gradient_merge = True
-    strategy.gradient_merge = False
-    with pytest.raises(NotImplementedError, match="mp_degree=2"):
-        strategy.hybrid_configs = {"mp_degree": 2}
-    with pytest.raises(NotImplementedError, match="cp_degree"):
-        strategy.hybrid_configs = {"cp_degree": 2}
-    with pytest.raises(AttributeError, match="has no fuse_all"):
-        strategy.fuse_all = True
-    assert "fuse_grad_size_in_MB=32" in repr(strategy)
-    with pytest.raises(NotImplementedError, match="parameter servers"):
-        fleet.init()
-
-    def rank():
-        with pytest.raises(RuntimeError, match=r"before fleet\.init"):
-            fleet.distributed_model(nn.Linear(1, 1))
-        strategy.hybrid_configs = {"dp_degree": 3}
-        fleet.init(is_collective=True, strategy=strategy)
-
-    with pytest.raises(ValueError, match="dp_degree=3 of 2 ranks"):
-        dist.spawn(rank, nprocs=2)

@@ -67,6 +67,23 @@ def test_a_line_that_is_cut_is_a_death(ranks):
     assert heard(ranks[0]) == heard(ranks[1]) == "rank 2 died"
 
 
+def test_who_comes_after_a_failure_hears_of_it():
+    """A rank may go on before the hub has its line, and another fail meanwhile."""
+    hub = Hub(3)
+    meet = lambda k: Watch(k, 3, "127.0.0.1", hub.port, hub.token)
+    first, second = meet(0), meet(1)
+    settle(lambda: len(hub.lines) == 2)
+    second.failed(ValueError("boom"))
+    second.leave()
+    settle(lambda: 1 in first.over)
+    third = meet(2)
+    settle(lambda: 1 in third.over)
+    assert heard(third) == "rank 1 failed: ValueError: boom"
+    for each in (first, second, third):
+        cut(each)
+    settle(lambda: all(line.connection.fileno() < 0 for line in hub.lines.values()))
+
+
 def test_the_hub_itself_may_die():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

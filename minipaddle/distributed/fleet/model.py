@@ -8,10 +8,14 @@ from ...nn import SyncBatchNorm
 from ..communication import barrier
 from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
+from .merging import GradientMerge
 from .strategy import DistributedStrategy
 
 chosen = per_rank(None)
 """The strategy that `init` was given."""
+
+merging = per_rank(())
+"""The optimizers since then that merge gradients."""
 
 
 def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") -> None:
@@ -36,7 +40,7 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
         raise NotImplementedError(
             teach("fleet with parameter servers", expected="fleet.init(is_collective=True)")
         )
-    chosen.now = strategy or DistributedStrategy()
+    chosen.now, merging.now = strategy or DistributedStrategy(), ()
     world = init_parallel_env()
     degree = chosen.now.hybrid_configs["dp_degree"]
     if degree not in (-1, world.size):
@@ -53,29 +57,65 @@ def strategy_in_use() -> DistributedStrategy:
 
 
 def distributed_model(model):
-    """The model with averaged gradients, as the strategy says.
+    """The model in a `DataParallel`: with averaged gradients, as the strategy says.
 
     Source: Paddle API `paddle.distributed.fleet.distributed_model`.
     """
     told = strategy_in_use()
     if told.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
-    return DataParallel(
+    megabytes, last = told.bucket_sizes()
+    model = DataParallel(
         model,
-        comm_buffer_size=told.fuse_grad_size_in_MB if told.fuse_all_reduce_ops else 0,
-        last_comm_buffer_size=told.last_comm_group_size_MB if told.fuse_all_reduce_ops else 0,
+        comm_buffer_size=megabytes,
+        last_comm_buffer_size=last,
         find_unused_parameters=told.find_unused_parameters,
     )
+    for optimizer in merging.now:  # it was made before the model was wrapped
+        optimizer.average_later()
+    return model
 
 
 def distributed_optimizer(optimizer, strategy=None):
-    """The optimizer itself: equal weights and averaged gradients need no other.
+    """The optimizer itself: equal weights and averaged gradients need no other. With
+    `strategy.gradient_merge` one that updates at every k-th step alone.
 
-    A strategy given here takes the place of that of `init`. Source: Paddle API
-    `paddle.distributed.fleet.distributed_optimizer`.
+    A strategy given here takes the place of that of `init`. A captured `step` merges too. Source:
+    Paddle API `paddle.distributed.fleet.distributed_optimizer`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed import fleet
+    >>> def work():
+    ...     strategy = fleet.DistributedStrategy()
+    ...     strategy.gradient_merge = True
+    ...     strategy.gradient_merge_configs = {"k_steps": 2}
+    ...     fleet.init(is_collective=True, strategy=strategy)
+    ...     w, found = paddle.create_parameter([1], "float32", is_bias=True), []
+    ...     opt = fleet.distributed_optimizer(paddle.optimizer.SGD(1.0, [w]))
+    ...     for slope in (1.0, 3.0):
+    ...         (slope * w).backward()
+    ...         opt.step()
+    ...         opt.clear_grad()
+    ...         found.append(w.item())
+    ...     return found
+    >>> paddle.distributed.spawn(work, nprocs=2).results
+    [[0.0, -2.0], [0.0, -2.0]]
     """
-    chosen.now = strategy or strategy_in_use()
-    return optimizer
+    chosen.now = told = strategy or strategy_in_use()
+    how = told.gradient_merge_configs
+    if not told.gradient_merge or how["k_steps"] == 1:
+        return optimizer
+    if told.find_unused_parameters:
+        raise NotImplementedError(
+            teach(
+                "gradient_merge with find_unused_parameters",
+                expected="models all of whose parameters get gradients in k steps",
+                hint="model.no_sync() for all backwards but the last, then step()",
+            )
+        )
+    made = GradientMerge(optimizer, how["k_steps"], how["avg"], *told.bucket_sizes())
+    merging.now = (*merging.now, made)
+    return made
 
 
 def worker_index() -> int:

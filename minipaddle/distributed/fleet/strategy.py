@@ -8,6 +8,7 @@ KNOWN = {
     "find_unused_parameters": False,
     "fuse_all_reduce_ops": True,
     "fuse_grad_size_in_MB": 32,
+    "gradient_merge": False,
     "last_comm_group_size_MB": 1.0,
     "sync_batch_norm": False,
 }
@@ -25,15 +26,17 @@ HINTS = {
 DEGREES = {"dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1, "sep_degree": 1}
 """Along how many ranks each kind of parallelism goes; -1: all that are left."""
 
+MERGING = {"k_steps": 1, "avg": True}
+"""How many steps make an update, and whether by the mean of their gradients; else by the sum."""
+
 OTHERS = (
     "a_sync", "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
-    "fp16_allreduce", "gradient_merge", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline",
-    "qat", "recompute", "semi_auto", "sharding", "tensor_parallel", "use_hierarchical_allreduce",
+    "fp16_allreduce", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline", "qat", "recompute",
+    "semi_auto", "sharding", "tensor_parallel", "use_hierarchical_allreduce",
 )  # fmt: skip
 """Switches of Paddle's that are refused when they are turned on."""
 
 INSTEAD = {
-    "gradient_merge": "model.no_sync() for all backwards but the last, then step()",
     "lamb": "paddle.optimizer.Lamb",
     "recompute": "paddle.distributed.fleet.utils.recompute(layer, x)",
 }
@@ -43,6 +46,8 @@ class DistributedStrategy:
     """What `fleet.init` is told: attributes to set. Others of Paddle's are refused by name.
 
     find_unused_parameters: may a backward leave parameters without a gradient?
+    gradient_merge, gradient_merge_configs: is only every `k_steps`-th step an update, by the mean
+        (`avg`) of the gradients of all of them? They are averaged over the ranks once for it
     fuse_all_reduce_ops, fuse_grad_size_in_MB: do gradients travel together, and how many MB?
     last_comm_group_size_MB: how many of the last ones, which nothing is computed beside
     sync_batch_norm: does every batch norm take the moments of all ranks?
@@ -58,11 +63,11 @@ class DistributedStrategy:
 
     def __init__(self):
         vars(self).update(KNOWN | HINTS | dict.fromkeys(OTHERS, False))
-        vars(self)["hybrid_configs"] = dict(DEGREES)
+        vars(self).update(hybrid_configs=dict(DEGREES), gradient_merge_configs=dict(MERGING))
 
     def __setattr__(self, name: str, value) -> None:
-        if name == "hybrid_configs":
-            value = vars(self)[name] | hybrid(value)
+        if name in PARTS:
+            value = vars(self)[name] | PARTS[name](value)
         elif name in OTHERS and value:
             raise NotImplementedError(
                 teach(f"DistributedStrategy.{name}", hint=INSTEAD.get(name, "leave it off"))
@@ -73,8 +78,13 @@ class DistributedStrategy:
             )
         vars(self)[name] = value
 
+    def bucket_sizes(self) -> tuple[float, float]:
+        """How many MB of gradients travel together, and how many travel last; 0: each alone."""
+        fused = self.fuse_grad_size_in_MB, self.last_comm_group_size_MB
+        return fused if self.fuse_all_reduce_ops else (0, 0)
+
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={getattr(self, name)}" for name in [*KNOWN, "hybrid_configs"])
+        told = ", ".join(f"{name}={getattr(self, name)}" for name in [*KNOWN, *PARTS])
         return f"DistributedStrategy({told})"
 
 
@@ -90,3 +100,18 @@ def hybrid(degrees: dict) -> dict:
                 teach(f"hybrid_configs with {name}={degree}", expected="1: dp_degree alone")
             )
     return degrees
+
+
+def merging(told: dict) -> dict:
+    """How gradients are merged, as it was given; ValueError if nobody can."""
+    for name in told:
+        if name not in MERGING:
+            raise ValueError(teach(f"gradient_merge_configs with {name}", expected="k_steps, avg"))
+    k = told.get("k_steps", 1)
+    if type(k) is not int or k < 1:
+        raise ValueError(teach(f"k_steps={k!r}", expected="how many steps make an update: 1, 2, …"))
+    return told
+
+
+PARTS = {"hybrid_configs": hybrid, "gradient_merge_configs": merging}
+"""Settings that are dicts, and what checks them; what is not given stays."""

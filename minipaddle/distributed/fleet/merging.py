@@ -1,0 +1,90 @@
+"""Gradients of several steps merged into one update, and averaged over the ranks once for it."""
+
+from __future__ import annotations
+
+from ...core.interpreter import Recording
+from ...eager.control import cond
+from ...eager.tensor import Tensor
+from ...tensor.creation import zeros_like
+from ..operators import finish_all_reduce, start_all_reduce
+from ..ranks import group_of
+from ..reducer import buckets_of
+
+
+class GradientMerge:
+    """`optimizer`, which updates at every `k_steps`-th `step()` alone, by the gradients of all.
+
+    A step takes the gradients that are there and keeps their sum, with `avg` their mean. (With a
+    mean loss and equal batches the mean is the gradient of the k batches joined.) A backward
+    averages nothing over the ranks: the sums are averaged, in buckets of so many `megabytes`, when
+    an update is due. How many steps there were is a tensor, and the update a `cond`: a step that is
+    captured stays one program. All else is the optimizer's; its saved state has no sums in it, so
+    save after an update. Source: Paddle API `paddle.incubate.optimizer.GradientMergeOptimizer`.
+    """
+
+    def __init__(self, optimizer, k_steps: int, avg: bool, megabytes: float, last: float):
+        self.inner_optimizer, self.k_steps, self.avg = optimizer, k_steps, avg
+        self.sizes = megabytes, last
+        self.steps = Tensor(0, dtype="int64")  # since the last update
+        self.merged: dict[Tensor, Tensor] = {}
+        self.average_later()
+
+    def __getattr__(self, name: str):
+        return getattr(self.inner_optimizer, name)
+
+    def average_later(self) -> None:
+        """Let no backward average the gradients of these parameters."""
+        for p in self._parameter_list:
+            p.averaged = None
+
+    def step(self) -> None:
+        """Take the gradients; update if it is time to."""
+        with Recording(False):
+            for p in self._parameter_list:
+                if p.grad is not None and not p.stop_gradient:
+                    self.take(p)
+            steps = self.steps + 1
+            self.steps.set_value(steps % self.k_steps)
+            cond(steps == self.k_steps, self.update, list)
+
+    def take(self, p: Tensor) -> None:
+        """Add the gradient of a parameter to what is merged, and leave none behind."""
+        if p not in self.merged:  # made outside any program, as states are
+            zeros = p.place.module.zeros(p.spec.shape, p.spec.dtype)
+            self.merged[p] = Tensor(zeros, p.spec.dtype, p.place)
+        merged = self.merged[p]
+        merged.set_value(merged + p.grad)
+        p.clear_gradient(set_to_zero=False)
+
+    def update(self) -> list:
+        """The step of the optimizer, by the averages of what is merged; then nothing is."""
+        for p, g in self.averages():
+            p.grad = g / self.k_steps if self.avg else g
+        self.inner_optimizer.step()
+        for p, merged in self.merged.items():
+            p.clear_gradient(set_to_zero=False)
+            merged.set_value(zeros_like(merged))
+        return []
+
+    def averages(self) -> list[tuple]:
+        """Pairs (parameter, the sum of its gradients, averaged over the ranks)."""
+        group = group_of(None)
+        if group.size == 1:
+            return [*self.merged.items()]
+        buckets = [b.parameters for b in buckets_of([*self.merged], *self.sizes)]
+        tickets = [
+            start_all_reduce(*(self.merged[p] for p in bucket), op="avg", group=group.id)
+            for bucket in buckets
+        ]
+        pairs = []
+        for bucket, ticket in zip(buckets, tickets, strict=True):
+            shapes = tuple(p.spec.shape for p in bucket)
+            found = finish_all_reduce(ticket, shapes=shapes, dtype=bucket[0].spec.dtype)
+            pairs += zip(bucket, found, strict=True)
+        return pairs
+
+    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
+        """`Optimizer.minimize` with this `step`."""
+        return type(self.inner_optimizer).minimize(
+            self, loss, startup_program, parameters, no_grad_set
+        )
