@@ -16,7 +16,7 @@ from ..core import dtype as dt
 from ..ir.program import NUMBER
 
 C_TYPES = {
-    dt.bool_.numpy: "bool",
+    dt.bool_.numpy: "uint8_t",  # 0 or 1: gcc makes poor vectors of `bool` (a masked exp: 7 times)
     dt.uint8.numpy: "uint8_t",
     dt.int8.numpy: "int8_t",
     dt.int16.numpy: "int16_t",
