@@ -3,8 +3,10 @@
     mpiexec -n 4 python -m mpi4py train.py
     python -m minipaddle.distributed.launch --nproc 4 train.py
 
-The first ends all ranks at once when one is killed, often before they can say which it was; the
-second leaves them the time.
+When a rank is killed, the first ends all others within milliseconds, often before they have heard
+of it; a witness says which it was (see `witness.py`). The second leaves them the time to hear, to
+raise `PeerFailed`, and to do something about it (see `keeper.py`). What a rank raises, and a rank
+that is late, is told to all others in both.
 
 MPI has no time-outs and says nothing of ranks that die: each collective is begun without waiting
 and asked for until it is done, while the watch (see `watch.py`) has an eye on the others. MPI moves
@@ -21,14 +23,16 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 
 from ..core.errors import teach
 from ..eager.device import NUMPY, module_of
+from . import witness
 from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
-from .watch import Hub, Watch
+from .watch import Hub, Line, Watch
 
 SPIN = 200
 """How often a rank asks before it pauses: short collectives are over by then."""
@@ -149,7 +153,7 @@ class Job:
     def __init__(self, world):
         near = world.Split_type(mpi().COMM_TYPE_SHARED)
         self.local_rank = near.rank
-        self.hub, self.watch = connected(world, alone=near.size == world.size)
+        self.hub, self.watch, self.witness = connected(world, alone=near.size == world.size)
         near.Free()
         self._progress: Progress | None = None
         if threading.current_thread() is threading.main_thread():
@@ -174,22 +178,41 @@ class Job:
         if self._progress is not None and self.watch.failure is None:
             self._progress.drain(5)
         self.watch.leave()
+        self.witness.say(failed=self.watch.failure is not None)
         if self.watch.failure is not None:
             sys.stdout.flush()
             sys.stderr.flush()
             mpi().COMM_WORLD.Abort(1)
 
 
-def connected(world, alone: bool) -> tuple[Hub | None, Watch]:
-    """The hub in rank 0, and this rank's line to it; are all ranks on one machine?"""
+def connected(world, alone: bool) -> tuple[Hub | None, Watch, Line]:
+    """The hub in rank 0, this rank's line to it, and that to the witness; are all ranks on one
+    machine?
+    """
     host = "127.0.0.1" if alone else socket.getfqdn()
     hub = Hub(world.size, host) if world.rank == 0 else None
     letter = NUMPY.zeros(512, "uint8")
     if hub is not None:
-        text = json.dumps([host, hub.port, hub.token]).encode()
+        text = json.dumps([host, hub.port, hub.token, witnessed(hub, host)]).encode()
         letter[: len(text)] = list(text)
     world.Bcast(letter, 0)
-    return hub, Watch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
+    host, port, token, beside = json.loads(bytes(letter).rstrip(b"\0"))
+    line = Line(socket.create_connection((host, beside), timeout=30))
+    line.say(rank=world.rank, token=token)
+    next(line.messages())  # it is there
+    return hub, Watch(world.rank, world.size, host, port, token), line
+
+
+def witnessed(hub: Hub, host: str) -> int:
+    """Start the witness; the port where it listens."""
+    with socket.create_server((host, 0), backlog=hub.size) as server:
+        place = server.fileno()
+        call = [sys.executable, "-IS", witness.__file__, str(place), str(hub.size), hub.token]
+        hub.witness = subprocess.Popen(  # its input ends when this process does
+            call, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
+            start_new_session=True,
+        )  # fmt: skip
+        return server.getsockname()[1]
 
 
 class MPIGroup(ProcessGroup):

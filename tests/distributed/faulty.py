@@ -1,6 +1,6 @@
 """A rank that fails at a collective, and what the others hear of it.
 
-As a program, in processes: `faulty.py FAULT COLLECTIVE [SIZE]`, started by `launch`.
+As a program, in processes: `faulty.py FAULT COLLECTIVE`, started by `launch` or `mpiexec`.
 """
 
 import os
@@ -61,7 +61,7 @@ if __name__ == "__main__":
     dist.init_parallel_env()
     began = time.time()
     try:
-        work(*sys.argv[1:3], int(sys.argv[3]) if sys.argv[3:] else 60)
+        work(*sys.argv[1:])
     except dist.PeerFailed as error:
         say(f"rank {dist.get_rank()} after {time.time() - began:.2f} s: {error}")
         raise

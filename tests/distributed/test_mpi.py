@@ -50,7 +50,8 @@ def test_conformance(ranks):
 # ---- faults ----------------------------------------------------------------------------------
 
 PAIRS = [("killed", "all_reduce"), ("raising", "recv"), ("hung", "all_gather")]
-if os.environ.get("FAULTS") == "all":
+EVERY = os.environ.get("FAULTS") == "all"
+if EVERY:
     PAIRS = [(f, c) for f in ("raising", "killed", "hung", "stopped") for c in faulty.CALLS]
 SAID = {
     "raising": "rank 1 failed: ValueError: a fault of rank 1",
@@ -63,11 +64,10 @@ SAID = {
 @pytest.mark.parametrize(("fault", "name"), PAIRS)
 def test_a_fault_is_named_to_all(fault, name):
     """Both others hear of it within seconds, the job ends, and no process is left."""
-    token = str(time.time_ns())[-9:]  # a size of arrays that no other process is told
-    size = str(3 * (int(token) % 30 + 10))
-    script = [ROOT / "tests" / "distributed" / "faulty.py", fault, name, size, token]
+    script = [ROOT / "tests" / "distributed" / "faulty.py", fault, name]
     flags = ["--nproc", 3, "--timeout", 0.5]
-    done = started([sys.executable, "-m", "minipaddle.distributed.launch", *flags, *script])
+    call = [sys.executable, "-m", "minipaddle.distributed.launch", *flags, *script]
+    done = started(call, TOKEN=(token := str(time.time_ns())))
     assert done.returncode != 0
     heard = re.findall(r"rank (\d) after ([\d.]+) s: (.*?)(?=rank \d after|$)", done.stdout, re.M)
     assert {rank for rank, _, _ in heard} == {"0", "2"}, done.stdout + done.stderr
@@ -75,6 +75,23 @@ def test_a_fault_is_named_to_all(fault, name):
         assert SAID[fault] in said
         assert float(seconds) < 5
     assert not running(token)
+
+
+@pytest.mark.parametrize("name", faulty.CALLS if EVERY else ["broadcast"])
+def test_plain_mpiexec_ends_all_and_a_witness_names_who_died(name):
+    """The others may hear of it or not, as fast as they are killed; no process is left."""
+    script = [ROOT / "tests" / "distributed" / "faulty.py", "killed", name]
+    done = mpiexec(4, *script, TOKEN=(token := str(time.time_ns())))
+    assert done.returncode != 0
+    assert re.findall(r"rank \d of 4 died", done.stderr) == ["rank 1 of 4 died"]
+    assert not running(token)
+
+
+def test_what_a_rank_raises_under_plain_mpiexec_is_named_to_all():
+    done = mpiexec(3, ROOT / "tests" / "distributed" / "faulty.py", "raising", "all_gather")
+    assert done.returncode != 0
+    assert done.stdout.count(SAID["raising"]) == 2
+    assert " of 3 died" not in done.stderr  # it said itself what happened
 
 
 def test_a_rank_that_fails_before_the_ranks_have_met_ends_the_job():
@@ -86,19 +103,19 @@ def test_a_rank_that_fails_before_the_ranks_have_met_ends_the_job():
 
 
 def running(token: str) -> list[str]:
-    """The processes that were told a token, a little after the job has ended."""
+    """The processes of an environment with a token, a little after the job has ended."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        found = [p for p in Path("/proc").glob("[0-9]*/cmdline") if token in said_to(p)]
+        found = [p for p in Path("/proc").glob("[0-9]*/environ") if token in told_to(p)]
         if not found:
             return []
         time.sleep(0.05)
     return found
 
 
-def said_to(path: Path) -> str:
+def told_to(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(errors="replace")
     except OSError:
         return ""
 
@@ -106,6 +123,13 @@ def said_to(path: Path) -> str:
 def test_a_group_has_a_time_out_of_its_own():
     done = mpiexec(2, "-m", "tests.distributed.in_mpi", "impatient")
     assert done.stdout.count("impatient: told") == 2, done.stdout + done.stderr
+
+
+def test_what_goes_well_ends_well():
+    script = [ROOT / "tests" / "distributed" / "sequences.py", 3]
+    done = started([sys.executable, "-m", "minipaddle.distributed.launch", "--nproc", 2, *script])
+    assert (done.returncode, done.stdout) == (0, "3 sequences on 2 ranks\n"), done.stderr
+    assert done.stderr == ""
 
 
 # ---- one script ------------------------------------------------------------------------------
