@@ -50,4 +50,4 @@ def emit_epilogue(record, name: str) -> Kernel:
     call = f"    {name}_rows({', '.join(passed)});"
     text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
     extra = (joining(),) if re.search(r"reduction\((max|min)_", text) else ()
-    return Kernel(name, text, workspace, (*inner.helpers, *extra))
+    return Kernel(name, text, workspace, (*inner.helpers, *extra), inner.ahead)

@@ -10,9 +10,13 @@ kernels, in the order given.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from ..core import dtype as dt
+from ..core.record import Record
 from ..ir.program import NUMBER
 
 C_TYPES = {
@@ -68,6 +72,16 @@ static volatile int bad_index;  /* was a place out of range? */
 was out of range; nothing was read or written there."""
 
 
+class Ahead(NamedTuple):
+    """What a kernel takes in the place of an input that is kept from run to run: so many elements
+    of its dtype, which the C statement `call` makes of it in advance, from `given` into `made`.
+    """
+
+    edge: Record
+    elements: int
+    call: str
+
+
 class Kernel(NamedTuple):
     """The text of one C function, the bytes of workspace it needs, and what it shares."""
 
@@ -75,6 +89,25 @@ class Kernel(NamedTuple):
     source: str
     workspace: int = 0
     helpers: tuple[str, ...] = ()
+    ahead: Ahead | None = None
+
+
+_kept: ContextVar[frozenset[Record]] = ContextVar("kept", default=frozenset())
+
+
+@contextmanager
+def keeping(edges: Iterable[Record]):
+    """Within the block, these inputs of kernels hold the same in every run."""
+    token = _kept.set(frozenset(edges))
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def is_kept(edge: Record) -> bool:
+    """May an input of the kernel that is being written be replaced by something made of it?"""
+    return edge in _kept.get()
 
 
 EMITTERS: dict[str, object] = {}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from ..core.errors import line_of
@@ -28,7 +29,7 @@ from .c_helpers import prologue
 from .emitters import EMITTERS
 from .epilogue import emit_epilogue
 from .group import emit_nest
-from .kernel import BAD_INDEX, BLAS, C_TYPES, Kernel, mixed
+from .kernel import BAD_INDEX, BLAS, C_TYPES, Ahead, Kernel, keeping, mixed
 from .scalar import CannotWrite, literal
 from .schedule import Schedule, following
 
@@ -48,8 +49,11 @@ class Kernels:
     """The kernels of a program's records; those that differ in names alone are written once, with
     the names of the first."""
 
-    def __init__(self, program: Program, tuned=None):
-        """`tuned`, from the signature of a kernel to the choices to write it by, or None."""
+    def __init__(self, program: Program, tuned=None, kept=()):
+        """`tuned`, from the signature of a kernel to the choices to write it by, or None. `kept`
+        are states that hold the same in every run: kernels may want something made of them
+        (`ahead`).
+        """
         self.of: dict[Record, Kernel | None] = {}
         self.signatures: dict[Record, str] = {}
         self.choices: dict[str, dict] = {}  # of the kernels that are not as the rules say
@@ -58,6 +62,9 @@ class Kernels:
         self.texts: list[str] = []
         self.helpers: dict[str, None] = {}
         self.hosted: list[Record] = []
+        self.ahead: dict[Record, Ahead] = {}
+        uses = Counter(x for r in program.records for x in r.inputs)
+        self.kept = {x for x in kept if uses[x] == 1 and x not in program.results}
         for record in computed(program):
             self.add(record)
 
@@ -69,15 +76,25 @@ class Kernels:
         if kernel is None:
             return
         self.signatures[record] = signature = signature_of(kernel)
-        if choices := self.tuned(signature):
+        choices, kept = self.tuned(signature), self.kept_by(record)
+        if choices:
             self.choices[signature] = choices
-            with following(Schedule(choices)):
+        if choices or kept:
+            with following(Schedule(choices) if choices else None), keeping(kept):
                 kernel = kernel_of(record, kernel.name)
+        if kernel.ahead is not None:
+            self.ahead[kept[kernel.ahead.edge]] = kernel.ahead
         name = self.written.setdefault(unnamed(kernel), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
             self.texts.append(comment(record) + kernel.source)
         self.of[record] = kernel._replace(name=name)
+
+    def kept_by(self, record: Record) -> dict[Record, Record]:
+        """What is kept of a record's inputs, by the inputs of its first record if it is a group."""
+        inner = record.attrs["region"].inputs if record.op is fused else record.inputs
+        pairs = zip(inner, record.inputs, strict=True) if self.kept else ()
+        return {x: y for x, y in pairs if y in self.kept}
 
     def workspace(self, record: Record) -> int:
         """The bytes of memory of its own that a record's kernel needs."""
@@ -159,6 +176,8 @@ class Step:
         inputs, states = len(plan.program.inputs), len(plan.program.states)
         table = f"all[0], all + 1, all + {1 + inputs}, all + {1 + inputs + states}"
         self.functions.append(RUN.replace("PREFIX", prefix).replace("TABLE", table))
+        if kernels.ahead:
+            self.functions.append(self.ahead())
 
     def function(self, plan: Plan, name: str) -> None:
         lines = [f"    {self.copy(plan, c)}" for c in plan.before]
@@ -168,6 +187,15 @@ class Step:
         arguments = "char *arena, void *const *in, void *const *state, void *const *out"
         body = "\n".join([*lines, "    return 0;"])
         self.functions.append(f"static int {name}({arguments})\n{{\n{body}\n}}\n")
+
+    def ahead(self) -> str:
+        """The function that makes of kept states what kernels want in their place."""
+        lines = []
+        for k, (state, ahead) in enumerate(self.kernels.ahead.items()):
+            kind = C_TYPES[state.dtype]
+            names = f"const {kind} *given = all_given[{k}]; {kind} *made = all_made[{k}];"
+            lines.append(f"    {{ {names} {ahead.call} }}")
+        return AHEAD.replace("PREFIX", self.prefix).replace("LINES", "\n".join(lines))
 
     # ---- places ------------------------------------------------------------------------------
 
@@ -293,6 +321,15 @@ RUN = """\
 __attribute__((visibility("default"))) int PREFIX_run(void *const *all)
 {
     return step(TABLE);
+}
+"""
+
+AHEAD = """\
+/* what is made of weights before the first run, and again when they have changed */
+__attribute__((visibility("default")))
+void PREFIX_ahead(void *const *all_given, void *const *all_made)
+{
+LINES
 }
 """
 

@@ -15,7 +15,7 @@ from string import Template
 from ..core.slots import slot
 from . import gemm
 from .frame import Frame
-from .kernel import Kernel
+from .kernel import Ahead, Kernel, is_kept
 from .matmul import PARALLEL, SERIAL, indented
 from .schedule import pick
 from .strips import Images, framing, work_of
@@ -162,10 +162,15 @@ def by_winograd(frame: Frame, im: Images, down: Line, across: Line, kernels: str
     strips, high = -(-h // rows), rows // 2
     tiles, row = high * wide, (2 * wide + 2) * c
     source = f"{frame.names[0]} + n * {im.source[0] * im.source[1] * c}"
-    frame.text += (
-        f"    {T} *U = {frame.room.array(T, 16 * c * o)};  /* the kernels, transformed */\n"
-        f"    winograd_kernels_{T}(U, {kernels}, {c * o});\n"
-    )
+    weight, ahead = frame.record.inputs[1], None
+    if is_kept(weight) and kernels == "in1":
+        ahead = Ahead(weight, 16 * c * o, f"winograd_kernels_{T}(made, given, {c * o});")
+        frame.text += "    const float *U = in1;  /* the kernels, transformed before the run */\n"
+    else:
+        frame.text += (
+            f"    {T} *U = {frame.room.array(T, 16 * c * o)};  /* the kernels, transformed */\n"
+            f"    winograd_kernels_{T}(U, {kernels}, {c * o});\n"
+        )
     inside = (
         f"const int64_t n = i / {strips}, top = i % {strips} * {rows};\n"
         f"const int64_t rows = top + {rows} < {h} ? {rows} : {h} - top;\n"
@@ -189,4 +194,5 @@ def by_winograd(frame: Frame, im: Images, down: Line, across: Line, kernels: str
     items = im.n * strips
     pragma = "    " + PARALLEL if items > 1 and work_of(im) > SERIAL else ""
     loop = f"{pragma}    for (int64_t i = 0; i < {items}; i++) {{\n{indented(inside, 8)}    }}\n"
-    return frame.kernel(loop, (*framing(T), *helpers(T, tiles)), done=True)
+    kernel = frame.kernel(loop, (*framing(T), *helpers(T, tiles)), done=True)
+    return kernel._replace(ahead=ahead)

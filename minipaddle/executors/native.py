@@ -24,8 +24,9 @@ from ..passes.manager import chosen_by, optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import open_sizes, specialise
 from . import trials
+from .arrays import address, as_c, view
 from .compiler import load
-from .preparation import Preparation
+from .preparation import Early, Preparation
 
 ALIGNMENT = 64
 
@@ -81,7 +82,8 @@ class Executable:
         self.constants, self.prepared = [cell.read() for cell in added], Preparation(added)
         if tuned is None:
             tuned = {} if done.chosen.get("tuned") is False else trials.tuned(threads())
-        self.kernels = Kernels(self.program, tuned.get)
+        kept = [s.record for s in done.program.states[len(program.states) :]]
+        self.kernels = Kernels(self.program, tuned.get, kept)
         self.plan = done.planned(self.kernels.workspace, in_place)
         self.timed = timed
         self.source = self.written()
@@ -150,6 +152,7 @@ class Executable:
         self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         self.given = [(r.shape, r.dtype) for r in self.program.given]
+        self.early = Early(self)
         self.contexts: list[Context] = []
         self.last: Context | None = None  # what was called last holds the inputs of that call
         self.threads = 0
@@ -194,6 +197,7 @@ class Executable:
             if self.prepared.restless:
                 return self.unfrozen(program, arrays)
             self.prepared.renew()
+            self.early.renew()
         context = self.context()
         try:
             return context.run(arrays)
@@ -221,7 +225,7 @@ class Context:
         self.held: list = [None] * count  # what the pointers point to
         self.used: list = [None] * count  # itself, or a copy as C needs it
         self.error: Exception | None = None
-        for k, array in enumerate(made.constants, count - len(made.constants)):
+        for k, array in enumerate(made.early.constants, count - len(made.constants)):
             self.hold(k, array)
 
     @property
@@ -328,43 +332,6 @@ HOST = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
 )(lambda k, given, made: running.context.host(k, given, made) if running.context else 1)
 """What C asks to compute; of a bound call, which knows no context, nothing: it fails."""
-
-
-def view(pointer, spec):
-    """The array at an address."""
-    if spec.nbytes == 0:
-        return np.empty(spec.shape, spec.dtype)
-    memory = (ctypes.c_char * spec.nbytes).from_address(pointer)
-    return np.frombuffer(memory, spec.dtype).reshape(spec.shape)
-
-
-HEAD = object.__basicsize__
-"""In an array object the address of its memory stands behind the head of all objects: NumPy's C
-interface (`PyArray_DATA`) fixes that for every extension module that was ever compiled.
-"""
-
-
-def address(array) -> int:
-    """Where the memory of an array begins; a sixth of the time of `__array_interface__`."""
-    return ctypes.c_size_t.from_address(id(array) + HEAD).value
-
-
-def plain_address(array) -> int:
-    return array.__array_interface__["data"][0]
-
-
-if address(PROBE := np.zeros(1)) != plain_address(PROBE):  # an interpreter with other objects
-    address = plain_address
-
-
-def as_c(array, shape, dtype):
-    """An array as C reads it: row-major, of the dtype the program has."""
-    array = np.asarray(array)
-    if array.shape != shape:
-        raise ValueError(f"an array of shape {list(array.shape)} where {list(shape)} is needed")
-    if array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned:
-        return array
-    return np.array(array, dtype, order="C")
 
 
 @cache

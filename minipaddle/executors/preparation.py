@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from operator import is_
 
 from ..core import record
+from ..eager.device import NUMPY
 from ..passes.folding import Prepared
+from .arrays import address
 
 IN_A_ROW = 4
 """After so many runs with other parameters each it pays no more."""
@@ -49,3 +52,27 @@ class Preparation:
     def restless(self) -> bool:
         """Do the sources change with every run?"""
         return self.changes >= IN_A_ROW
+
+
+class Early:
+    """What C makes of constants in advance, and reads in their place (`codegen.kernel.Ahead`)."""
+
+    def __init__(self, made):
+        self.constants, places = [*made.constants], []
+        states = [s.record for s in made.program.states]
+        for state, ahead in made.kernels.ahead.items():
+            k = states.index(state)
+            made.given[made.inputs + k] = shape, dtype = (ahead.elements,), state.dtype
+            places.append(k - len(states) + len(self.constants))
+            self.constants[places[-1]] = NUMPY.empty(shape, dtype)
+        table = ctypes.c_void_p * len(places)
+        self.tables = [
+            table(*(address(all_[k]) for k in places)) for all_ in (made.constants, self.constants)
+        ]
+        self.function = getattr(made.library, f"{made.source.prefix}_ahead") if places else None
+        self.renew()
+
+    def renew(self) -> None:
+        """Make it again."""
+        if self.function is not None:
+            self.function(*self.tables)

@@ -13,8 +13,9 @@ from ..codegen.kernel import BLAS, C_TYPES, Kernel, is_number
 from ..codegen.step import SET_BLAS, SETTERS
 from ..core.record import Record
 from ..eager.device import NUMPY
+from ..executors.arrays import address, as_c
 from ..executors.compiler import load
-from ..executors.native import ALIGNMENT, address, as_c, blas, threads
+from ..executors.native import ALIGNMENT, blas, threads
 from ..ir.interpreter import Run, last_uses
 from ..ir.program import NUMBER, Program
 from ..passes.lifetimes import specs_of

@@ -66,6 +66,28 @@ def test_weights_are_prepared_and_changes_are_seen():
             same(f, net, picture(seed))
 
 
+def test_filters_are_transformed_before_the_run():
+    paddle.seed(2)
+    twice = nn.Conv2D(16, 16, 3, padding=1)
+    net = nn.Sequential(nn.Conv2D(3, 16, 3), nn.ReLU(), twice, twice, nn.Conv2D(16, 20, 3))
+    net.eval()
+    f, x = native(net), picture()
+    same(f, net, x)
+    (made,) = f.executables
+    before, _, ahead = made.source.own.partition("_ahead(void")
+    assert "winograd_kernels_float(" not in before
+    assert ahead.count("winograd_kernels_float(made, given") == 3
+    for change in (lambda: net[4].weight.set_value(net[4].weight * 3), lambda: twice.bias.zero_()):
+        with paddle.no_grad():
+            change()
+        for seed in range(3):
+            same(f, net, picture(seed))
+    own = made.program.states[: len(made.program.states) - len(made.constants)]
+    (found,) = made.retimed()(made.program, [x.numpy(), *(s.cell.read() for s in own)])
+    with paddle.no_grad():
+        np.testing.assert_allclose(found, net(x).numpy(), rtol=2e-4, atol=2e-5)
+
+
 def test_evaluation_between_native_training_steps_sees_each_of_them():
     net = network()
     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
