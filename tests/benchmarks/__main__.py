@@ -1,7 +1,8 @@
 """Benchmarks: `./run bench` runs all, `./run bench eager` one, `--threads 2` with two threads.
 
 Each is a module beside this file with a function `run(threads, arguments)`; the first line of its
-docstring says what it measures. `steps` has options of its own: `./run bench steps --help`.
+docstring says what it measures. `steps` and `collectives` have options of their own:
+`./run bench steps --help`.
 """
 
 import argparse
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME")
     parser.add_argument("--threads", type=int, default=1, help="for BLAS and every framework")
     options, rest = parser.parse_known_args()
-    if rest and options.names != ["steps"]:  # the one with options of its own
+    if rest and options.names not in (["steps"], ["collectives"]):  # with options of their own
         parser.print_help()
         sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

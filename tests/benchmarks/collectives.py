@@ -1,9 +1,14 @@
 """Collectives on threads and on MPI processes beside PyTorch's gloo: latency and bandwidth.
 
 Each engine is started anew in each round, one after the other; the table shows medians over the
-rounds of rank 0's median time. Bandwidth is the size of the array over that time.
+rounds of rank 0's median time. Bandwidth is the size of the array over that time. Under it stands
+how far the simulator is off for messages as large as buckets are: a ring, on the link that fits
+all_reduce at all sizes but one, at that one. In half a minute is done:
+
+    ./run bench collectives --ranks 2 --rounds 1 --seconds 0.05
 """
 
+import argparse
 import json
 import os
 import socket
@@ -17,7 +22,10 @@ import numpy as np
 
 SIZES = [1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26]
 NAMES = ("all_reduce", "broadcast", "all_gather")
-ROUNDS, SECONDS = 3, 0.15
+BUCKETS = [1 << k for k in range(20, 27)]
+SECONDS = float(os.environ.get("BENCH_SECONDS", 0.15))  # for each size
+PATIENCE = 300
+"""The seconds after which an engine that was started is given up."""
 ENGINES = ("threads", "mpi", "gloo")
 
 
@@ -38,13 +46,16 @@ def measured(call, barrier, times) -> float:
 def figures(barrier, calls) -> dict:
     """{collective: seconds for each size}; `calls(name, array)` gives what is called."""
     found = {"barrier": [measured(barrier, barrier, 200)]}
-    for name in NAMES:
-        found[name] = []
-        for size in SIZES:
-            call = calls(name, np.ones(size // 4, "float32"))
+    for key, name, sizes in [
+        *((name, name, SIZES) for name in NAMES),
+        ("buckets", "all_reduce", BUCKETS),
+    ]:
+        found[key] = []
+        for size in sizes:
+            call = calls(name, np.full(size // 4, 0, "float32"))
             times = int(min(300, max(5, SECONDS / (2e-5 + size / 1e9))))  # the same in all ranks
             call()
-            found[name].append(measured(call, barrier, times))
+            found[key].append(measured(call, barrier, times))
     return found
 
 
@@ -101,7 +112,8 @@ def started(engine: str, ranks: int) -> dict:
     if engine == "mpi":
         mpiexec = Path(sys.executable).parent / "mpiexec"
         python = [str(mpiexec), "-n", str(ranks), sys.executable, "-m", "mpi4py", *own]
-    return json.loads(subprocess.run(python, check=True, capture_output=True, text=True).stdout)
+    run = subprocess.run(python, check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+    return json.loads(run.stdout)
 
 
 def of_processes(own: list[str], ranks: int) -> dict:
@@ -119,24 +131,57 @@ def of_processes(own: list[str], ranks: int) -> dict:
         )
         for rank in range(ranks)
     ]
-    said = [p.communicate()[0] for p in processes]
+    try:
+        said = [p.communicate(timeout=PATIENCE)[0] for p in processes]
+    finally:
+        for p in processes:
+            p.kill()
     return json.loads(said[0])
 
 
+def off(times: list[float], ranks: int) -> list[float]:
+    """By how much the simulator misses each time, on the link that fits the others."""
+    from minipaddle.distributed.simulator import Cluster, link_of, ring, seconds
+
+    found, pairs = [], [*zip(BUCKETS, times)]
+    for k, (size, took) in enumerate(pairs):
+        link = link_of(*zip(*pairs[:k], *pairs[k + 1 :]), ranks)
+        found.append(seconds(ring(ranks), size, Cluster(1, ranks, link)) / took - 1)
+    return found
+
+
+def table(ranks: int, rounds: dict[str, list]) -> None:
+    """Print the medians of the rounds, and how far off the simulator is."""
+    count = len(next(iter(rounds.values())))
+    print(f"\n{ranks} ranks, medians of {count} rounds; µs (GB/s)")
+    print(f"{'':<12}{'bytes':>10}" + "".join(f"{engine:>20}" for engine in rounds))
+    middle = lambda found, name, k: statistics.median(f[name][k] for f in found)
+    for name in ("barrier", *NAMES):
+        for k, size in enumerate(SIZES if name != "barrier" else [0]):
+            row = [middle(found, name, k) for found in rounds.values()]
+            texts = [f"{t * 1e6:.0f} ({size / t / 1e9:.2f})" for t in row]
+            print(f"{name:<12}{size:>10}" + "".join(f"{text:>20}" for text in texts))
+    times = [[middle(f, "buckets", k) for k in range(len(BUCKETS))] for f in rounds.values()]
+    for size, row in zip(BUCKETS, zip(*(off(each, ranks) for each in times))):
+        print(f"{'model off by':<12}{size:>10}" + "".join(f"{share:>+20.0%}" for share in row))
+
+
 def run(threads: int, arguments) -> None:
-    """Print the tables for two and for four ranks."""
-    for ranks in (2, 4):
-        rounds: dict[str, list] = {engine: [] for engine in ENGINES}
-        for _ in range(ROUNDS):
+    """Print a table for each number of ranks."""
+    parser = argparse.ArgumentParser(prog="./run bench collectives", description=__doc__)
+    add = parser.add_argument
+    add("--ranks", type=int, nargs="+", default=[2, 4])
+    add("--rounds", type=int, default=3)
+    add("--engines", nargs="+", choices=ENGINES, default=ENGINES)
+    add("--seconds", type=float, default=SECONDS, help="for each size")
+    told = parser.parse_args(arguments)
+    os.environ["BENCH_SECONDS"] = str(told.seconds)
+    for ranks in told.ranks:
+        rounds: dict[str, list] = {engine: [] for engine in told.engines}
+        for _ in range(told.rounds):
             for engine, found in rounds.items():
                 found.append(started(engine, ranks))
-        print(f"\n{ranks} ranks, medians of {ROUNDS} rounds; µs (GB/s)")
-        print(f"{'':<12}{'bytes':>10}" + "".join(f"{engine:>20}" for engine in rounds))
-        for name in ("barrier", *NAMES):
-            for k, size in enumerate(SIZES if name != "barrier" else [0]):
-                row = [statistics.median(f[name][k] for f in found) for found in rounds.values()]
-                texts = [f"{t * 1e6:.0f} ({size / t / 1e9:.2f})" for t in row]
-                print(f"{name:<12}{size:>10}" + "".join(f"{text:>20}" for text in texts))
+        table(ranks, rounds)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def measured(
 def fitted(group: ProcessGroup, sizes: Sequence[int], *, runs: int = 7) -> Link:
     """The link for which a ring of the ranks of a group takes as long as its all-reduce does.
 
-    All ranks call it, on arrays of `sizes` bytes. (Least squares in relative errors.)
+    All ranks call it, on arrays of `sizes` bytes; the median of some runs counts.
     """
     array_of = current_place().module.zeros
     times = []
@@ -65,7 +65,18 @@ def fitted(group: ProcessGroup, sizes: Sequence[int], *, runs: int = 7) -> Link:
             group.all_reduce(array)
             took.append(perf_counter() - begin)
         times.append(median(took))
-    n = group.size
+    return link_of(sizes, times, group.size)
+
+
+def link_of(sizes: Sequence[float], times: Sequence[float], n: int) -> Link:
+    """The link on which a ring of n ranks takes so many seconds for so many bytes, as nearly as can
+    be: least squares in relative errors, of at least two different sizes.
+
+    >>> from minipaddle.distributed.simulator import link_of
+    >>> link = link_of([1e6, 1e8], [0.003, 0.201], 2)
+    >>> f"{link.bandwidth / 1e9:.2f} GB/s, {link.latency * 1e3:.2f} ms"
+    '0.50 GB/s, 0.50 ms'
+    """
     rounds, share = 2 * (n - 1), 2 * (n - 1) / n
     # t ≈ rounds·α + share·S/β, each equation divided by t: normal equations of two unknowns
     rows = [(rounds / t, share * s / t) for s, t in zip(sizes, times, strict=True)]
