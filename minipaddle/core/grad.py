@@ -117,12 +117,10 @@ def input_cotangents(record: Record, g, useful):
                 where=record.where,
             )
         )
-    if type(g) is Pieces:  # the results nothing was made of: zeros
-        like = next(iter(g.values()))
-        g = [g[k] if k in g else current.top.full(s, 0, like) for k, s in enumerate(record.shape)]
     if record.op.pull is not None:
         yield from record.op.pull(record, g, useful)
         return
+    g = filled(record, g) if type(g) is Pieces else g
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue
@@ -130,6 +128,13 @@ def input_cotangents(record: Record, g, useful):
         gx = rule(record, g, k) if rule is not None else None
         if gx is not None:
             yield edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)
+
+
+def filled(record: Record, pieces: Pieces) -> list:
+    """The cotangents of all results: zeros for those that nothing was made of."""
+    like = next(iter(pieces.values()))
+    specs = enumerate(record.shape)
+    return [pieces[k] if k in pieces else current.top.full(s, 0, like) for k, s in specs]
 
 
 def fit(gx, edge: Record, record: Record, k: int):

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, teach
+from ..core.grad import filled
 from ..core.interpreter import OUT, current
 from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
 from ..core.spec import promote, scalar_dtype
 from ..ir import control
 from ..ir.builder import Builder, Promise
+from ..ir.flow import leading
 from ..ir.program import INPUT
 from ..ops import creation, movement
 from ..ops.indexing import take
@@ -345,32 +347,30 @@ def settle(tracer, written, values, moved) -> None:
 
 def pull_cond(record: Record, g, useful):
     """The derivative of `cond`: a `cond` of the branches' derivatives."""
+    wanted = [k for k in leading(record, set(g)) if record.inputs[k] in useful]
     pred, *operands = [current.top.read(record, k) for k in range(len(record.inputs))]
-    edges = record.inputs[1:]
-    wanted = [k for k, edge in enumerate(edges) if edge is not None and edge in useful]
+    ends = [g.get(k) for k in range(len(record.shape))]
 
     def back(region):
-        return lambda: derivative(region, operands, g, wanted)
+        return lambda: derivative(region, operands, ends, [k - 1 for k in wanted])
 
-    found = cond(pred, back(record.attrs["true"]), back(record.attrs["false"]))
-    yield from zip([edges[k] for k in wanted], found, strict=True)
+    found = cond(pred, back(record.attrs["true"]), back(record.attrs["false"])) if wanted else []
+    return zip([record.inputs[k] for k in wanted], found, strict=True)
 
 
 def pull_loop(record: Record, g, useful):
     """The derivative of `while_loop`: a loop over the kept rounds, the last one first."""
-    n = record.attrs["carried"]
+    n, led = record.attrs["carried"], leading(record, set(g))
     inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
     rounds, *stacks = current.top.read(record, OUT)[n:]
-    floats = [k for k in range(n) if inputs[k].spec.dtype in FLOATS]
+    floats, g = [k for k in led if k < n and inputs[k].spec.dtype in FLOATS], filled(record, g)
     ends, kept_ends = ([x[k] if k in floats else None for k in range(n)] for x in (g, g[n + 1 :]))
-    useful_edges = {k: e for k, e in enumerate(record.inputs) if e is not None and e in useful}
-    shared = [k for k in useful_edges if k >= n]
+    shared = [k for k in led if k >= n and record.inputs[k] in useful]
     found = rounds_back(
         record.attrs["body"], rounds, stacks, inputs[n:], ends, kept_ends, [k - n for k in shared]
     )
-    for k, gx in zip([*floats, *shared], found, strict=True):
-        if k in useful_edges:
-            yield useful_edges[k], gx
+    pairs = [(record.inputs[k], gx) for k, gx in zip([*floats, *shared], found, strict=True)]
+    return [(edge, gx) for edge, gx in pairs if edge in useful]
 
 
 @slot("control.rounds_back")

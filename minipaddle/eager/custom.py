@@ -7,7 +7,7 @@ with a derivative of its own must be one, whose way back is a region.
 from __future__ import annotations
 
 from ..core.errors import teach
-from ..core.grad import fit
+from ..core.grad import filled, fit
 from ..core.interpreter import OUT, Recording, current
 from ..core.record import Spec
 from ..ir import control
@@ -53,7 +53,7 @@ def pull(record, g, useful):
     n, region = record.attrs["results"], record.attrs["backward"]
     count = len(region.outputs)
     used = [current.top.read(record, k) for k in range(n + count, len(record.inputs))]
-    found = replay(region, [*current.top.read(record, OUT), *g, *used])
+    found = replay(region, [*current.top.read(record, OUT), *filled(record, g), *used])
     for k, gx in enumerate(found, n):
         edge = record.inputs[k]
         if edge is not None and edge in useful:

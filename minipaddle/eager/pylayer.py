@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..core.dtype import FLOATS
 from ..core.errors import teach
-from ..core.grad import fit
+from ..core.grad import filled, fit
 from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
 from ..core.slots import slot
@@ -215,7 +215,7 @@ class UserOp:
         """Pairs (input record, cotangent) of the inputs that are useful."""
         ctx = record.saved
         ctx.record = record
-        found = gradients(self.layer, ctx, g, len(record.inputs))
+        found = gradients(self.layer, ctx, filled(record, g), len(record.inputs))
         ctx.record = None
         for k, (edge, gx) in enumerate(zip(record.inputs, found, strict=True)):
             if gx is not None and edge is not None and edge in useful:

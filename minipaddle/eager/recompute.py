@@ -164,11 +164,11 @@ class PartOp:
         """Pairs (input record, cotangent): those that a walk through a second run finds."""
         recording, began = current.top.recording, tick()
         with Recording(True):
-            results, twins = record.saved["part"].again(g)
+            results, twins = record.saved["part"].again(g.values())
         roots = [results[k].record for k in self.places]
         ends = ends_of(roots, began, twins)
         with leaves(ends), Recording(recording):
-            found = pull_back([*zip(roots, g, strict=True)], set(ends))
+            found = pull_back([(roots[k], gk) for k, gk in g.items()], set(ends))
         for end, gx in found.items():
             edge = twins.get(end, end)
             if edge in useful:

@@ -37,11 +37,26 @@ def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) ->
             attrs = {k: sized(v, sizes) for k, v in record.attrs.items()}
             if record.op is while_loop:
                 attrs["keep"] = attrs["keep"] or wanted(args)
-            y = current.top.apply(record.op, args, attrs)
+            with told_by(record):
+                y = current.top.apply(record.op, args, attrs)
         values[record] = y
         if record.dtype is not None:
             sizes |= {name: y.spec.shape[axis] for axis, name in bound(record.spec, known)}
     return [value(r) for r in program.results]
+
+
+class told_by:
+    """A block whose errors say which record of a program they are about: so its line is known."""
+
+    def __init__(self, record: Record):
+        self.record = record
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, _):
+        if error is not None and not hasattr(error, "record"):
+            error.record = self.record
 
 
 def flowing(x, flows: int):

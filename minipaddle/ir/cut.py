@@ -18,14 +18,15 @@ def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
     `late_inputs`; its outputs are the `late_outputs` (numbers of outputs of the program).
     """
     waiting = depending(program, late_inputs)
+    arriving, later = set(late_inputs), set(late_outputs)
     wanted = [program.outputs[k] for k in late_outputs]
-    kept = [r for k, r in enumerate(program.outputs) if k not in set(late_outputs)]
+    kept = [r for k, r in enumerate(program.outputs) if k not in later]
     late = [r for r in program.records if r in waiting]
     late, residuals = again(late, program, wanted, {*kept, *program.given})
-    residuals = [r for r in residuals if r not in set(late_inputs)]
+    residuals = [r for r in residuals if r not in arriving]
     early = Program(
         program.name,
-        [r for r in program.inputs if r not in set(late_inputs)],
+        [r for r in program.inputs if r not in arriving],
         program.states,
         [r for r in program.records if r not in waiting],
         [*kept, *residuals],

@@ -30,11 +30,13 @@ def len_(x):
 
 
 def casting(kind, dtype):
-    """`int`, `float`: of a tensor of one element a 0-D tensor of that dtype."""
+    """`int`, `float`: of a tensor of one element, or a size, a 0-D tensor of that dtype."""
 
     def cast(*args, **kwargs):
+        if args and isinstance(args[0], Dim):
+            return args[0] if kind is int else args[0].as_float()
         if len(args) != 1 or not is_static(args[0]):
-            return args[0] if args and isinstance(args[0], Dim) else kind(*args, **kwargs)
+            return kind(*args, **kwargs)
         x = args[0]
         if x.spec.size != 1:
             x.item()  # says so, as in eager mode
@@ -45,7 +47,7 @@ def casting(kind, dtype):
 
 def bool_(*args):
     """`bool`."""
-    return truth(*args) if args and is_static(args[0]) else builtins.bool(*args)
+    return truth(*args) if len(args) == 1 else builtins.bool(*args)
 
 
 def extreme(function, better, place, size):

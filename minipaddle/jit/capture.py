@@ -11,7 +11,7 @@ from itertools import count
 from typing import NamedTuple
 
 from ..core.errors import teach
-from ..core.grad import fit, pull_back
+from ..core.grad import filled, fit, pull_back
 from ..core.interpreter import Recording, current
 from ..core.record import FREED, Record, written_at
 from ..core.slots import slot
@@ -95,11 +95,12 @@ class Captured:
         gradients = len(self.walk.inputs) + len(self.walk.outer)
         own, late = self.places[: -gradients or None], self.places[len(self.places) - gradients :]
         cotangents = self.program.inputs[count:]
-        left = [k for k in range(len(self.program.outputs)) if k not in set(late)]
+        stay = sorted({*range(len(self.program.outputs))} - {*late})
+        place = {k: new for new, k in enumerate(stay)}
         self.program, self.backward = cut(self.program, cotangents, late)
-        self.places = [None if k is None else left.index(k) for k in own]
-        self.after = [a._replace(outputs=tuple(map(left.index, a.outputs))) for a in self.after]
-        self.residuals = len(left)  # where they begin among the outputs
+        self.places = [None if k is None else place[k] for k in own]
+        self.after = [a._replace(outputs=tuple(place[k] for k in a.outputs)) for a in self.after]
+        self.residuals = len(place)  # where they begin among the outputs
         if not gradients:  # nothing that wants a gradient leads to the results
             self.backward = None
 
@@ -178,7 +179,7 @@ class CapturedOp:
                         hint="call backward before the optimizer's step, or clone() first",
                     )
                 )
-        arrays = [*residuals, *(x.array for x in g)]
+        arrays = [*residuals, *(x.array for x in filled(record, g))]
         run, program = self.captured.choice.run, self.captured.backward
         found, _ = current.top.quietly(run, program, arrays, dict(sizes))
         for edge, array in zip(record.inputs, found, strict=True):
@@ -199,8 +200,8 @@ class CapturedOp:
         operands = [*inputs, *states]
         wanted = [k for k, x in enumerate(operands) if not x.stop_gradient]
         cotangents: list = [None] * len(captured.program.outputs)
-        for k, gk in zip(captured.walk.of, g, strict=True):
-            cotangents[captured.places[k]] = gk
+        for k, gk in g.items():
+            cotangents[captured.places[captured.walk.of[k]]] = gk
         found = derivative(captured.program, operands, cotangents, wanted)
         for k, gx in zip(wanted, found, strict=True):
             edge = edge_of(operands[k])

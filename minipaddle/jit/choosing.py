@@ -20,6 +20,7 @@ from .effects import check_raised, walk
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .parting import part
 from .places import MISSING, journal, lasting, variables
+from .sequences import asked
 from .tree import paths, unflatten
 from .unsure import doubtful
 
@@ -31,6 +32,7 @@ def if_else(test, then, else_, keeps=(), drops=(), jumps=False) -> None:
     `keeps` are the variables needed afterwards, `drops` those that are not. With `jumps` one side
     leaves the block, and what it leaves undefined is not missed.
     """
+    test = asked(test)
     if not is_static(test):
         if test:
             then()
@@ -45,6 +47,7 @@ def if_else(test, then, else_, keeps=(), drops=(), jumps=False) -> None:
 @slot("jit.runtime.if_exp")
 def if_exp(test, then, else_):
     """`then() if test else else_()`."""
+    test = asked(test)
     if not is_static(test):
         return then() if test else else_()
     return Choice(test, then, else_).made()

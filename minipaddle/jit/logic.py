@@ -14,10 +14,12 @@ from ..ops import logic as ops
 from .choosing import Choice
 from .effects import check
 from .leaves import scalar
+from .sequences import asked
 
 
 def truth(x):
     """A tensor of one element as a 0-D boolean; anything else as Python's bool."""
+    x = asked(x)
     if not is_static(x):
         return bool(x)
     if x.spec.size != 1:
@@ -54,7 +56,7 @@ def same(x):
 def folded(left, rights, goes_on: bool, seen):
     """Evaluate operands as long as their truth is `goes_on`; `seen` is what counts of each."""
     for k, right in enumerate(rights):
-        if is_static(left):
+        if is_static(asked(left)):
             rest = rights[k + 1 :]
             test = truth(left) if goes_on else ops.logical_not(truth(left))
 
@@ -71,6 +73,7 @@ def folded(left, rights, goes_on: bool, seen):
 @slot("jit.runtime.not_")
 def not_(x):
     """`not x`."""
+    x = asked(x)
     return ops.logical_not(truth(x)) if is_static(x) else not x
 
 
@@ -137,6 +140,7 @@ SIGNS = {
 @slot("jit.runtime.assert_")
 def assert_(test, text=None) -> None:
     """`assert test, text()`: a tensor is checked when the program runs."""
+    test = asked(test)
     if is_static(test):
         check(truth(test), text=str(text()) if text else "", kind="AssertionError")
     elif not test:

@@ -31,7 +31,7 @@ from .places import (
     lasting,
     variables,
 )  # fmt: skip
-from .sequences import sequence
+from .sequences import asked, sequence
 from .tree import paths
 from .unsure import doubtful
 
@@ -46,14 +46,17 @@ def while_loop(test, body, keeps=(), turns=(), drops=()) -> None:
     `keeps` are the variables needed afterwards, `turns` those that only the next round needs,
     `drops` the others that the loop binds.
     """
-    go = test()
+    def more():
+        return asked(test())
+
+    go = more()
     while not is_static(go):
         if not go:
             return
         body()
-        go = test()
+        go = more()
     groups = [variables(names, body, test) for names in (keeps, turns, drops)]
-    Loop(go, test, body, *groups).made()
+    Loop(go, more, body, *groups).made()
 
 
 @slot("jit.runtime.for_loop")

@@ -13,7 +13,7 @@ from ..eager.aliases import one_of
 from ..eager.control import is_static
 from ..ops import elementwise, movement
 from ..tensor.joining import grown
-from ..tensor.rest import stacked
+from ..tensor.rest import Rest, stacked
 from .dy2static.utils import refusal
 from .leaves import scalar
 
@@ -122,6 +122,13 @@ def sequence(items):
     if is_static(items) and items.ndim and isinstance(items.shape[0], Dim):
         return Rows(items)
     return None
+
+
+def asked(x):
+    """What a condition asks of x: of a list that grew in a loop of the program, has it items?"""
+    if type(x) is not list or not all(type(each) is Rest for each in x) or not grown(x):
+        return x
+    return current.top.constant(stacked(x).shape[0]) > 0
 
 
 def range_(*limits):

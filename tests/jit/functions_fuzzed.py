@@ -353,3 +353,31 @@ def an_error_in_a_first_round_that_is_certain(x, m, s, n, p, q, flag):
             y = [][1] + s
         x = y
     return x
+
+
+def what_no_result_needs_overflows(x, m, s, n, p, q, flag):
+    y = z = x
+    for _ in range(9):
+        if s > -100:
+            x = x + 1.5
+            for _ in range(n):
+                y = y * y * 4 + 2
+            z = z * z * 4 + 2
+    while n > 0:
+        x, y, n = x * 2, y * y, n - 1
+    return x
+
+
+def a_size_as_a_float(x, m, s, n, p, q, flag):
+    return float(x.shape[0]), float(len(x)) * 0.5, x * float(m.shape[1])
+
+
+def whether_a_list_has_grown(x, m, s, n, p, q, flag):
+    items, y = [], x * 1.0
+    for _ in range(n):
+        items.append(x)
+    if items and s > 0:
+        y = y * 2
+    while items and y.sum() < 100 and q > 0:
+        y, q = y * 3 + 1, q - 1
+    return y if items else -y, not items, bool(items)

@@ -445,7 +445,16 @@ def all_items(x, n):
     return paddle.stack(items)
 
 
-@pytest.mark.parametrize("function", [last_item, length, all_items])
+def whether_any(x, n):
+    items = []
+    for _ in range(n):
+        if items:
+            x = x * 2
+        items.append(x)
+    return paddle.stack(items)
+
+
+@pytest.mark.parametrize("function", [last_item, length, all_items, whether_any])
 def test_a_list_that_grows_is_not_read_in_its_loop(function):
     with pytest.raises(TypeError, match=r"read in that loop(.|\n)*last = f\(last\)"):
         paddle.jit.to_static(function)(paddle.ones([2]), paddle.to_tensor(3))

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import minipaddle as paddle
+from minipaddle.eager.replay import replay
 from minipaddle.eager.tracer import trace
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from minipaddle.jit.errors import Told, report, retold, told_in_user_lines
@@ -129,3 +130,15 @@ def test_undefined_says_which_branch():
     assert "`y` may be undefined here: the `else` side of a condition on a tensor" in text
     assert re.search(r"only the other side binds it \(.*test_errors.py:\d+, in f\)", text)
     assert "return y\n" in text
+
+
+def test_the_line_of_an_error_in_a_derivative():
+    """It is computed from records, whose lines are known: no frame of the user's is there."""
+    program = trace(lambda x: [wrong_if_short(x)], [paddle.ones([4]).spec]).program
+    with pytest.raises(ValueError, match="reshape") as caught, told_in_user_lines():
+        replay(program, [paddle.ones([3])])
+    assert "    return x.reshape([2, 2])\n" in str(caught.value)
+
+
+def wrong_if_short(x):
+    return x.reshape([2, 2])

@@ -1,0 +1,46 @@
+"""Which inputs of a region a gradient flows back to, said before any is computed.
+
+A value that leads to none of the results asked about has no cotangent. One of zeros would not be
+the same: zero times an infinite derivative is NaN.
+"""
+
+from __future__ import annotations
+
+from . import control
+from .program import ITEM, Program
+
+
+def reached(region: Program, outputs) -> set[int]:
+    """The inputs (their numbers) to which gradients of these outputs (theirs) flow back."""
+    places = {region.outputs[k]: set() for k in outputs}  # record -> the places of its results
+    for record in reversed(region.records):
+        if record not in places:
+            continue
+        if record.op is ITEM:
+            places.setdefault(record.inputs[0], set()).add(record.attrs["k"])
+            continue
+        for k in leading(record, places[record]):
+            if record.saved >> k & 1:
+                places.setdefault(record.inputs[k], set())
+    return {k for k, record in enumerate(region.inputs) if record in places}
+
+
+def leading(record, results: set[int]):
+    """The inputs of a record that these results of it may be made of, in order."""
+    if record.op is control.cond:
+        sides = (reached(record.attrs[side], results) for side in ("true", "false"))
+        return sorted(k + 1 for k in set().union(*sides))
+    if record.op is control.while_loop:
+        return sorted(around(record, results))
+    return range(len(record.inputs))
+
+
+def around(record, results) -> set[int]:
+    """The inputs of a loop that lead to its results (or their stacks) in any number of rounds."""
+    n = record.attrs["carried"]
+    found = {k if k < n else k - n - 1 for k in results} - {-1}
+    while True:
+        more = reached(record.attrs["body"], {k for k in found if k < n}) | found
+        if more == found:
+            return found
+        found = more
