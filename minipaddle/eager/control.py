@@ -23,7 +23,7 @@ from ..ops import creation, movement
 from ..ops.indexing import take
 from .aliases import related_by_choice, related_by_loop
 from .replay import derivative, zeros_like
-from .tape import leaf_of
+from .tape import leaf_of, overwritten
 from .tensor import Tensor, wrap
 
 NUMBERS = (bool, int, float)
@@ -270,7 +270,7 @@ def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
         if tracer.recording and region.grown:  # from the second round on they have one before it
             for x in region.grown:
                 tracer.written.append((x, x.record, x.stop_gradient))
-                x.record = Record(creation.assign, [None], {}, *x.spec, {})
+                x.record = overwritten(x)
                 x.stop_gradient = False
             continue
         if len(region.results) != len(carried):
@@ -339,7 +339,7 @@ def settle(tracer, written, values, moved) -> None:
             if value.record is not None:
                 x.record, x.stop_gradient = value.record, False
             elif tracer.recording and not x.is_leaf:
-                x.record = None
+                x.record = overwritten(x)
 
 
 # ---- derivatives --------------------------------------------------------------------------------

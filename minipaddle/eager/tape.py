@@ -9,6 +9,7 @@ from ..core.grad import Pieces
 from ..core.op import Op
 from ..core.record import Record
 from ..ir.program import ITEM
+from ..ops import creation
 
 
 class Leaf(Record):
@@ -33,6 +34,14 @@ def leaf_of(tensor) -> Leaf:
     """The start of the tape at `tensor`, made when it is first used."""
     tensor.record = Leaf(tensor)
     return tensor.record
+
+
+def overwritten(tensor) -> Record:
+    """The past of a tensor whose values were all replaced by others that have none.
+
+    It was computed, so it is no leaf; but no gradient goes on from here.
+    """
+    return Record(creation.assign, [None], {}, *tensor.spec, {})
 
 
 def item_of(whole: Record, k: int) -> Record:

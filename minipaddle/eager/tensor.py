@@ -20,7 +20,7 @@ from .device import module_of
 from .indexing import Indexing
 from .placed import Placed
 from .printing import format_tensor
-from .tape import HookHandle, leaf_of, leaf_written
+from .tape import HookHandle, leaf_of, leaf_written, overwritten
 from .values import Values
 
 
@@ -315,7 +315,7 @@ class Tensor(Indexing, Values, Placed, Methods):
         if result.record is not None:
             self.record, self.stop_gradient = result.record, False
         elif current.top.recording and not self.is_leaf:
-            self.record = None  # nothing of what it was computed from is left
+            self.record = overwritten(self)
         return self
 
     def is_needed_by(self, record) -> bool:

@@ -31,7 +31,7 @@ from .device import current_place, place_of
 from .eager import Eager, keep
 from .leaving import Borrowed, Waiting, left_by, promised
 from .sizes import gathered, later, noting, sizes_in
-from .tape import leaf_of, leaf_written
+from .tape import leaf_of, leaf_written, overwritten
 from .tensor import Tensor, wrap
 
 LOCK = threading.RLock()
@@ -224,7 +224,7 @@ class Tracer(Eager):
         if result.record is not None:
             x.record, x.stop_gradient = result.record, False
         elif self.recording and not x.is_leaf:
-            x.record = None
+            x.record = overwritten(x)
         return x
 
     def host(self, function, args, kwargs) -> None:

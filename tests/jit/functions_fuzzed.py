@@ -381,3 +381,15 @@ def whether_a_list_has_grown(x, m, s, n, p, q, flag):
     while items and y.sum() < 100 and q > 0:
         y, q = y * 3 + 1, q - 1
     return y if items else -y, not items, bool(items)
+
+
+def changed_after_all_of_it_was_replaced(x, m, s, n, p, q, flag):
+    y, z = x * 1.0, x * 2
+    y.zero_()
+    y[0] = 3.0
+    for _ in range(n):
+        z.fill_(0.5)
+        z.scale_(q)
+        z.add_(s)
+    y.add_(z)
+    return y, z
