@@ -23,20 +23,35 @@ class Witness:
         self.ears = selectors.DefaultSelector()
         self.ranks: dict[socket.socket, int] = {}
         self.ended: set[int] = set()  # ranks that said so
+        self.new: list[socket.socket] = []  # to be welcomed
         self.known = False  # was the cause of what follows said, by a rank or here?
 
     def watch(self, first) -> None:
-        """Until `first` has ended and all lines are cut."""
+        """Until `first` has ended and all lines are cut.
+
+        The system gives what happens in its order, but for a line that has just been read: it looks
+        at that first. So a rank is welcomed, and goes on, when its line was seen to be quiet.
+        """
         for each in (self.server, first):
             self.ears.register(each, selectors.EVENT_READ)
         while self.ranks or first.fileno() in self.ears.get_map():
-            for key, _ in self.ears.select():  # the system gives them in their order
-                if key.fileobj is self.server:
-                    self.ears.register(self.server.accept()[0], selectors.EVENT_READ)
-                elif key.fileobj is first:
-                    self.ears.unregister(first)
-                else:
-                    self.hear(key.fileobj)
+            timeout = None
+            while events := self.ears.select(timeout):
+                for key, _ in events:
+                    self.notice(key.fileobj, first)
+                timeout = 0
+            while self.new:
+                with suppress(OSError):
+                    self.new.pop().sendall(b"{}\n")  # welcome
+
+    def notice(self, source, first) -> None:
+        """Something has happened there."""
+        if source is self.server:
+            self.ears.register(self.server.accept()[0], selectors.EVENT_READ)
+        elif source is first:
+            self.ears.unregister(first)
+        else:
+            self.hear(source)
 
     def hear(self, line: socket.socket) -> None:
         """Messages of a line, or that it was cut."""
@@ -50,8 +65,7 @@ class Witness:
                 self.known = self.known or message["failed"]
             elif isinstance(message, dict) and message.get("token") == self.token:
                 self.ranks[line] = message["rank"]
-                with suppress(OSError):
-                    line.sendall(b"{}\n")  # welcome
+                self.new.append(line)
         if not said or line not in self.ranks:
             self.cut(line)
 

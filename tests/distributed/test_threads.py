@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,6 +77,39 @@ def test_spawn():
         dist.spawn(print, nprocs=1, started_port=1)
     with pytest.raises(ValueError, match="0 ranks"):
         dist.spawn(print, nprocs=0)
+
+
+def test_an_interrupt_ends_all_ranks(monkeypatch):
+    """Also those that compute, and would do so for ever."""
+    monkeypatch.setattr(spawning, "GRACE", 0.1)
+
+    def work():
+        if dist.get_rank() == 0:
+            dist.barrier()
+        while True:
+            time.sleep(0.001)
+
+    context = dist.spawn(work, nprocs=2, join=False)
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(context.world, "soon", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        context.join()
+    for thread in context.processes:
+        thread.join(5)
+    assert context.running() == []
+    assert "interrupted: KeyboardInterrupt" in str(context.error[1])
+
+
+def test_in_a_process_that_is_a_rank_itself(monkeypatch):
+    """`spawn` runs the function once: as the rank that the process is."""
+    monkeypatch.setattr(spawning, "started_by_mpi", lambda: True)
+    monkeypatch.setattr(spawning, "init_parallel_env", lambda: SimpleNamespace(size=2))
+    context = dist.spawn(lambda a: a + 1, (41,), nprocs=4)
+    assert context.results == [42]
+    assert context.join()
 
 
 def test_worlds_may_stand_in_each_other():
