@@ -13,14 +13,15 @@ from heapq import heapify, heappop, heappush
 from ..core.op import Op
 from ..core.record import Record
 from ..core.slots import slot
-from ..ir.control import fused
+from ..ir.control import cond, fused, while_loop
 from ..ir.cut import has_effect
-from ..ir.program import INPUT, ITEM, NUMBER, Program, State
+from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
 from ..ops import activation
 from ..ops.elementwise import add, multiply
 from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from ..ops.special import sigmoid, tanh
 from .nest import Nest, NotOneNest, fusable
+from .rewriting import with_inputs, with_records
 from .specialise import open_sizes
 
 MOST = 160
@@ -309,6 +310,26 @@ def sliced(program: Program) -> Program:
     return Program(program.name, program.inputs, states, records, outputs, program.guards)
 
 
+def inside(program: Program, apart) -> Program:
+    """The program with groups in its branches and loops."""
+    records, now = [], {}
+    for record in program.records:
+        flows = regions(record) if record.op in (cond, while_loop) else {}
+        found = {name: grouped(region, apart) for name, region in flows.items()}
+        new = with_inputs(record, [now.get(x, x) for x in record.inputs], found)
+        if new is not record:
+            now[record] = new
+        records.append(new)
+    return with_records(program, records, now)
+
+
+def grouped(program: Program, apart) -> Program:
+    """The program with groups, but those of `apart` that no group may hold together."""
+    fusion = Fusion(sliced(inside(program, apart)), apart)
+    fusion.join_all()
+    return fusion.program_of_groups()
+
+
 @slot("passes.fusion")
 def fuse(
     program: Program,
@@ -328,6 +349,4 @@ def fuse(
     if not enable_auto_fusion or open_sizes(program):  # loops are of numbers
         return program
     on = fuse_elewise_add_act_ops, fuse_bn_act_ops, fuse_bn_add_act_ops
-    fusion = Fusion(sliced(program), [rule for rule, use in zip(APART.values(), on) if not use])
-    fusion.join_all()
-    return fusion.program_of_groups()
+    return grouped(program, [rule for rule, use in zip(APART.values(), on) if not use])

@@ -109,6 +109,28 @@ def test_branches_and_loops():
     assert "if_true" in text
 
 
+def test_what_a_loop_or_a_branch_computes_is_one_kernel():
+    @native
+    def root(x, a):
+        while (x * x - a).abs().max() > 1e-5 * a.max():
+            if x.min() > 0:
+                x = x - 0.7 * (x * x - a) / (2 * x)
+            else:
+                x = (x + 1) * (x + 1) / 2 + 1
+        return x
+
+    a = np.linspace(1, 9, 7).astype("float32")
+    for start in (3.0, -3.0):
+        found = root(paddle.full([7], start), paddle.to_tensor(a)).numpy()
+        np.testing.assert_allclose(found, np.sqrt(a), rtol=1e-4)
+    (made,) = executables(root)
+    body = next(r for r in made.program.records if "body" in r.attrs).attrs["body"]
+    choice = next(r for r in body.records if "true" in r.attrs)
+    for region in (choice.attrs["true"], choice.attrs["false"]):
+        assert [r.op.name for r in region.records if r.op.name != "item"] == ["fused"]
+    assert len(made.kernels.texts) <= 6
+
+
 def test_open_sizes_are_compiled_for_each_size():
     double = paddle.jit.to_static(
         lambda x: (x * 2).sum(0), input_spec=[paddle.static.InputSpec([None, 3])], backend="native"
