@@ -177,23 +177,7 @@ def batched(plan: Plan) -> tuple[str, tuple[str, ...]]:
             text, helpers = batched(without)
         calls = indented(with_blas(plan), 8)
         return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
-    shared = not any(a.y for a in p.batch)
-    before = inside = ""
-    if plan.how == "panels":
-        turn = f"panels_{gemm.tile().suffix(T)}"
-        turn += f"({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, panels);\n"
-        size = gemm.panels_size(p.n.size, p.k.size)
-        if shared or plan.threads != "batch":
-            before = f"    {T} *panels = {plan.room.array(T, size)};\n"
-            if shared:
-                before += "    " + turn % y
-            else:
-                inside = turn % "b"
-        elif size * (8 if T == "double" else 4) <= ON_STACK:
-            inside = f"{T} panels[{size}] __attribute__((aligned(64)));\n" + turn % "b"
-        else:
-            start = plan.room.array(T, size * p.count)
-            inside = f"{T} *panels = {start} + i * {size};\n" + turn % "b"
+    before, inside = panelled(plan, y, "b", plan.threads == "batch")
     if p.count == 1:
         text, helpers = one(plan, x, y, out)
         return before + indented(text, 4), helpers
@@ -208,6 +192,26 @@ def batched(plan: Plan) -> tuple[str, tuple[str, ...]]:
         f"{before}{pragma}    for (int64_t i = 0; i < {p.count}; i++) {{\n"
         f"{indented(inside + text, 8)}    }}\n"
     ), helpers
+
+
+def panelled(plan: Plan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
+    """Texts that lay out y in panels: before the loop over a batch, and in it, where the matrix of
+    a turn is `b`. Does each turn need its `own` memory?"""
+    p, T, room = plan.p, plan.T, plan.room
+    if plan.how != "panels":
+        return "", ""
+    turn = f"panels_{gemm.tile().suffix(T)}"
+    turn += f"({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, {panels});\n"
+    size = gemm.panels_size(p.n.size, p.k.size)
+    shared = not any(a.y for a in p.batch)
+    if shared or not own:
+        before = f"    {T} *{panels} = {room.array(T, size)};\n"
+        return (before + "    " + turn % y, "") if shared else (before, turn % b)
+    if size * (8 if T == "double" else 4) <= ON_STACK:
+        text = f"{T} {panels}[{size}] __attribute__((aligned(64)));\n"
+    else:
+        text = f"{T} *{panels} = {room.array(T, size * p.count)} + i * {size};\n"
+    return "", text + turn % b
 
 
 def one(plan: Plan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:

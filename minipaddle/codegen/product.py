@@ -69,10 +69,13 @@ def axis(size, x, y, out) -> Axis:
     return Axis(size, x, y, out) if size > 1 else Axis(size, 0, 0, 0)
 
 
-def product_of(x, y, out, *, x_perm, y_perm, out_perm, keep_columns=False) -> Product:
+def product_of(
+    x, y, out, *, x_perm, y_perm, out_perm, keep_columns=False, keep_order=False
+) -> Product:
     """The axes of a `product` record, from the specs of its operands and its result.
 
-    With `keep_columns` the columns are not grown beyond one axis of the result.
+    With `keep_columns` the columns are not grown beyond one axis of the result. With `keep_order`
+    axes stay what they are, and the batch is in the order of the operands.
     """
     xs, ys = [x.shape[d] for d in x_perm], [y.shape[d] for d in y_perm]
     xt = [strides_of(x.shape)[d] * (x.shape[d] > 1) for d in x_perm]
@@ -87,10 +90,10 @@ def product_of(x, y, out, *, x_perm, y_perm, out_perm, keep_columns=False) -> Pr
     if exchange:
         batch, m, n = [a.exchanged() for a in batch], n.exchanged(), m.exchanged()
         k = k.exchanged()
-    m = grown(m, batch, "y")
-    if not keep_columns:
-        n = grown(n, batch, "x")
-    batch.sort(key=lambda a: -a.out)
+    if not keep_order:
+        m = grown(m, batch, "y")
+        n = n if keep_columns else grown(n, batch, "x")
+        batch.sort(key=lambda a: -a.out)
     for k_ in range(len(batch) - 1, 0, -1):
         if batch[k_ - 1].continues(batch[k_]):
             batch[k_ - 1 : k_ + 1] = [batch[k_ - 1].times(batch[k_])]

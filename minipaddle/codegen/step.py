@@ -21,11 +21,13 @@ from ..core.errors import line_of
 from ..core.record import Record
 from ..ir.control import cond, fused, while_loop
 from ..ir.program import ITEM, NUMBER, Program, regions
+from ..passes.chain import is_chain
 from ..passes.epilogue import begins_with_product
 from ..passes.lifetimes import looked_into, specs_of
 from ..passes.nest import NotOneNest
 from ..passes.places import Place, Plan
 from .c_helpers import prologue
+from .chain import emit_chain
 from .emitters import EMITTERS
 from .epilogue import emit_epilogue
 from .group import emit_nest
@@ -121,7 +123,8 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
     if record.op.effect:
         return None
     starts = begins_with_product(record)
-    emit = emit_epilogue if starts else EMITTERS.get(record.op.name)
+    begun = emit_chain if is_chain(record) else emit_epilogue
+    emit = begun if starts else EMITTERS.get(record.op.name)
     if emit is not None and mixed(record.attrs["region"].records[0] if starts else record):
         return None
     try:

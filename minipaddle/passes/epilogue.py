@@ -26,12 +26,15 @@ def begins_with_product(record: Record) -> bool:
 
 
 def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
-    """(k, pairs) of a group with an epilogue: the product is written where result k goes, if one
-    of its dtype may lie there and nowhere else (None: into memory of its own); `pairs` (result,
+    """(k, pairs) of a group with an epilogue: its (last) product is written where result k goes, if
+    one of its dtype may lie there and nowhere else (None: into memory of its own); `pairs` (result,
     input) say which other results may be written over which inputs.
     """
-    pairs = Nest(region.records[1:], region.outputs).in_place()
-    first = region.records[0]
+    at = max(k for k, r in enumerate(region.records) if r.op.name in SOURCES)
+    first, rest = region.records[at], region.records[at + 1 :]
+    if not rest:  # the product is the result
+        return 0, []
+    pairs = Nest(rest, region.outputs).in_place()
     elsewhere = {k for k, x in pairs if x is not first}
     same = {k for k, r in enumerate(region.outputs) if r.dtype == first.dtype}
     k = next((k for k, x in pairs if x is first and k in same - elsewhere), None)
@@ -39,19 +42,22 @@ def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
 
 
 class Region:
-    """A group, or a single elementwise record, as a region of its own."""
+    """A group, or a single record, as a region of its own; `pairs` are what it is given, and the
+    inputs of the region that stand for that."""
 
     def __init__(self, record: Record):
         self.record = record
         if record.op is fused:
             self.program = record.attrs["region"]
-            self.given = dict(zip(record.inputs, self.program.inputs, strict=True))
+            self.pairs = list(zip(record.inputs, self.program.inputs, strict=True))
+            self.given = dict(self.pairs)
         else:
             self.given = {
                 x: Record(INPUT, (), {"name": x.attrs.get("name", "")}, *x.spec)
                 for x in dict.fromkeys(record.inputs)
                 if x.op is not NUMBER
             }
+            self.pairs = list(self.given.items())
             inputs = [self.given.get(x, x) for x in record.inputs]
             own = Record(record.op, inputs, record.attrs, *record.spec, record.saved, record.scope)
             own.where = record.where
@@ -90,25 +96,21 @@ def fits(nest: Nest, length: int) -> bool:
 
 
 def joined(region: Region, x: Record, source: Record) -> Record:
-    """The group with its product in it: the first record of the region."""
-    old, taken = region.program, region.given[x]
-    own = [r for r in source.inputs if r.op is not NUMBER]
-    given = {r: Record(INPUT, (), {"name": r.attrs.get("name", "")}, *r.spec) for r in own}
-    inputs = [given.get(r, r) for r in source.inputs]
-    first = Record(source.op, inputs, source.attrs, *source.spec, source.saved, source.scope)
-    first.where = source.where
-    new: dict[Record, Record] = {taken: first}
-    records = [first]
-    if x is not source:
-        seen = Record(reshape, [first], {"shape": x.shape}, *x.spec)
-        new[taken], records = seen, [first, seen]
+    """The group with the product that makes x in it, or with a whole group: its first records."""
+    before, old, taken = Region(source), region.program, region.given[x]
+    (made,) = before.program.outputs
+    new, records = {taken: made}, [*before.program.records]
+    if x.shape != made.shape:
+        seen = Record(reshape, [made], {"shape": x.shape}, *x.spec)
+        new[taken] = seen
+        records.append(seen)
     for r in old.records:
         inputs = [new.get(y, y) for y in r.inputs]
         new[r] = Record(r.op, inputs, r.attrs, r.shape, r.dtype, r.saved, r.scope)
         new[r].where = r.where
         records.append(new[r])
-    rest = [(a, b) for a, b in region.given.items() if a is not x]
-    outer, inner = [*given, *(a for a, _ in rest)], [*given.values(), *(b for _, b in rest)]
+    pairs = [*before.pairs, *(pair for pair in region.pairs if pair[0] is not x)]
+    outer, inner = [a for a, _ in pairs], [b for _, b in pairs]
     program = Program("group", inner, [], records, [new[r] for r in old.outputs])
     specs = tuple(r.spec for r in old.outputs)
     record = region.record

@@ -29,6 +29,7 @@ from . import (  # noqa: F401  (each makes its pass a slot)
     add_to,
     algebra,
     batch_norm,
+    chain,
     common,
     data_parallel,
     dead_code,
@@ -54,7 +55,8 @@ from .specialise import open_sizes
 PASSES = [
     "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
     "algebra", "common", "sinking", "folding", "add_to", "algebra", "common", "dead_code",
-    "recompute", "turning", "fusion", "epilogue", "schedule", "data_parallel",
+    "recompute", "turning", "fusion", "epilogue", "chain", "schedule",
+    "data_parallel",
 ]  # fmt: skip
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""

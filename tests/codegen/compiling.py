@@ -22,7 +22,7 @@ from minipaddle.core.record import Record
 
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",
-          "-Wno-type-limits", "-Wno-aggressive-loop-optimizations",
+          "-Wno-type-limits", "-Wno-tautological-compare", "-Wno-aggressive-loop-optimizations",
           "-Wno-unused-variable", "-Wno-unused-but-set-variable")  # fmt: skip
 GUARD = 256
 """Bytes before and behind every buffer that must stay as they are."""

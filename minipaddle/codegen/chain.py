@@ -1,0 +1,148 @@
+"""The kernel of a chain of two products: strips of rows between them, which stay in the cache.
+
+for (each batch)
+    for (each strip of rows)
+        strip = a b;  what is done to its rows;  c = strip d;  what is done to these rows
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..ops.linalg import product
+from ..passes.epilogue import room_of
+from ..passes.index import Index, Loop
+from ..passes.nest import Nest
+from . import gemm
+from .fold import joining
+from .group import called, fresh
+from .kernel import C_TYPES, Kernel
+from .matmul import ON_STACK, PARALLEL, Plan, Room, blocked, indented, offset, panelled, plus, tiles
+from .product import product_of
+from .rows import body_of
+from .schedule import pick
+from .writer import Writer
+
+STRIP = 64
+"""Rows of a strip at most."""
+
+OWN = {"first_row", "last_row", "row", "strip", "panels", "panels_2", "a", "b", "c", "d"}
+"""What the text calls its own."""
+
+
+class Strips(Plan):
+    """The plan of the first product, whose rows are made strip by strip."""
+
+    __slots__ = ()
+
+    wide = False  # rows are waited for
+
+    @property
+    def block(self) -> int:
+        """So many rows as stay on the stack, eight at least, and some for each thread."""
+        row = self.p.n.size * (8 if self.T == "double" else 4)
+        most = max(min(STRIP, ON_STACK // row // 8 * 8), 8)
+        rule = min(most, -(-self.p.m.size // 32) * 8) if self.threads == "rows" else most
+        return pick("strip", rule, [n for n in (8, 16, 32) if n < most])
+
+
+class Chain:
+    """The texts of a chain."""
+
+    def __init__(self, record):
+        self.region = region = record.attrs["region"]
+        self.first, self.second = (r for r in region.records if r.op is product)
+        at = region.records.index(self.second)
+        self.between, self.after = region.records[1:at], region.records[at + 1 :]
+        self.place, _ = room_of(region)
+        taken = set(OWN)
+        self.names = {
+            x: fresh(called(y), taken) for x, y in zip(region.inputs, record.inputs, strict=True)
+        }
+        self.outs = [fresh(f"{r.op.name}_", taken) for r in region.outputs]
+        self.T, self.room = C_TYPES[self.first.dtype], Room()
+        self.result = "result" if self.place is None else self.outs[self.place]
+
+    def plan(self, record, kind=Plan) -> Plan:
+        """How a product is computed: from its right operand as it is, or laid out in panels."""
+        x, y = record.inputs
+        p = product_of(x.spec, y.spec, record.spec, **record.attrs, keep_order=True)
+        how = "rows" if p.n.y == 1 else "panels"
+        names = self.names.get(x, "strip"), self.names[y], self.result
+        return kind(p, self.T, how, names, False, None, record.shape[-1], self.room)
+
+    def emit(self, name: str) -> Kernel:
+        """The C function."""
+        one, two = self.plan(self.first, Strips), self.plan(self.second)
+        helpers = [h for plan in (one, two) if plan.how == "panels" for h in gemm.panels(self.T)]
+        for count in {min(one.block, one.p.m.size), one.p.m.size % one.block}:
+            helpers += gemm.blocks(self.T, count) if count else ()
+        body = self.body(one, two)
+        helpers += [joining()] if re.search(r"reduction\((max|min)_", body) else []
+        takes = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in self.names.items()]
+        outputs = zip(self.region.outputs, self.outs, strict=True)
+        takes += [f"{C_TYPES[r.dtype]} *{n}" for r, n in outputs]
+        takes += ["char *work"] if self.room.size else []
+        text = f"static void {name}({', '.join(takes)})\n{{\n{body}}}\n"
+        return Kernel(name, text, self.room.size, tuple(helpers))
+
+    def body(self, one: Plan, two: Plan) -> str:
+        """The loops over the batch and its strips."""
+        (x, y, _), (_, z, out), T, p = one.names, two.names, self.T, one.p
+        text = f"    /* {one.p.m.size} rows of {one.p.n.size}, {one.block} at a time */\n"
+        if self.place is None:
+            text += f"    {T} *result = {self.room.array(T, self.second.spec.size)};\n"
+        own = one.threads == "batch"
+        turns = [panelled(one, y, "b", own), panelled(two, z, "d", own, "panels_2")]
+        inside = (
+            f"const {T} *a = {x}{offset(p.batch, 'x')}, *b = {y}{offset(p.batch, 'y')};\n"
+            f"const {T} *d = {z}{offset(two.p.batch, 'y')};\n"
+            f"{T} *c = {out}{offset(two.p.batch, 'out')};\n"
+        )
+        inside += "".join(turn for _, turn in turns)
+        inside += blocked(one, lambda first, rows: self.strip(one, two, first, rows), "c")
+        text += "".join(before for before, _ in turns)
+        if p.count == 1:
+            return text + indented(inside, 4)
+        pragma = "    " + PARALLEL if own else ""
+        loop = f"for (int64_t i = 0; i < {p.count}; i++) {{\n"
+        return f"{text}{pragma}    {loop}{indented(inside, 8)}    }}\n"
+
+    def strip(self, one: Plan, two: Plan, first: str, rows: int) -> str:
+        """One strip: its product, its rows, the next product, and the rows of that."""
+        length, m = one.p.n.size, one.p.m
+        start = first if one.p.count == 1 else f"i * {m.size} + {first}"
+        a, b = plus("a", first, m.x), "panels" if one.how == "panels" else "b"
+        c, d = plus("c", first, two.p.m.out), "panels_2" if two.how == "panels" else "d"
+        text = f"const int64_t first_row = {start}, last_row = first_row + {rows};\n"
+        text += f"{self.T} strip[{rows * length}] __attribute__((aligned(64)));\n"
+        text += tiles(one, a, b, "strip", "0", rows)
+        nest = Nest(self.between, [self.second.inputs[0]]).merged()
+        shift(nest, self.first, Index({Loop("first_row", m.size): length}))
+        text += self.rows(nest, ["strip"], "strip", length)
+        text += tiles(two, "strip", d, c, "0", rows)
+        if self.after:
+            nest = Nest(self.after, self.region.outputs).merged()
+            text += self.rows(nest, self.outs, self.result, two.p.n.size)
+        return text
+
+    def rows(self, nest: Nest, targets: list[str], source: str, length: int) -> str:
+        """What is done to rows of a product that lies at `source`."""
+        names = [self.names.get(x, source) for x in nest.inputs]
+        writer = Writer(nest, names, targets, ("first_row", "last_row", length))
+        return f"{{\n{body_of(writer)}\n}}\n"
+
+
+def shift(nest: Nest, source, by: Index) -> None:
+    """Count places in `source`, and in the results, from `by` on."""
+    for node in nest.nodes():
+        if node.kind == "load" and nest.number_of(node) is source:
+            node.index -= by
+    nest.outputs = [(record, node, flat - by) for record, node, flat in nest.outputs]
+
+
+def emit_chain(record, name: str) -> Kernel:
+    """The C function of a chain. The second product lies where one of the results will, or in the
+    workspace.
+    """
+    return Chain(record).emit(name)
