@@ -281,6 +281,16 @@ def irecv(tensor, src=None, group=None):
     """`recv` that does not wait: the tensor is ready after `wait()` of the task it returns.
 
     Source: Paddle API `paddle.distributed.irecv`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.ones([1]) * dist.get_rank()
+    ...     task = dist.irecv(x, src=1) if dist.get_rank() == 0 else dist.isend(x, dst=0)
+    ...     task.wait()
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [1.0, 1.0]
     """
     if src is None:
         raise ValueError(teach("irecv from any rank", expected="src, the rank that sends"))
@@ -288,7 +298,15 @@ def irecv(tensor, src=None, group=None):
 
 
 class P2POp:
-    """A send or receive to come. Source: Paddle API `paddle.distributed.P2POp`."""
+    """A send or receive to come: `op` is `isend` or `irecv`, `peer` the other rank.
+
+    Source: Paddle API `paddle.distributed.P2POp`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> dist.P2POp(dist.isend, paddle.ones([1]), peer=1).peer
+    1
+    """
 
     def __init__(self, op, tensor, peer, group=None):
         if op not in (isend, irecv):

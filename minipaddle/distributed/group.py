@@ -40,11 +40,39 @@ TIMEOUT = 1800.0
 
 
 class PeerFailed(RuntimeError):
-    """Another rank has ended, failed or died: what it was and why, in all ranks that are left."""
+    """Another rank has ended, failed or died: what it was and why, in all ranks that are left.
+
+    >>> import minipaddle.distributed as dist
+    >>> heard = []
+    >>> def work():
+    ...     if dist.get_rank() == 1:
+    ...         raise ValueError("no data")
+    ...     try:
+    ...         dist.barrier()
+    ...     except dist.PeerFailed as error:
+    ...         heard.append(str(error))
+    >>> try:
+    ...     dist.spawn(work, nprocs=2)
+    ... except ValueError as error:
+    ...     print(error, heard)
+    no data ['rank 1 failed: ValueError: no data']
+    """
 
 
 class CollectiveTimeout(PeerFailed):
-    """Some rank did not come to a collective in time."""
+    """Some rank did not come to a collective in time: a `PeerFailed` that names it.
+
+    >>> import minipaddle.distributed as dist
+    >>> import time
+    >>> def work():
+    ...     time.sleep(0.5 * dist.get_rank())
+    ...     dist.barrier()
+    >>> try:
+    ...     dist.spawn(work, nprocs=2, timeout=0.1)
+    ... except dist.CollectiveTimeout as error:
+    ...     print(str(error)[:50])
+    barrier number 1 waited 0.1 s: rank 1 did not come
+    """
 
 
 class Work(ABC):

@@ -108,6 +108,14 @@ def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> No
     """Send a list of objects to the rank `dst`, which calls `recv_object_list`.
 
     Source: Paddle API `paddle.distributed.send_object_list`.
+
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     found, right = [None, None], dist.get_rank() == 1
+    ...     dist.recv_object_list(found, 0) if right else dist.send_object_list(["a", 1], 1)
+    ...     return found
+    >>> dist.spawn(work, nprocs=2).results[1]
+    ['a', 1]
     """
     here = group_of(group).host
     to = local(group, dst) if dst_in_group is None else dst_in_group

@@ -53,7 +53,19 @@ def gpus() -> int:
 
 
 class ReduceOp:
-    """How values of several ranks become one. Source: Paddle API `paddle.distributed.ReduceOp`."""
+    """How values of several ranks become one: SUM, MAX, MIN, PROD, or AVG, the mean.
+
+    Source: Paddle API `paddle.distributed.ReduceOp`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     x = paddle.to_tensor([1.0 + 2 * dist.get_rank()])
+    ...     dist.all_reduce(x, dist.ReduceOp.AVG)
+    ...     return x.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [2.0, 2.0]
+    """
 
     SUM, MAX, MIN, PROD, AVG = "sum", "max", "min", "prod", "avg"
 
@@ -69,10 +81,12 @@ class ParallelEnv:
 
     @property
     def rank(self) -> int:
+        """The number of this rank."""
         return known().world.rank
 
     @property
     def world_size(self) -> int:
+        """How many ranks there are."""
         return known().world.size
 
     @property

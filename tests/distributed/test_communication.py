@@ -196,3 +196,11 @@ def test_samplers_know_their_rank():
         return list(paddle.io.DistributedBatchSampler(range(12), 2))
 
     assert ranks(work, 2) == [[[0, 1], [4, 5], [8, 9]], [[2, 3], [6, 7], [10, 11]]]
+
+
+@pytest.mark.parametrize("space", [dist, dist.fleet], ids=lambda m: m.__name__)
+def test_every_public_name_shows_how_it_is_used(space):
+    public = {k: v for k, v in vars(space).items() if callable(v) and not k.startswith("_")}
+    public.pop("namespace")  # what says which names are not there
+    assert len(public) >= 7
+    assert [name for name, x in public.items() if ">>>" not in (x.__doc__ or "")] == []

@@ -60,6 +60,16 @@ def distributed_model(model):
     """The model in a `DataParallel`: with averaged gradients, as the strategy says.
 
     Source: Paddle API `paddle.distributed.fleet.distributed_model`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed import fleet
+    >>> def work():
+    ...     fleet.init(is_collective=True)
+    ...     net = fleet.distributed_model(paddle.nn.Linear(1, 1, bias_attr=False))
+    ...     net(paddle.to_tensor([[1.0 + fleet.worker_index()]])).backward()
+    ...     return net.parameters()[0].grad.item()
+    >>> paddle.distributed.spawn(work, nprocs=2).results
+    [1.5, 1.5]
     """
     told = strategy_in_use()
     if told.sync_batch_norm:
@@ -119,12 +129,22 @@ def distributed_optimizer(optimizer, strategy=None):
 
 
 def worker_index() -> int:
-    """The number of this rank. Source: Paddle API `paddle.distributed.fleet.worker_index`."""
+    """The number of this rank. Source: Paddle API `paddle.distributed.fleet.worker_index`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_index, nprocs=2).results
+    [0, 1]
+    """
     return get_rank()
 
 
 def worker_num() -> int:
-    """How many ranks there are. Source: Paddle API `paddle.distributed.fleet.worker_num`."""
+    """How many ranks there are. Source: Paddle API `paddle.distributed.fleet.worker_num`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_num, nprocs=2).results
+    [2, 2]
+    """
     return get_world_size()
 
 
@@ -140,5 +160,9 @@ def is_first_worker() -> bool:
 
 
 def barrier_worker() -> None:
-    """Wait for all ranks. Source: Paddle API `paddle.distributed.fleet.barrier_worker`."""
+    """Wait for all ranks. Source: Paddle API `paddle.distributed.fleet.barrier_worker`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.distributed.fleet.barrier_worker()
+    """
     barrier()
