@@ -9,6 +9,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+from minipaddle.distributed import fleet
 from tests.distributed import sequences
 from tests.distributed.conformance import conformance
 from tests.distributed.saying import say
@@ -42,6 +43,30 @@ def talking():
         dist.new_group([0], backend="nccl")
     assert dist.is_initialized()
     assert dist.get_backend() == "MPI"
+    return size
+
+
+def merging():
+    """Two backwards are one update, captured or not: by the mean over steps and ranks."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    strategy = fleet.DistributedStrategy()
+    strategy.gradient_merge, strategy.gradient_merge_configs = True, {"k_steps": 2}
+    fleet.init(is_collective=True, strategy=strategy)
+    for wrap in (lambda step: step, paddle.jit.to_static):
+        w = paddle.create_parameter([1], "float32", is_bias=True)
+        opt = fleet.distributed_optimizer(paddle.optimizer.SGD(1.0, [w]))
+
+        @wrap
+        def step(x, w=w, opt=opt):
+            (w * x).backward()
+            opt.step()
+
+        found = []
+        for slope in (1.0, 3.0, 5.0, 7.0):
+            step(paddle.to_tensor([slope + rank]))
+            found.append(w.item())
+        mean = (size - 1) / 2
+        np.testing.assert_allclose(found, [0, -2 - mean, -2 - mean, -8 - 2 * mean])
     return size
 
 
