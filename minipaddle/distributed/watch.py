@@ -68,6 +68,7 @@ class Hub:
         self.lines: dict[int, Line] = {}
         self.over: set[int] = set()  # ranks that said goodbye
         self.said: dict[int, dict] = {}  # rank -> where it is, since the hub asked
+        self.witness = None  # a process that outlives all ranks: see `mpi.witnessed`
         self.told = False
         self.news: list[dict] = []  # what all were told: who comes late hears it then
         self.changed = threading.Condition()

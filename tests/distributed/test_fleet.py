@@ -1,5 +1,7 @@
 """`fleet`: what a strategy says is done, or refused by name."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -223,7 +225,7 @@ def test_what_merges_is_the_optimizer_in_all_else():
         (slope * w).sum().backward()
         opt.minimize(None)
         assert w.grad is None  # a step takes the gradients: `clear_grad` may be left out
-    assert opt.get_lr() == 0.5
+    assert opt.get_lr() == copy(opt).get_lr() == 0.5
     assert opt.state_dict().keys() == inner.state_dict().keys()
     assert frozen.tolist() == [0.0, 0.0]
     assert opt.merged.keys() == {w}

@@ -30,6 +30,8 @@ class GradientMerge:
         self.average_later()
 
     def __getattr__(self, name: str):
+        if name.startswith("__"):  # what copying asks for, before there is an optimizer
+            raise AttributeError(name)
         return getattr(self.inner_optimizer, name)
 
     def average_later(self) -> None:
