@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from ..core import dtype as dt
@@ -77,27 +78,23 @@ SIMD = """\
 #define VECTOR __attribute__((__simd__("notinbranch"))) extern
 FUNCTIONS
 #endif
+"""
 
+EXPONENTIAL = """\
 /* e^x far below 0, as for masked scores, takes glibc's vectors ten times as long: there it is 0.
  * (The bound is a variable: with a constant gcc makes a branch, and computes e^x after all.) */
-__attribute__((visibility("hidden"))) float lowest_exponentf = -87.0f;
-__attribute__((visibility("hidden"))) double lowest_exponent = -708.0;
+__attribute__((visibility("hidden"))) TYPE lowest_exponentF = LOWESTF;
 
-static inline float exp_or_0f(float x)
+static inline TYPE exp_or_0F(TYPE x)
 {
-    const float y = expf(x < lowest_exponentf ? lowest_exponentf : x);
-    return y < 2e-38f ? 0 : y;
+    const TYPE y = expF(x < lowest_exponentF ? lowest_exponentF : x);
+    return y < LEASTF ? 0 : y;
 }
 
-static inline double exp_or_0(double x)
-{
-    const double y = exp(x < lowest_exponent ? lowest_exponent : x);
-    return y < 4e-308 ? 0 : y;
-}
-
-#define expf(x) exp_or_0f(x)
-#define exp(x) exp_or_0(x)
+#define expF(x) exp_or_0F(x)
 """
+
+WORD = re.compile(r"\w+")
 
 
 @cache
@@ -123,11 +120,31 @@ VECTORIZED = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
 
 
 @cache
-def prologue() -> str:
-    """What stands before the kernels of a file."""
-    lines = [f"VECTOR float {f}f(float);\nVECTOR double {f}(double);" for f in VECTORIZED]
-    lines += [f"VECTOR {t} pow{s}({t}, {t});" for t, s in (("float", "f"), ("double", ""))]
-    simd = SIMD.replace("FUNCTIONS", "\n".join(lines))
-    headers = ("math", "stdbool", "stddef", "stdint", "stdlib", "string")
-    included = [f"#include <{h}.h>" for h in headers]
-    return "\n".join([*included, "", simd, FLOAT16, BFLOAT16, helpers()])
+def parts() -> list[tuple[set[str], str]]:
+    """What a file may begin with, in order: (names, text); who says one of the names needs it."""
+    found = []
+    for real, suffix, lowest, least in (
+        ("float", "f", "-87.0", "2e-38"),
+        ("double", "", "-708.0", "4e-308"),
+    ):
+        text = EXPONENTIAL.replace("TYPE", real).replace("LOWEST", lowest).replace("LEAST", least)
+        found.append(({f"exp{suffix}"}, re.sub(r"(?<=[a-z0-9])F\b", suffix, text)))
+    found += [({"_Float16"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
+    functions = helpers().split("\n\n")
+    return found + [({re.search(r"\w+(?=\()", f)[0]}, f"{f.strip()}\n") for f in functions]
+
+
+def prologue(text: str | None = None) -> str:
+    """What stands before the kernels of a file: what `text` needs, or all there is."""
+    found, words = [], set(WORD.findall(text or ""))
+    for names, part in reversed(parts()):
+        if text is None or not words.isdisjoint(names):
+            found.append(part)
+            words.update(WORD.findall(part))
+    kinds = [("float", "f"), ("double", "")]
+    lines = [f"VECTOR {t} {f}{s}({t});" for f in VECTORIZED for t, s in kinds]
+    lines += [f"VECTOR {t} pow{s}({t}, {t});" for t, s in kinds]
+    lines = [line for line in lines if text is None or WORD.findall(line)[2] in words]
+    included = [f"#include <{h}.h>" for h in ("math", "stdbool", "stdint", "string")]
+    simd = [SIMD.replace("FUNCTIONS", "\n".join(lines))] if lines else []
+    return "\n".join([*included, "", *simd, *reversed(found)])

@@ -366,7 +366,7 @@ def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False)
     """The C file of a program; `timed` adds up how long each kernel takes."""
     step = Step(kernels, plan, prefix, timed)
     blas = BLAS in kernels.helpers
-    parts = [prologue(), SETTERS.replace("PREFIX", prefix), *kernels.helpers]
+    parts = [SETTERS.replace("PREFIX", prefix), *kernels.helpers]
     parts += [SET_BLAS.replace("PREFIX", prefix)] if blas else []
     if timed:
         parts.append(
@@ -374,4 +374,5 @@ def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False)
             f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n"
         )
     own = "\n".join([*kernels.texts, *step.functions])
-    return Source("\n".join([*parts, own]), own, prefix, kernels.hosted, blas, step.timed or [])
+    text = "\n".join([*parts, own])
+    return Source(f"{prologue(text)}\n{text}", own, prefix, kernels.hosted, blas, step.timed or [])

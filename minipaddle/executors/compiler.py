@@ -23,9 +23,11 @@ from ..core.errors import teach
 
 FLAGS = (
     "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-shared", "-fPIC", "-w",
+    "-fvisibility=hidden", "-shared", "-fPIC", "-w", "--param=max-completely-peel-times=8",
 )  # fmt: skip
-"""No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
+"""No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process. GCC writes
+out loops of 16 rounds otherwise: up to a fifth of its time, for nothing that could be measured.
+"""
 
 LIBRARIES = ("-lm",)
 THREADS, VECTORS = "-fopenmp", "-fopenmp-simd"
