@@ -51,7 +51,7 @@ def stack(x, axis=0, name=None):
 
 
 def grown(x) -> bool:
-    """Is it a list that grew in a loop of a program that is traced? TypeError in that loop."""
+    """Is it a list that grew in a loop of a program that is traced? In that loop an error."""
     if not (type(x) is list and current.top.tracing):
         return False
     rests = [each for each in x if type(each) is Rest]

@@ -19,20 +19,28 @@ class Rest:
     def __repr__(self) -> str:
         return f"as many tensors as the loop has rounds: {self.stack.spec}"
 
-    def __getattr__(self, name: str):
-        raise TypeError(
+    def taken(self, *args):
+        """What Python would do with an item: NotImplementedError, for these are many."""
+        known(self)
+        raise NotImplementedError(
             teach(
                 "a list that grew in a loop on a tensor: how long it is, only the program will "
                 "know, so Python can not take it apart",
-                hint="paddle.stack(items), len(items), items[k], `for item in items`",
+                hint="paddle.stack(items), len(items), items[k], `for item in items:`",
             )
         )
 
+    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = taken
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = taken
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = taken
+    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = taken
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = taken
+
 
 def known(rest: Rest) -> bool:
-    """True; TypeError in the loop that appends to the list."""
+    """True; NotImplementedError in the loop that appends to the list."""
     if rest.stack is PENDING:
-        raise TypeError(
+        raise NotImplementedError(
             teach(
                 "a list that grows in a loop on a tensor is read in that loop: what the rounds "
                 "before have appended, only the program knows",

@@ -456,5 +456,17 @@ def whether_any(x, n):
 
 @pytest.mark.parametrize("function", [last_item, length, all_items, whether_any])
 def test_a_list_that_grows_is_not_read_in_its_loop(function):
-    with pytest.raises(TypeError, match=r"read in that loop(.|\n)*last = f\(last\)"):
+    with pytest.raises(NotImplementedError, match=r"read in that loop(.|\n)*last = f\(last\)"):
         paddle.jit.to_static(function)(paddle.ones([2]), paddle.to_tensor(3))
+
+
+def comprehended(x, n):
+    items = []
+    for _ in range(n):
+        items.append(x)
+    return [each * 2 for each in items]
+
+
+def test_a_list_that_has_grown_is_not_taken_apart_by_python():
+    with pytest.raises(NotImplementedError, match=r"can not take it apart(.|\n)*paddle.stack"):
+        paddle.jit.to_static(comprehended)(paddle.ones([2]), paddle.to_tensor(3))
