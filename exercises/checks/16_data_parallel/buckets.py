@@ -50,6 +50,11 @@ exercise = Exercise(
             "the first gradient opens a bucket, and says how full it is"
         )
         for k in (-1, 1)
+    }
+    | {
+        "for k in range(len(sizes) - 1, -1, -1): → for k in range(len(sizes) - 1, -2, -1):": (
+            "who has gone back to the first gradient may go on: it opens a bucket anyway"
+        )
     },
 )
 
@@ -83,6 +88,7 @@ def small_cases(yours):
         ([1, 4, 1, 1], "aaaa", 9, 2, [[0, 1], [2, 3]]),
         ([1, 1, 5, 1], "aaaa", 9, 3, [[0, 1, 2], [3]]),
         ([2, 2, 1, 1], "aabb", 9, 4, [[0], [1], [2, 3]]),
+        ([1, 2, 2], "aaa", 4, 4, [[0], [1, 2]]),
     ):
         got = yours.grouped(sizes, list(kinds), [limit] * len(sizes), last)
         expect(got, expected, given={"sizes": sizes, "kinds": kinds, "limit": limit, "last": last})
