@@ -67,18 +67,24 @@ def reshape(m, x, *, shape):
     return x.reshape(shape)
 
 
+def whole(shape: tuple, x: Spec) -> tuple:
+    """A shape with the size that remains for x in the place of -1."""
+    if -1 not in shape:
+        return tuple(shape)
+    k = shape.index(-1)
+    known = Spec((*shape[:k], *shape[k + 1 :]), x.dtype).size
+    return replaced(shape, k, x.size // known if known else 0)
+
+
 @reshape.shape
 def _(x, *, shape):
-    if -1 in shape:  # the size that remains
-        k = shape.index(-1)
-        known = Spec((*shape[:k], *shape[k + 1 :]), x.dtype).size
-        shape = replaced(shape, k, x.size // known if known else 0)
+    shape = whole(shape, x)
     if not same(Spec(shape, x.dtype).size, x.size):
         raise ValueError(f"{x} has {x.size} elements, which do not fill shape {list(shape)}")
-    return Spec(tuple(shape), x.dtype)
+    return Spec(shape, x.dtype)
 
 
-reshape.index(lambda i, x, shape: unravel(ravel(i, shape), x.shape))
+reshape.index(lambda i, x, shape: unravel(ravel(i, whole(shape, x)), x.shape))
 reshape.vjp(lambda g, x_spec: reshape(g, shape=x_spec.shape))
 
 

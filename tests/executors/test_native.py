@@ -14,6 +14,7 @@ from minipaddle import nn
 from minipaddle.executors import compiler as c
 from minipaddle.executors.choice import backend_named
 from minipaddle.executors.native import Executable
+from minipaddle.ir.parser import parse
 
 pytestmark = pytest.mark.skipif(c.compiler() is None, reason="no C compiler: install gcc or clang")
 
@@ -129,6 +130,19 @@ def test_what_a_loop_or_a_branch_computes_is_one_kernel():
     for region in (choice.attrs["true"], choice.attrs["false"]):
         assert [r.op.name for r in region.records if r.op.name != "item"] == ["fused"]
     assert len(made.kernels.texts) <= 6
+
+
+def test_a_reshape_to_the_size_that_remains_is_read_right():
+    program = parse("""program p(x: float32[2, 3, 4]) {
+      v1 = add(x, x) : float32[2, 3, 4]
+      v2 = reshape(v1, shape=(2, 1, -1,)) : float32[2, 1, 12]
+      v3 = broadcast_to(v2, shape=(2, 1, 12,)) : float32[2, 1, 12]
+      return v3
+    }""")
+    x = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    for strategy in ({"algebra": False}, {}):
+        (found,) = Executable(program, strategy)(program, [x])
+        np.testing.assert_array_equal(found, 2 * x.reshape(2, 1, 12))
 
 
 def test_open_sizes_are_compiled_for_each_size():

@@ -182,8 +182,8 @@ def compiled(name: str, strategy: dict) -> Way:
     return Way(name, make)
 
 
-def strategies(random: Random) -> list[Way]:
-    """Native programs: as they are meant to be, and made in two other ways."""
+def strategies(random: Random, count: int) -> list[Way]:
+    """Native programs: as they are meant to be, and made in `count` other ways, at most 5."""
     off = {p: False for p in PASSES[1:] if random.random() < 0.3}
     others = {
         "native, no fusion": {"fusion": False},
@@ -192,7 +192,7 @@ def strategies(random: Random) -> list[Way]:
         "native, in no place": {},
         f"native without {', '.join(off)}": off | FORCED,
     }
-    chosen = random.sample([*others], 2)
+    chosen = random.sample([*others], count)
     return [compiled("native", {}), *(compiled(name, others[name]) for name in chosen)]
 
 
@@ -322,20 +322,20 @@ class Tally:
 
 
 def differences(
-    cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0, flags=QUICK,
-    parallel=False, tally=None,
+    cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0, natives: int = 2,
+    flags=QUICK, parallel=False, tally=None,
 ) -> Iterator[Difference]:  # fmt: skip
     """Every way of every case that gives something else than the interpreter.
 
     `passes` is the share of cases that are interpreted after each pass, `cuda` that of the cases
-    which the emulated GPU runs.
+    which the emulated GPU runs, `natives` how many strategies beside the default C is made with.
     """
     random, runs, unbuilt = Random(seed), [], []
     for case in cases:
         found: list[tuple[Way, Callable]] = []
         chosen = INTERPRETED if random.random() < passes else INTERPRETED[-2:]
         gpu = [CUDA] if random.random() < cuda and plays_gpu() else []
-        for way in [*chosen, *strategies(random), *gpu]:
+        for way in [*chosen, *strategies(random, natives), *gpu]:
             try:
                 run = way.make(case.program)
             except Exception as error:
