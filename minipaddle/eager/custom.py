@@ -41,6 +41,12 @@ def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[T
     return emitted(tracer, control.custom, arrays, edges, attrs)
 
 
+def on_the_past_of(x: Tensor, value: Tensor) -> Tensor:
+    """The value, with the past of x: what x is once it was written where nothing is recorded."""
+    with Recording(True):
+        return with_derivative([value], [x], lambda outs, cotangents: cotangents)[0]
+
+
 def given(builder, spec: Spec) -> Tensor:
     """An input of the region."""
     x = wrap(builder.promise(builder.input(spec), builder.place))

@@ -137,6 +137,14 @@ def operand(op, x):
     """What is no tensor, beside one: NumPy's scalars count as Python's, the rest are arrays."""
     if isinstance(x, generic):
         return x.item()
+    if isinstance(x, list | tuple) and any(isinstance(each, Tensor) for each in x):
+        raise TypeError(
+            teach(
+                f"{op.name} of a tensor and a {type(x).__name__} of tensors",
+                expected="tensors and numbers",
+                hint="paddle.stack(items), paddle.concat(items)",
+            )
+        )
     try:
         return as_array(x)
     except (TypeError, ValueError) as error:

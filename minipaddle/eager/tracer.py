@@ -27,8 +27,9 @@ from ..ops import creation, random
 from ..tensor.generator import Generator
 from .cells import GeneratorCell, GradientCell, TensorCell
 from .convert import as_array
+from .custom import on_the_past_of
 from .device import current_place, place_of
-from .eager import Eager, keep
+from .eager import Eager, keep, operand
 from .leaving import Borrowed, Waiting, left_by, promised
 from .sizes import gathered, later, noting, sizes_in
 from .tape import leaf_of, leaf_written, overwritten
@@ -106,7 +107,9 @@ class Tracer(Eager):
                     mask |= 1 << k
                     self.note_tape(x)
             else:
-                arrays.append(x if type(x) in NUMBERS else self.borrow(wrap(as_array(x))))
+                arrays.append(
+                    x if type(x) in NUMBERS else self.borrow(wrap(as_array(operand(op, x))))
+                )
                 edge = None
             edges.append(edge)
         try:
@@ -216,6 +219,9 @@ class Tracer(Eager):
         leaf = x.is_leaf and not x.stop_gradient and self.borrow(x) in self.root.values
         if leaf and result.record is not None:  # a region's own input is no leaf
             raise leaf_written()
+        unrecorded = result.record is None and not self.recording
+        if unrecorded and not (leaf or x.stop_gradient or self.builder is self.root):
+            result = on_the_past_of(x, result)  # who walks back finds the region's values alone
         self.borrow(x)
         self.written.append((x, x.record, x.stop_gradient))
         self.note_tape(x)

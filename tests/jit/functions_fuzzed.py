@@ -393,3 +393,19 @@ def changed_after_all_of_it_was_replaced(x, m, s, n, p, q, flag):
         z.add_(s)
     y.add_(z)
     return y, z
+
+
+def written_under_no_grad_in_a_branch_and_a_loop(x, m, s, n, p, q, flag):
+    y = x * 1.0
+    if s > -100:
+        y = x * 2
+        with paddle.no_grad():
+            y[0] = 0.5
+    for _ in range(n):
+        z = y * s
+        with paddle.no_grad():
+            y.scale_(2.0)
+            if s > 0:
+                z[1] = 3.0
+        y = y + z
+    return y

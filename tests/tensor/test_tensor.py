@@ -416,3 +416,14 @@ def test_dtypes_of_the_namespace():
         dtype = getattr(paddle, name)
         assert isinstance(dtype, paddle.dtype)
         assert repr(dtype) == f"paddle.{name}"
+
+
+@pytest.mark.parametrize("operand", [list, tuple])
+def test_a_list_of_tensors_is_no_operand(operand):
+    """As in Paddle; as numbers they would lose their gradients."""
+    x = paddle.ones([3])
+    for call in (lambda x: x + operand([x]), lambda x: operand([x, x]) * x):
+        for function in (call, paddle.jit.to_static(call)):
+            with pytest.raises(TypeError, match=r"of tensors(.|\n)*paddle.stack"):
+                function(x)
+    assert (x + operand([1.0, 2.0, 3.0])).tolist() == [2.0, 3.0, 4.0]
