@@ -54,7 +54,7 @@ def plan(x, key) -> Plan:
             new = movement.WHOLE[: ndim - spoken]
         elif isinstance(k, Var):
             arrays.append((axis, k))
-            new = movement.WHOLE[:n] or (None,)  # a mask of no axes stands on a new one
+            new = movement.WHOLE[:n] or (None,)
         else:
             new = (k,)
         entries += new
@@ -101,7 +101,9 @@ def part(k) -> tuple:
     spec = k.spec if isinstance(k, Var) else None
     kind = spec.dtype.kind if spec else ""
     if kind == "b":
-        return (k, spec.ndim) if spec.ndim else new_axis(bool(k))
+        if spec.ndim or current.top.tracing:  # a mask of no axes stands on a new one
+            return (k if spec.ndim else movement.reshape(k, shape=(1,))), spec.ndim
+        return new_axis(bool(k))
     if kind and kind in "iu":
         known = not spec.ndim and not current.top.tracing  # else its value comes when it runs
         return (index(k) if known else k), 1

@@ -409,3 +409,11 @@ def written_under_no_grad_in_a_branch_and_a_loop(x, m, s, n, p, q, flag):
                 z[1] = 3.0
         y = y + z
     return y
+
+
+def masks_of_no_axes(x, m, s, n, p, q, flag):
+    n, y, z = n * 1, x * 1.0, m * s
+    n[s > 0] = 7
+    y[s > 0.5] = -1.0
+    z[s < 0, 1] = 5.0
+    return n, y, z
