@@ -134,9 +134,9 @@ class Region:
 
     def outputs(self, tracer, specs, written, tapes) -> list[Record]:
         """The records of the results that have a spec, and of what either branch wrote."""
+        past, pairs = {*tapes, *self.given}, zip(self.results, specs, strict=True)
         with tracer.inside(self.builder):
-            pairs = zip(self.results, specs, strict=True)
-            made = [severed(tracer, as_tensor(r.value, s), tapes) for r, s in pairs if s]
+            made = [severed(tracer, as_tensor(r.value, s), past) for r, s in pairs if s]
             return [self.builder.value(p) for p in [*map(tracer.borrow, made), *written]]
 
     def input_of(self, promise: Promise) -> Record:
@@ -148,13 +148,13 @@ class Region:
         self.builder.program.inputs, self.builder.program.outputs = inputs, outputs
 
 
-def severed(tracer, x: Tensor, tapes: dict) -> Tensor:
+def severed(tracer, x: Tensor, past: set) -> Tensor:
     """x, or a copy of it if it wants no gradient and shares its record with one that does."""
     if not x.stop_gradient or x.spec.dtype not in FLOATS:
         return x
     promise = tracer.borrow(x)
     record = tracer.builder.value(promise)
-    shared = promise in tapes if record.op is INPUT else record.saved
+    shared = promise in past if record.op is INPUT else record.saved
     return creation.assign(x) if shared else x
 
 

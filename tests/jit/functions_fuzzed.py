@@ -417,3 +417,10 @@ def masks_of_no_axes(x, m, s, n, p, q, flag):
     y[s > 0.5] = -1.0
     z[s < 0, 1] = 5.0
     return n, y, z
+
+
+def detached_in_a_loop(x, m, s, n, p, q, flag):
+    y = z = x
+    for _ in range(n, 2):
+        y, z = y.detach(), z * 2
+    return y, z
