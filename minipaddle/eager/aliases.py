@@ -34,11 +34,15 @@ def related_by_loop(tracer, body, carried, outs, last) -> None:
     for _ in sources:  # what went round may have come from another one's place
         for k, found in enumerate(origins):
             sources[k].update(*(sources[j] for j, p in enumerate(body.given) if p in found))
-    for k, (x, own, found) in enumerate(zip(outs, body.given, sources, strict=True)):
+    written = {k: inner.values[own] for k, own in enumerate(body.given)}
+    written = {k: r for k, r in written.items() if r is not inner.program.inputs[k]}
+    for k, record in written.items():
+        if not sources[k].isdisjoint(inner.captured):
+            raise chosen(record.where)
+        for p in sources[k]:
+            builder.spoil([p, *p.relatives()], record.where)
+    for k, (x, found) in enumerate(zip(outs, sources, strict=True)):
         x.array.may_be(*found)
-        now = inner.values[own]
-        if now is not inner.program.inputs[k] and not found.isdisjoint(inner.captured):
-            raise chosen(now.where)
         if k not in last and not given[k].isdisjoint(inner.changed()):
             builder.stale[x.array] = chosen(builder.value(x.array).where)
 

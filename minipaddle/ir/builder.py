@@ -232,14 +232,18 @@ class Builder:
                 )
             )
         related = promise.relatives()
-        where = caller() if related else None
-        for other in related:
-            if other.outside and promise.sources:
-                raise chosen(where, "an argument, or a tensor of the outside")
-            viewed = other.base is not None and not promise.sources
-            self.stale[other] = viewed_before(where) if viewed else chosen(where)
+        if related:
+            self.spoil(related, caller(), bool(promise.sources))
         self.value(promise)  # a region has it as an input, so that its end sees the change
         self.values[promise] = self.value(value)
+
+    def spoil(self, related, where, may_be: bool = True) -> None:
+        """What shares its memory with something written at `where`, or may do so, is not known."""
+        for other in related:
+            if other.outside and may_be:
+                raise chosen(where, "an argument, or a tensor of the outside")
+            viewed = other.base is not None and not may_be
+            self.stale[other] = viewed_before(where) if viewed else chosen(where)
 
     def fresh(self, promise: Promise) -> Promise:
         """The promise itself; NotImplementedError if nobody knows what it holds by now."""

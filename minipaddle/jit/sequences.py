@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 
 from ..core.dim import Dim
+from ..core.errors import teach
 from ..core.interpreter import current
 from ..eager.aliases import one_of
 from ..eager.control import is_static
@@ -33,13 +34,20 @@ class Sequence:
     __len__ = __iter__
 
 
+def whole(x):
+    """x, a limit of `range`; TypeError if it is no whole number."""
+    if x.spec.dtype.kind not in "iub":
+        raise TypeError(teach(f"range() of {x.spec}", expected="whole numbers", hint="int(x)"))
+    return x
+
+
 class Range(Sequence):
     """`range(start, stop, step)` with tensors."""
 
     what = "range() of a tensor"
 
     def __init__(self, *limits):
-        limits = [scalar(x) if is_static(x) else x for x in limits]
+        limits = [scalar(whole(x)) if is_static(x) else x for x in limits]
         start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
         self.start, self.step = start, step
         if type(step) is int and step == 1:

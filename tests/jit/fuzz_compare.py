@@ -184,7 +184,8 @@ def compare(eager: Outcome, traced: Outcome, function) -> None:
         if "NaN" in str(eager.error):  # int() of it
             raise Skip(str(eager.error))
         if error is None:
-            raise Difference("only eager raises", repr(eager.error)) from eager.error
+            kind = f"only eager raises {type(eager.error).__name__}"
+            raise Difference(kind, repr(eager.error)) from eager.error
         return
     if error is not None:
         raise Difference(f"raises {type(error).__name__}", str(error)) from error

@@ -120,6 +120,15 @@ def a_name_for_what_later_rounds_change(x, n):
     return best
 
 
+def a_name_that_comes_to_another_place_in_a_round(x, n):
+    y = x * 1
+    a, b = y, x * 2
+    for _ in range(n):
+        a, b = b, a
+        a.add_(x)  # here
+    return y
+
+
 def a_choice_in_a_branch(x, n):
     a, b = x * 1, x * 2
     z = a if n > 2 else b

@@ -470,3 +470,13 @@ def comprehended(x, n):
 def test_a_list_that_has_grown_is_not_taken_apart_by_python():
     with pytest.raises(NotImplementedError, match=r"can not take it apart(.|\n)*paddle.stack"):
         paddle.jit.to_static(comprehended)(paddle.ones([2]), paddle.to_tensor(3))
+
+
+def test_range_takes_whole_numbers():
+    def f(x, n):
+        for _ in range(n):
+            x = x * 2
+        return x
+
+    with pytest.raises(TypeError, match=r"range\(\) of float32\[\](.|\n)*whole numbers"):
+        paddle.jit.to_static(f)(paddle.ones([2]), paddle.to_tensor(3.0))
