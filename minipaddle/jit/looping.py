@@ -46,6 +46,7 @@ def while_loop(test, body, keeps=(), turns=(), drops=()) -> None:
     `keeps` are the variables needed afterwards, `turns` those that only the next round needs,
     `drops` the others that the loop binds.
     """
+
     def more():
         return asked(test())
 
