@@ -10,7 +10,8 @@ from math import prod
 
 from ..core import dtype as dt
 from ..core.spec import broadcast_shapes
-from ..ops.movement import replaced, strides_of
+from ..ops.movement import replaced, reshape, strides_of
+from ..ops.ordering import after
 from .kernel import BAD_INDEX, C_TYPES, Kernel, emits, function, is_number
 from .matmul import PARALLEL, Room, indented, late, widened
 from .scalar import CannotWrite, literal
@@ -69,7 +70,10 @@ def named_places(record) -> tuple:
         "scatter_sum": lambda: attrs["shape"][attrs["axis"]],
     }
     size = sizes.get(record.op.name, lambda: x.shape[attrs["axis"]])()
-    return record.inputs[0 if record.op.name in ("embedding", "one_hot") else 1], size
+    index = record.inputs[0 if record.op.name in ("embedding", "one_hot") else 1]
+    while index.op in (after, reshape):  # the same numbers, at another time or in another shape
+        index = index.inputs[0]
+    return index, size
 
 
 @emits("take")

@@ -323,7 +323,7 @@ def inside(program: Program, apart) -> Program:
     return with_records(program, records, now)
 
 
-def grouped(program: Program, apart) -> Program:
+def grouped(program: Program, apart=()) -> Program:
     """The program with groups, but those of `apart` that no group may hold together."""
     fusion = Fusion(sliced(inside(program, apart)), apart)
     fusion.join_all()

@@ -22,8 +22,10 @@ from ..ir.cut import has_effect
 from ..ir.program import ITEM, NUMBER, Program, regions
 from ..ops.ordering import after
 from .arena import Buffer, profile
+from .fusion import grouped
 from .lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
 from .memory import live
+from .nest import fusable
 from .rewriting import with_inputs, with_records
 
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
@@ -163,13 +165,20 @@ class Moments:
 
 @slot("passes.recompute")
 def recompute(
-    program: Program, *, budget: float | None = None, price: float | None = None, least: int = 0
+    program: Program,
+    *,
+    budget: float | None = None,
+    price: float | None = None,
+    least: int = 0,
+    fusion: bool = False,
+    enable_auto_fusion: bool = True,
 ) -> Program:
     """The program with some values made again, so that `budget` bytes are enough for its live set.
 
     A budget below 1 is a share of what the program needs as it is. `price` is the most seconds
     that a byte less at the peak may cost. As near to the budget as it gets; without one, or
-    if its live set is below `least` bytes, the program stays as it is.
+    if its live set is below `least` bytes, the program stays as it is. So it does if `fusion` will
+    follow and keep the budget alone, as in a program of elementwise operators.
 
     budget: the memory that is aimed at, in bytes or as a share of what there would be
     price: the most seconds that a byte less at the peak may cost
@@ -182,6 +191,9 @@ def recompute(
     if now < least:
         return program
     budget = budget * now if 0 < budget < 1 else budget
+    one = fusion and enable_auto_fusion and all(map(fusable, program.records))
+    if one and live(grouped(program)) <= budget:
+        return program  # what waits, waits in registers
     while now > budget:
         other = relieved(program, now - budget, inf if price is None else price)
         then = live(other)

@@ -387,3 +387,26 @@ def test_pieces_are_joined_by_copies_even_if_they_are_reshaped():
     np.testing.assert_allclose(f(x).numpy(), f.function(x).numpy(), rtol=1e-5)
     (made,) = executables(f)
     assert "memcpy" in made.source.own
+
+
+def test_an_index_that_is_looked_up_again_is_known():
+    """Its second use, maybe after updates, can not fail: so no state is copied in a run."""
+    table = paddle.create_parameter([50, 256], "float32")
+    net = paddle.nn.Linear(256, 50)
+    opt = paddle.optimizer.SGD(0.1, [table, *net.parameters()])
+
+    def step(words):
+        def part(words):
+            return paddle.tanh(paddle.nn.functional.embedding(words, table) * 2)
+
+        hidden = paddle.distributed.fleet.utils.recompute(part, words)
+        paddle.nn.functional.cross_entropy(net(hidden), words).backward()
+        opt.step()
+        opt.clear_grad()
+
+    static = paddle.jit.to_static(step, backend="native")
+    words = paddle.to_tensor(np.arange(32) % 50)
+    static(words)
+    made = Executable(static.concrete_program.program)
+    assert sum(r.op.name == "embedding" for r in made.program.records) == 2
+    assert not made.risked

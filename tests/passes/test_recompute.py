@@ -49,6 +49,18 @@ def test_a_chain_is_made_again_within_the_budget():
         assert live(schedule(other)) <= live(other)
 
 
+def test_what_fusion_will_keep_in_registers_is_no_reason():
+    def gradient(x, w):
+        x.stop_gradient = False
+        y = paddle.tanh(x * w) * paddle.nn.functional.sigmoid(x) + paddle.exp(-x * x)
+        return paddle.grad(y.sum(), [x])
+
+    program = trace(gradient, [paddle.ones([1 << 20]).spec, paddle.ones([1]).spec]).program
+    assert recompute(program, budget=0.5, fusion=True) is program
+    for told in ({}, {"fusion": True, "enable_auto_fusion": False}):
+        assert live(recompute(program, budget=0.5, **told)) < live(program)
+
+
 def test_it_stays_as_it_is_without_need():
     program = deep(4)
     assert recompute(program) is program
