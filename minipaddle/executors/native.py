@@ -84,7 +84,7 @@ class Executable:
             tuned = {} if done.chosen.get("tuned") is False else trials.tuned(threads())
         kept = [s.record for s in done.program.states[len(program.states) :]]
         self.kernels = Kernels(self.program, tuned.get, kept)
-        self.plan = done.planned(self.kernels.workspace, in_place)
+        self.plan = done.planned(self.kernels.workspace, cache(in_place))
         self.timed = timed
         self.source = self.written()
         self.load()

@@ -59,14 +59,37 @@ class Part(NamedTuple):
 class Index:
     """Σ factor · atom + constant; an atom is a `Loop` or a `Part`."""
 
-    __slots__ = ("constant", "high", "key", "low", "terms")
+    __slots__ = ("_bounds", "_key", "constant", "terms")
 
     def __init__(self, terms: dict, constant: int = 0):
         self.terms = {a: f for a, f in terms.items() if f}
         self.constant = constant
-        self.low = constant + sum(f * (a.low if f > 0 else a.high) for a, f in self.terms.items())
-        self.high = constant + sum(f * (a.high if f > 0 else a.low) for a, f in self.terms.items())
-        self.key = frozenset(self.terms.items()), constant
+        self._bounds = self._key = None  # most are a step on the way and never asked
+
+    @property
+    def low(self) -> int:
+        """The least it can be."""
+        return (self._bounds or self.bounded())[0]
+
+    @property
+    def high(self) -> int:
+        """The most it can be."""
+        return (self._bounds or self.bounded())[1]
+
+    def bounded(self) -> tuple[int, int]:
+        low = high = self.constant
+        for a, f in self.terms.items():
+            low += f * (a.low if f > 0 else a.high)
+            high += f * (a.high if f > 0 else a.low)
+        self._bounds = low, high
+        return self._bounds
+
+    @property
+    def key(self) -> tuple:
+        """Equal indices have the same."""
+        if self._key is None:
+            self._key = frozenset(self.terms.items()), self.constant
+        return self._key
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Index) and self.key == other.key
@@ -82,14 +105,17 @@ class Index:
     # ---- arithmetic --------------------------------------------------------------------------
 
     def __add__(self, other) -> Index:
-        other = index(other)
+        if not isinstance(other, Index):
+            return Index(self.terms, self.constant + other) if other else self
         terms = dict(self.terms)
         for atom, factor in other.terms.items():
             terms[atom] = terms.get(atom, 0) + factor
         return Index(terms, self.constant + other.constant)
 
     def __mul__(self, n: int) -> Index:
-        return Index({a: f * n for a, f in self.terms.items()}, self.constant * n)
+        return (
+            self if n == 1 else Index({a: f * n for a, f in self.terms.items()}, self.constant * n)
+        )
 
     def __neg__(self) -> Index:
         return self * -1
