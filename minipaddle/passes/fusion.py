@@ -150,8 +150,7 @@ class Fusion:
                     if before is None or before in seen:
                         continue
                     seen.add(before)
-                    if self.order[before.records[-1]] > a.first:  # else it was there before a
-                        todo.append(before)
+                    todo.append(before)
         return False
 
     def sources(self, record: Record) -> list[Record]:
