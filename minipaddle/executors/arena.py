@@ -150,7 +150,9 @@ class Frame:
                 y = self.apply(record, given)
             except Exception as error:
                 fail(record, error)
-            for place, part in zip(places, y if type(y) is tuple else (y,), strict=True):
+            if type(y) is tuple:  # one may look into memory that another is written to
+                y = [part.copy() for part in y]
+            for place, part in zip(places, y if type(y) is list else [y], strict=True):
                 place[...] = part
         if self.owner.check:
             self.written |= {(record, k): place.copy() for k, place in enumerate(places)}

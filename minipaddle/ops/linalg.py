@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..core.op import opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
@@ -19,7 +21,8 @@ def matmul(m, x, y):
     [3.0, 3.0]
     """
     if x.ndim > 2 and y.ndim == 2:  # one product of tall matrices instead of many small ones
-        return m.matmul(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
+        rows = x.reshape(prod(x.shape[:-1]), x.shape[-1])
+        return m.matmul(rows, y).reshape(*x.shape[:-1], y.shape[-1])
     return m.matmul(x, y)
 
 

@@ -162,5 +162,24 @@ program pieces_in_merged_loops(x: float32[4], y: float32[4], z: float32[2, 4]) {
 }
 """
 
+A_LOOK_BESIDE_WHAT_IS_WRITTEN = """
+program a_look_beside_what_is_written(x: float64[8, 2]) {
+  v1 = cumsum(x, reverse=False, axis=1) : float64[8, 2]
+  v2 = remainder(v1, 1) : float64[8, 2]
+  v3 = tanh(v2) : float64[8, 2]
+  v4 = split(v1, sizes=(0, 8,), axis=0) : (float64[0, 2], float64[8, 2])
+  v5 = item(v4, k=1) : float64[8, 2]
+  v6 = stack(x, v5, v5, v3, axis=2) : float64[8, 2, 4]
+  return v6
+}
+"""
+
+A_PRODUCT_OVER_NOTHING = """
+program a_product_over_nothing(x: float32[8, 8, 0], y: float32[0, 5]) {
+  v1 = matmul(x, y) : float32[8, 8, 5]
+  return v1
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""
