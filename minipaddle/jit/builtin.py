@@ -30,7 +30,9 @@ def len_(x):
 
 
 def casting(kind, dtype):
-    """`int`, `float`: of a tensor of one element, or a size, a 0-D tensor of that dtype."""
+    """`int`, `float`: of a tensor of one element a 0-D tensor of that dtype; of a size the size
+    itself, or such a tensor.
+    """
 
     def cast(*args, **kwargs):
         if args and isinstance(args[0], Dim):
