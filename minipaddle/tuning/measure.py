@@ -16,6 +16,7 @@ from ..eager.device import NUMPY
 from ..executors.arrays import address, as_c
 from ..executors.compiler import load
 from ..executors.native import ALIGNMENT, blas, threads
+from ..ir.control import fused
 from ..ir.interpreter import Run, last_uses
 from ..ir.program import NUMBER, Program
 from ..passes.lifetimes import specs_of
@@ -35,6 +36,18 @@ __attribute__((visibility("default"))) void PREFIX_run_{k}(
 {{
     for (; times > 0; times--) {call};
 }}
+"""
+
+AHEAD = """\
+static {T} ahead_{k}[{elements}] __attribute__((aligned(64)));
+
+__attribute__((visibility("default"))) void PREFIX_ahead_{k}(void *const *in)
+{{
+    const {T} *given = {given};
+    {T} *made = ahead_{k};
+    {call}
+}}
+
 """
 
 
@@ -68,12 +81,19 @@ def file_of(record: Record, kernels: list[Kernel]) -> tuple[str, str]:
 
 
 def called(record: Record, kernel: Kernel, number: int) -> str:
-    """The function that calls a kernel some times."""
-    inputs = [x for x in record.inputs if not is_number(x)]
+    """The function that calls a kernel some times, after one that makes what it wants ahead."""
+    inner = record.attrs["region"].inputs if record.op is fused else record.inputs
+    inputs = [x for x in inner if not is_number(x)]
     given = [f"(const {C_TYPES[x.dtype]} *)in[{j}]" for j, x in enumerate(inputs)]
     made = [f"({C_TYPES[s.dtype]} *)out[{j}]" for j, s in enumerate(specs_of(record))]
+    before = ""
+    if kernel.ahead is not None:
+        edge, elements, call = kernel.ahead
+        j, words = inputs.index(edge), {"T": C_TYPES[edge.dtype], "k": number, "call": call}
+        before = AHEAD.format(**words, elements=elements, given=given[j])
+        given[j] = f"ahead_{number}"
     words = [*given, *made, *(["work"] if kernel.workspace else [])]
-    return RUN.format(k=number, call=f"{kernel.name}({', '.join(words)})")
+    return before + RUN.format(k=number, call=f"{kernel.name}({', '.join(words)})")
 
 
 def aligned(spec):
@@ -117,7 +137,9 @@ class Bench:
         room = np.zeros(size + ALIGNMENT, "uint8")
         work = address(room) + -address(room) % ALIGNMENT
         found = []
-        for k in range(len(kernels)):
+        for k, kernel in enumerate(kernels):
+            if kernel.ahead is not None:
+                getattr(library, f"{prefix}_ahead_{k}")(self.into)
             run = getattr(library, f"{prefix}_run_{k}")
             run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long]
             found.append(lambda times, run=run, room=room: run(self.into, self.out, work, times))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from statistics import median
 
+from ..codegen.kernel import Kernel, keeping
 from ..codegen.step import kernel_of
 from ..core.record import Record
 from ..core.slots import slot
@@ -33,10 +34,11 @@ NAME = "tuned_kernel"
 class Task:
     """One kernel of the program, and what is known of it."""
 
-    def __init__(self, signature: str, name: str, record: Record, seconds: float):
-        self.signature, self.name, self.record = signature, name, record
-        self.seconds = seconds  # in a run of the program
-        self.space = Space(lambda: kernel_of(record, NAME))
+    def __init__(self, signature: str, default: Executable, record: Record, seconds: float):
+        self.signature, self.record = signature, record
+        self.name, self.seconds = default.kernels.of[record].name, seconds  # in a run of `default`
+        kept = default.kernels.kept_by(record)
+        self.space = Space(lambda: written(record, kept))
         self.facts = facts(record)
         self.times: list[tuple[dict, float]] = []  # points, and their part of the default's time
         self.bench: Bench | None = None
@@ -60,6 +62,12 @@ class Task:
         ]
         default, *found = self.bench.measured(named)
         return [(seconds, default) for seconds in found]
+
+
+def written(record: Record, kept) -> Kernel:
+    """The kernel of a record; these of its inputs hold the same in every run."""
+    with keeping(kept):
+        return kernel_of(record, NAME)
 
 
 def facts(record: Record) -> tuple[float, ...]:
@@ -93,8 +101,8 @@ def tasks_of(target: Target, default: Executable) -> list[Task]:
         name = default.kernels.signatures.get(record)
         if name in seconds and all(spec.size for spec in specs_of(record)):
             records.setdefault(name, record)
-    least, of = SMALL * sum(seconds.values()), default.kernels.of
-    tasks = [Task(n, of[r].name, r, seconds[n]) for n, r in records.items() if seconds[n] >= least]
+    least = SMALL * sum(seconds.values())
+    tasks = [Task(n, default, r, seconds[n]) for n, r in records.items() if seconds[n] >= least]
     tasks = [t for t in tasks if not t.exhausted]
     met = target.values(default, {t.record for t in tasks})
     for t in tasks:

@@ -33,9 +33,13 @@ class Target(NamedTuple):
         return self.captured.choice
 
     def compiled(self, choices: dict, *, timed: bool = False) -> Executable:
-        """The program with these choices for its kernels, by signature, and no others."""
-        sizes = self.choice.executable(self.program, self.arrays).sizes
-        return Executable(self.program, self.choice.strategy, sizes, timed=timed, tuned=choices)
+        """The program as its choice compiles it, but with these choices for its kernels, by
+        signature, and no others.
+        """
+        choice, sizes = self.choice, self.choice.executable(self.program, self.arrays).sizes
+        return Executable(
+            self.program, choice.strategy, sizes, timed=timed, tuned=choices, frozen=choice.frozen
+        )
 
     def values(self, executable: Executable, wanted: set[Record]) -> dict[Record, list]:
         """The inputs that records meet in the program."""

@@ -19,6 +19,8 @@ from minipaddle.executors.trials import Trial, Trials
 from minipaddle.tuning import proof
 from minipaddle.tuning.cost_model import Sample, cost_model, ranking_loss
 from minipaddle.tuning.measure import Bench, same
+from minipaddle.tuning.search import NAME, Search
+from minipaddle.tuning.target import targets_of
 from tests.codegen.compiling import record_of
 
 needs_cc = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
@@ -184,6 +186,29 @@ def test_forward_and_backward_of_a_layer_are_tuned():
     np.testing.assert_allclose(y.numpy(), x.numpy() @ layer.weight.numpy(), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(layer.weight.grad.numpy()[:, 0], x.numpy().sum(0), rtol=1e-4,
                                atol=1e-4)  # fmt: skip
+
+
+@needs_cc
+def test_what_is_tuned_is_what_runs_at_inference():
+    """Weights are frozen there: transposed, and transformed for Winograd, before the run."""
+    paddle.seed(0)
+    net = paddle.nn.Sequential(paddle.nn.Conv2D(16, 16, 3, padding=1), paddle.nn.Tanh())
+    f, x = paddle.jit.to_static(lambda x: net(x), backend="native"), paddle.randn([1, 16, 12, 12])
+    with paddle.no_grad():
+        wanted = f(x).numpy()
+        (made,) = f.executables
+        search = Search(targets_of(f, ()), np.random.default_rng(0))
+        (default,) = search.defaults
+        assert default.kernels.texts == made.kernels.texts
+        assert [*default.kernels.signatures.values()] == [*made.kernels.signatures.values()]
+        (task,) = [t for t in search.tasks if t.space.kernel({}).ahead]
+        (run,) = [r for r, name in made.kernels.signatures.items() if name == task.signature]
+        source = task.space.kernel({}).source
+        assert source.replace(NAME, made.kernels.of[run].name) == made.kernels.of[run].source
+        points = [{"algorithm": "winograd", "tile_rows": 1}, {"algorithm": "direct"}]
+        assert None not in [seconds for seconds, _ in task.measure(points)]
+        paddle.tune(f, trials=2, progress=False)
+        np.testing.assert_allclose(f(x).numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_what_does_not_stand_any_more_is_undone():
