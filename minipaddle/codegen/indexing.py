@@ -7,6 +7,7 @@ the executor, which looks there after a run, has the interpreter say what was wr
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from ..core import dtype as dt
 from ..core.spec import broadcast_shapes
@@ -44,9 +45,16 @@ def loop(name: str, count: int, inside: str, work: int = 0) -> str:
     return f"{pragma}{head} {{\n{indented(inside, 4)}}}\n"
 
 
+def looked(index: str, count: int, size: int, wraps: bool = True) -> str:
+    """C text: a look at `count` places where nothing is moved."""
+    return loop("i", count, place(index, size, wraps))
+
+
 def taken(x, count: int, axis: int, target: str, index: str, ignored: str = "", wraps=True) -> str:
     """C text: slices of in0 along `axis` at `count` places."""
     outer, size, inner = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
+    if not outer * inner:
+        return looked(index, count, size, wraps)
     T = C_TYPES[x.dtype]
     copy = f"memcpy(to, {target} + (o * {size} + at) * {inner}, {inner} * sizeof({T}));\n"
     body = f"{T} *to = out0 + (o * {count} + i) * {inner};\n{ignored}{place(index, size, wraps)}"
@@ -54,33 +62,68 @@ def taken(x, count: int, axis: int, target: str, index: str, ignored: str = "", 
     return loop("o", outer, loop("i", count, body + copy, work))
 
 
-def named_places(record) -> tuple:
-    """(index, size): the record of whole numbers that names places, and what they are below.
-
-    The index is checked; whoever is given the same one for the same size later need not fear it.
-    (Negative numbers count from the end for some operators and are refused by the others. Of two
-    that share an index the forward's comes first, and the backward's is the more lenient.)
+class Places(NamedTuple):
+    """Whole numbers that name places: input `k` of a record, below `size`. Negative ones may count
+    from the end (`wraps`); one number may say that there is none (`ignored`).
     """
-    x, attrs = record.inputs[0], record.attrs
-    sizes = {
-        "embedding": lambda: record.inputs[1].shape[0],
-        "one_hot": lambda: attrs["classes"],
-        "place": lambda: attrs["classes"],
-        "pick": lambda: x.shape[-1],
-        "scatter_sum": lambda: attrs["shape"][attrs["axis"]],
-    }
-    size = sizes.get(record.op.name, lambda: x.shape[attrs["axis"]])()
-    index = record.inputs[0 if record.op.name in ("embedding", "one_hot") else 1]
-    while index.op in (after, reshape):  # the same numbers, at another time or in another shape
-        index = index.inputs[0]
-    return index, size
+
+    k: int
+    size: int
+    wraps: bool = True
+    ignored: int | None = None
+
+
+def named_places(record) -> list[Places]:
+    """What of a record's inputs names places."""
+    given, attrs, name = record.inputs, record.attrs, record.op.name
+    if name in ("take", "put"):
+        return [Places(1, given[0].shape[attrs["axis"]])]
+    if name == "scatter_sum":
+        return [Places(1, attrs["shape"][attrs["axis"]])]
+    if name == "along_index":
+        return [Places(0, attrs["shape"][attrs["axis"]])]
+    if name == "flat_index":
+        return [Places(k, size) for k, size in enumerate(attrs["shape"])]
+    if name == "embedding":
+        return [Places(0, given[1].shape[0], False)]
+    if name == "one_hot":
+        return [Places(0, attrs["classes"], False)]
+    if name == "pick":
+        return [Places(1, given[0].shape[-1], False, attrs["ignore_index"])]
+    if name == "place":
+        return [Places(1, attrs["classes"], False, attrs["ignore_index"])]
+    return []
+
+
+class Looked:
+    """The places that were looked at so far: whoever is given the same numbers need not fear them.
+
+    (The forward comes first, and the backward is as lenient.)
+    """
+
+    def __init__(self):
+        self.at: dict = {}
+
+    def add(self, index, places: Places) -> bool:
+        """Must these be looked at? Numbers are the same at another time, in another shape."""
+        while index.op in (after, reshape):
+            index = index.inputs[0]
+        before = self.at.setdefault(index, [])
+        known = any(old.size == places.size and covers(old, places) for old in before)
+        before += [] if known else [places]
+        return not known
+
+
+def covers(old: Places, new: Places) -> bool:
+    """Is what the old ones allow allowed by the new ones, of the same size?"""
+    return (new.wraps or not old.wraps) and old.ignored in (None, new.ignored)
 
 
 @emits("take")
 def emit_take(record, name, rows=None, parameters=()) -> Kernel:
     """The kernel of `take`."""
     x, index = (e.spec for e in record.inputs)
-    text = taken(x, index.size, record.attrs["axis"], "in0", "in1[i]")  # looks, if it moves nothing
+    text = taken(x, index.size, record.attrs["axis"], "in0", "in1[i]")
     return finished(record, name, indented(text, 4), rows, parameters)
 
 
@@ -94,7 +137,7 @@ def emit_embedding(record, name, rows=None, parameters=()) -> Kernel:
         clear = f"memset(to, 0, {weight.shape[1]} * sizeof({T}));"
         ignored = f"if (in0[i] == {padding}) {{\n    {clear}\n    continue;\n}}\n"
     text = taken(weight, x.size, 0, "in1", "in0[i]", ignored, wraps=False)
-    return finished(record, name, indented(text if record.spec.size else "", 4), rows, parameters)
+    return finished(record, name, indented(text, 4), rows, parameters)
 
 
 @emits("scatter_sum")
@@ -117,7 +160,8 @@ def emit_scatter_sum(record, name, rows=None, parameters=()) -> Kernel:
         f"{T} *to = {target} + (o * {size} + at) * {inner};\n"
         f"for (int64_t k = 0; k < {inner}; k++) to[k] += from[k];\n"
     )
-    text += indented(loop("o", outer, loop("i", index.size, body)), 4)
+    moves = loop("o", outer, loop("i", index.size, body))
+    text += indented(moves if outer * inner else looked("in1[i]", index.size, size), 4)
     if half:
         value = "narrow(sum[i])" if x.dtype == dt.bfloat16.numpy else "sum[i]"
         text += f"    for (int64_t i = 0; i < {record.spec.size}; i++) out0[i] = {value};\n"
@@ -144,7 +188,8 @@ def emit_put(record, name, rows=None, parameters=()) -> Kernel:
     body += f"{T} *to = out0 + (o * {size} + at) * {inner};\n"
     body += f"for (int64_t k = 0; k < {inner}; k++) to[k] = {given};\n"
     text += loop("o", outer, loop("i", count, body))
-    return finished(record, name, indented(text if x.spec.size else "", 4), rows, parameters)
+    text = text if outer * inner else looked("in1[i]", count, size)
+    return finished(record, name, indented(text, 4), rows, parameters)
 
 
 def broadcast(shape, x, index, axis: int) -> str:

@@ -4,17 +4,23 @@ What is done is bound to memory once: the arena, inputs and outputs of a `Contex
 are, and states where they are given. If nothing in the program waits for a value, the second run
 is captured as a graph, and from the third on a run is one launch. `cond`, `while_loop` and records
 without a kernel are decided and computed by the host between kernels.
+
+Places in the data (tokens, labels, indices) are looked at, and one out of range is an IndexError,
+as everywhere else. The host waits for that once in a run, before what comes after the last of them:
+the graph is in two parts then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from itertools import groupby
+from typing import NamedTuple, NoReturn
 
 from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
 from ..codegen.cuda.program import Kernels
+from ..codegen.indexing import Places
 from ..core.record import Record
-from ..eager.device import current_place
+from ..eager.device import NUMPY, current_place
 from ..ir.control import cond, while_loop
 from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
@@ -22,7 +28,7 @@ from ..passes.lifetimes import specs_of
 from ..passes.manager import optimized
 from ..passes.places import Copy, Place, Plan
 from .gpu import Gpu, gpu_of
-from .native import CannotCompile, closed, in_place
+from .native import CannotCompile, closed, in_place, updated_before
 
 SMALL = 4096
 """Bytes up to which a state that is somewhere else than before gets a place of its own, where it is
@@ -48,6 +54,9 @@ class Executable:
         self.hosted = bool(self.kernels.hosted) or has_decisions(self.program)
         self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
+        looks = self.kernels.looks
+        self.risked = self.updated if self.hosted else updated_before(self.program, looks)
+        self.last_look = None if self.hosted else next(reversed(looks), None)
         self.contexts: list[Context] = []
 
     def __call__(self, program: Program, arrays) -> list:
@@ -80,6 +89,37 @@ class Room(NamedTuple):
     input: list
     state: list
     output: list
+    wrong: object  # (is one out of range? which one?) for all places that are looked at
+
+
+class Look(NamedTuple):
+    """The step that waits for what was found out of range, and raises IndexError."""
+
+    made: Executable
+    wrong: object
+
+    def __call__(self) -> None:
+        found = self.made.device.fetched(self.wrong).reshape(-1, 2).tolist()
+        for place, (is_wrong, value) in zip(self.made.kernels.places, found, strict=True):
+            if is_wrong:
+                self.wrong.fill(0)
+                refuse(*place, value)
+
+
+def refuse(record: Record, places: Places, value: int) -> NoReturn:
+    """Raise what NumPy says where all places are this one."""
+    given = [x.attrs["value"] if x.op is NUMBER else zeros(x.spec) for x in record.inputs]
+    given[places.k] = NUMPY.full_like(given[places.k], value)
+    try:
+        record.op.evaluate(NUMPY, given, record.attrs)
+    except Exception as error:
+        fail(record, error)
+    raise AssertionError(f"{record.op.name}: {value} is in range")
+
+
+def zeros(spec):
+    """Zeros that take no memory."""
+    return NUMPY.broadcast_to(NUMPY.zeros((), spec.dtype), spec.shape)
 
 
 class Context:
@@ -91,10 +131,12 @@ class Context:
         self.arena = empty(made.plan.size, "uint8")
         self.inputs = [empty(r.spec.size, r.dtype) for r in made.program.inputs]
         self.outputs = [empty(r.spec.size, r.dtype) for r in made.program.outputs]
+        self.wrong = empty(2 * len(made.kernels.places), "int64")
+        self.wrong.fill(0)
         self.states: list | None = None  # what the steps are bound to
         self.own: dict[int, object] = {}  # states that move about, in a place of ours
         self.steps: list[Callable] = []
-        self.graph: Callable | None = None
+        self.captured = False
         self.runs = 0
 
     def run(self, arrays) -> list:
@@ -131,31 +173,31 @@ class Context:
 
     def bind(self, states) -> None:
         """Find every address, for states where they are now."""
-        self.states, self.graph, self.runs = states, None, 0
+        self.states, self.captured, self.runs = states, False, 0
         flat = [a.reshape(-1) for a in states]
-        room = Room(self.arena, self.inputs, flat, self.outputs)
+        room = Room(self.arena, self.inputs, flat, self.outputs, self.wrong)
         self.steps = Binding(self.made, self.made.plan, room).steps()
 
     def compute(self) -> None:
+        """Do all steps; a run that fails on the way leaves the states as they were."""
         self.runs += 1
-        if self.graph is None and self.runs == 2 and self.made.captures:
-            self.graph = self.device.captured(self.steps)
-        if self.graph is not None:
-            self.graph()
-        elif self.made.hosted:
-            self.compute_or_restore()
-        else:
-            do(self.steps)
-
-    def compute_or_restore(self) -> None:
-        """A run that fails on the way leaves the states as they were."""
-        before = {k: self.states[k].copy() for k in self.made.updated}
+        if self.runs == 2 and self.made.captures:
+            self.capture()
+        before = {k: self.states[k].copy() for k in self.made.risked}
         try:
             do(self.steps)
         except BaseException:
             for k, array in before.items():
                 self.states[k][...] = array
             raise
+
+    def capture(self) -> None:
+        """Let the steps between those that wait be launches of graphs."""
+        found = []
+        for waits, group in groupby(self.steps, lambda step: isinstance(step, Look)):
+            steps = [*group]
+            found += steps if waits else [self.device.captured(steps)]
+        self.steps, self.captured = found, True
 
 
 def do(steps) -> None:
@@ -205,12 +247,16 @@ class Binding:
             return [self.branch(record)]
         if record.op is while_loop:
             return [self.rounds(record)]
-        if record not in self.made.kernels.of:
+        kernels = self.made.kernels
+        if record not in kernels.of:
             return []  # a look at another value
-        work = self.made.kernels.of[record]
+        found = [self.call(record, c) for c in kernels.looks.get(record, ())]
+        if record is self.made.last_look or (found and self.made.hosted):
+            found.append(Look(self.made, self.room.wrong))
+        work = kernels.of[record]
         if work is None:
-            return [self.by_host(record)]
-        return [self.call(record, c) for c in work.calls]
+            return [*found, self.by_host(record)]
+        return found + [self.call(record, c) for c in work.calls]
 
     # ---- calls -------------------------------------------------------------------------------
 
@@ -218,6 +264,8 @@ class Binding:
         if operand.kind == "work":
             start, base = self.device.address(self.room.arena), self.plan.work[record].offset
             return start + base + operand.offset
+        if operand.kind == "wrong":
+            return self.device.address(self.room.wrong) + operand.offset
         given = [x for x in record.inputs if x.op is not NUMBER]
         array = (
             self.value(given[operand.k])
@@ -263,7 +311,7 @@ class Binding:
         inputs, states, outputs = (
             [a.reshape(-1) for a in arrays] for arrays in (inputs, states, outputs)
         )
-        room = Room(arena, inputs, states, outputs)
+        room = Room(arena, inputs, states, outputs, self.room.wrong)
         return Binding(self.made, self.plan.regions[record][name], room).steps()
 
     def arrays(self, records) -> list:

@@ -59,6 +59,11 @@ class Gpu:
     def address(array) -> int:
         return array.data.ptr
 
+    @staticmethod
+    def fetched(array):
+        """The array on the host; waits for all that was to be done before."""
+        return array.get()
+
     # ---- work --------------------------------------------------------------------------------
 
     def compiled(self, text: str, names) -> dict:

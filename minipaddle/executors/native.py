@@ -11,7 +11,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from ..codegen.indexing import named_places
+from ..codegen.indexing import Looked, named_places
 from ..codegen.step import Kernels, Source, source_of
 from ..core.record import Record, owner
 from ..eager.device import NUMPY
@@ -162,16 +162,12 @@ class Executable:
         """The states that are updated before the last record that may fail: a run works on copies
         of these. An index that was found good once does not fail again.
         """
-        when = {r: t for t, r in enumerate(self.program.records)}
-        checked, last = set(), -1
+        looked, failing = Looked(), []
         for record in self.source.hosted:
-            known = self.kernels.of[record] is not None
-            keys = {named_places(record)} if known else {record}
-            if not keys <= checked:
-                checked |= keys
-                last = max(last, when.get(record, len(when)))  # inside a branch: anywhere
-        made = {k: maker(s.update) for k, s in enumerate(self.program.states) if s.update}
-        return [k for k, r in made.items() if when.get(r, -1) <= last]
+            new = [looked.add(record.inputs[p.k], p) for p in named_places(record)]
+            if self.kernels.of[record] is None or any(new):
+                failing.append(record)
+        return updated_before(self.program, failing)
 
     @cached_property
     def unfrozen(self) -> Executable:
@@ -203,6 +199,14 @@ class Executable:
             return context.run(arrays)
         finally:
             self.contexts.append(context)
+
+
+def updated_before(program: Program, failing) -> list[int]:
+    """The states that are updated before the last of these records."""
+    when = {r: t for t, r in enumerate(program.records)}
+    last = max((when.get(r, len(when)) for r in failing), default=-1)  # in a branch: anywhere
+    made = {k: maker(s.update) for k, s in enumerate(program.states) if s.update}
+    return [k for k, r in made.items() if when.get(r, -1) <= last]
 
 
 def maker(record: Record) -> Record:

@@ -29,6 +29,8 @@ def take(m, x, index, *, axis):
 
     Negative numbers count from the end; beyond it is an IndexError.
     """
+    if not x.size:  # NumPy looks at places only if something is moved
+        wrapped(m, index, x.shape[axis])
     return x.take(index, axis)
 
 

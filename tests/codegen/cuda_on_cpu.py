@@ -64,6 +64,10 @@ class Cpu:
     def address(array) -> int:
         return array.ctypes.data
 
+    @staticmethod
+    def fetched(array):
+        return array.copy()
+
     def compiled(self, text: str, names) -> dict:
         library = built(text.removeprefix(prologue())) if names else None
         return {name: getattr(library, f"run_{name}") for name in names}

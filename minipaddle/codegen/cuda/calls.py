@@ -18,7 +18,7 @@ CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
 
 class Operand(NamedTuple):
     """Memory of a record from a byte on: "in" or "out" number k (numbers are no inputs here), or
-    its "work"space.
+    its "work"space; or what the program knows of "wrong" places.
     """
 
     kind: str

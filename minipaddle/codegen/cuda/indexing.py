@@ -1,7 +1,8 @@
 """Kernels of operators whose places are in the data: taken, put, added up, picked.
 
 Nothing is added by two threads at once: places that are equal form a chain, and one thread adds up
-all of a chain in the order of its terms. A place out of range is never read or written.
+all of a chain in the order of its terms. A place out of range is never read or written; a kernel of
+its own (`look`) says that there is one.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from ...core import dtype as dt
 from ..indexing import broadcast
 from ..kernel import is_number
 from ..scalar import CannotWrite, literal, wide
-from .calls import Clear, Operand, Work, operands, works
-from .text import each, filled, parameters
+from .calls import Clear, Launch, Operand, Work, operands, works
+from .text import buffers, each, filled, parameters
 
 
 def by_element(record, name: str, body: str, size: int | None = None, **words) -> Work:
@@ -24,6 +25,31 @@ def by_element(record, name: str, body: str, size: int | None = None, **words) -
     text = filled(body, record.dtype, words)
     return Work((each(name, parameters(record), size, text, operands(record)),))
 
+
+LOOK = """
+const int64_t at = GIVEN[i];
+if (at < LOW || at >= SIZE IGNORED) wrong[0] = 1, wrong[1] = at;
+"""
+
+
+def look(record, name: str, places, slot: int) -> Launch | None:
+    """A kernel that writes into a slot, a pair (is one wrong? which one?), if a place is out of
+    range. (Of several wrong ones any may stand there.)
+    """
+    index = record.inputs[places.k]
+    if is_number(index) or not index.spec.size:
+        return None
+    k = buffers(record).index(index)
+    ignored = "" if places.ignored is None else f"&& at != {places.ignored}"
+    words = {"GIVEN": f"in{k}", "SIZE": places.size, "LOW": -places.size if places.wraps else 0}
+    text = filled(LOOK, index.dtype, words | {"IGNORED": ignored})
+    given = Operand("in", k), Operand("wrong", 0, slot * WRONG)
+    own = [parameters(record)[k], "int64_t *wrong"]
+    return each(f"{name}_places{places.k}", own, index.spec.size, text, given)
+
+
+WRONG = 16
+"""Bytes of a slot."""
 
 TAKE = """
 int64_t at = INDEX[i / INNER % COUNT];

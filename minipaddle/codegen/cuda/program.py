@@ -7,20 +7,27 @@ import re
 from ...core.record import Record
 from ...ir.program import Program
 from ...passes.nest import NotOneNest
+from ..indexing import Looked, Places, named_places
 from ..kernel import mixed, results
 from ..scalar import CannotWrite
 from ..step import comment, computed, named
 from . import generator, images, indexing, places, product  # noqa: F401  (each fills WORK)
 from .calls import WORK, Launch, Work
+from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
 
 
 class Kernels:
-    """The kernels of a program's records; equal ones are written once."""
+    """The kernels of a program's records; equal ones are written once. Before those that go by
+    places in the data come `looks` at these; slot number k is about `places[k]`.
+    """
 
     def __init__(self, program: Program):
         self.of: dict[Record, Work | None] = {}
+        self.looks: dict[Record, list[Launch]] = {}
+        self.places: list[tuple[Record, Places]] = []
+        self.looked = Looked()
         self.written: dict[str, str] = {}  # the text without its name -> the name
         self.texts: list[str] = []
         self.helpers: dict[str, None] = {}
@@ -29,11 +36,20 @@ class Kernels:
 
     def add(self, record: Record) -> None:
         base = f"k{len(self.texts)}_{named(record)}"
+        for given in named_places(record):
+            self.look(record, base, given)
         work = work_of(record, base)
         if work is not None:
             calls = [self.once(record, c) if isinstance(c, Launch) else c for c in work.calls]
             work = work._replace(calls=tuple(calls))
         self.of[record] = work
+
+    def look(self, record: Record, base: str, given: Places) -> None:
+        """Look at the places that a record goes by, unless that was done before."""
+        call = look(record, base, given, len(self.places))
+        if call is not None and self.looked.add(record.inputs[given.k], given):
+            self.looks.setdefault(record, []).append(self.once(record, call))
+            self.places.append((record, given))
 
     def once(self, record: Record, call: Launch) -> Launch:
         """The call, of an equal kernel if there is one."""

@@ -1,0 +1,148 @@
+"""Places out of range: every executor raises what eager mode does, and names the same line."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.nn.functional as F
+from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.executors import cuda
+from minipaddle.executors.compiler import compiler
+from minipaddle.executors.native import Executable
+from minipaddle.ir.interpreter import Run
+from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
+from tests.passes.programs import program_of
+
+CASES = {
+    "gather": (lambda x, i: paddle.gather(x, i), (4, 3)),
+    "of no columns": (lambda x, i: paddle.gather(x, i), (4, 0)),
+    "of no rows": (lambda x, i: paddle.index_select(x, i, axis=1), (0, 4)),
+    "x[i, 0]": (lambda x, i: x[i, 0], (4, 3)),
+    "x[0, i]": (lambda x, i: x[0, i], (4, 3)),
+    "gather_nd": (lambda x, i: paddle.gather_nd(x, i.unsqueeze(1)), (4, 0)),
+    "take_along_axis": (lambda x, i: paddle.take_along_axis(x, i.unsqueeze(1), 0), (4, 3)),
+    "embedding": (lambda x, i: F.embedding(i, x), (4, 3)),
+    "embedding in nothing": (lambda x, i: F.embedding(i, x), (4, 0)),
+    "one_hot": (lambda x, i: F.one_hot(i, 3), (1,)),
+    "cross_entropy": (lambda x, i: F.cross_entropy(x, i, ignore_index=-3), (2, 3)),
+    "index_fill": (lambda x, i: paddle.index_fill(x, i, 0, 2.0), (4, 3)),
+    "index_fill of no columns": (lambda x, i: paddle.index_fill(x, i, 0, 2.0), (4, 0)),
+    "index_put": (lambda x, i: paddle.index_put(x, [i], paddle.ones([3])), (4, 3)),
+    "index_add": (lambda x, i: paddle.index_add(x, i, 0, x[:2]), (4, 3)),
+    "index_add of no rows": (lambda x, i: paddle.index_add(x, i, 1, x[:, :2]), (0, 4)),
+    "put_along_axis": (
+        lambda x, i: paddle.put_along_axis(x, i.unsqueeze(1), 1.0, 0, reduce="amax"), (4, 3)
+    ),
+}  # fmt: skip
+
+FROM_THE_FRONT = ("embedding", "embedding in nothing", "one_hot", "cross_entropy")
+"""Where negative numbers are refused."""
+
+
+def error_of(run, *given) -> tuple:
+    """(type, what is wrong, the user's line) of an error; nothing without one."""
+    try:
+        QUIET.copy().run(run, *given)
+    except Exception as error:
+        said, _, line = str(error).partition("\n")
+        return type(error), said.rpartition("): ")[2], line
+    return ()
+
+
+def whole():
+    """The program of all cases, and arrays for it: places that are right."""
+
+    def function(*given):
+        return [f(*given[2 * k : 2 * k + 2]) for k, (f, _) in enumerate(CASES.values())]
+
+    arrays = []
+    for _, shape in CASES.values():
+        arrays += [np.ones(shape, "float32"), np.zeros(2, "int64")]
+    return program_of(function, *(paddle.to_tensor(a).spec for a in arrays)), arrays
+
+
+RUNS = {
+    "the interpreter": lambda program: Run(NUMPY),
+    "native": pytest.param(
+        Executable, marks=pytest.mark.skipif(compiler() is None, reason="no C compiler")
+    ),
+    "cuda": pytest.param(lambda program: cuda.Executable(program, device=Cpu()), marks=needs_gxx),
+}
+
+
+@pytest.mark.parametrize("make", RUNS.values(), ids=RUNS)
+def test_all_executors_raise_what_eager_mode_does(make):
+    program, arrays = whole()
+    run = make(program)
+    arrays += [np.array(s.cell.read()) for s in program.states]
+    assert error_of(run, program, arrays) == ()
+    for bad in ([0, 7], [-9, 0], [-1, 2]):
+        for k, (name, (f, _)) in enumerate(CASES.items()):
+            x, i = (paddle.to_tensor(a) for a in (arrays[2 * k], np.array(bad)))
+            given = [np.array(a) for a in arrays]
+            given[2 * k + 1] = np.array(bad)
+            wanted = error_of(f, x, i)
+            assert bool(wanted) is (bad != [-1, 2] or name in FROM_THE_FRONT)
+            assert not wanted or wanted[0] is IndexError
+            assert error_of(run, program, given) == wanted, name
+    assert error_of(run, program, arrays) == ()
+
+
+def test_ignored_labels_are_no_places():
+    """Is the number that is ignored right, and any other not?"""
+    f = CASES["cross_entropy"][0]
+    x = paddle.ones([2, 3])
+    assert error_of(f, x, paddle.to_tensor([0, -3])) == ()
+    assert error_of(f, x, paddle.to_tensor([0, -2]))
+
+
+@needs_gxx
+@pytest.mark.parametrize("strategy", [None, {"allow_cuda_graph_capture": False}])
+def test_a_wrong_place_leaves_the_states_as_they_were(strategy):
+    """Also in the midst of graphs: a state is updated before the places are looked at, and one
+    after.
+    """
+    early, late = paddle.zeros([2]), paddle.zeros([3])
+
+    def step(x, i):
+        early.add_(x)
+        place = paddle.gather(early, i).sum()
+        y = F.embedding(i, x.reshape([2, 1]))
+        late.add_((place + y.sum()) * paddle.ones([3]))
+        return y
+
+    program = program_of(step, [2], paddle.to_tensor([0]).spec)
+    made = cuda.Executable(program, strategy, device=Cpu())
+    x, states = np.array([1, 2], "float32"), [np.zeros(2, "float32"), np.zeros(3, "float32")]
+    for k in range(1, 5):
+        for bad in (2, -3, -1):  # the last: right for one of the two
+            kept = [a.copy() for a in states]
+            assert error_of(made, program, [x, np.array([bad]), *states])[0] is IndexError
+            np.testing.assert_equal(states, kept)
+        found, *_ = made(program, [x, np.array([1]), *states])
+        assert (found.tolist(), states[0].tolist()) == ([[2]], [k, 2 * k])
+        assert states[1].tolist() == [k * (k + 1) + 2 * k] * 3
+    graphs = made.device.calls.count("captured")
+    assert graphs == (2 if strategy is None else 0)
+    assert len(made.risked) == 1
+
+
+@needs_gxx
+def test_places_in_a_loop_are_looked_at_in_every_round():
+    """A wrong one might never let it end."""
+
+    def function(x, i):
+        k = paddle.zeros([], "int64")
+        while k < 4:
+            k = k + paddle.gather(x, i + k).astype("int64").sum()
+        return k
+
+    static = paddle.jit.to_static(function)
+    x, right = np.array([1, 1, 2, 1], "float32"), np.array([0])
+    static(paddle.to_tensor(x), paddle.to_tensor(right))
+    program = static.main_program
+    made = cuda.Executable(program, device=Cpu())
+    for i in (right, right + 2):
+        wanted = error_of(Run(NUMPY), program, [x, i])
+        assert error_of(made, program, [x, i]) == wanted
+    assert wanted[0] is IndexError
