@@ -22,7 +22,7 @@ from ..ir.program import ITEM, Program
 from ..ops.linalg import product
 from ..ops.movement import reshape
 from .epilogue import Region, begins_with_product, joined, rebuilt, room_of
-from .rewriting import uses
+from .rewriting import in_branches, uses
 
 STRIP = 1 << 18
 """Bytes of the fewest rows that are worth a tile: more do not stay in the second cache, nor on a
@@ -140,6 +140,14 @@ def chain(
     fused_attention: softmax(QKᵀ)V, and all that folds rows between products, without the matrix
     fused_feedforward: two products with an activation between, without the hidden matrix
     """
+    return linked(program, {True: fused_attention, False: fused_feedforward})
+
+
+def linked(program: Program, wanted: dict[bool, bool]) -> Program:
+    """The program, its branches and loops too, with chains that fold between their products, or
+    not, if these are wanted.
+    """
+    program = in_branches(program, lambda region: linked(region, wanted))
     count, here = uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}
@@ -147,8 +155,7 @@ def chain(
         found = link(record)
         if found is None or found.group not in here or found.group in instead:
             continue
-        wanted = fused_attention if found.folds else fused_feedforward
-        if wanted and all(count[r] == 1 for r in found.gone):
+        if wanted[found.folds] and all(count[r] == 1 for r in found.gone):
             instead[record] = joined(found.region, found.x, found.group)
             gone |= found.gone
     return rebuilt(program, instead, gone) if instead else program

@@ -14,7 +14,7 @@ from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER, Program
 from ..ops.movement import ravel, reshape
 from .nest import Nest, NotOneNest
-from .rewriting import uses, with_inputs, with_records
+from .rewriting import in_branches, uses, with_inputs, with_records
 
 SOURCES = ("product", "conv_last")
 """The operators whose kernels hand out rows."""
@@ -129,6 +129,12 @@ def epilogue(
     fuse_resunit: what is done to the pixels of a convolution is done in its kernel
     """
     toggles = dict(zip(SOURCES, (fuse_gemm_epilogue, fuse_resunit), strict=True))
+    return with_rows_used(program, toggles)
+
+
+def with_rows_used(program: Program, toggles: dict[str, bool]) -> Program:
+    """The program, its branches and loops too, with groups that begin with a product."""
+    program = in_branches(program, lambda region: with_rows_used(region, toggles))
     count, here = uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}

@@ -20,6 +20,7 @@ from ..eager.sizes import noting
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import LOCK, Tracer
 from ..ir.builder import Builder, Writing
+from ..ir.control import cond, while_loop
 from ..ir.program import ITEM, NUMBER, Program, State, everywhere, regions
 
 Rules = dict[Op, Callable]
@@ -161,3 +162,16 @@ def uses(program: Program) -> Counter:
         for region in regions(record).values():
             found.update(region.results)
     return found
+
+
+def in_branches(program: Program, change: Callable) -> Program:
+    """The program with `change`, Program → Program, made to its branches and loops."""
+    records, now = [], {}
+    for record in program.records:
+        flows = regions(record) if record.op in (cond, while_loop) else {}
+        found = {name: change(region) for name, region in flows.items()}
+        new = with_inputs(record, [now.get(x, x) for x in record.inputs], found)
+        if new is not record:
+            now[record] = new
+        records.append(new)
+    return with_records(program, records, now)
