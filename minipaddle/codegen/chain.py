@@ -3,30 +3,57 @@
 for (each batch)
     for (each strip of rows)
         strip = a b;  what is done to its rows;  c = strip d;  what is done to these rows
+
+Where a mask hides the last columns of all rows of a strip (`passes.masks`), which is looked up when
+the program runs, the strip ends before them.
 """
 
 from __future__ import annotations
 
 import re
 
+from ..core import dtype as dt
 from ..ops.linalg import product
 from ..passes.epilogue import room_of
 from ..passes.index import Index, Loop
+from ..passes.masks import masks
 from ..passes.nest import Nest
 from . import gemm
 from .fold import joining
 from .group import called, fresh
 from .kernel import C_TYPES, Kernel
-from .matmul import ON_STACK, PARALLEL, Plan, Room, blocked, indented, offset, panelled, plus, tiles
+from .matmul import (
+    ON_STACK,
+    PARALLEL,
+    UNEVEN,
+    Plan,
+    Room,
+    blocked,
+    indented,
+    offset,
+    panelled,
+    plus,
+    tiles,
+)
 from .product import product_of
 from .rows import body_of
+from .scalar import statements
 from .schedule import pick
 from .writer import Writer
 
 STRIP = 64
 """Rows of a strip at most."""
 
-OWN = {"first_row", "last_row", "row", "strip", "panels", "panels_2", "a", "b", "c", "d"}
+MASKED = 16
+"""Rows of a strip at most where a mask hides columns: of more rows fewer columns are hidden."""
+
+LONG = 128
+"""Columns of a row from which it pays to look for those that a mask hides (measured)."""
+
+OWN = {
+    *("first_row", "last_row", "row", "strip", "panels", "panels_2", "a", "b", "c", "d"),
+    *("columns", "shown", "here"),
+}
 """What the text calls its own."""
 
 
@@ -36,14 +63,24 @@ class Strips(Plan):
     __slots__ = ()
 
     wide = False  # rows are waited for
+    most = STRIP
 
     @property
     def block(self) -> int:
         """So many rows as stay on the stack, eight at least, and some for each thread."""
         row = self.p.n.size * (8 if self.T == "double" else 4)
-        most = max(min(STRIP, ON_STACK // row // 8 * 8), 8)
+        most = max(min(self.most, ON_STACK // row // 8 * 8), 8)
         rule = min(most, -(-self.p.m.size // 32) * 8) if self.threads == "rows" else most
         return pick("strip", rule, [n for n in (8, 16, 32) if n < most])
+
+
+class Masked(Strips):
+    """Strips of which some have fewer columns than others."""
+
+    __slots__ = ()
+
+    most = MASKED
+    parallel = UNEVEN
 
 
 class Chain:
@@ -62,6 +99,10 @@ class Chain:
         self.outs = [fresh(f"{r.op.name}_", taken) for r in region.outputs]
         self.T, self.room = C_TYPES[self.first.dtype], Room()
         self.result = "result" if self.place is None else self.outs[self.place]
+        *_, rows, self.length = self.first.shape
+        self.nest = Nest(self.between, [self.second.inputs[0]]).merged()
+        self.masks = masks(self.nest, self.first) if self.length >= LONG else []
+        shift(self.nest, self.first, Index({Loop("first_row", rows): self.length}))
 
     def plan(self, record, kind=Plan) -> Plan:
         """How a product is computed: from its right operand as it is, or laid out in panels."""
@@ -73,7 +114,8 @@ class Chain:
 
     def emit(self, name: str) -> Kernel:
         """The C function."""
-        one, two = self.plan(self.first, Strips), self.plan(self.second)
+        kind = Masked if self.masks else Strips
+        one, two = self.plan(self.first, kind), self.plan(self.second)
         helpers = [h for plan in (one, two) if plan.how == "panels" for h in gemm.panels(self.T)]
         for count in {min(one.block, one.p.m.size), one.p.m.size % one.block}:
             helpers += gemm.blocks(self.T, count) if count else ()
@@ -110,27 +152,54 @@ class Chain:
 
     def strip(self, one: Plan, two: Plan, first: str, rows: int) -> str:
         """One strip: its product, its rows, the next product, and the rows of that."""
-        length, m = one.p.n.size, one.p.m
+        length, m = self.length, one.p.m
         start = first if one.p.count == 1 else f"i * {m.size} + {first}"
         a, b = plus("a", first, m.x), "panels" if one.how == "panels" else "b"
         c, d = plus("c", first, two.p.m.out), "panels_2" if two.how == "panels" else "d"
         text = f"const int64_t first_row = {start}, last_row = first_row + {rows};\n"
         text += f"{self.T} strip[{rows * length}] __attribute__((aligned(64)));\n"
-        text += tiles(one, a, b, "strip", "0", rows)
-        nest = Nest(self.between, [self.second.inputs[0]]).merged()
-        shift(nest, self.first, Index({Loop("first_row", m.size): length}))
-        text += self.rows(nest, ["strip"], "strip", length)
-        text += tiles(two, "strip", d, c, "0", rows)
+        columns = "columns" if self.masks else ""
+        text += self.shown() if self.masks else ""
+        text += tiles(one, a, b, "strip", "0", rows, columns)
+        text += self.rows(self.nest, ["strip"], "strip", length, columns)
+        text += tiles(two, "strip", d, c, "0", rows, terms=columns)
         if self.after:
             nest = Nest(self.after, self.region.outputs).merged()
             text += self.rows(nest, self.outs, self.result, two.p.n.size)
         return text
 
-    def rows(self, nest: Nest, targets: list[str], source: str, length: int) -> str:
-        """What is done to rows of a product that lies at `source`."""
+    def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> Writer:
+        """The writer of what is done to rows of a product that lies at `source`."""
         names = [self.names.get(x, source) for x in nest.inputs]
-        writer = Writer(nest, names, targets, ("first_row", "last_row", length))
+        return Writer(nest, names, targets, ("first_row", "last_row", length))
+
+    def rows(self, nest: Nest, targets, source: str, length: int, columns: str = "") -> str:
+        """What is done to rows of a product that lies at `source`, or to so many columns."""
+        writer = self.writer(nest, targets, source, length)
+        writer.ends = dict.fromkeys(nest.reduced, columns) if columns else {}
         return f"{{\n{body_of(writer)}\n}}\n"
+
+    def shown(self) -> str:
+        """How many columns of a strip there are until masks hide all others: all of them, if a row
+        has none. Whole vectors are computed as fast as parts of one.
+        """
+        w = self.writer(self.nest, ["strip"], "strip", self.length)
+        n, whole, memo, tests = self.length, gemm.WIDEST, {}, []
+        for node, hidden in self.masks:
+            mask = w.text(node, memo)
+            tests.append(mask != hidden if node.dtype in dt.FLOATS else ~mask if hidden else mask)
+        lines, seen = statements(tests, lambda: w.fresh("t"))
+        (along,) = self.nest.reduced
+        w.put("int columns = 0;")
+        with w.each_row(self.nest.kept):
+            w.put("int shown = 0;")
+            with w.loop([along], w.simd, "reduction(max : shown)"):
+                w.put(*lines, f"const int here = {' && '.join(seen)} ? {along.name} + 1 : 0;")
+                w.put("shown = here > shown ? here : shown;")
+            w.put(f"columns = !shown ? {n} : shown > columns ? shown : columns;")
+        w.put(f"columns = (columns + {whole - 1}) / {whole} * {whole};")
+        w.put(f"if (columns > {n}) columns = {n};")
+        return "\n".join(line[4:] for line in w.lines) + "\n"
 
 
 def shift(nest: Nest, source, by: Index) -> None:

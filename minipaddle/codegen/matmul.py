@@ -23,6 +23,8 @@ ON_STACK = 1 << 16
 """Bytes of panels that a thread may keep on its stack."""
 
 PARALLEL = "#pragma omp parallel for if (parallel: threads > 1) num_threads(threads)\n"
+UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
+"""Blocks of rows are alike to threads, or some are longer."""
 
 
 class Room:
@@ -49,6 +51,8 @@ class Plan(NamedTuple):
     rows: object  # an epilogue for blocks of rows, or None
     last: int  # size of the last axis of the result
     room: Room
+
+    parallel = PARALLEL  # how threads share blocks of rows
 
     @property
     def threads(self) -> str:
@@ -248,7 +252,7 @@ def blocked(plan: Plan, inside, c: str) -> str:
             f"if (end < {rows}) {{\n{indented(inside('m', block), 4)}}} else {{\n"
             f"{indented(inside('m', rows % block), 4)}}}\n" + epilogue(plan, c, "m", "end")
         )
-    pragma = PARALLEL if plan.threads == "rows" else ""
+    pragma = plan.parallel if plan.threads == "rows" else ""
     loop = f"for (int64_t m = 0; m < {rows}; m += {block}) {{\n"
     return f"{pragma}{loop}{indented(text, 4)}}}\n"
 
@@ -284,18 +288,18 @@ def by_rows(plan: Plan, a: str, b: str, c: str) -> str:
     return f"{PARALLEL}for (int64_t n = 0; n < {n}; n += {chunk}) {{\n{indented(text, 4)}}}\n"
 
 
-def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "") -> str:
-    """The calls that compute `rows` rows from `first` on."""
+def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "", terms: str = "") -> str:
+    """The calls that compute `rows` rows from `first` on: all columns, by all terms, or so many."""
     p, T, t, most = plan.p, plan.T, gemm.tile(), plan.deep
-    columns = columns or str(p.n.size)
+    columns, terms = columns or str(p.n.size), terms or str(p.k.size)
     if plan.how == "panels":
         b = b if b.startswith("panels") else "panels"
         step, panel = t.panel(T), f"{t.panel(T)} * {p.k.size}"
     else:
         step, panel = str(p.k.y), t.panel(T)
-    deep, add = str(p.k.size), str(int(plan.add))
+    deep, add = terms, str(int(plan.add))
     if p.k.size > most:
-        deep, add = f"({p.k.size} - k < {most} ? {p.k.size} - k : {most})", f"{add} || k > 0"
+        deep, add = f"({terms} - k < {most} ? {terms} - k : {most})", f"{add} || k > 0"
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
 
     def call(height: int, count, at: str) -> str:
@@ -310,7 +314,7 @@ def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "") -> str:
         text += call(height, count, at)
         at = str(count) if at == "0" else f"({at} + {count})"
     if p.k.size > most:
-        loop = f"for (int64_t k = 0; k < {p.k.size}; k += {most}) {{\n"
+        loop = f"for (int64_t k = 0; k < {terms}; k += {most}) {{\n"
         return f"{loop}{indented(text, 4)}}}\n"
     return text
 

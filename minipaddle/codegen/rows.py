@@ -192,11 +192,10 @@ class Rows:
             if sums:
                 joined.append(f"private({', '.join(f.name for f in sums)})")
             w.put("#pragma omp " + " ".join([*share, *joined]))
-        start, end = w.fresh("start"), w.fresh("end")
-        w.put(f"for (int64_t {start} = 0; {start} < {a.extent}; {start} += {EXACT}) {{")
+        start, end, n = w.fresh("start"), w.fresh("end"), w.end(a)
+        w.put(f"for (int64_t {start} = 0; {start} < {n}; {start} += {EXACT}) {{")
         w.depth += 1
-        w.put(f"const int64_t {end} = {start} + {EXACT} < {a.extent} ? {start} + {EXACT} "
-              f": {a.extent};")  # fmt: skip
+        w.put(f"const int64_t {end} = {start} + {EXACT} < {n} ? {start} + {EXACT} : {n};")
         w.put(*(f"{f.name} = 0;" for f in sums))
         w.put(f"#pragma omp {w.simd} " + " ".join(clauses))
         w.put(f"for (int64_t {a.name} = {start}; {a.name} < {end}; {a.name}++) {{")

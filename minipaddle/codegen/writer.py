@@ -36,6 +36,7 @@ class Writer:
         self.lines: list[str] = []
         self.depth = 1
         self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them
+        self.ends: dict[Loop, str] = {}  # where loops end that go less far than they could
 
     # ---- text --------------------------------------------------------------------------------
 
@@ -57,12 +58,16 @@ class Writer:
         if loops and words:
             self.put("#pragma omp " + " ".join(words))
         for a in loops:
-            self.put(f"for (int64_t {a.name} = 0; {a.name} < {a.extent}; {a.name}++) {{")
+            self.put(f"for (int64_t {a.name} = 0; {a.name} < {self.end(a)}; {a.name}++) {{")
             self.depth += 1
         yield
         for _ in loops:
             self.depth -= 1
             self.put("}")
+
+    def end(self, loop: Loop) -> str:
+        """C text: where a loop ends."""
+        return self.ends.get(loop, str(loop.extent))
 
     @contextmanager
     def each_row(self, loops: list[Loop], *words: str):

@@ -23,7 +23,12 @@ def calls(**answers) -> list[Call]:
             r for r in optimized(program_of(function, *specs)).program.records if is_chain(r)
         )
         rng = np.random.default_rng(k)
-        arrays = [rng.standard_normal(x.shape).astype(x.dtype) for x in record.inputs]
+        arrays = [
+            np.tri(*x.shape, dtype=bool)
+            if x.dtype == bool
+            else rng.standard_normal(x.shape).astype(x.dtype)
+            for x in record.inputs
+        ]
         with following(Schedule(answers)):
             kernel = emit_chain(record, f"chain{k}_{'_'.join(map(str, answers.values()))}")
         found.append(Call(kernel, record, arrays))

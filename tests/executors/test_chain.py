@@ -6,6 +6,7 @@ import torch
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
+from minipaddle.core.record import Spec
 from minipaddle.executors import compiler as c
 from minipaddle.executors.native import Executable
 from tests.passes.programs import program_of, results
@@ -64,6 +65,59 @@ def test_rows_without_any_column_are_nan_and_others_are_not():
     assert np.isnan(found[:, :, 0]).all()
     assert np.isnan(found[0, 0, :, 0]).all()
     assert not np.isnan(found[1, :, 1:]).any()
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def causal(keys: int, dtype="bool"):
+    """Which keys the last query rows see: each one more."""
+    seen = np.tri(ROWS, keys, keys - ROWS, dtype=bool)
+    return seen if dtype == "bool" else np.where(seen, 0, -np.inf).astype(dtype)
+
+
+ROWS = 41
+INF = float("inf")
+MASKED = {
+    "a boolean mask": (lambda s, m: paddle.where(m, s, -INF), causal(150)),
+    "an added mask": (lambda s, m: s + m, causal(130, "float32")),
+    "texts of several lengths": (
+        lambda s, m: paddle.where(m, -INF, s),
+        np.arange(200) >= np.array([7, 160, 200]).reshape(3, 1, 1, 1),
+    ),
+    "a row without any column": (
+        lambda s, m: paddle.where(m, s, -INF),
+        causal(140) & (np.arange(ROWS) != 33)[:, None],
+    ),
+    "long rows": (lambda s, m: s + m, causal(4300, "float32")),
+}
+
+
+@pytest.mark.parametrize("form", MASKED)
+def test_masks(form):
+    """What a mask hides is left out; what remains is as the formula has it."""
+    hide, mask = MASKED[form]
+    batch, keys = 3 if mask.ndim == 4 else 1, mask.shape[-1]
+
+    def masked(q, k, v, m):
+        return F.softmax(hide(q @ k.transpose([0, 1, 3, 2]), m), -1) @ v
+
+    left, right = (batch, 2, ROWS, 8), (batch, 2, keys, 8)
+    program = program_of(masked, left, right, right, Spec(mask.shape, mask.dtype))
+    arrays = [*arrays_for(program)[:3], mask]
+    made = Executable(program)
+    assert "columns" in made.source.own
+    (found,), (wanted,) = run(made, program, arrays), results(program, arrays)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_what_is_hidden_is_not_looked_at():
+    """Not even whether it is a number: values times a weight of 0, scores that -inf is added to."""
+    program = program_of(
+        lambda q, k, v, m: F.softmax(q @ k.T + m) @ v, (9, 4), (160, 4), (160, 4), (160,)
+    )
+    q, k, v, m = arrays = arrays_for(program)
+    k[130], v[150], m[:] = np.nan, np.inf, np.where(np.arange(160) < 100, m, -np.inf)
+    (found,) = run(Executable(program), program, arrays)
+    (wanted,) = results(program, [q, np.nan_to_num(k), np.nan_to_num(v), m])
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
 
 

@@ -41,6 +41,10 @@ FORMS = {
         lambda x, w1, w2: F.layer_norm(x + F.layer_norm(x @ w1, 24) @ w2, 8),
         [(40, 8), (8, 24), (24, 8)],
     ),
+    "causal": (
+        lambda *qkv: F.scaled_dot_product_attention(*qkv, is_causal=True),
+        [(1, 150, 2, 8)] * 3,
+    ),
     "doubles": (attention, [Spec(HEADS, np.dtype("float64"))] * 3),
 }
 
