@@ -33,8 +33,8 @@ from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
 from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.jit.fuzz_compare import alike
+from tests.near import room
 
-NEAR = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 2e-2, "float16": 3e-3}
 ROUNDING = {"float64": 2e-15, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
 FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
 """Computes again whatever can be."""
@@ -282,9 +282,9 @@ def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[s
     for k, (a, b) in enumerate(zip(wanted.results, found.results, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
             return "spec", f"result {k}: {b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
-        near = NEAR.get(a.dtype.name, 0)
+        rtol, atol = room(a.dtype)
         distance = apart(a, b)
-        distance[distance <= near * np.abs(a.astype("f8")) + near / 10] = 0
+        distance[distance <= rtol * np.abs(a.astype("f8")) + atol] = 0
         far.append(distance)
     for seed in range(40):
         if not any(d.any() for d in far):

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from minipaddle.jit import to_static
 from tests.executors.ways import Case, Tally, differences, gathered
 from tests.jit.models import MODELS, TRAININGS
-from tests.jit.test_models import test_outputs_and_gradients, test_training, test_whole_step
+from tests.jit.test_models import taken, test_outputs_and_gradients, trained
 
 CALLS = 3
 """Of each program: steps after the first ones do the same to other numbers."""
@@ -38,9 +39,9 @@ def zoo() -> Iterator[tuple[str, Callable]]:
     """What runs the programs of each model and training, by name."""
     for model in MODELS:
         yield model.name, lambda model=model: test_outputs_and_gradients(model)
-        yield f"{model.name}, a step", lambda model=model: test_whole_step(model)
+        yield f"{model.name}, a step", lambda model=model: trained(model, to_static)
     for training in TRAININGS:
-        yield training.name, lambda training=training: test_training(training)
+        yield training.name, lambda training=training: taken(training, to_static)
 
 
 def main(names: list[str]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
@@ -27,7 +28,8 @@ class Given:
     def tensor(self, rng):
         if self.high:
             return paddle.to_tensor(rng.integers(0, self.high, self.shape))
-        x = paddle.to_tensor((rng.standard_normal(self.shape) * self.scale).astype("float32"))
+        x = rng.standard_normal(self.shape) * self.scale
+        x = paddle.to_tensor(x.astype(paddle.get_default_dtype()))
         x.stop_gradient = False
         return x
 
@@ -47,13 +49,15 @@ class Model:
     """What makes a layer or a function, and tuples of inputs for it: of several shapes.
 
     `learns`: it may be trained for many steps. `hooks`: a hook on an input sees what it sees in
-    eager mode (it does not where the model itself walks back to its input).
+    eager mode (it does not where the model itself walks back to its input). `dtype` is that of its
+    training: float64 where weights follow rounding, as Adam does when a gradient is otherwise zero.
     """
 
     make: Callable
     calls: tuple
     learns: bool = True
     hooks: bool = True
+    dtype: str = "float32"
 
     @property
     def name(self) -> str:
@@ -153,15 +157,26 @@ def parameters(net) -> list:
     return net.parameters() if isinstance(net, paddle.nn.Layer) else []
 
 
+@contextmanager
+def default_dtype(name: str):
+    """A block in which models and inputs are made with this dtype."""
+    before = paddle.get_default_dtype()
+    paddle.set_default_dtype(name)
+    try:
+        yield
+    finally:
+        paddle.set_default_dtype(before)
+
+
 def fill(weights) -> None:
     """Weights that two frameworks have alike."""
-    rng = np.random.default_rng(3)
+    rng, dtype = np.random.default_rng(3), paddle.get_default_dtype()
     for w in weights:
         if len(w.shape) < 2:
-            w.set_value((0.5 + rng.standard_normal(w.shape) * 0.1).astype("f4"))
+            w.set_value((0.5 + rng.standard_normal(w.shape) * 0.1).astype(dtype))
         else:
             spread = float(np.sqrt(w.shape[0] / np.prod(w.shape)))
-            w.set_value((rng.standard_normal(w.shape) * spread).astype("f4"))
+            w.set_value((rng.standard_normal(w.shape) * spread).astype(dtype))
 
 
 def loss_of(outputs):
@@ -169,6 +184,6 @@ def loss_of(outputs):
     total = 0.0
     for y in floats(outputs):
         size = int(np.prod(y.shape))
-        wanted = paddle.cos(paddle.arange(size, dtype="float32")).reshape(y.shape)
+        wanted = paddle.cos(paddle.arange(size, dtype=y.dtype)).reshape(y.shape)
         total = total + ((y - wanted) ** 2).mean()
     return total

@@ -345,7 +345,7 @@ class Config:
         self.width, self.use_bias, self.activation = width, use_bias, activation or F.gelu
 
 
-@model((N(2, 3),), (N(3, 3),))
+@model((N(2, 3),), (N(3, 3),), dtype="float64")
 class Configured(nn.Layer):
     """Options in an object; train and eval differ; tensors and flags of Python mixed."""
 

@@ -186,7 +186,7 @@ class GPT(nn.Layer):
         return self.norm(x) @ self.words.weight.T
 
 
-@model((I(7, 1, 3),), (I(7, 1, 2),), learns=False)
+@model((I(7, 1, 3),), (I(7, 1, 2),), learns=False, dtype="float64")
 class GPTWithCache(GPT):
     """Writes on with keys and values kept in a list: one word at a time."""
 

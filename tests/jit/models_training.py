@@ -18,9 +18,8 @@ def mlp(*sizes, last=None):
 @training(N(8, 4), I(3, 8))
 def supervised():
     """The plain step, with a schedule, batch norm, dropout and an accuracy."""
-    net = nn.Sequential(
-        nn.Linear(4, 8), nn.BatchNorm1D(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3)
-    )
+    first = nn.Linear(4, 8, bias_attr=False)  # one before a norm follows nothing but rounding
+    net = nn.Sequential(first, nn.BatchNorm1D(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
     rate = paddle.optimizer.lr.StepDecay(0.05, step_size=5, gamma=0.5)
     clip = nn.ClipGradByGlobalNorm(1.0)
     opt = paddle.optimizer.Adam(rate, parameters=net.parameters(), grad_clip=clip)

@@ -219,7 +219,7 @@ class DenseNet(nn.Layer):
         return paddle.concat(features, 1).mean(axis=[-1, -2])
 
 
-@model((N(2, 3, 8, 8),), (N(1, 3, 8, 8),))
+@model((N(2, 3, 8, 8),), (N(1, 3, 8, 8),), dtype="float64")
 class ViT(nn.Layer):
     """Patches, a class token, places, an encoder."""
 

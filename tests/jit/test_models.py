@@ -12,6 +12,7 @@ from tests.jit.models import (
     MODELS,
     TRAININGS,
     collect,
+    default_dtype,
     fill,
     floats,
     inputs,
@@ -21,6 +22,7 @@ from tests.jit.models import (
     parameters,
     tensors,
 )  # fmt: skip
+from tests.near import assert_same
 
 collect()
 O = paddle.optimizer
@@ -43,7 +45,7 @@ def close(eager, static, what):
         return
     assert isinstance(static, paddle.Tensor), what
     assert eager.spec == static.spec, what
-    np.testing.assert_allclose(static.numpy(), eager.numpy(), rtol=2e-6, atol=2e-6, err_msg=what)
+    assert_same(static.numpy(), eager.numpy(), what, rounding=2e-6)
 
 
 def plain(results):
@@ -120,53 +122,57 @@ def test_outputs_and_gradients(model):
         agree(buffers(eager), buffers(static), f"{what}: buffers")
 
 
+def trained(model, convert) -> tuple:
+    """Losses, weights and buffers of twenty steps of an optimizer, each a call of one function."""
+    net, make = model.net(), OPTIMIZERS[MODELS.index(model) % len(OPTIMIZERS)]
+    xs = inputs(model.calls[0])
+    weights = [w for w in parameters(net) if not w.stop_gradient] or floats(xs)
+    if not weights:
+        pytest.skip("nothing to train")
+    opt = make(RATE, parameters=weights)
+
+    def step():
+        y = net(*xs)
+        loss = loss_of(y)
+        if floats(y):
+            loss.backward()
+            opt.step()
+            opt.clear_grad()
+        return loss
+
+    paddle.seed(5)
+    step = convert(step)
+    return [step() for _ in range(20 if model.learns else 3)], weights, buffers(net)
+
+
 @models
 def test_whole_step(model):
     """Twenty steps of an optimizer, captured: the same losses and weights."""
-    make = OPTIMIZERS[MODELS.index(model) % len(OPTIMIZERS)]
-    runs = []
-    for convert in (lambda f: f, paddle.jit.to_static):
-        net = model.net()
-        xs = inputs(model.calls[0])
-        weights = [w for w in parameters(net) if not w.stop_gradient] or floats(xs)
-        if not weights:
-            pytest.skip("nothing to train")
-        opt = make(RATE, parameters=weights)
-
-        def step():
-            y = net(*xs)  # noqa: B023
-            loss = loss_of(y)
-            if floats(y):
-                loss.backward()
-                opt.step()  # noqa: B023
-                opt.clear_grad()  # noqa: B023
-            return loss
-
-        paddle.seed(5)
-        step = convert(step)
-        losses = [step() for _ in range(20 if model.learns else 3)]
-        runs.append((losses, weights, buffers(net)))
+    with default_dtype(model.dtype):
+        runs = trained(model, lambda step: step), trained(model, paddle.jit.to_static)
     for what, a, b in zip(("losses", "weights", "buffers"), *runs):
         agree(a, b, what)
 
 
+def taken(training, convert) -> tuple:
+    """Results, weights, gradients and buffers of a training's steps."""
+    step, layers = training.made()
+    own = [w for layer in layers for w in layer.parameters()]
+    fill(own)
+    step = convert(step)
+    paddle.seed(5)
+    batches = [inputs(training.inputs, k) for k in range(3)]
+    for x in tensors(batches):
+        x.stop_gradient = True
+    found = [plain(step(*batches[k % 3])) for k in range(training.steps)]
+    if convert is paddle.jit.to_static:
+        assert len(step.program_cache) <= 2, step.explain()
+    return found, own, [w.grad for w in own], [w for layer in layers for w in layer.buffers()]
+
+
 @trainings
 def test_training(training):
-    runs = []
-    for convert in (lambda f: f, paddle.jit.to_static):
-        step, layers = training.made()
-        fill([w for layer in layers for w in layer.parameters()])
-        step = convert(step)
-        paddle.seed(5)
-        batches = [inputs(training.inputs, k) for k in range(3)]
-        for x in tensors(batches):
-            x.stop_gradient = True
-        found = [plain(step(*batches[k % 3])) for k in range(training.steps)]
-        own = [w for layer in layers for w in layer.parameters()]
-        kept = [w for layer in layers for w in layer.buffers()]
-        runs.append((found, own, [w.grad for w in own], kept))
-        if convert is paddle.jit.to_static:
-            assert len(step.program_cache) <= 2, step.explain()
+    runs = taken(training, lambda step: step), taken(training, paddle.jit.to_static)
     for what, a, b in zip(("results", "weights", "gradients", "buffers"), *runs):
         agree(a, b, what)
 
