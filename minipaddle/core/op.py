@@ -203,10 +203,20 @@ class Op:
         for a in arrays:
             if getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES:
                 y = self.body(m, *map(widen, arrays), **attrs)
+                if {x.dtype for x in arrays if hasattr(x, "dtype")} & WIDE:
+                    return self._as_inferred(y, arrays, attrs)
                 if isinstance(y, tuple):
                     return tuple(narrow(part, a.dtype) for part in y)
                 return narrow(y, a.dtype)
         return self.body(m, *arrays, **attrs)
+
+    def _as_inferred(self, y, arrays, attrs):
+        """What a body made of half precision beside wider floats, in the dtypes `infer` says."""
+        specs = [Spec(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays]
+        said = self.infer(*specs, **attrs)
+        if isinstance(y, tuple):
+            return tuple(part.astype(s.dtype, copy=False) for part, s in zip(y, said))
+        return y.astype(said.dtype, copy=False)
 
     def _promote(self, arrays):
         places = range(len(arrays)) if self.variadic else map(self.inputs.index, self.promoted)
@@ -244,6 +254,9 @@ def widen(a):
 
 def narrow(y, half):
     return y.astype(half) if y.dtype == dt.float32.numpy else y
+
+
+WIDE = {dt.float32.numpy, dt.float64.numpy}
 
 
 class Elementwise(Op):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..core import slots
-from ..core.record import Record
+from ..core.record import Record, Spec
 from ..ir.control import fused
 from ..ir.interpreter import Run, Step, calling, fail
 from ..ir.program import ITEM, NUMBER, Program
@@ -196,11 +196,26 @@ class Blocks:
         ]
 
     def attrs(self, record: Record, turns: int) -> dict:
-        """The attributes of a record for blocks of so many turns: a shape is that of the block."""
+        """The attributes of a record for blocks of so many turns: a shape is that of the block.
+        Raises NotCut if its operator makes something else of blocks: `tile` repeats as often as of
+        the whole.
+        """
+        cut, attrs = self.cuts[record], record.attrs
+        if cut is None:
+            return attrs
+        if attrs.get("shape") == record.shape:
+            attrs = attrs | {"shape": self.block_of(record, turns).shape}
+        given = [
+            x.attrs["value"] if x.op is NUMBER else self.block_of(x, turns) for x in record.inputs
+        ]
+        if record.op.result_spec(given, attrs) != self.block_of(record, turns):
+            raise NotCut(f"{record.op.name} makes no block of blocks")
+        return attrs
+
+    def block_of(self, record: Record, turns: int) -> Spec:
+        """What there is of a value in a block."""
         cut = self.cuts[record]
-        if cut is None or record.attrs.get("shape") != record.shape:
-            return record.attrs
-        return record.attrs | {"shape": cut.shape(record.shape, turns)}
+        return Spec(cut.shape(record.shape, turns), record.dtype) if cut else record.spec
 
     # ---- running -----------------------------------------------------------------------------
 

@@ -34,8 +34,9 @@ SIBLINGS = {
 def channels_last(record, *inputs):
     """The sibling of an operator, between transposes."""
     op, kinds, result = SIBLINGS[record.op]
-    wide = promote(op.name, [x.spec for x in inputs])
-    inputs = [x if x.spec.dtype == wide else x.astype(wide) for x in inputs]
+    if op.promoted:
+        wide = promote(op.name, [x.spec for x in inputs])
+        inputs = [x if x.spec.dtype == wide else x.astype(wide) for x in inputs]
     turned = [transpose(x, perm=into(x.spec.ndim)) for x, (into, _) in zip(inputs, kinds)]
     y = op(*turned, **record.attrs)
     return transpose(y, perm=result[1](y.spec.ndim))

@@ -104,6 +104,8 @@ class Sinker:
                 return
             perm = before_reshape(base, perm) if base.op is reshape else perm
             base = next((r for r in large if self.leads_to_choice(r)), large[0])
+            if perm is not None and len(perm) != len(base.shape):  # a slice has taken an axis away
+                return
         if perm is not None:
             record, order = self.chosen[base]
             back = inverse(perm)

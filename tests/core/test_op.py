@@ -302,10 +302,13 @@ def test_halves_are_computed_in_float32_and_rounded_once():
         seen.append((x.dtype, y.dtype))
         return x / 3 + y, m.argsort(x)
 
+    thirds.shape(lambda x, y: (x, Spec(x.shape, I64)))
     x = np.array([1.0, 2.0], "float16")
     value, order = thirds.evaluate(np, [x, np.zeros(2, "float32")], {})
     assert seen == [(F32, F32)]
     assert (value.dtype, order.dtype) == (F16, I64)
+    wide, _ = thirds.evaluate(np, [np.zeros(2, "float32"), x], {})
+    assert wide.dtype == F32, "the shape rule says what it is, not the half beside it"
     np.testing.assert_array_equal(value, (x.astype("float32") / 3).astype("float16"))
 
     @opaque

@@ -181,5 +181,50 @@ program a_product_over_nothing(x: float32[8, 8, 0], y: float32[0, 5]) {
 }
 """
 
+REPEATED_AS_OFTEN_IN_A_BLOCK = """
+program repeated_as_often_in_a_block(x: float32[8], y: float32[28, 8]) {
+  v1 = multiply(x, 2.0) : float32[8]
+  v2 = tile(v1, repeats=(28,)) : float32[224]
+  v3 = reshape(v2, shape=(28, 8,)) : float32[28, 8]
+  v4 = add(v3, y) : float32[28, 8]
+  return v4
+}
+"""
+
+A_GRADIENT_OF_ANOTHER_DTYPE = """
+program a_gradient_of_another_dtype(
+  g: float32[2, 3, 4], x: float64[2, 3, 8], y: float64[2, 3, 4]
+) {
+  v1 = max_pool_grad(g, x, y, windows=((2, 2, 0, 4,),)) : float32[2, 3, 8]
+  return v1
+}
+"""
+
+AN_AXIS_LESS_AFTER_A_CONVOLUTION = """
+program an_axis_less_after_a_convolution(
+  x: float32[1, 6, 5, 4], w: float32[12, 1, 1, 1], y: float32[1, 12, 4, 3]
+) {
+  v1 = conv(
+    x, w, stride=(2, 2,), padding=((1, 1,), (1, 1,),), dilation=(1, 1,), groups=6
+  ) : float32[1, 12, 4, 3]
+  v2 = add(v1, y) : float32[1, 12, 4, 3]
+  v3 = slice(v2, index=(-1,)) : float32[12, 4, 3]
+  return v3
+}
+"""
+
+WIDE_BESIDE_A_HALF = """
+program wide_beside_a_half(
+  g: float32[3, 2, 4], x: float32[3, 2, 4], w: float32[2, 4], mean: bfloat16[3, 1, 1],
+  s: float32[3, 1, 1]
+) {
+  v1 = square(s) : float32[3, 1, 1]
+  v2 = standardize_grad(
+    g, x, w, mean, v1, axes=(1, 2,), epsilon=0.001, centered=True
+  ) : float32[3, 2, 4]
+  return v2
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""
