@@ -12,6 +12,7 @@ the graph is in two parts then.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import groupby
 from typing import NamedTuple, NoReturn
@@ -46,11 +47,12 @@ class Executable:
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
         added = done.program.states[len(program.states) :]
-        self.constants = [self.device.moved(s.cell.read()) for s in added]
         self.kernels = Kernels(self.program)
         self.plan = done.planned(self.kernels.workspace, in_place)
         names = list(self.kernels.written.values())
-        self.functions = self.device.compiled(self.kernels.text, names)
+        with self.device.working():
+            self.constants = [self.device.moved(s.cell.read()) for s in added]
+            self.functions = self.device.compiled(self.kernels.text, names)
         self.hosted = bool(self.kernels.hosted) or has_decisions(self.program)
         self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
@@ -194,9 +196,14 @@ class Context:
     def capture(self) -> None:
         """Let the steps between those that wait be launches of graphs."""
         found = []
-        for waits, group in groupby(self.steps, lambda step: isinstance(step, Look)):
-            steps = [*group]
-            found += steps if waits else [self.device.captured(steps)]
+        try:
+            for waits, group in groupby(self.steps, lambda step: isinstance(step, Look)):
+                steps = [*group]
+                found += steps if waits else [self.device.captured(steps)]
+        except RuntimeError as why:  # nothing was done
+            self.made.captures = False
+            warnings.warn(f"no graph, kernels are launched one by one: {why}", stacklevel=2)
+            return
         self.steps, self.captured = found, True
 
 

@@ -244,7 +244,7 @@ MODELS = [
 @pytest.mark.parametrize("name", MODELS)
 def test_kernels_compile(name):
     for case in cases(name)[-1:]:
-        kernels = Kernels(optimized(case.program).program)
+        kernels = Kernels(optimized(case.program, epilogue=False).program)
         assert kernels.written
         for chip in CHIPS:
             assert not nvrtc.compile_error(kernels.text, chip)
@@ -253,3 +253,19 @@ def test_kernels_compile(name):
 @needs_nvrtc
 def test_what_does_not_compile_is_noticed():
     assert "undefined" in nvrtc.compile_error('extern "C" __global__ void k() { what(); }', 80)
+
+
+# ---- large -----------------------------------------------------------------------------------
+
+
+def test_what_32_bits_can_not_count_is_counted_otherwise():
+    """cuBLAS takes ints: such a product is the host's. Numbers of blocks are unsigned ints."""
+
+    def kernels(function, *shapes):
+        return Kernels(optimized(program_of(function, *shapes), epilogue=False).program)
+
+    for n, hosted in ((2**31 - 1, []), (2**31, ["product"])):
+        found = kernels(lambda x, y: x @ y, [n, 4], [4, 4])
+        assert [r.op.name for r in found.hosted] == hosted
+    for n, number in ((2**20, "= blockIdx.x"), (2**33, "= (int64_t)blockIdx.x")):
+        assert number in kernels(lambda x: x.sum(-1), [n, 30]).body

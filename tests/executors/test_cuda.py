@@ -68,6 +68,22 @@ def test_the_second_run_is_captured_and_the_others_replay_it():
         assert doubled.tolist() == [2 * k, 4 * k]
 
 
+def test_what_can_not_be_captured_is_launched_step_by_step(monkeypatch):
+    """A warning says so, once; nothing is done twice."""
+
+    def refused(self, steps):
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(Cpu, "captured", refused)
+    program, total = counter()
+    executable, x = made(program), np.array([1, 2], "float32")
+    executable(program, [x, total])
+    with pytest.warns(UserWarning, match="one by one: operation not permitted"):
+        executable(program, [x, total])
+    executable(program, [x, total])
+    assert total.tolist() == [3, 6]
+
+
 def test_results_stay_what_they_were():
     program, total = counter()
     executable, x = made(program), np.ones(2, "float32")

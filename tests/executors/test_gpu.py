@@ -2,7 +2,7 @@
 
 import ctypes
 import importlib
-from contextlib import nullcontext
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,19 +21,58 @@ class Array(np.ndarray):
 
 
 class Stream:
-    """A stream that writes down what happens on it."""
+    """A stream that writes down what happens on it. `with` makes it the one that is told."""
 
-    ptr = 77
+    def __init__(self, cuda, ptr: int):
+        self.cuda, self.ptr, self.log = cuda, ptr, cuda.log
 
-    def __init__(self, log):
-        self.log = log
+    def __enter__(self):
+        self.cuda.streams.append(self)
+
+    def __exit__(self, *_):
+        self.cuda.streams.pop()
+
+    def record(self):
+        return f"told {self.ptr}"
+
+    def wait_event(self, event):
+        self.log.append(f"{self.ptr} waits for what was {event}")
 
     def begin_capture(self):
-        self.log.append("begin")
+        self.log.append(f"begin {self.ptr}")
 
     def end_capture(self):
-        self.log.append("end")
-        return SimpleNamespace(launch=lambda stream: self.log.append(("launch", stream is self)))
+        self.log.append(f"end {self.ptr}")
+        return SimpleNamespace(launch=lambda stream: self.log.append(f"launch {stream.ptr}"))
+
+
+DEFAULT, OURS, RECORDER, OTHER = 0, 77, 78, 79
+
+
+class Cuda:
+    """`cupy.cuda`: it does nothing, and writes that down."""
+
+    def __init__(self, log):
+        self.log, self.streams, self.devices = log, [], []
+        self.streams.append(Stream(self, DEFAULT))
+        self.runtime = SimpleNamespace(
+            memcpyAsync=self.asked("memcpy"), memsetAsync=self.asked("memset")
+        )
+
+    def asked(self, name):
+        return lambda *args: self.log.append((name, *args))
+
+    def Stream(self, non_blocking=False):
+        return Stream(self, RECORDER if non_blocking else OURS)
+
+    def get_current_stream(self):
+        return self.streams[-1]
+
+    @contextmanager
+    def Device(self, index):
+        self.devices.append(index)
+        yield
+        self.devices.pop()
 
 
 @pytest.fixture
@@ -41,46 +80,58 @@ def made(monkeypatch):
     """(a Gpu, what it has asked for)."""
     log = []
 
-    def device(index):
-        context = nullcontext()
-        context.use = lambda: log.append(("use", index))
-        return context
-
-    def called(name):
-        return lambda *args: log.append((name, *args))
-
     def module_of(**given):
         log.append(given)
         return SimpleNamespace(get_function=lambda name: f"function {name}")
 
-    runtime = SimpleNamespace(memcpyAsync=called("memcpy"), memsetAsync=called("memset"))
-    cuda = SimpleNamespace(Device=device, Stream=lambda: Stream(log), runtime=runtime)
     module = SimpleNamespace(
-        cuda=cuda, RawModule=module_of, name="cupy",
+        cuda=Cuda(log), RawModule=module_of, name="cupy",
         empty=lambda size, dtype: np.zeros(size, dtype).view(Array),
         asarray=lambda a: np.asarray(a).view(Array),
         ascontiguousarray=lambda a, dtype: np.ascontiguousarray(a, dtype).view(Array),
     )  # fmt: skip
-    monkeypatch.setattr(gpu, "Cublas", lambda *given: log.append(given[::2]))
+
+    def blas(stream, room, nbytes):
+        log.append((stream, nbytes))
+        return SimpleNamespace(gemm=lambda *given: log.append((stream, *given)))
+
+    monkeypatch.setattr(gpu, "Cublas", blas)
     return gpu.Gpu(module, 1), log
 
 
-def test_a_gpu_has_a_stream_and_cublas_works_on_it(made):
+def test_a_gpu_has_two_streams_and_cublas_works_on_both(made):
     device, log = made
-    assert log == [(77, gpu.WORKSPACE)]
-    assert device.working() is device.stream
-    assert log[-1] == ("use", 1)
+    assert log == [(OURS, gpu.WORKSPACE), (RECORDER, gpu.WORKSPACE)]
+    with device.working():
+        assert device.now == OURS
+        assert device.module.cuda.devices == [1]
+    assert (device.now, device.module.cuda.devices) == (DEFAULT, [])
+
+
+def test_work_comes_after_that_of_the_stream_before_and_before_what_it_does_next(made):
+    """The default stream sees to that itself."""
+    device, log = made
+    log.clear()
+    with device.working(), device.working():
+        log.append("work")
+    assert log == ["work"]
+    log.clear()
+    with Stream(device.module.cuda, OTHER), pytest.raises(KeyError), device.working():
+        raise KeyError
+    assert log == ["77 waits for what was told 79", "79 waits for what was told 77"]
 
 
 def test_memory(made):
     device, log = made
     a, b = device.empty(6, "float32"), device.moved(np.ones(6, "float32"))
-    device.copy(a, b)
-    device.clear(device.address(a), 24)
+    log.clear()
+    with device.working():
+        device.copy(a, b)
+        device.clear(device.address(a), 24)
     address = a.data.ptr
-    assert log[1:] == [("memcpy", address, b.data.ptr, 24, 3, 77), ("memset", address, 0, 24, 77)]
+    assert log == [("memcpy", address, b.data.ptr, 24, 3, 77), ("memset", address, 0, 24, 77)]
     device.copy(a[:0], b[:0])
-    assert len(log) == 3  # nothing to copy
+    assert len(log) == 2  # nothing to copy
 
 
 def test_states_are_given_as_kernels_read_them(made):
@@ -103,12 +154,16 @@ def test_kernels(made):
     assert log[-1] == ((3, 1), (32, 4), (5, 6))
 
 
-def test_what_is_captured_runs_between_begin_and_end(made):
+def test_what_is_captured_goes_to_a_stream_of_its_own(made):
+    """What other threads tell ours meanwhile is no part of the graph."""
     device, log = made
     log.clear()
-    graph = device.captured([lambda: log.append("step 1"), lambda: log.append("step 2")])
-    graph(), graph()
-    assert log == ["begin", "step 1", "step 2", "end", ("launch", True), ("launch", True)]
+    steps = [lambda: device.clear(5, 6), lambda: device.gemm("call", 1, 2, 3)]
+    with device.working():
+        graph = device.captured(steps)
+        graph(), graph()
+    between = [("memset", 5, 0, 6, RECORDER), (RECORDER, "call", 1, 2, 3)]
+    assert log == ["begin 78", *between, "end 78", "launch 77", "launch 77"]
 
 
 def test_a_capture_that_fails_is_ended(made):
@@ -119,14 +174,15 @@ def test_a_capture_that_fails_is_ended(made):
 
     with pytest.raises(RuntimeError, match="not allowed"):
         device.captured([fails])
-    assert log[-1] == "end"
+    assert log[-1] == "end 78"
+    assert (device.now, device.lock.locked()) == (DEFAULT, False)
 
 
 def test_products_are_cublas_own(made):
     device, log = made
-    device.blas = SimpleNamespace(gemm=lambda *given: log.append(given))
-    device.gemm("call", 1, 2, 3)
-    assert log[-1] == ("call", 1, 2, 3)
+    with device.working():
+        device.gemm("call", 1, 2, 3)
+    assert log[-1] == (OURS, "call", 1, 2, 3)
 
 
 def test_without_cublas_the_reason_is_kept(monkeypatch):

@@ -28,7 +28,7 @@ def by_element(record, name: str, body: str, size: int | None = None, **words) -
 
 LOOK = """
 const int64_t at = GIVEN[i];
-if (at < LOW || at >= SIZE IGNORED) wrong[0] = 1, wrong[1] = at;
+if ((at < LOW || at >= SIZE) IGNORED) wrong[0] = 1, wrong[1] = at;
 """
 
 

@@ -108,17 +108,17 @@ class Folding(Rows):
         w, rows, T = self.w, self.nest.rows, self.T
         if not self.kept:
             if self.checked:
-                w.put(f"if ({self.teams.row} > 0) return;")
+                w.put(f"if ({self.teams.row(T)} > 0) return;")
                 self.checked = False
             return
         if not self.checked or not self.teams.waits:
-            w.put(f"const {T} {self.number} = {self.teams.row};")
+            w.put(f"const {T} {self.number} = {self.teams.row(T)};")
             if self.checked:
                 w.put(f"if ({self.number} >= {rows}) return;")
                 self.checked = False
         else:
-            w.put(f"const bool live = {self.teams.row} < {rows};")
-            w.put(f"const {T} {self.number} = live ? {self.teams.row} : {rows - 1};")
+            w.put(f"const bool live = {self.teams.row(T)} < {rows};")
+            w.put(f"const {T} {self.number} = live ? {self.teams.row(T)} : {rows - 1};")
         w.put(*declared(T, self.number, self.kept))
 
     def row_outputs(self, stage: int) -> None:

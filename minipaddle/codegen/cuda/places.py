@@ -15,7 +15,7 @@ from .text import each, filled, kernel, parameters
 # ---- the place of the largest ----------------------------------------------------------------
 
 BEST = """\
-    const int64_t row = blockIdx.x * 4 + threadIdx.y;
+    const int64_t row = (int64_t)blockIdx.x * 4 + threadIdx.y;
     if (row >= ROWS) return;
     const E *x = in0 + row / INNER * (LENGTH * INNER) + row % INNER;
     T best = LOAD(x[0]);

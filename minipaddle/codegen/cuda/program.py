@@ -12,7 +12,7 @@ from ..kernel import mixed, results
 from ..scalar import CannotWrite
 from ..step import comment, computed, named
 from . import generator, images, indexing, places, product  # noqa: F401  (each fills WORK)
-from .calls import WORK, Launch, Work
+from .calls import WORK, Gemm, Launch, Work
 from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
@@ -98,6 +98,13 @@ def work_of(record: Record, name: str) -> Work | None:
     if emit is not emit_nest and mixed(record):
         return None
     try:
-        return emit(record, name)
+        work = emit(record, name)
     except (NotOneNest, CannotWrite):
         return None
+    return work if all(countable(c) for c in work.calls if isinstance(c, Gemm)) else None
+
+
+def countable(call: Gemm) -> bool:
+    """Can cuBLAS, which counts by 32 bits, do it?"""
+    pitches = (matrix.pitch for matrix in (call.x, call.y, call.c))
+    return max(call.m, call.n, call.k, call.count, *pitches) < 2**31

@@ -38,12 +38,11 @@ class Teams(NamedTuple):
     def threads(self) -> tuple[int, int]:
         return (self.beside, self.size) if self.down else (self.size, self.beside)
 
-    @property
-    def row(self) -> str:
-        """CUDA for the number of this thread's row."""
+    def row(self, T: str) -> str:
+        """CUDA for the number of this thread's row, of type T."""
+        block = "blockIdx.x" if T == "int" else f"({T})blockIdx.x"
         across = "x" if self.down else "y"
-        number = f"blockIdx.x * {self.beside} + threadIdx.{across}"
-        return "blockIdx.x" if self.beside == 1 else number
+        return block if self.beside == 1 else f"{block} * {self.beside} + threadIdx.{across}"
 
     @property
     def member(self) -> str:
