@@ -11,6 +11,26 @@ HINT = 480
 """Stands for an open size while a program is traced: many small numbers divide it."""
 
 
+def fits(spec: Spec, array, sizes: dict) -> bool:
+    """Has an array this shape and dtype? An open size is what it was in the arrays before it: these
+    are in `sizes` by name, and those that are new get there.
+    """
+    return (
+        array.dtype == spec.dtype
+        and len(array.shape) == len(spec.shape)
+        and all(
+            sizes.setdefault(n.text, k) == k if isinstance(n, Dim) else n == k
+            for n, k in zip(spec.shape, array.shape, strict=True)
+        )
+    )
+
+
+def wanted(spec: Spec, sizes: dict) -> str:
+    """A spec in words, with what its open sizes were in the arrays before."""
+    known = [f"{k} = {v}" for k, v in sizes.items() if any(k == str(n) for n in spec.shape)]
+    return f"{spec}, where {', '.join(known)}" if known else f"{spec}"
+
+
 class InputSpec:
     """Shape and dtype of an input; None or -1 in `shape` is a size that varies from call to call.
 

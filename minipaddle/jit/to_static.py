@@ -12,13 +12,13 @@ from types import MethodType
 
 from numpy import ndarray
 
-from ..core.dim import Dim, hinted
+from ..core.dim import hinted
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.record import Spec
 from ..eager.tensor import Parameter, Tensor
 from ..executors.choice import Choice, backend_named
-from ..ir.input_spec import InputSpec
+from ..ir.input_spec import InputSpec, fits, wanted
 from .bound import MISSED, bound
 from .cache import Cache, cache_key, settings
 from .capture import Captured
@@ -353,25 +353,12 @@ def unchanged(function, arguments, structure, leaves) -> None:
 
 def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
     """The shape of a spec that x fits; raises ValueError if it does not."""
-    given, shape = x.array.shape, []
-    fits = len(given) == len(spec.shape) and x.array.dtype == spec.dtype
-    for n, size in zip(spec.shape, given, strict=False):
-        if isinstance(n, Dim):
-            fits = fits and sizes.setdefault(n.text, size) == size
-            shape.append(n if size else 0)  # nothing is a case of its own: sizes are at least 1
-        else:
-            fits = fits and n == size
-            shape.append(n)
-    if not fits:
-        known = {k: v for k, v in sizes.items() if any(k == str(n) for n in spec.shape)}
+    if not fits(spec, x.array, sizes):
         raise ValueError(
-            teach(
-                f"{name} is {x.spec}",
-                expected=f"{spec}, as input_spec says"
-                + (f", where {', '.join(f'{k} = {v}' for k, v in known.items())}" if known else ""),
-            )
+            teach(f"{name} is {x.spec}", expected=f"{wanted(spec, sizes)}, as input_spec says")
         )
-    return tuple(shape)
+    # nothing is a case of its own: open sizes are at least 1
+    return tuple(n if size else 0 for n, size in zip(spec.shape, x.array.shape, strict=True))
 
 
 def argument_names(function, structure) -> list[str]:

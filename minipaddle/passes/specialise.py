@@ -11,7 +11,7 @@ from ..core.dim import Dim, symbols
 from ..core.record import Record
 from ..core.slots import slot
 from ..eager.replay import with_sizes
-from ..ir.interpreter import bound
+from ..ir.interpreter import bound, check
 from ..ir.program import INPUT, Program, everywhere
 from .rewriting import with_inputs, with_records
 
@@ -39,13 +39,18 @@ def given_by_inputs(program: Program) -> Program:
 
 
 def sizes_of(program: Program, shapes) -> dict[str, int]:
-    """The open sizes that a program has for inputs (and states) of these shapes, by name."""
+    """The open sizes that a program has for inputs (and states) of these shapes, by name.
+
+    Raises ValueError if they are not what the program takes for granted.
+    """
     known: set[str] = set()
-    return {
+    sizes = {
         name: shape[axis]
         for record, shape in zip(program.given, shapes)
         for axis, name in bound(record.spec, known)
     }
+    check(program.guards, sizes)
+    return sizes
 
 
 def open_sizes(program: Program) -> set[str]:

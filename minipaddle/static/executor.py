@@ -10,6 +10,7 @@ from ..eager.tensor import Tensor, wrap
 from ..executors.choice import Choice
 from ..ir import program as ir
 from ..ir.cut import pruned
+from ..ir.input_spec import fits, wanted
 from .mode import default_main_program, outside
 from .program import Program, in_mode
 
@@ -76,7 +77,8 @@ class Executor:
             choice.frozen = all(s.update is None for s in found.states)  # it trains nothing
             program.compiled[key] = found, choice
         compiled, choice = program.compiled[key]
-        arrays = [fed(r, feed[r.attrs["name"]]) for r in compiled.inputs]
+        sizes: dict[str, int] = {}
+        arrays = [fed(r, feed[r.attrs["name"]], sizes) for r in compiled.inputs]
         arrays += [s.cell.read() for s in compiled.states]
         results, _ = QUIET.copy().run(choice.run, compiled, arrays)
         cells = [s.cell for s in compiled.states if s.update is not None]
@@ -107,19 +109,22 @@ def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Progr
     return found
 
 
-def fed(record: Record, data):
-    """Data for an input, as an array; raises ValueError if it does not fit."""
+def fed(record: Record, data, sizes: dict):
+    """Data for an input, as an array; raises ValueError if it does not fit, or not to the sizes of
+    the data before it.
+    """
     array = data.array if isinstance(data, Tensor) else as_array(data, None, current_place())
     if array.dtype != record.dtype and not hasattr(data, "dtype"):
         array = array.astype(record.dtype)  # lists have no dtype of their own
-    same = array.ndim == len(record.shape) and all(
-        n == k for n, k in zip(record.shape, array.shape, strict=False) if isinstance(n, int)
-    )
-    if array.dtype != record.dtype or not same:
+    if not fits(record.spec, array, sizes):
+        name = record.attrs["name"]
         raise ValueError(
             teach(
-                f"{record.attrs['name']!r} was fed {array.dtype}{list(array.shape)}",
-                expected=str(record.spec),
+                f"{name!r} was fed {array.dtype}{list(array.shape)}",
+                expected=wanted(record.spec, sizes),
+                hint=f'give a size of its own a name: static.data({name!r}, ["rows"])'
+                if fits(record.spec, array, {})
+                else "",
             )
         )
     return array

@@ -17,7 +17,8 @@ __all__ = [
 def data(name: str, shape, dtype=None, lod_level=0):
     """An input of the program, by name; None or -1 is a size that varies from run to run.
 
-    Open first sizes are all the same, the batch. Source: Paddle API `static.data`.
+    Open first sizes are all the same, the batch; one that is not has a name in the place of None.
+    Source: Paddle API `static.data`.
 
     >>> import minipaddle as paddle
     >>> paddle.enable_static()

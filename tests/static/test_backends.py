@@ -37,7 +37,23 @@ def test_the_executor_runs_c(program, made, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+def test_what_a_program_takes_for_granted_is_looked_at(made):
+    paddle.enable_static()
+    try:
+        main, run = paddle.static.Program(), paddle.static.Executor().run
+        with paddle.static.program_guard(main):
+            x = paddle.static.data("x", [None, None])
+            y = x * (2.0 if x.shape[1] > 4 else 3.0)
+        assert run(main, {"x": np.ones((2, 5), "float32")}, [y])[0].tolist() == [[2.0] * 5] * 2
+        with pytest.raises(ValueError, match="takes for granted that x_1 > 4 is True"):
+            run(main, {"x": np.ones((2, 3), "float32")}, [y])
+    finally:
+        paddle.disable_static()
+    assert len(made) == 1
+
+
 def test_a_compiled_program_s_strategy_is_heard(monkeypatch):
+    monkeypatch.delenv("MINIPADDLE_BACKEND", raising=False)
     paddle.enable_static()
     try:
         main = paddle.static.Program()
