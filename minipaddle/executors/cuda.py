@@ -53,11 +53,12 @@ class Executable:
         with self.device.working():
             self.constants = [self.device.moved(s.cell.read()) for s in added]
             self.functions = self.device.compiled(self.kernels.text, names)
-        self.hosted = bool(self.kernels.hosted) or has_decisions(self.program)
+        hosted = [*self.kernels.hosted, *decisions(self.program)]
+        self.hosted = bool(hosted)
         self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         looks = self.kernels.looks
-        self.risked = self.updated if self.hosted else updated_before(self.program, looks)
+        self.risked = updated_before(self.program, [*looks, *hosted])
         self.last_look = None if self.hosted else next(reversed(looks), None)
         self.contexts: list[Context] = []
 
@@ -79,9 +80,9 @@ def usable() -> Gpu:
     return found
 
 
-def has_decisions(program: Program) -> bool:
-    """Does the host have to look at a value?"""
-    return any(r.op in (cond, while_loop) for r in program.records)
+def decisions(program: Program) -> list[Record]:
+    """For what the host has to look at a value."""
+    return [r for r in program.records if r.op in (cond, while_loop)]
 
 
 class Room(NamedTuple):

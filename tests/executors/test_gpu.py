@@ -223,3 +223,23 @@ def test_without_pathfinder_the_system_is_asked(monkeypatch, there):
     else:
         with pytest.raises(OSError, match=r"no module cuda\.pathfinder"):
             cublas.library()
+
+
+def test_cupy_has_what_is_asked_of_it():
+    """Names and the order of arguments, where CuPy is installed; it needs no GPU for that."""
+    cupy = pytest.importorskip("cupy")
+    cuda, runtime = cupy.cuda, cupy.cuda.runtime
+    head = lambda function: function.__doc__.partition("\n")[0]
+    assert "non_blocking=False" in head(cuda.Stream.__init__)
+    assert "launch(self, stream=None)" in head(cuda.Graph.launch)
+    assert "(self, event)" in head(cuda.Stream.wait_event)
+    for name in ("begin_capture", "end_capture", "record", "__enter__"):
+        assert callable(getattr(cuda.Stream, name))
+    for name in ("code", "options", "backend='nvrtc'"):
+        assert name in head(cupy.RawModule)
+    assert "(self, grid, block, args," in head(cupy.RawKernel.__call__)
+    assert "(intptr_t dst, intptr_t src, size_t size, int kind, int" in head(runtime.memcpyAsync)
+    assert "(intptr_t ptr, int value, size_t size, int" in head(runtime.memsetAsync)
+    assert runtime.memcpyDeviceToDevice == gpu.DEVICE_TO_DEVICE
+    assert cuda.Stream.null.ptr in gpu.LEGACY
+    assert cuda.Stream.ptds.ptr not in gpu.LEGACY

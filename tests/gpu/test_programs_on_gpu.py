@@ -1,5 +1,7 @@
 """Compiled programs on the device: the numbers of the CPU, and one graph launch for a step."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,38 @@ def test_a_long_sum_and_a_wide_softmax(gpu, device):
     np.testing.assert_array_equal(top, x.max(1))
     shifted = np.exp(x.astype("float64") - x.max(1, keepdims=True))
     np.testing.assert_allclose(share, (shifted / shifted.sum(1, keepdims=True)).max(1), rtol=1e-4)
+
+
+def test_a_place_out_of_range_is_found_and_changes_nothing(gpu, device):
+    """In graphs, too: nothing is updated before the host has looked."""
+    seen = paddle.zeros([4])
+
+    @paddle.jit.to_static(backend="cuda")
+    def counted(i, table):
+        rows = F.embedding(i, table)
+        seen.add_(paddle.scatter(paddle.zeros([4]), i, paddle.ones([2])))
+        return rows
+
+    table = paddle.arange(8, dtype="float32").reshape([4, 2])
+    for k in range(1, 5):
+        rows = counted(paddle.to_tensor([3, 1]), table)
+        assert rows.numpy().tolist() == [[6, 7], [2, 3]]
+        with pytest.raises(IndexError, match=r"4 is no number from 0 to 3\n  at: .* in counted"):
+            counted(paddle.to_tensor([3, 4]), table)
+        assert seen.numpy().tolist() == [0, k, 0, k]
+    (made,) = executables(counted)
+    assert made.contexts[0].captured
+
+
+def test_threads_compile_and_capture_at_the_same_time(gpu, device):
+    """What one tells the GPU is no part of another's graph."""
+
+    def work(factor: float):
+        paddle.set_device("gpu")  # of this thread
+        f = paddle.jit.to_static(lambda x: paddle.matmul(x, x) * factor + x, backend="cuda")
+        x = paddle.ones([32, 32])
+        return {float((f(x) - 1.0).sum()) for _ in range(50)}
+
+    with ThreadPoolExecutor(4) as pool:
+        for factor, found in zip(range(1, 5), pool.map(work, range(1, 5)), strict=True):
+            assert found == {32.0**3 * factor}
