@@ -61,9 +61,9 @@ PASSES = [
 """What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
 of that name."""
 
-DEFAULTS = {"budget": 0.6, "price": 1.5e-9, "least": 4 << 20, "fusion": True}
+DEFAULTS = {"budget": 0.66, "price": 1.5e-9, "least": 4 << 20, "fusion": True}
 """Unless a strategy says otherwise: a program that needs more than a few MiB computes again what
-is cheap (at most 1.5 ns for a byte less at the peak), down to 60 % of that memory."""
+is cheap (at most 1.5 ns for a byte less at the peak), down to two thirds of that memory."""
 
 
 class Snapshot(NamedTuple):

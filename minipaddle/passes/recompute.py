@@ -22,6 +22,7 @@ from ..ir.cut import has_effect
 from ..ir.program import ITEM, NUMBER, Program, regions
 from ..ops.ordering import after
 from .arena import Buffer, profile
+from .dead_code import dead_code
 from .fusion import grouped
 from .lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
 from .memory import live
@@ -154,6 +155,11 @@ class Moments:
         again[record] = None
         return True
 
+    def waits(self, record: Record, at: int) -> bool:
+        """Is it (a name of) a value made before the peak, that is read at a time after it?"""
+        made = self.time.get(record)
+        return made is not None and made < self.peak < at and self.root.get(record) in self.inside
+
     def there(self, value: Value, at: int) -> bool:
         """Is a value in memory at a time, whatever we do?"""
         record = value[0]
@@ -206,7 +212,8 @@ def recompute(
 def relieved(program: Program, excess: float, price: float) -> Program:
     """The program with less alive at its peak, by `excess` bytes if possible."""
     moments = Moments(program)
-    return written(moments, chosen(moments.plans(), excess, price))
+    plans = chosen(moments.plans(), excess, price)
+    return dead_code(written(moments, plans)) if plans else program
 
 
 @slot("recompute.chosen")
@@ -230,7 +237,9 @@ def chosen(plans: list[Again], excess: float, price: float) -> list[Again]:
 
 
 def written(moments: Moments, plans: list[Again]) -> Program:
-    """The program in which these values are made again, and read from there on."""
+    """The program in which these values are made again, and read from there on. What else waits
+    through the peak is read `after` it: so nothing that is made of it can be computed before.
+    """
     by_time: dict[int, list[Again]] = {}
     for plan in plans:
         by_time.setdefault(plan.at, []).append(plan)
@@ -238,7 +247,13 @@ def written(moments: Moments, plans: list[Again]) -> Program:
     records: list[Record] = []
     for t, record in enumerate(moments.records):
         for plan in by_time.get(t, ()):
-            records += made_again(plan, now)
+            records += made_again(plan, now, moments)
+        if record.op is not after:
+            for r in dict.fromkeys(record.inputs):
+                late = moments.late_value(t) if r not in now and moments.waits(r, t) else None
+                if late is not None:
+                    now[r] = later(r, now.get(late, late), record)
+                    records.append(now[r])
         new = with_inputs(record, [now.get(r, r) for r in record.inputs])
         if new is not record:
             now[record] = new
@@ -246,7 +261,14 @@ def written(moments: Moments, plans: list[Again]) -> Program:
     return with_records(moments.program, records, now)
 
 
-def made_again(plan: Again, now: dict[Record, Record]) -> list[Record]:
+def later(source: Record, late: Record, user: Record) -> Record:
+    """A value, for a user who must not run before `late` is there."""
+    new = Record(after, [source, late], {}, *source.spec, 1, user.scope)
+    new.where = user.where
+    return new
+
+
+def made_again(plan: Again, now: dict[Record, Record], moments: Moments) -> list[Record]:
     """The records of a plan, on their sources after the late value; `now` learns of them."""
     own: dict[Record, Record] = {}
     found: list[Record] = []
@@ -256,9 +278,12 @@ def made_again(plan: Again, now: dict[Record, Record]) -> list[Record]:
         for r in record.inputs:
             if r not in own and r.op is not NUMBER:
                 source = now.get(r, r)
-                own[r] = Record(after, [source, late], {}, *source.spec, 1, record.scope)
-                own[r].where = record.where
-                found.append(own[r])
+                if source.op is not after:
+                    source = later(source, late, record)
+                    found.append(source)
+                own[r] = source
+                if moments.waits(r, plan.at):
+                    now[r] = source
             inputs.append(own.get(r, r))
         own[record] = Record(
             record.op, inputs, record.attrs, record.shape, record.dtype, record.saved, record.scope

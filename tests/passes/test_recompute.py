@@ -9,6 +9,9 @@ from minipaddle.eager.tracer import trace
 from minipaddle.executors.arena import ArenaRun
 from minipaddle.ir.interpreter import Run
 from minipaddle.ir.verifier import verify
+from minipaddle.ops.ordering import after
+from minipaddle.passes.dead_code import dead_code
+from minipaddle.passes.manager import optimized
 from minipaddle.passes.memory import live
 from minipaddle.passes.recompute import recompute
 from minipaddle.passes.schedule import schedule
@@ -47,6 +50,35 @@ def test_a_chain_is_made_again_within_the_budget():
         assert live(other) <= share * before
         same(program, other)
         assert live(schedule(other)) <= live(other)
+
+
+def layers(depth=4):
+    """The gradients of layers with GELUs, whose derivative needs what came before them."""
+
+    def step(x, *weights):
+        for w in weights:
+            w.stop_gradient = False
+            x = paddle.nn.functional.gelu(x @ w)
+        return paddle.grad(x.sum(), [*weights])
+
+    return trace(step, [paddle.ones([96, 32]).spec, *[paddle.ones([32, 32]).spec] * depth]).program
+
+
+def test_nothing_is_made_for_nobody():
+    """What is made again before its first reader was made in vain at first."""
+    program = recompute(optimized(layers(), until="common").program, budget=0.4)
+    assert len(dead_code(program).records) == len(program.records)
+
+
+def test_fusion_makes_nothing_before_the_peak_that_is_needed_after_it():
+    """It would wait for its turn, beside what it was made of: but at the peak, all of a derivative
+    is made of what is read after it.
+    """
+    done = optimized(layers(8), budget=0.8, price=1.0, least=0)
+    groups = [r for r in done.program.records if r.op.name == "fused"]
+    early = [g for g in groups if not any(x.op is after for x in g.inputs)]
+    made = [r.op.name for g in early for r in g.attrs["region"].records]
+    assert made.count("exp") <= 1
 
 
 def test_what_fusion_will_keep_in_registers_is_no_reason():
