@@ -9,7 +9,7 @@ from ..passes.epilogue import room_of
 from ..passes.nest import Nest
 from .emitters import EMITTERS
 from .fold import joining
-from .group import called, fresh
+from .group import called, fresh, from_first
 from .kernel import C_TYPES, Kernel
 from .rows import body_of
 from .writer import Writer
@@ -27,6 +27,7 @@ def emit_epilogue(record, name: str) -> Kernel:
     outs = [fresh(f"{r.op.name}_", taken) for r in outputs]
     own = [x for x in first.inputs if x.op is not NUMBER]
     rest = [x for x in region.inputs if x not in own]
+    starts = dict(zip(rest, from_first(nest, rest), strict=True))
     others = [k for k in range(len(outs)) if k != place]
     declared = {x: f"const {C_TYPES[x.dtype]} *{n}" for x, n in names.items()}
     made = [f"{C_TYPES[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
@@ -50,4 +51,5 @@ def emit_epilogue(record, name: str) -> Kernel:
     call = f"    {name}_rows({', '.join(passed)});"
     text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
     extra = (joining(),) if re.search(r"reduction\((max|min)_", text) else ()
-    return Kernel(name, text, workspace, (*inner.helpers, *extra), inner.ahead)
+    begins = tuple(starts.get(x, 0) for x in region.inputs)
+    return Kernel(name, text, workspace, (*inner.helpers, *extra), inner.ahead, begins)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
 from .fold import joining
 from .kernel import C_TYPES, Kernel
 from .rows import body_of
+from .scalar import PAIRED, PLAIN
 from .writer import Writer
 
 
@@ -18,21 +20,43 @@ def emit_nest(record, name: str) -> Kernel:
     `Nest.in_place` allows.
     """
     writer, parameters = written(record)
+    starts = from_first(writer.nest, inputs_of(record))
     body = body_of(writer)
     source = f"static void {name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
     helpers = (joining(),) if re.search(r"reduction\((max|min)_", source) else ()
-    return Kernel(name, source, 0, helpers)
+    return Kernel(name, source, 0, helpers, starts=starts)
+
+
+def from_first(nest: Nest, inputs: list[Record]) -> tuple[int, ...]:
+    """Let a nest find its inputs at the first elements that it reads; how far these are. What is
+    done to one slice after the other (each time step, each head) is one kernel then.
+    """
+    loads: dict[Record, list] = {x: [] for x in inputs}
+    for node in nest.nodes():
+        if node.kind == "load":
+            loads.setdefault(nest.number_of(node), []).append(node)
+    starts = tuple(max(0, min((n.index.low for n in loads[x]), default=0)) for x in inputs)
+    for x, start in dict(zip(inputs, starts, strict=True)).items():
+        for node in loads[x] if start else ():
+            node.index -= start
+    return starts
+
+
+def inputs_of(record: Record) -> list[Record]:
+    """What the kernel of a record is given, as its nest knows it."""
+    inner = record.attrs["region"].inputs if record.op is fused else record.inputs
+    return [x for x in inner if x.op is not NUMBER]
 
 
 def written(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
     """The writer of a record that is one loop nest, and what its function takes."""
+    given = inputs_of(record)
     if record.op is fused:
         region = record.attrs["region"]
-        given, records, outputs = region.inputs, region.records, region.outputs
+        records, outputs = region.records, region.outputs
     elif record.dtype is None:
         raise NotOneNest("several results")
     else:
-        given = [x for x in record.inputs if x.op is not NUMBER]
         records = outputs = [record]
     nest = Nest(records, outputs).merged()
     names, taken = [], set(taken)
@@ -70,8 +94,9 @@ def fresh(base: str, taken: set) -> str:
 WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
-volatile while bool true false exp log sqrt tanh sin cos tan pow erf fabs floor ceil trunc rint max
-min sum prod total start end row t threads work first last i j k l m n p q r s
+volatile while bool true false pow fabs rint max min sum prod total start end row t threads work
+first last i j k l m n p q r s widen narrow memcpy memset
 """
 """Words that C, or the generated code itself, uses."""
-KEYWORDS = {*WORDS.split()}
+FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "fabs", "rint", "pow"}
+KEYWORDS = {*WORDS.split(), *FUNCTIONS, *(f"{name}f" for name in FUNCTIONS)}

@@ -90,6 +90,13 @@ class Kernel(NamedTuple):
     workspace: int = 0
     helpers: tuple[str, ...] = ()
     ahead: Ahead | None = None
+    starts: tuple[int, ...] = ()  # of each input: elements before the first that it is given
+
+    def call(self, given: list[str], made: list[str], work: str = "work") -> str:
+        """The C expression that calls it with pointers to inputs, results and its workspace."""
+        starts = [f" + {n}" if n else "" for n in self.starts] or [""] * len(given)
+        inputs = [x + start for x, start in zip(given, starts, strict=True)]
+        return f"{self.name}({', '.join([*inputs, *made, *([work] if self.workspace else [])])})"
 
 
 _kept: ContextVar[frozenset[Record]] = ContextVar("kept", default=frozenset())

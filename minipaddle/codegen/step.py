@@ -236,8 +236,8 @@ class Step:
             return self.by_host(plan, record)
         given = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
         made = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
-        work = [self.pointer(plan.work[record])] if kernel.workspace else []
-        lines = self.call(f"{kernel.name}({', '.join([*given, *made, *work])});", record)
+        work = self.pointer(plan.work[record]) if kernel.workspace else ""
+        lines = self.call(f"{kernel.call(given, made, work)};", record)
         if BAD_INDEX in kernel.helpers:  # NumPy knows best how to say what is wrong
             asked = ["    " + line for line in self.by_host(plan, record)]
             lines += ["if (bad_index) {", "    bad_index = 0;", *asked, "}"]

@@ -22,12 +22,18 @@ from typing import NamedTuple
 from ..core.errors import teach
 
 FLAGS = (
-    "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-shared", "-fPIC", "-w", "--param=max-completely-peel-times=8",
+    "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
+    "-fvisibility=hidden", "-shared", "-fPIC", "-w",
 )  # fmt: skip
-"""No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process. GCC writes
-out loops of 16 rounds otherwise: up to a fifth of its time, for nothing that could be measured.
-"""
+"""No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
+
+EFFORT = ("-O3",)
+GCC_EFFORT = (
+    "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fsplit-loops", "-funswitch-loops",
+    "-fno-tree-slp-vectorize", "-fno-schedule-insns2", "--param=max-completely-peel-times=8",
+)  # fmt: skip
+"""Of GCC's -O3 what makes loops faster; the rest is a fifth of its time, for nothing that could be
+measured."""
 
 LIBRARIES = ("-lm",)
 THREADS, VECTORS = "-fopenmp", "-fopenmp-simd"
@@ -44,6 +50,12 @@ class Compiler(NamedTuple):
     version: str
     libraries: tuple[str, ...]
     openmp: str  # the flag: of all of OpenMP, or of its vector loops alone, without threads
+    effort: tuple[str, ...] = EFFORT
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What it is told, besides the files."""
+        return *self.effort, *FLAGS, self.openmp
 
     def __str__(self) -> str:
         """For people: what it is, and how many threads its programs have."""
@@ -68,7 +80,9 @@ def compiler() -> Compiler | None:
             glibc = platform.libc_ver()[0] == "glibc" and platform.machine() == "x86_64"
             vector = ("-lmvec",) if glibc and "clang" not in said.stdout else ()
             version, libraries = said.stdout.splitlines()[0], (*vector, *LIBRARIES)
-            openmp = THREADS if "gcc" in version.lower() or links(command) else VECTORS
+            if "gcc" in version.lower():
+                return Compiler(command, version, libraries, THREADS, GCC_EFFORT)
+            openmp = THREADS if links(command) else VECTORS
             return Compiler(command, version, libraries, openmp)
     return None
 
@@ -109,7 +123,7 @@ def processor() -> str:
 
 def path_of(text: str, cc: Compiler) -> Path:
     """Where the library of a C file is kept."""
-    key = "\0".join([text, cc.version, cc.openmp, *FLAGS, processor()])
+    key = "\0".join([text, cc.version, *cc.flags, processor()])
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
@@ -140,7 +154,7 @@ def build(cc: Compiler, text: str, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
         source, made = Path(work) / "step.c", Path(work) / "step.so"
         source.write_text(text, encoding="utf-8")
-        command = [*cc.command, *FLAGS, cc.openmp, str(source), "-o", str(made), *cc.libraries]
+        command = [*cc.command, *cc.flags, str(source), "-o", str(made), *cc.libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(cc.command)} failed:\n{done.stderr[:2000]}")

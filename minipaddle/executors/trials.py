@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from .compiler import FLAGS, compiler, folder, processor
+from .compiler import compiler, folder, processor
 
 
 class Trial(NamedTuple):
@@ -30,7 +30,7 @@ class Trial(NamedTuple):
 def machine(threads: int) -> str:
     """What times depend on beside the kernel: processor, compiler, its flags, threads."""
     cc = compiler()
-    key = "\0".join([processor(), cc.version if cc else "none", *FLAGS, str(threads)])
+    key = "\0".join([processor(), *((cc.version, *cc.flags) if cc else ()), str(threads)])
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 

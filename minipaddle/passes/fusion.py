@@ -64,13 +64,41 @@ APART = {
 """What each toggle of the pass, if it is off, keeps out of one group: a value and who uses it."""
 
 
+class Forms:
+    """What records look like, their names set aside: equal forms make equal nests."""
+
+    def __init__(self):
+        self.numbers: dict[tuple, int] = {}
+        self.kinds: dict[Record, int] = {}
+
+    def number(self, *key) -> int:
+        """The same number below 0 for the same key."""
+        return self.numbers.setdefault(key, -len(self.numbers) - 1)
+
+    def of(self, records, outputs) -> tuple:
+        """Each record and where its inputs come from, then what is needed outside."""
+        form, places, kinds = [], {}, self.kinds
+        for r in records:
+            for x in r.inputs:
+                if x not in places:  # from outside
+                    places[x] = len(places)
+                    form.append(self.number(x.op is NUMBER, x.dtype, x.shape))
+                form.append(places[x])
+            places[r] = len(places)
+            if r not in kinds:
+                kinds[r] = self.number(r.op, r.dtype, r.shape, *r.attrs.items())
+            form.append(kinds[r])
+        return *form, *map(places.get, outputs)
+
+
 class Group:
     """Records that are computed together."""
 
-    __slots__ = ("first", "open", "records", "rows", "size")
+    __slots__ = ("at", "first", "open", "records", "rows", "size")
 
     def __init__(self, records, first: int, open: bool):
         self.records, self.first, self.open = records, first, open
+        self.at = first  # its place in the line
         folds = [r for r in records if r.op.kind == "reduction"]
         whole = [r.inputs[0] if r.op.kind == "reduction" else r for r in records] if open else []
         self.size = max((r.spec.size for r in whole), default=0)  # elements of its loops
@@ -96,6 +124,8 @@ class Fusion:
         effects = [r for r in program.records if has_effect(r)]
         self.before = {b: a for a, b in itertools.pairwise(effects)}  # effects keep their order
         self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
+        self.line: list[Group | None] = [*self.of.values()]  # each after those it uses
+        self.forms, self.loops = Forms(), {}
 
     # ---- joining -----------------------------------------------------------------------------
 
@@ -120,8 +150,20 @@ class Fusion:
         if self.kept_apart(a, b) or not pays(self, records) or self.between(a, b):
             return
         group = Group(records, a.first, True)
+        self.line_up(group, *sorted((a, b), key=lambda g: g.at))
         for r in records:
             self.of[r] = group
+
+    def line_up(self, group: Group, a: Group, b: Group) -> None:
+        """Put what a and b became into the line between what b uses and what uses a."""
+        start, stop = a.at, b.at + 1
+        used = self.ways(a, b)
+        rest = [g for g in self.line[start:stop] if g and g not in used and g is not a]
+        ahead = sorted(used - {b}, key=lambda g: g.at)
+        now = [*ahead, group, *rest]
+        self.line[start:stop] = now + [None] * (stop - start - len(now))
+        for k, g in enumerate(now, start):
+            g.at = k
 
     def kept_apart(self, a: Group, b: Group) -> bool:
         """Shall a value of one not be in a group with who uses it in the other?"""
@@ -135,23 +177,24 @@ class Fusion:
     @slot("fusion.between")
     def between(self, a: Group, b: Group) -> bool:
         """Does a third group use one of the two and make something for the other?"""
-        return self.leads(a, b) or self.leads(b, a)
+        return self.ways(*sorted((a, b), key=lambda g: g.at)) is None
 
-    def leads(self, a: Group, b: Group) -> bool:
-        """Is there a way from a to b through another group?"""
-        todo, seen = [b], {a, b}
+    def ways(self, a: Group, b: Group) -> set[Group] | None:
+        """b and the groups after a in the line that lead to b; None if a leads to one of these."""
+        todo, found = [b], {b}
         while todo:
             group = todo.pop()
             for r in group.records:
                 for x in self.sources(r):
                     before = self.of.get(x)
-                    if before is a and group is not b:
-                        return True
-                    if before is None or before in seen:
+                    if before is None or before.at < a.at or before in found:
                         continue
-                    seen.add(before)
-                    todo.append(before)
-        return False
+                    if before is not a:
+                        found.add(before)
+                        todo.append(before)
+                    elif group is not b:
+                        return None
+        return found
 
     def sources(self, record: Record) -> list[Record]:
         """What must be there before a record: its inputs, and before an effect the one before."""
@@ -166,6 +209,18 @@ class Fusion:
             for r in records
             if r in self.needed or any(u not in inside for u in self.users.get(r, ()))
         ]
+
+    def is_loop(self, records) -> bool:
+        """Can one nest compute these records? (The next layer's, or round's, look like them.)"""
+        outputs = self.outputs(records)
+        form = self.forms.of(records, outputs)
+        if form not in self.loops:
+            try:
+                Nest(records, outputs)
+                self.loops[form] = True
+            except NotOneNest:
+                self.loops[form] = False
+        return self.loops[form]
 
     # ---- the program -------------------------------------------------------------------------
 
@@ -273,18 +328,10 @@ def name_of(record: Record) -> str:
     return record.attrs.get("name", "") if record.op is INPUT else ""
 
 
-def is_loop(records, outputs) -> bool:
-    try:
-        Nest(records, outputs)
-    except NotOneNest:
-        return False
-    return True
-
-
 @slot("fusion.pays")
 def pays(fusion: Fusion, records: list[Record]) -> bool:
     """Shall these records be one group? If one nest can compute them without doing work twice."""
-    return is_loop(records, fusion.outputs(records))
+    return fusion.is_loop(records)
 
 
 def sliced(program: Program) -> Program:

@@ -9,14 +9,14 @@ import time
 import numpy as np
 
 from ..codegen.c_helpers import prologue
-from ..codegen.kernel import BLAS, C_TYPES, Kernel, is_number
+from ..codegen.group import inputs_of
+from ..codegen.kernel import BLAS, C_TYPES, Kernel
 from ..codegen.step import SET_BLAS, SETTERS
 from ..core.record import Record
 from ..eager.device import NUMPY
 from ..executors.arrays import address, as_c
 from ..executors.compiler import load
 from ..executors.native import ALIGNMENT, blas, threads
-from ..ir.control import fused
 from ..ir.interpreter import Run, last_uses
 from ..ir.program import NUMBER, Program
 from ..passes.lifetimes import specs_of
@@ -82,8 +82,7 @@ def file_of(record: Record, kernels: list[Kernel]) -> tuple[str, str]:
 
 def called(record: Record, kernel: Kernel, number: int) -> str:
     """The function that calls a kernel some times, after one that makes what it wants ahead."""
-    inner = record.attrs["region"].inputs if record.op is fused else record.inputs
-    inputs = [x for x in inner if not is_number(x)]
+    inputs = inputs_of(record)
     given = [f"(const {C_TYPES[x.dtype]} *)in[{j}]" for j, x in enumerate(inputs)]
     made = [f"({C_TYPES[s.dtype]} *)out[{j}]" for j, s in enumerate(specs_of(record))]
     before = ""
@@ -92,8 +91,7 @@ def called(record: Record, kernel: Kernel, number: int) -> str:
         j, words = inputs.index(edge), {"T": C_TYPES[edge.dtype], "k": number, "call": call}
         before = AHEAD.format(**words, elements=elements, given=given[j])
         given[j] = f"ahead_{number}"
-    words = [*given, *made, *(["work"] if kernel.workspace else [])]
-    return before + RUN.format(k=number, call=f"{kernel.name}({', '.join(words)})")
+    return before + RUN.format(k=number, call=kernel.call(given, made))
 
 
 def aligned(spec):

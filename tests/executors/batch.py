@@ -13,10 +13,11 @@ import numpy as np
 from minipaddle.codegen.c_helpers import prologue
 from minipaddle.codegen.kernel import BLAS
 from minipaddle.codegen.step import SET_BLAS, SETTERS
-from minipaddle.executors.compiler import FLAGS, compiler
+from minipaddle.executors.compiler import compiler
 from minipaddle.executors.native import ALIGNMENT, Context, Executable
 
-QUICK = ("-O1", *FLAGS[1:])
+QUICK = ("-O1",)
+"""For the compiler: as little effort as finds mistakes of ours."""
 GUARD = 4096
 POISON = 0xFF
 """What the arena holds before a run: of floats NaN, of whole numbers -1."""
@@ -62,9 +63,12 @@ def text_of(made: list[Unbuilt]) -> str:
     return "\n".join([prologue(), SHARED, *helpers, *parts.values()])
 
 
-def build(made: list[Unbuilt], flags=QUICK, *, always_parallel: bool = False) -> None:
-    """Compile them all; `always_parallel`: threads share loops however small they are."""
+def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -> None:
+    """Compile them all, with the `effort` of users' programs if it is None; `always_parallel`:
+    threads share loops however small they are.
+    """
     text, cc = text_of(made), compiler()
+    flags = (cc if effort is None else cc._replace(effort=effort)).flags
     if always_parallel:
         text = text.replace("> 30000", ">= 0")
     with tempfile.TemporaryDirectory(prefix="batch") as folder:

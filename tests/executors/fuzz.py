@@ -17,7 +17,6 @@ from pathlib import Path
 
 import minipaddle as paddle
 from minipaddle.executors.choice import Choice
-from minipaddle.executors.compiler import FLAGS
 from minipaddle.jit.capture import Captured
 from tests.executors.batch import QUICK
 from tests.executors.graphs import Graph
@@ -107,9 +106,9 @@ def main() -> int:
     kinds: Counter = Counter()
     for k in range(first, first + arguments.graphs, GRAPHS):
         seeds = range(k, min(k + GRAPHS, first + arguments.graphs))
-        flags = FLAGS if (k // GRAPHS) % 5 == 0 else QUICK  # most of them quickly
+        effort = None if (k // GRAPHS) % 5 == 0 else QUICK  # most of them quickly
         options = {name: getattr(arguments, name) for name in ("passes", "cuda", "parallel")}
-        for d in batch(seeds, done, flags=flags, **options):
+        for d in batch(seeds, done, effort=effort, **options):
             kinds[d.way.name[:20], d.kind] += 1
             small = smaller(d.case, d.call, d.way) if kinds[d.way.name[:20], d.kind] < 6 else d.case
             done.failures.append(text := told(d, small))

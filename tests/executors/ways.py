@@ -323,7 +323,7 @@ class Tally:
 
 def differences(
     cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0, natives: int = 2,
-    flags=QUICK, parallel=False, tally=None,
+    effort=QUICK, parallel=False, tally=None,
 ) -> Iterator[Difference]:  # fmt: skip
     """Every way of every case that gives something else than the interpreter.
 
@@ -346,7 +346,7 @@ def differences(
         runs.append(found)
         unbuilt += [run for _, run in found if isinstance(run, Unbuilt)]
     if unbuilt:
-        build(unbuilt, flags, always_parallel=parallel)
+        build(unbuilt, effort, always_parallel=parallel)
     for case, found in zip(cases, runs, strict=True):
         yield from compared(case, found, tally)
 
