@@ -81,8 +81,8 @@ FUNCTIONS
 """
 
 EXPONENTIAL = """\
-/* e^x = 2^n e^r, |r| <= log(2) / 2, within 1 ulp, and 0 below 2e-38. glibc's vectors take four times
- * as long where a lane is far below 0, as for masked scores, or above all numbers. */
+/* e^x = 2^n e^r, |r| <= log(2) / 2, within 1 ulp, and 0 below 2e-38. glibc's vectors take four
+ * times as long where a lane is far below 0, as for masked scores, or above all numbers. */
 static inline float exp_float(float x)
 {
     x = x < -87.0f ? -87.0f : x;
