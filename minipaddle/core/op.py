@@ -196,22 +196,17 @@ class Op:
     def evaluate(self, m, arrays, attrs):
         """The result as an array, for arrays (or Python scalars) of the module `m`.
 
-        Half precision is stored, not computed with: it is widened to float32 and rounded once.
+        Half precision is stored, not computed with: it is widened to float32 and rounded once, to
+        the dtype that the shape rule says.
         """
         if self.promoted and len(arrays) > 1:
             arrays = self._promote(arrays)
-        for a in arrays:
-            if getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES:
-                y = self.body(m, *map(widen, arrays), **attrs)
-                if {x.dtype for x in arrays if hasattr(x, "dtype")} & WIDE:
-                    return self._as_inferred(y, arrays, attrs)
-                if isinstance(y, tuple):
-                    return tuple(narrow(part, a.dtype) for part in y)
-                return narrow(y, a.dtype)
+        if any(getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES for a in arrays):
+            return self._of_halves(m, arrays, attrs)
         return self.body(m, *arrays, **attrs)
 
-    def _as_inferred(self, y, arrays, attrs):
-        """What a body made of half precision beside wider floats, in the dtypes `infer` says."""
+    def _of_halves(self, m, arrays, attrs):
+        y = self.body(m, *map(widen, arrays), **attrs)
         specs = [Spec(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays]
         said = self.infer(*specs, **attrs)
         if isinstance(y, tuple):
@@ -250,13 +245,6 @@ class Op:
 
 def widen(a):
     return a.astype("float32") if getattr(a, "dtype", None) in dt.HALVES else a
-
-
-def narrow(y, half):
-    return y.astype(half) if y.dtype == dt.float32.numpy else y
-
-
-WIDE = {dt.float32.numpy, dt.float64.numpy}
 
 
 class Elementwise(Op):

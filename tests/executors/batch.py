@@ -28,6 +28,9 @@ SHARED, GIVEN = SETTERS.split("\n\n", 1)
 class Unbuilt(Executable):
     """An executable whose C is compiled later, by `build`."""
 
+    refused = ""
+    """What the compiler said if it did not compile."""
+
     def load(self) -> None:
         """Nothing yet."""
 
@@ -42,6 +45,8 @@ class Unbuilt(Executable):
         return room
 
     def __call__(self, program, arrays) -> list:
+        if self.refused:
+            raise RuntimeError(self.refused)
         room = self.guarded()
         found = super().__call__(program, arrays)
         end = -room.ctypes.data % ALIGNMENT + self.plan.size
@@ -65,7 +70,7 @@ def text_of(made: list[Unbuilt]) -> str:
 
 def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -> None:
     """Compile them all, with the `effort` of users' programs if it is None; `always_parallel`:
-    threads share loops however small they are.
+    threads share loops however small they are. What does not compile says so when it is called.
     """
     text, cc = text_of(made), compiler()
     flags = (cc if effort is None else cc._replace(effort=effort)).flags
@@ -76,8 +81,13 @@ def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -
         source.write_text(text)
         command = [*cc.command, *flags, str(source), "-o", str(library), *cc.libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode and len(made) == 1:
+            made[0].refused = done.stderr[:3000]
+            return
         if done.returncode:
-            raise RuntimeError(done.stderr[:3000])
+            for half in (made[::2], made[1::2]):
+                build(half, effort, always_parallel=always_parallel)
+            return
         loaded = ctypes.CDLL(str(library))
     for e in made:
         e.library = loaded

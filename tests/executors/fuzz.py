@@ -2,6 +2,7 @@
 interpreter does.
 
     python -m tests.executors.fuzz --graphs 10000 --seed 1 --out /tmp/failures
+    python -m tests.executors.fuzz --graph 100000347
 
 A program that differs is made small and printed for `programs_fuzzed.py`.
 """
@@ -13,6 +14,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import minipaddle as paddle
@@ -26,6 +28,8 @@ from tests.executors.ways import Case, Difference, Tally, differences, gathered
 CALLS = 2
 GRAPHS = 20
 """In one batch, whose C is compiled at once."""
+LINES = 10
+"""After so many batches a line says how far it is."""
 
 
 class Done:
@@ -90,35 +94,42 @@ def told(d: Difference, case: Case) -> str:
     return f"# {d.case.name}, {d.way.name}: {d.kind}\n# {d.message}\n{case.program}\n{given}\n"
 
 
+def found(first: int, arguments, done: Done) -> Iterator[Difference]:
+    """What differs in the graphs from the first one on; now and then a line says how far it is."""
+    last, start = first + arguments.graphs, time.process_time()
+    for k in range(first, last, GRAPHS):
+        effort = None if (k // GRAPHS) % 5 == 0 else QUICK  # most of them quickly
+        options = {name: getattr(arguments, name) for name in ("passes", "cuda", "parallel")}
+        yield from batch(range(k, min(k + GRAPHS, last)), done, effort=effort, **options)
+        seconds = time.process_time() - start
+        if (k - first) // GRAPHS % LINES == LINES - 1:
+            print(f"{seconds:.0f} s: {str(done).splitlines()[0]}", file=sys.stderr, flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="100,000,000 graphs lie between two")
+    parser.add_argument("--graph", type=int, help="the number of one graph, to run it in every way")
     parser.add_argument("--passes", type=float, default=0.3, help="the share run after each pass")
     parser.add_argument("--cuda", type=float, default=0.0, help="the share the emulated GPU runs")
     parser.add_argument("--parallel", action="store_true", help="two threads in every loop")
     parser.add_argument("--out", type=Path, help="a folder for failures")
     arguments = parser.parse_args()
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    done, first, start = Done(), arguments.seed * 100_000_000, time.process_time()
-    kinds: Counter = Counter()
-    for k in range(first, first + arguments.graphs, GRAPHS):
-        seeds = range(k, min(k + GRAPHS, first + arguments.graphs))
-        effort = None if (k // GRAPHS) % 5 == 0 else QUICK  # most of them quickly
-        options = {name: getattr(arguments, name) for name in ("passes", "cuda", "parallel")}
-        for d in batch(seeds, done, effort=effort, **options):
-            kinds[d.way.name[:20], d.kind] += 1
-            small = smaller(d.case, d.call, d.way) if kinds[d.way.name[:20], d.kind] < 6 else d.case
-            done.failures.append(text := told(d, small))
-            print(text, flush=True)
-            if arguments.out:
-                name = f"{d.case.name}_{d.way.name}"[:80].replace(" ", "_").replace(",", "")
-                (arguments.out / f"{name}.txt").write_text(text)
+    done, kinds = Done(), Counter()
+    differing = found(arguments.seed * 100_000_000, arguments, done)
+    if arguments.graph is not None:
+        differing = batch([arguments.graph], done, effort=None, passes=1.0, natives=5)
+    for d in differing:
+        kinds[d.way.name[:20], d.kind] += 1
+        small = smaller(d.case, d.call, d.way) if kinds[d.way.name[:20], d.kind] < 6 else d.case
+        done.failures.append(text := told(d, small))
+        print(text, flush=True)
         if arguments.out:
-            said = f"{done}\n{time.process_time() - start:.0f} s\n"
-            (arguments.out / "summary.txt").write_text(said)
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            name = f"{d.case.name}_{d.way.name}"[:80].replace(" ", "_").replace(",", "")
+            (arguments.out / f"{name}.txt").write_text(text)
     print(done)
     return 1 if done.failures else 0
 

@@ -226,5 +226,23 @@ program wide_beside_a_half(
 }
 """
 
+NAMED_AS_FUNCTIONS = """
+program named_as_functions(fmin: float64[8], expf: float32[8]) {
+  v1 = fmin(fmin, 0.5) : float64[8]
+  v2 = sort(v1, axis=0, descending=False) : float64[8]
+  v3 = fmin(v2, fmin) : float64[8]
+  v4 = exp(expf) : float32[8]
+  return v3, v4
+}
+"""
+
+WEIGHTS_ADDED_UP_IN_FLOAT32 = """
+program weights_added_up_in_float32(x: bfloat16[8], w: bfloat16[8]) {
+  v1 = histogram(x, w, bins=4, low=-1.0, high=1.0, density=True) : float32[4]
+  v2 = reshape(v1, shape=(2, 2,)) : float32[2, 2]
+  return v1, v2
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""

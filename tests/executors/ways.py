@@ -7,7 +7,6 @@ played in an arena, C under several strategies, and CUDA on the emulated GPU.
 from __future__ import annotations
 
 import contextlib
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
@@ -17,25 +16,22 @@ from unittest import mock
 
 import numpy as np
 
-from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.eager.device import NUMPY
 from minipaddle.executors import blocked, native
 from minipaddle.executors.arena import ArenaRun
 from minipaddle.executors.choice import Choice
 from minipaddle.executors.cuda import Executable as CudaExecutable
 from minipaddle.executors.interpreted import Interpreted
 from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import ITEM, NUMBER, Program, everywhere
-from minipaddle.ops.elementwise import cast
+from minipaddle.ir.program import Program, everywhere
 from minipaddle.passes.dead_code import dead_code
 from minipaddle.passes.manager import PASSES, Optimized, optimized
 from minipaddle.passes.memory import plan
 from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
 from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
-from tests.jit.fuzz_compare import alike
-from tests.near import room
+from tests.executors.comparing import outcome, unlike
 
-ROUNDING = {"float64": 2e-15, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
 FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
 """Computes again whatever can be."""
 
@@ -46,14 +42,6 @@ class Case(NamedTuple):
     name: str
     program: Program
     calls: list[list]
-
-
-class Outcome(NamedTuple):
-    """What a run gave: its results, or what it raised; and what it printed."""
-
-    results: list
-    error: Exception | None
-    printed: str
 
 
 def closed(name: str, program: Program, calls) -> Case | None:
@@ -82,19 +70,6 @@ def gathered(name: str, cases: list[Case]) -> Iterator[None]:
 
 
 # ---- running ---------------------------------------------------------------------------------
-
-
-def outcome(run: Callable, program: Program, arrays) -> Outcome:
-    """What `run` makes of a program; the arrays stay as they are."""
-    printed, own = io.StringIO(), [np.array(a) for a in arrays]
-    try:
-        with contextlib.redirect_stdout(printed):
-            found = QUIET.copy().run(run, program, own)
-    except Exception as error:
-        spoilt = any(a.tobytes() != b.tobytes() for a, b in zip(arrays, own, strict=True))
-        changed = AssertionError("a run that failed has changed what it was given")
-        return Outcome([], changed if spoilt else error, printed.getvalue())
-    return Outcome([np.array(x) for x in found], None, printed.getvalue())
 
 
 def added(program: Program, original: Program) -> list:
@@ -209,108 +184,7 @@ class Difference(NamedTuple):
     message: str
 
 
-# ---- comparing -------------------------------------------------------------------------------
-
-
-class Noisy(Run):
-    """An interpreter that rounds badly: how far may results that are right lie apart?"""
-
-    def __init__(self, seed: int):
-        super().__init__(NUMPY)
-        self.rng = np.random.default_rng(seed)
-
-    def __call__(self, program, arrays):
-        self.begin(program, arrays)
-        values = dict(zip(program.given, map(self.noisy, arrays), strict=True))
-
-        def value(r):
-            return r.attrs["value"] if r.op is NUMBER else values[r]
-
-        for record in program.records:
-            given = [*map(value, record.inputs)]
-            y = self.compute(program, record, given)
-            if record.op is cast:
-                y = self.open(y, given[0])
-            if record.op is not ITEM and not record.op.view:
-                y = tuple(map(self.noisy, y)) if type(y) is tuple else self.noisy(y)
-            values[record] = y
-        return [self.number(value(r)) for r in program.results]
-
-    def open(self, y, x):
-        """A cast as far as C says what it gives: nothing of a NaN as a whole number, and nothing of
-        the sign of a zero that was one (GCC makes trunc(x) of (float)(int)x).
-        """
-        x = np.asarray(x)
-        if y.dtype.kind in "iu" and x.dtype.name in ROUNDING and not np.isfinite(x).all():
-            raise ValueError("a NaN, or infinity, as a whole number")
-        if x.dtype.kind in "iub" and y.dtype.name in ROUNDING:
-            return np.where(y == 0, self.rng.choice([-0.0, 0.0], y.shape).astype(y.dtype), y)
-        return y
-
-    def noisy(self, x):
-        x = np.asarray(x)
-        if x.dtype.name not in ROUNDING:
-            return x
-        tiny = np.abs(x) < 4 * np.finfo("float64" if x.dtype == np.float64 else "float32").tiny
-        x = np.where(tiny & (self.rng.random(x.shape) < 0.5), x * 0, x)  # e^-90 may be 0
-        by = 1 + ROUNDING[x.dtype.name] * self.rng.choice([-1.0, 0.0, 1.0], x.shape)
-        wide = "float64" if x.dtype == np.float64 else "float32"
-        return np.asarray(x.astype(wide) * by.astype(wide)).astype(x.dtype)
-
-
-def apart(x, y):
-    """How far two arrays are apart; equal infinities are not, nor is a NaN from anything that is
-    not finite: 0·inf is added up by some convolutions, and left out by others.
-    """
-    x, y = x.astype("f8"), y.astype("f8")
-    with np.errstate(all="ignore"):
-        alike = np.isnan(x) & ~np.isfinite(y) | np.isnan(y) & ~np.isfinite(x)
-        found = np.where((x == y) | alike, 0.0, np.abs(x - y))
-    return np.where(np.isnan(found), np.inf, found)
-
-
-def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[str, str] | None:
-    """(kind, message) of the first thing that differs."""
-    if wanted.error is not None or found.error is not None:
-        wrong = unlike_errors(wanted.error, found.error)
-        noisy = (outcome(Noisy(seed), program, arrays).error for seed in range(40 if wrong else 0))
-        same = any(unlike_errors(error, found.error) is None for error in noisy)
-        return None if same else wrong
-    if found.printed != wanted.printed and not alike(found.printed, wanted.printed):
-        return "prints", f"{found.printed!r:.300} instead of {wanted.printed!r:.300}"
-    far = []
-    for k, (a, b) in enumerate(zip(wanted.results, found.results, strict=True)):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return "spec", f"result {k}: {b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
-        rtol, atol = room(a.dtype)
-        distance = apart(a, b)
-        distance[distance <= rtol * np.abs(a.astype("f8")) + atol] = 0
-        far.append(distance)
-    for seed in range(40):
-        if not any(d.any() for d in far):
-            return None
-        noisy = outcome(Noisy(seed), program, arrays)
-        if noisy.error is not None:
-            return None
-        for distance, a, c in zip(far, wanted.results, noisy.results, strict=True):
-            distance[distance <= 20 * apart(a, c)] = 0
-    k = next(k for k, d in enumerate(far) if d.any())
-    at = tuple(int(n) for n in np.unravel_index(np.argmax(far[k] > 0), far[k].shape))
-    a, b = wanted.results[k], found.results[k]
-    many = f"{np.count_nonzero(far[k])} of {a.size} differ"
-    return "value", f"result {k}{list(at)} is {b[at]} instead of {a[at]}; {many}"
-
-
-def unlike_errors(wanted, found) -> tuple[str, str] | None:
-    if wanted is None and found is None:
-        return None
-    if wanted is None:
-        return "raises", f"{found!r:.500}"
-    if found is None:
-        return "does not raise", f"{wanted!r:.300}"
-    if type(found) is not type(wanted):
-        return "raises another", f"{found!r:.200} instead of {wanted!r:.200}"
-    return None
+# ---- differing -------------------------------------------------------------------------------
 
 
 class Tally:
