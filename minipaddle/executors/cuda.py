@@ -140,7 +140,7 @@ class Context:
         self.own: dict[int, object] = {}  # states that move about, in a place of ours
         self.steps: list[Callable] = []
         self.captured = False
-        self.runs = 0
+        self.runs = 0  # to the end, since the steps were bound
 
     def run(self, arrays) -> list:
         made, count = self.made, len(self.inputs)
@@ -183,8 +183,7 @@ class Context:
 
     def compute(self) -> None:
         """Do all steps; a run that fails on the way leaves the states as they were."""
-        self.runs += 1
-        if self.runs == 2 and self.made.captures:
+        if self.runs and self.made.captures and not self.captured:
             self.capture()
         before = {k: self.states[k].copy() for k in self.made.risked}
         try:
@@ -193,6 +192,7 @@ class Context:
             for k, array in before.items():
                 self.states[k][...] = array
             raise
+        self.runs += 1
 
     def capture(self) -> None:
         """Let the steps between those that wait be launches of graphs."""

@@ -113,6 +113,7 @@ def test_a_wrong_place_leaves_the_states_as_they_were(strategy):
             kept = [a.copy() for a in states]
             assert error_of(made, program, [x, np.array([bad]), *states])[0] is IndexError
             np.testing.assert_equal(states, kept)
+        assert ("captured" in made.device.calls) is (k > 1 and strategy is None)  # all ran once
         found, *_ = made(program, [x, np.array([1]), *states])
         assert (found.tolist(), states[0].tolist()) == ([[2]], [k, 2 * k])
         assert states[1].tolist() == [k * (k + 1) + 2 * k] * 3
