@@ -18,7 +18,9 @@ class Block(nn.Layer):
 
     def __init__(self, width=8):
         super().__init__()
-        self.one, self.two = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.one = nn.Linear(width, 4 * width)
+        # a bias before a norm follows nothing but rounding
+        self.two = nn.Linear(4 * width, width, bias_attr=False)
         self.norm, self.drop = nn.BatchNorm1D(width), nn.Dropout(0.5)
 
     def forward(self, x, y):
