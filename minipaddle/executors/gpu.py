@@ -126,13 +126,21 @@ class Gpu:
         return lambda: graph.launch(self.stream)
 
 
-@cache
+MAKING = threading.Lock()
+
+
 def gpu_of(index: int) -> Gpu | str:
-    """A GPU by its number, or why programs can not be compiled for it."""
+    """A GPU by its number, the same for all threads, or why programs can not be compiled for it."""
+    with MAKING:
+        return opened(index)
+
+
+@cache
+def opened(index: int) -> Gpu | str:
     module = gpu()
     if isinstance(module, str):
         return f"no usable GPU: {module}"
     try:
         return Gpu(module, index)
     except (OSError, RuntimeError) as error:
-        return f"cuBLAS is missing: {error}"
+        return f"cuBLAS can not be used: {error}"

@@ -215,10 +215,10 @@ def test_without_a_gpu_the_reason_is_said():
 
 def test_a_gpu_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(gpu, "gpu", lambda: "CuPy finds no CUDA device")
-    gpu.gpu_of.cache_clear()
+    gpu.opened.cache_clear()
     with pytest.raises(CannotCompile, match="no usable GPU: CuPy finds no CUDA device"):
         cuda.Executable(counter()[0])
-    gpu.gpu_of.cache_clear()
+    gpu.opened.cache_clear()
 
 
 def test_backends_have_names():

@@ -2,6 +2,9 @@
 
 import ctypes
 import importlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -191,9 +194,29 @@ def test_without_cublas_the_reason_is_kept(monkeypatch):
 
     monkeypatch.setattr(gpu, "gpu", lambda: SimpleNamespace(name="cupy"))
     monkeypatch.setattr(gpu, "Gpu", missing)
-    gpu.gpu_of.cache_clear()
-    assert gpu.gpu_of(0) == "cuBLAS is missing: libcublas.so.12 not found"
-    gpu.gpu_of.cache_clear()
+    gpu.opened.cache_clear()
+    assert gpu.gpu_of(0) == "cuBLAS can not be used: libcublas.so.12 not found"
+    gpu.opened.cache_clear()
+
+
+def test_threads_that_ask_at_the_same_time_get_one_gpu(monkeypatch):
+    """Two would have two streams, and nothing would order what is done on them."""
+    arrived = threading.Barrier(4)
+
+    def slow(module, index):
+        time.sleep(0.05)
+        return object()
+
+    def ask(_):
+        arrived.wait(5)
+        return gpu.gpu_of(0)
+
+    monkeypatch.setattr(gpu, "gpu", lambda: SimpleNamespace(name="cupy"))
+    monkeypatch.setattr(gpu, "Gpu", slow)
+    gpu.opened.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(ask, range(4)))) == 1
+    gpu.opened.cache_clear()
 
 
 # ---- where cuBLAS is -------------------------------------------------------------------------
