@@ -214,6 +214,20 @@ def apart(x, y):
     return np.where(np.isnan(found), np.inf, found)
 
 
+def size(x):
+    """How large numbers are; those that are not finite give no room."""
+    x = np.abs(x.astype("f8"))
+    return np.where(np.isfinite(x), x, 0.0)
+
+
+def allowed(distance, a, b, c):
+    """Where a result b may be so far from a, because a run of the noisy interpreter gives c: up to
+    20 times as far as c; where only one of a and c is finite, b must be about what c is.
+    """
+    spread = apart(a, c)
+    return np.where(np.isinf(spread), apart(b, c) <= size(c) / 10 + 1e-3, distance <= 20 * spread)
+
+
 def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[str, str] | None:
     """(kind, message) of the first thing that differs."""
     if wanted.error is not None or found.error is not None:
@@ -231,7 +245,7 @@ def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[s
             return "spec", f"result {k}: {b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
         rtol, atol = room(a.dtype)
         distance = apart(a, b)
-        distance[distance <= rtol * np.abs(a.astype("f8")) + atol] = 0
+        distance[distance <= rtol * size(a) + atol] = 0
         far.append(distance)
     for seed in range(RUNS):
         if not any(d.any() for d in far):
@@ -239,8 +253,9 @@ def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[s
         noisy = outcome(Noisy(seed), program, arrays)
         if noisy.error is not None:
             return None
-        for distance, a, c in zip(far, wanted.results, noisy.results, strict=True):
-            distance[distance <= 20 * apart(a, c)] = 0
+        triples = zip(wanted.results, found.results, noisy.results, strict=True)
+        for distance, (a, b, c) in zip(far, triples, strict=True):
+            distance[allowed(distance, a, b, c)] = 0
     k = next(k for k, d in enumerate(far) if d.any())
     at = tuple(int(n) for n in np.unravel_index(np.argmax(far[k] > 0), far[k].shape))
     a, b = wanted.results[k], found.results[k]

@@ -1,0 +1,82 @@
+"""What two executors may do differently, and no more than that."""
+
+import numpy as np
+import pytest
+
+from minipaddle.eager.device import NUMPY
+from minipaddle.ir.interpreter import Run
+from minipaddle.ir.parser import parse
+from tests.executors.comparing import outcome, unlike
+
+BF16 = parse("program p(x: bfloat16[1]) { return x }").inputs[0].dtype
+
+
+def same(text: str, arrays, results) -> bool:
+    """Are these results of a program as good as the interpreter's?"""
+    program = parse(f"program p({text}")
+    wanted = outcome(Run(NUMPY), program, arrays)
+    found = outcome(lambda _, given: results, program, arrays)
+    return unlike(wanted, found, program, arrays) is None
+
+
+def test_a_half_is_rounded_or_not_wherever_it_is_read():
+    text = """x: bfloat16[1]) {
+      v1 = multiply(x, 1.003) : bfloat16[1]
+      v2 = cast(v1, dtype=float32) : float32[1]
+      v3 = cast(v1, dtype=float32) : float32[1]
+      v4 = subtract(v2, v3) : float32[1]
+      return v4
+    }"""
+    x = np.array([1.5], BF16)
+    off = x.astype("f4") * np.float32(1.003)
+    assert same(text, [x], [off - off.astype(BF16).astype("f4")])
+    assert not same(text, [x], [np.float32([0.3])])
+
+
+def test_the_sign_of_a_nan_and_of_a_chosen_zero_is_open():
+    text = """x: float32[2]) {
+      v1 = maximum(x, 0.0) : float32[2]
+      v2 = copysign(2.0, v1) : float32[2]
+      return v2
+    }"""
+    for x in ([-0.0, 3.0], [np.nan, 3.0]):
+        for y in (2.0, -2.0):
+            assert same(text, [np.float32(x)], [np.float32([y, 2.0])])
+    assert not same(text, [np.float32([-1.0, 3.0])], [np.float32([-2.0, 2.0])])
+    assert not same(text, [np.float32([-0.0, 3.0])], [np.float32([2.0, -2.0])])
+
+
+def test_functions_round_inside_of_operators():
+    text = """x: float32[1]) {
+      v1 = tanhshrink(x) : float32[1]
+      v2 = multiply(v1, 1000000.0) : float32[1]
+      return v2
+    }"""
+    x = np.float32([0.01])
+    right = (x - np.tanh(x.astype("f8"))) * 1e6
+    assert same(text, [x], [np.float32(right) + np.float32(1e-3)])
+    assert not same(text, [x], [np.float32(right) + np.float32(0.3)])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_zeros_around_an_image_are_multiplied_or_left_out(bad):
+    text = """g: float32[1, 1, 2, 2], w: float32[1, 1, 3, 3]) {
+      v1 = conv_input_grad(g, w, size=(4, 4,), stride=(1, 1,), padding=((0, 0,), (0, 0,),),
+        dilation=(1, 1,), groups=1) : float32[1, 1, 4, 4]
+      return v1
+    }"""
+    g, w = np.ones((1, 1, 2, 2), "f4"), np.ones((1, 1, 3, 3), "f4")
+    w[..., 0, 0] = bad
+    counts = np.convolve([1, 1], [1, 1, 1])
+    y = np.outer(counts, counts)[None, None].astype("f4")
+    y[..., :2, :2] = bad  # the pixels that tap meets
+    assert same(text, [g, w], [y])
+    y[..., 1, 1] = 4.0
+    assert not same(text, [g, w], [y])
+
+
+def test_nothing_finite_is_near_infinity():
+    text = "x: float32[1]) { v1 = multiply(x, 2.0) : float32[1] return v1 }"
+    assert same(text, [np.float32([np.inf])], [np.float32([np.inf])])
+    for other in (4.0, -np.inf, np.nan):
+        assert not same(text, [np.float32([np.inf])], [np.float32([other])])
