@@ -7,10 +7,9 @@ import re
 import pytest
 
 import minipaddle as paddle
-from minipaddle.eager.device import module_of
 from minipaddle.eager.tensor import wrap
 from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.executors.choice import Choice
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from minipaddle.jit.transpile import transpile
 from minipaddle.jit.tree import flatten, unflatten
@@ -41,9 +40,7 @@ def traced(function, arguments):
 
     found = trace(program, [x.spec for x in tensors])
     states = [state.cell.read() for state in found.program.states]
-    values = Run(module_of(states[0] if states else paddle.ones([1]).array))(
-        found.program, [*(x.array for x in tensors), *states]
-    )
+    values, _ = Choice().run(found.program, [*(x.array for x in tensors), *states])
     results = [leaf if place is None else wrap(values[place])
                for leaf, place in zip(outs["leaves"], found.places, strict=True)]  # fmt: skip
     return unflatten(outs["structure"], results)
