@@ -19,7 +19,7 @@ from minipaddle.ir.interpreter import Run
 from minipaddle.ir.program import ITEM, NUMBER, Program
 from minipaddle.ops import channels_last as last
 from minipaddle.ops import conv
-from minipaddle.ops.elementwise import cast
+from minipaddle.ops.elementwise import add, cast, subtract
 from tests.jit.fuzz_compare import alike
 from tests.near import room
 
@@ -69,7 +69,8 @@ class Noisy(Run):
     """An interpreter that decides at random what nothing says:
 
     - how floats are rounded, also inside an operator: x - tanh(x) of a small x is nothing but that;
-      and whether what is nearly too small to be a float is 0;
+      whether what is nearly too small to be a float is 0, and what is left of two numbers that
+      differ by their rounding;
     - whether a half is rounded (in every other run): it is stored so, but a kernel that has just
       computed it goes on with its float32, a cast to a half included;
     - the sign of a NaN; that of a zero which a maximum or a minimum chose among zeros, or that was
@@ -102,6 +103,8 @@ class Noisy(Run):
         y = super().compute(program, record, given)
         if record.op is cast:
             return self.open(y, *given)
+        if record.op in (add, subtract):
+            return self.cancelled(y, *given)
         if record.op in AROUND and not np.isfinite(y).all() and self.rng.random() < 0.5:
             return without_zeros(record, *given).astype(y.dtype)
         return y
@@ -112,6 +115,13 @@ class Noisy(Run):
             return x
         wide = np.asarray(x).astype("float32")
         return wide if self.rng.random() < 0.5 else wide.astype(dtype).astype("float32")
+
+    def cancelled(self, y, a, b):
+        """A difference without what is no more than rounding, in every other run."""
+        if y.dtype.name not in ROUNDING or self.rng.random() < 0.5:
+            return y
+        least = 4 * ROUNDING[y.dtype.name] * np.maximum(np.abs(a), np.abs(b))
+        return np.where(np.abs(y) <= least, y * 0, y)
 
     def open(self, y, x):
         """A cast as far as C says what it gives."""
