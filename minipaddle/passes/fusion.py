@@ -13,15 +13,15 @@ from heapq import heapify, heappop, heappush
 from ..core.op import Op
 from ..core.record import Record
 from ..core.slots import slot
-from ..ir.control import cond, fused, while_loop
+from ..ir.control import fused
 from ..ir.cut import has_effect
-from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
+from ..ir.program import INPUT, ITEM, NUMBER, Program, State
 from ..ops import activation
 from ..ops.elementwise import add, multiply
 from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from ..ops.special import sigmoid, tanh
 from .nest import Nest, NotOneNest, fusable
-from .rewriting import with_inputs, with_records
+from .rewriting import in_branches
 from .specialise import open_sizes
 
 MOST = 160
@@ -357,22 +357,12 @@ def sliced(program: Program) -> Program:
     return Program(program.name, program.inputs, states, records, outputs, program.guards)
 
 
-def inside(program: Program, apart) -> Program:
-    """The program with groups in its branches and loops."""
-    records, now = [], {}
-    for record in program.records:
-        flows = regions(record) if record.op in (cond, while_loop) else {}
-        found = {name: grouped(region, apart) for name, region in flows.items()}
-        new = with_inputs(record, [now.get(x, x) for x in record.inputs], found)
-        if new is not record:
-            now[record] = new
-        records.append(new)
-    return with_records(program, records, now)
-
-
 def grouped(program: Program, apart=()) -> Program:
-    """The program with groups, but those of `apart` that no group may hold together."""
-    fusion = Fusion(sliced(inside(program, apart)), apart)
+    """The program, its branches and loops too, with groups, but those of `apart` that no group may
+    hold together.
+    """
+    program = in_branches(program, lambda region: grouped(region, apart))
+    fusion = Fusion(sliced(program), apart)
     fusion.join_all()
     return fusion.program_of_groups()
 
