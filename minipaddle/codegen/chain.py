@@ -47,7 +47,7 @@ STRIP = 64
 MASKED = 16
 """Rows of a strip at most where a mask hides columns: of more rows fewer columns are hidden."""
 
-LONG = 128
+LONG = 64
 """Columns of a row from which it pays to look for those that a mask hides (measured)."""
 
 OWN = {

@@ -28,6 +28,9 @@ from .writer import PARALLEL, Writer, dear
 BLOCK = 1024
 """Columns that are accumulated at a time."""
 
+WIDENED = 4096
+"""Flags of a row that are read ahead at most."""
+
 EXACT = 4096
 """Terms that are summed in float before the sum goes on in double."""
 
@@ -88,9 +91,26 @@ class Rows:
         threads = collapsed(threads, kept, len(kept))
         self.later = self.kept_values()
         with w.each_row(kept, *threads):
+            self.widen()
             for stage in range(w.stages):
                 self.row_outputs(stage)
                 self.stage(stage)
+
+    def widen(self) -> None:
+        """Read the flags of a row once, as wide as floats: beside bytes a sum of floats has as many
+        lanes as bytes fit into a vector, and they are added up one by one.
+        """
+        w, along = self.w, {*self.along}
+        flags = [n for n in self.nest.nodes() if n.kind == "load" and n.dtype == dt.bool_.numpy]
+        flags = [n for n in flags if n.loops & along and not n.guard]
+        if not flags or len(along) > 1 or self.length > WIDENED:
+            return
+        read = [(w.fresh("flags"), w.text(n, {}).template) for n in flags]
+        w.put(*(f"int32_t {name}[{self.length}];" for name, _ in read))
+        with w.loop(self.along, w.simd):
+            w.put(*(f"{name}[{self.flat()}] = {text};" for name, text in read))
+        for node, (name, _) in zip(flags, read, strict=True):
+            w.known[node] = Text(f"{name}[{self.flat()}]", (), node.dtype)
 
     def kept_values(self) -> dict[Node, None]:
         """What a later stage finds again: if the row is short, also what was not stored."""
