@@ -91,7 +91,8 @@ FEW = 1024
 def wrapped(m, index, size: int):
     """Places counted from the front; raises IndexError for one outside [-size, size).
 
-    On a GPU that is not looked for: it would have to wait for the values.
+    On a GPU that is not looked for: each operator would have to wait for the values. (A compiled
+    program looks, once in a run.)
     """
     if m.name == "numpy" and index.size:
         if index.view(f"u{index.itemsize}").max() < size:  # as unsigned, negative ones are huge

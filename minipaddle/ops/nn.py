@@ -118,8 +118,7 @@ log_softmax.shape(same_spec)
 def places(m, label, classes: int, ignore_index=None):
     """((row numbers, class numbers) of the labels in a row, mask of the ignored ones or None).
 
-    Raises IndexError for a number that is no class. On a GPU that is not looked for: it would have
-    to wait for the values.
+    Raises IndexError for a number that is no class; on a GPU see `indexing.wrapped`.
     """
     flat, ignored = label.reshape(-1), None
     host = m.name == "numpy" and flat.size > 0

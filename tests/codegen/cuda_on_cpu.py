@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from contextlib import nullcontext
 from functools import cache
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -74,10 +75,14 @@ class Cpu:
 
     def launch(self, function, blocks, threads, addresses) -> None:
         self.calls.append("launch")
+        assert 0 < blocks[0] < 2**31
+        assert 0 < blocks[1] < 2**16
+        assert 0 < prod(threads) <= 1024
         function(*blocks, *threads, (ctypes.c_void_p * len(addresses))(*addresses))
 
     def gemm(self, call, x: int, y: int, c: int) -> None:
         self.calls.append("gemm")
+        assert min(call.m, call.n, call.k, call.count) > 0
         assert call.x.pitch >= (call.m if call.x.turned else call.k)
         assert call.y.pitch >= (call.k if call.y.turned else call.n)
         assert call.c.pitch >= call.n
