@@ -8,6 +8,7 @@ import minipaddle.nn.functional as F
 from minipaddle.eager.device import NUMPY, QUIET
 from minipaddle.executors import cuda
 from minipaddle.executors.compiler import compiler
+from minipaddle.executors.interpreted import Interpreted
 from minipaddle.executors.native import Executable
 from minipaddle.ir.interpreter import Run
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
@@ -64,6 +65,7 @@ def whole():
 
 RUNS = {
     "the interpreter": lambda program: Run(NUMPY),
+    "groups in blocks": Interpreted,
     "native": pytest.param(
         Executable, marks=pytest.mark.skipif(compiler() is None, reason="no C compiler")
     ),
