@@ -37,6 +37,10 @@ NEUTRAL = {"max": -inf, "sum": 0.0}
 """The terms that do not change a reduction."""
 
 
+HIDING = {dt.bool_.numpy: (False, True)} | dict.fromkeys(dt.FLOATS, (-inf,))
+"""What the elements of a mask may be where it hides a column, by their dtype."""
+
+
 def value(node: Node, given: dict):
     """The value of a node where some values are known; None if that does not tell."""
     if node in given:
@@ -66,8 +70,7 @@ def masks(nest: Nest, source) -> list[tuple[Node, object]]:
 
     along, found = {*nest.reduced}, []
     for node in nest.nodes():
-        if not node.loops & along or node.dtype is None or node.kind == "fold" or later(node):
-            continue
-        options = (False, True) if node.dtype == dt.bool_.numpy else (-inf,)
+        known = node.loops & along and node.kind != "fold" and not later(node)
+        options = HIDING.get(node.dtype, ()) if known else ()
         found += [(node, x) for x in options if hides(nest, {node: x})]
     return found
