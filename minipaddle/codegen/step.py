@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import NamedTuple
 
 from ..core.errors import line_of
 from ..core.record import Record
@@ -26,25 +25,14 @@ from ..passes.epilogue import begins_with_product
 from ..passes.lifetimes import looked_into, specs_of
 from ..passes.nest import NotOneNest
 from ..passes.places import Place, Plan
-from .c_helpers import prologue
 from .chain import emit_chain
 from .emitters import EMITTERS
 from .epilogue import emit_epilogue
 from .group import emit_nest
-from .kernel import BAD_INDEX, BLAS, C_TYPES, Ahead, Kernel, keeping, mixed
+from .kernel import BAD_INDEX, C_TYPES, Ahead, Kernel, keeping, mixed
 from .scalar import CannotWrite, literal
 from .schedule import Schedule, following
-
-
-class Source(NamedTuple):
-    """A C file, and what must be known to run it."""
-
-    text: str
-    own: str  # the part of it that belongs to this program: no helpers
-    prefix: str
-    hosted: list[Record]  # record number k of these is (or may be) computed by `host(k, …)`
-    uses_blas: bool
-    timed: list[Record]  # whose times stand in `PREFIX_seconds`, if they are taken
+from .source import Source
 
 
 class Kernels:
@@ -61,7 +49,7 @@ class Kernels:
         self.choices: dict[str, dict] = {}  # of the kernels that are not as the rules say
         self.tuned = tuned or (lambda signature: None)
         self.written: dict[str, str] = {}  # the text without names -> the name
-        self.texts: list[str] = []
+        self.texts: dict[str, str] = {}  # by name
         self.helpers: dict[str, None] = {}
         self.hosted: list[Record] = []
         self.ahead: dict[Record, Ahead] = {}
@@ -89,7 +77,7 @@ class Kernels:
         name = self.written.setdefault(unnamed(kernel), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
-            self.texts.append(comment(record) + kernel.source)
+            self.texts[name] = comment(record) + kernel.source
         self.of[record] = kernel._replace(name=name)
 
     def kept_by(self, record: Record) -> dict[Record, Record]:
@@ -336,14 +324,6 @@ LINES
 }
 """
 
-SETTERS = """\
-static int threads = 1;
-static int (*host)(int, void *const *, void *const *);
-
-__attribute__((visibility("default"))) void PREFIX_threads(int n) { threads = n; }
-__attribute__((visibility("default"))) void PREFIX_host(void *f) { host = f; }
-"""
-
 NOW = """\
 #include <time.h>
 
@@ -357,22 +337,16 @@ static double now(void)  /* seconds; of one thread those in which the processor 
 
 """
 
-SET_BLAS = """\
-__attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = f; }
-"""
-
 
 def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False) -> Source:
     """The C file of a program; `timed` adds up how long each kernel takes."""
     step = Step(kernels, plan, prefix, timed)
-    blas = BLAS in kernels.helpers
-    parts = [SETTERS.replace("PREFIX", prefix), *kernels.helpers]
-    parts += [SET_BLAS.replace("PREFIX", prefix)] if blas else []
+    functions = step.functions
     if timed:
-        parts.append(
+        functions = [
             NOW + '__attribute__((visibility("default"))) '
-            f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n"
-        )
-    own = "\n".join([*kernels.texts, *step.functions])
-    text = "\n".join([*parts, own])
-    return Source(f"{prologue(text)}\n{text}", own, prefix, kernels.hosted, blas, step.timed or [])
+            f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n",
+            *functions,
+        ]
+    helpers, hosted = [*kernels.helpers], kernels.hosted
+    return Source(helpers, kernels.texts, functions, prefix, hosted, step.timed or [])

@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from ..core.errors import teach
 
 FLAGS = (
     "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-shared", "-fPIC", "-w",
+    "-fvisibility=hidden", "-fPIC", "-w",
 )  # fmt: skip
 """No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
 
@@ -127,8 +128,8 @@ def path_of(text: str, cc: Compiler) -> Path:
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
-def load(text: str) -> ctypes.CDLL:
-    """The compiled library of a C file."""
+def load(text: str, parts=None) -> ctypes.CDLL:
+    """The compiled library of a C file; `parts()`, if given, are files that make the same one."""
     cc = compiler()
     if cc is None:
         raise RuntimeError(
@@ -145,21 +146,37 @@ def load(text: str) -> ctypes.CDLL:
             return ctypes.CDLL(str(path))
         except OSError:  # cut short, or of another machine
             path.unlink(missing_ok=True)
-    build(cc, text, path)
+    build(cc, parts() if parts else [text], path)
     return ctypes.CDLL(str(path))
 
 
-def build(cc: Compiler, text: str, path: Path) -> None:
-    """Compile a file; it appears at `path` when it is whole."""
+def build(cc: Compiler, texts: list[str], path: Path) -> None:
+    """Compile files, all at once; the library appears at `path` when it is whole."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
-        source, made = Path(work) / "step.c", Path(work) / "step.so"
-        source.write_text(text, encoding="utf-8")
-        command = [*cc.command, *cc.flags, str(source), "-o", str(made), *cc.libraries]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(cc.command)} failed:\n{done.stderr[:2000]}")
+        sources = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]
+        for source, text in zip(sources, texts, strict=True):
+            source.write_text(text, encoding="utf-8")
+        given, made = [*map(str, sources)], str(Path(work) / "step.so")
+        if len(given) > 1:
+            objects = [name.replace(".c", ".o") for name in given]
+            with ThreadPoolExecutor(len(given)) as pool:
+                [
+                    *pool.map(
+                        partial(called, cc), ([c, "-c", "-o", o] for c, o in zip(given, objects))
+                    )
+                ]
+            given = objects
+        called(cc, [*given, "-shared", "-o", made, *cc.libraries])
         os.replace(made, path)
     tidy(path.parent)
+
+
+def called(cc: Compiler, words: list[str]) -> None:
+    """Run the compiler; RuntimeError with what it says if it fails."""
+    command = [*cc.command, *cc.flags, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(cc.command)} failed:\n{done.stderr[:2000]}")
 
 
 def tidy(where: Path) -> None:

@@ -30,6 +30,9 @@ from .preparation import Early, Preparation
 
 ALIGNMENT = 64
 
+PART = 40_000
+"""Letters of C that are worth a compiler of their own, on a processor that is free."""
+
 
 class CannotCompile(Exception):
     """Why a program stays on the interpreter."""
@@ -91,7 +94,7 @@ class Executable:
 
     def load(self) -> None:
         """Compile the C file, and get its functions."""
-        self.library = load(self.source.text)
+        self.library = library_of(self.source)
         self.prepare()
 
     def written(self) -> Source:
@@ -127,7 +130,7 @@ class Executable:
         twin = copy(self)
         twin.timed = True
         twin.source = twin.written()
-        twin.library = load(twin.source.text)
+        twin.library = library_of(twin.source)
         twin.prepare()
         return twin
 
@@ -346,6 +349,13 @@ def blas() -> int | None:
         return ctypes.cast(library.scipy_cblas_sgemm64_, ctypes.c_void_p).value
     except (OSError, AttributeError):
         return None
+
+
+def library_of(source: Source) -> ctypes.CDLL:
+    """The compiled library of a program, which as many compilers make as programs have threads."""
+    text = source.text
+    count = min(threads(), 1 + len(text) // PART)
+    return load(text, partial(source.parts, count) if count > 1 else None)
 
 
 @cache

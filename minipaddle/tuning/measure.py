@@ -11,7 +11,7 @@ import numpy as np
 from ..codegen.c_helpers import prologue
 from ..codegen.group import inputs_of
 from ..codegen.kernel import BLAS, C_TYPES, Kernel
-from ..codegen.step import SET_BLAS, SETTERS
+from ..codegen.source import SHARED, setters
 from ..core.record import Record
 from ..eager.device import NUMPY
 from ..executors.arrays import address, as_c
@@ -73,9 +73,9 @@ def file_of(record: Record, kernels: list[Kernel]) -> tuple[str, str]:
     The kernels have names of their own.
     """
     helpers = dict.fromkeys(text for kernel in kernels for text in kernel.helpers)
-    texts = [*helpers, SET_BLAS] if BLAS in helpers else [*helpers]
-    texts += [*(k.source for k in kernels), *(called(record, k, n) for n, k in enumerate(kernels))]
-    text = "\n".join([prologue(), SETTERS, *texts])
+    calls = [called(record, kernel, n) for n, kernel in enumerate(kernels)]
+    texts = [SHARED, *helpers, setters("PREFIX", helpers), *(k.source for k in kernels), *calls]
+    text = "\n".join([prologue(), *texts])
     prefix = "tuning_" + hashlib.sha256(text.encode()).hexdigest()[:12]
     return text.replace("PREFIX", prefix), prefix
 

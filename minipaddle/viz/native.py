@@ -33,10 +33,10 @@ def source(target, kernel: str = "") -> Source:
     if not kernel:
         whole = getattr(executable, "source", None)
         return Source(whole.own if whole is not None else executable.kernels.text)
-    named = zip(executable.kernels.written.values(), executable.kernels.texts, strict=True)
-    found = {name: text for name, text in named if kernel in name}
+    named = executable.kernels.texts
+    found = {name: text for name, text in named.items() if kernel in name}
     if not found:
-        known = ", ".join(executable.kernels.written.values())
+        known = ", ".join(named)
         raise KeyError(teach(f"no kernel {kernel!r}", expected=known))
     return Source("\n".join(found.values()))
 

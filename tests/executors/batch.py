@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from minipaddle.codegen.c_helpers import prologue
-from minipaddle.codegen.kernel import BLAS
-from minipaddle.codegen.step import SET_BLAS, SETTERS
+from minipaddle.codegen.source import SHARED, setters
 from minipaddle.executors.compiler import compiler
 from minipaddle.executors.native import ALIGNMENT, Context, Executable
 
@@ -22,7 +21,6 @@ GUARD = 4096
 POISON = 0xFF
 """What the arena holds before a run: of floats NaN, of whole numbers -1."""
 OWN = re.compile(r"^static (?:void|int) (\w+)\(", re.MULTILINE)
-SHARED, GIVEN = SETTERS.split("\n\n", 1)
 
 
 class Unbuilt(Executable):
@@ -63,8 +61,7 @@ def text_of(made: list[Unbuilt]) -> str:
         names = "|".join(OWN.findall(own))
         if names:
             own = re.sub(rf"\b({names})\b", rf"{prefix}_\1", own)
-        setters = GIVEN + (SET_BLAS if BLAS in e.kernels.helpers else "")
-        parts[prefix] = setters.replace("PREFIX", prefix) + own
+        parts[prefix] = setters(prefix, e.kernels.helpers) + own
     return "\n".join([prologue(), SHARED, *helpers, *parts.values()])
 
 
@@ -79,7 +76,7 @@ def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -
     with tempfile.TemporaryDirectory(prefix="batch") as folder:
         source, library = Path(folder) / "all.c", Path(folder) / "all.so"
         source.write_text(text)
-        command = [*cc.command, *flags, str(source), "-o", str(library), *cc.libraries]
+        command = [*cc.command, *flags, "-shared", str(source), "-o", str(library), *cc.libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode and len(made) == 1:
             made[0].refused = done.stderr[:3000]

@@ -29,7 +29,7 @@ class Kernels:
         self.places: list[tuple[Record, Places]] = []
         self.looked = Looked()
         self.written: dict[str, str] = {}  # the text without its name -> the name
-        self.texts: list[str] = []
+        self.texts: dict[str, str] = {}  # by name
         self.helpers: dict[str, None] = {}
         for record in computed(program):
             self.add(record)
@@ -56,7 +56,7 @@ class Kernels:
         self.helpers.update(dict.fromkeys(call.helpers))
         name = self.written.setdefault(nameless(call), call.name)
         if name == call.name:
-            self.texts.append(comment(record) + call.source)
+            self.texts[name] = comment(record) + call.source
         return call._replace(name=name)
 
     def workspace(self, record: Record) -> int:
@@ -72,7 +72,7 @@ class Kernels:
     @property
     def body(self) -> str:
         """The file without its prologue."""
-        return "\n".join([*self.helpers, *self.texts])
+        return "\n".join([*self.helpers, *self.texts.values()])
 
     @property
     def text(self) -> str:

@@ -1,0 +1,71 @@
+"""A C file in parts: several compilers make one library."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.executors import compiler, native
+
+pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
+
+
+@pytest.fixture
+def given(monkeypatch, tmp_path):
+    """Programs are compiled in three parts: what the compilers were given so far."""
+    found, build = [], compiler.build
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "PART", 10)
+    monkeypatch.setattr(native, "threads", lambda: 3)
+    monkeypatch.setattr(
+        compiler, "build", lambda cc, *made: found.append(made[0]) or build(cc, *made)
+    )
+    return found
+
+
+def lookups(x, k):
+    for layer in range(3):
+        x = paddle.tanh(paddle.matmul(x, x) + layer).astype("bfloat16").astype("float32")
+        x = paddle.nn.functional.softmax(x[:, ::-1])
+    return paddle.gather(x, k), paddle.linalg.inv(x + 3 * paddle.eye(24))
+
+
+def test_three_compilers_make_one_library(given):
+    """Kernels of other parts, of rows and of types that want helpers; one on the host."""
+    static = paddle.jit.to_static(lookups, backend="native")
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=(24, 24)).astype("float32"))
+    k = paddle.to_tensor([3, 0, 23])
+    for got, wanted in zip(static(x, k), lookups(x, k), strict=True):
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-2, atol=1e-3)
+    with pytest.raises(IndexError, match="24"):
+        static(x, k + 1)
+    (made,) = static.concrete_program.choice.made.values()
+    ((one, two, three),) = given
+    for name in made.kernels.texts:
+        assert sum(f"\nvoid {name}(" in text and f"{name}(" in three for text in given[0]) >= 1
+    assert [f"int {made.source.prefix}_run(" in text for text in (one, two, three)] == [
+        False,
+        False,
+        True,
+    ]
+    assert "extern int threads;" in one
+    assert "\nint threads = 1;" in three
+    assert len(static(x, k)) == 2
+
+
+def test_the_times_of_kernels_in_parts(given):
+    static = paddle.jit.to_static(lookups, backend="native")
+    x, k = paddle.eye(24), paddle.to_tensor([1])
+    static(x, k)
+    (made,) = static.concrete_program.choice.made.values()
+    timed = made.retimed()
+    timed(made.moving.args[0], [x.array, k.array])
+    times = timed.times()
+    assert len(times) == len(timed.source.timed) > 3
+    assert all(seconds > 0 for seconds, _ in times)
+    assert len(given) == 2
+
+
+def test_what_a_compiler_says_of_a_part_is_told(given, monkeypatch):
+    monkeypatch.setattr(native.Source, "parts", lambda self, n: ["int a;", "int b", "int c;"])
+    with pytest.raises(RuntimeError, match="expected"):
+        paddle.jit.to_static(lookups, backend="native")(paddle.eye(24), paddle.to_tensor([1]))
