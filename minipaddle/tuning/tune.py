@@ -19,7 +19,8 @@ def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = Tr
 
     `function` is one that `to_static(backend="native")` made, or a plain one, which it then becomes
     (`.function` of the result); `inputs` are arguments for it. They may be left out if it was
-    called before. A backward that the tape will call is tuned too. Nothing is changed: parameters,
+    called before. A backward that the tape will call is tuned too; within `paddle.no_grad()` it is
+    what runs at inference, with weights that are prepared before. Nothing is changed: parameters,
     buffers and random numbers stay as they are.
     Each kernel is measured on the values it meets, must compute what the default computes, and is
     taken only if the whole program, run in turn with and without it, is faster. Interrupting

@@ -211,6 +211,21 @@ def test_what_is_tuned_is_what_runs_at_inference():
         np.testing.assert_allclose(f(x).numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
+@needs_cc
+def test_a_loaded_model_is_tuned_as_it_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
+    net = paddle.nn.Sequential(paddle.nn.Conv2D(16, 16, 3), paddle.nn.BatchNorm2D(16))
+    spec = paddle.static.InputSpec([None, 16, 12, 12], name="x")
+    paddle.jit.save(net.eval(), str(tmp_path / "net"), input_spec=[spec])
+    loaded, x = paddle.jit.load(str(tmp_path / "net")), paddle.randn([1, 16, 12, 12])
+    with paddle.no_grad():
+        loaded(x)
+        (target,) = targets_of(loaded, (x,))
+    (made,) = loaded._at_once.choice.made.values()
+    found = target.compiled({}).kernels.signatures.values()
+    assert set(found) == set(made.kernels.signatures.values())
+
+
 def test_what_does_not_stand_any_more_is_undone():
     mine = TRIAL._replace(machine=trials.machine(proof.threads()))
     proof.keep({"k": mine}, ["k", "other"])
