@@ -90,7 +90,7 @@ def step_of(framework, workload: Workload, *, weights=None, apply=None, convert=
     make = {"train": trained, "gradient": differentiated, "predict": predicted}[workload.kind]
     step = make(framework, workload, net, forward)
     step = (whole or unchanged)(step)
-    if workload.kind == "predict":
+    if workload.kind == "predict" and net is not None:  # without weights nothing is recorded
         guard = framework.inference_mode if is_torch(framework) else framework.no_grad
 
         def predict():
