@@ -11,8 +11,7 @@ from ..passes.nest import Nest, NotOneNest
 from .fold import joining
 from .kernel import C_TYPES, Kernel
 from .rows import body_of
-from .scalar import PAIRED, PLAIN
-from .writer import Writer
+from .writer import FUNCTIONS, Writer
 
 
 def emit_nest(record, name: str) -> Kernel:
@@ -98,5 +97,4 @@ volatile while bool true false pow fabs rint max min sum prod total start end ro
 first last i j k l m n p q r s widen narrow memcpy memset
 """
 """Words that C, or the generated code itself, uses."""
-FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "fabs", "rint", "pow"}
 KEYWORDS = {*WORDS.split(), *FUNCTIONS, *(f"{name}f" for name in FUNCTIONS)}
