@@ -201,8 +201,9 @@ class Op:
         """
         if self.promoted and len(arrays) > 1:
             arrays = self._promote(arrays)
-        if any(getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES for a in arrays):
-            return self._of_halves(m, arrays, attrs)
+        for a in arrays:  # `any` takes twice as long
+            if getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES:
+                return self._of_halves(m, arrays, attrs)
         return self.body(m, *arrays, **attrs)
 
     def _of_halves(self, m, arrays, attrs):
