@@ -92,7 +92,7 @@ def max_pool_grad(m, g, x, y, *, windows):
     wide = framed(m, x, windows, -inf)
     gx = m.zeros(wide.shape, g.dtype)
     for _, at, here in chosen(m, wide, y, windows):
-        gx[at] += g * here
+        gx[at] += m.kept(g, here)
     return m.ascontiguousarray(unframed(gx, windows, x.shape[2:]))
 
 
@@ -102,7 +102,7 @@ def max_pool_take(m, u, x, y, *, windows):
     wide, u = framed(m, x, windows, -inf), framed(m, u, windows, 0)
     total = m.zeros(y.shape, u.dtype)
     for _, at, here in chosen(m, wide, y, windows):
-        total += u[at] * here
+        total += m.kept(u[at], here)
     return total
 
 

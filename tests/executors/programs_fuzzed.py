@@ -244,5 +244,14 @@ program weights_added_up_in_float32(x: bfloat16[8], w: bfloat16[8]) {
 }
 """
 
+A_GRADIENT_THAT_IS_NO_NUMBER = """
+program a_gradient_that_is_no_number(g: float32[1, 1, 2, 3], x: float32[1, 1, 3, 4]) {
+  v1 = log(g) : float32[1, 1, 2, 3]
+  v2 = max_pool(x, windows=((2, 1, 0, 2,), (2, 1, 0, 3,),)) : float32[1, 1, 2, 3]
+  v3 = max_pool_grad(v1, x, v2, windows=((2, 1, 0, 2,), (2, 1, 0, 3,),)) : float32[1, 1, 3, 4]
+  return v3
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""
