@@ -10,31 +10,8 @@ import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.eager.device import current_place
 from minipaddle.executors import cuda
-from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
-from tests.gpu.fake_cupy import Array, cupy, show
-
-
-class StandIn(Cpu):
-    """A GPU that the CPU plays, on the arrays of the strict stand-in for CuPy."""
-
-    def empty(self, size, dtype):
-        return cupy.asarray(super().empty(size, dtype))
-
-    def moved(self, array):
-        return array if isinstance(array, Array) else cupy.asarray(array)
-
-    def whole(self, array, spec):
-        array = self.moved(array)
-        found = super().whole(show(array), spec)
-        return array if found is show(array) else cupy.asarray(found)
-
-    @staticmethod
-    def address(array):
-        return Cpu.address(show(array))
-
-    @staticmethod
-    def fetched(array):
-        return array.get()
+from tests.codegen.cuda_on_cpu import plays_gpu
+from tests.gpu import fake_cuda
 
 
 @pytest.fixture
@@ -44,8 +21,7 @@ def device(gpu, monkeypatch):
         return cuda.gpu_of(0)
     if not plays_gpu():
         pytest.skip("needs g++ on x86-64")
-    played = StandIn()
-    played.module = current_place().module
+    played = fake_cuda.install(current_place().module, monkeypatch)
     monkeypatch.setattr(cuda, "gpu_of", lambda index: played)
     return played
 

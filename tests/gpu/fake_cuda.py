@@ -1,0 +1,150 @@
+"""A stand-in for the parts of CuPy that compiled programs run on: streams, graphs, kernels, cuBLAS.
+
+What a stream is told is done at once or, while it is captured, whenever its graph is launched. As
+on a GPU the default stream can not be captured, and who captures may neither look at an array nor
+write to one by array operations. Kernels run through g++ (tests/codegen/cuda_on_cpu.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+
+from minipaddle.executors import gpu
+from tests.codegen.cuda_on_cpu import Cpu
+from tests.gpu.fake_cupy import Array, Device, asarray, show
+
+CHIP = Cpu()
+
+
+class Current(threading.local):
+    """The streams that `with` has made current in a thread, the innermost last."""
+
+    def __init__(self, null):
+        self.streams = [null]
+
+
+class Stream:
+    """A stream; it is its own event."""
+
+    def __init__(self, cuda, ptr: int):
+        self.cuda, self.ptr, self.told = cuda, ptr, None
+
+    def __enter__(self):
+        self.cuda.current.streams.append(self)
+
+    def __exit__(self, *_):
+        self.cuda.current.streams.pop()
+
+    def tell(self, do) -> None:
+        """Do it now, or when the graph is launched."""
+        assert self is self.cuda.get_current_stream()
+        if self.told is None:
+            do()
+        else:
+            self.told.append(do)
+
+    def begin_capture(self, mode=None):
+        assert self.ptr > 2, "cannot capture on the default (legacy) stream"
+        assert self.told is None
+        self.told = []
+
+    def end_capture(self):
+        steps, self.told = self.told, None
+        return Graph(steps)
+
+
+class Graph:
+    """What was captured."""
+
+    def __init__(self, steps):
+        self.steps = steps
+
+    def launch(self, stream=None):
+        for do in self.steps:
+            stream.tell(do)
+
+
+class Cuda:
+    """`cupy.cuda`."""
+
+    Device = Device
+
+    def __init__(self):
+        self.streams = {0: Stream(self, 0)}
+        self.current = Current(self.streams[0])
+        self.runtime = SimpleNamespace(
+            getDeviceCount=lambda: 1, memcpyAsync=self.memcpy, memsetAsync=self.memset
+        )
+
+    def Stream(self, null=False, non_blocking=False):
+        ptr = 2 + len(self.streams)
+        self.streams[ptr] = Stream(self, ptr)
+        return self.streams[ptr]
+
+    def get_current_stream(self):
+        return self.current.streams[-1]
+
+    def memcpy(self, dst, src, size, kind, stream):
+        assert kind == gpu.DEVICE_TO_DEVICE
+        self.streams[stream].tell(lambda: ctypes.memmove(dst, src, size))
+
+    def memset(self, ptr, value, size, stream):
+        self.streams[stream].tell(lambda: ctypes.memset(ptr, value, size))
+
+    def RawModule(self, *, code, options, backend):
+        assert (options, backend) == (gpu.OPTIONS, "nvrtc")
+        return SimpleNamespace(get_function=lambda name: self.kernel(code, name))
+
+    def kernel(self, code: str, name: str):
+        function = CHIP.compiled(code, [name])[name]
+
+        def call(grid, block, args):
+            assert type(args) is tuple
+            self.get_current_stream().tell(lambda: CHIP.launch(function, grid, block, args))
+
+        return call
+
+    def Cublas(self, stream: int, workspace: int, nbytes: int):
+        """A handle on one stream."""
+        do = lambda *given: self.streams[stream].tell(lambda: CHIP.gemm(*given))
+        return SimpleNamespace(gemm=do)
+
+    def empty(self, size, dtype):
+        """Memory that holds nothing sensible."""
+        found = np.empty(size, dtype)
+        found.reshape(-1).view("uint8")[...] = 0xCB
+        return Array(found)
+
+    def fill(self, array, value):
+        self.get_current_stream().tell(lambda: array.a.fill(show(value)))
+
+    def waiting(self, operation):
+        """An array operation that no graph can hold."""
+
+        def do(*given):
+            if self.get_current_stream().told is not None:
+                raise RuntimeError("operation not permitted when stream is capturing")
+            return operation(*given)
+
+        return do
+
+
+def install(module, monkeypatch) -> gpu.Gpu:
+    """The GPU of an array module that stands in for CuPy."""
+    cuda = Cuda()
+    for name in ("RawModule", "empty"):
+        monkeypatch.setattr(module, name, getattr(cuda, name), raising=False)
+    kept = lambda a, dtype=None: a if isinstance(a, Array) and dtype is None else asarray(a, dtype)
+    monkeypatch.setattr(module, "asarray", kept, raising=False)
+    monkeypatch.setattr(module, "cuda", cuda, raising=False)
+    monkeypatch.setattr(gpu, "Cublas", cuda.Cublas)
+    place = property(lambda array: SimpleNamespace(ptr=array.a.ctypes.data))
+    monkeypatch.setattr(Array, "data", place, raising=False)
+    monkeypatch.setattr(Array, "fill", lambda array, value: cuda.fill(array, value), raising=False)
+    for name in ("get", "__bool__", "__int__", "__setitem__"):
+        monkeypatch.setattr(Array, name, cuda.waiting(getattr(Array, name)))
+    return gpu.Gpu(module, 0)
