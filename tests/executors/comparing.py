@@ -266,7 +266,9 @@ def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[s
         triples = zip(wanted.results, found.results, noisy.results, strict=True)
         for distance, (a, b, c) in zip(far, triples, strict=True):
             distance[allowed(distance, a, b, c)] = 0
-    k = next(k for k, d in enumerate(far) if d.any())
+    k = next((k for k, d in enumerate(far) if d.any()), None)
+    if k is None:
+        return None
     at = tuple(int(n) for n in np.unravel_index(np.argmax(far[k] > 0), far[k].shape))
     a, b = wanted.results[k], found.results[k]
     many = f"{np.count_nonzero(far[k])} of {a.size} differ"
