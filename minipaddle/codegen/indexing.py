@@ -1,7 +1,8 @@
 """C text of operators whose places are in the data: rows taken, put, added up, picked.
 
-A place that is out of range is never read or written: the kernel sets the file's `bad_index`, and
-the executor, which looks there after a run, has the interpreter say what was wrong.
+A place that is out of range is never read or written: the kernel counts it in the file's
+`bad_index`. If that is not what it was, the host is asked to compute the record, and says what is
+wrong; a run on another thread, of the same program, asks in vain.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def place(index: str, size: int, wraps: bool = True) -> str:
     wrap = f"if (at < 0) at += {size};\n" if wraps else ""
     return (
         f"int64_t at = {index};\n{wrap}"
-        f"if (at < 0 || at >= {size}) {{\n    bad_index = 1;\n    continue;\n}}\n"
+        f"if (at < 0 || at >= {size}) {{\n    bad_index++;\n    continue;\n}}\n"
     )
 
 

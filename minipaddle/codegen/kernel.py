@@ -66,10 +66,10 @@ static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const
 It may be null: then kernels do without."""
 
 BAD_INDEX = """\
-static volatile int bad_index;  /* was a place out of range? */
+static volatile int bad_index;  /* how often a place was out of range */
 """
-"""A file that has it lets it be read from outside. Who finds it set after a run knows that a place
-was out of range; nothing was read or written there."""
+"""Who finds that it changed while a kernel ran knows that a place was out of range, in this run or
+in one on another thread; nothing was read or written there."""
 
 
 class Ahead(NamedTuple):

@@ -228,7 +228,8 @@ class Step:
         lines = self.call(f"{kernel.call(given, made, work)};", record)
         if BAD_INDEX in kernel.helpers:  # NumPy knows best how to say what is wrong
             asked = ["    " + line for line in self.by_host(plan, record)]
-            lines += ["if (bad_index) {", "    bad_index = 0;", *asked, "}"]
+            lines += ["if (bad_index != before) {", *asked, "}"]
+            lines = ["{", *(f"    {x}" for x in ["const int before = bad_index;", *lines]), "}"]
         return lines
 
     def call(self, call: str, record: Record) -> list[str]:

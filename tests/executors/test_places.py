@@ -1,5 +1,7 @@
 """Places out of range: every executor raises what eager mode does, and names the same line."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,19 @@ def test_places_in_a_loop_are_looked_at_in_every_round():
         wanted = error_of(Run(NUMPY), program, [x, i])
         assert error_of(made, program, [x, i]) == wanted
     assert wanted[0] is IndexError
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler")
+def test_threads_hear_of_their_own_wrong_places_only():
+    """A place may be found wrong while another run, on the same executable, looks at its own."""
+    x, right = np.ones((50, 4), "float32"), np.zeros(100_000, "int64")
+    wrong = right.copy()
+    wrong[0] = 70
+    program = program_of(lambda x, i: paddle.gather(x, i), x.shape, paddle.to_tensor(right).spec)
+    run = Executable(program)
+
+    def errors(i):
+        return sum(bool(error_of(run, program, [x, i])) for _ in range(100))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert [*pool.map(errors, (right, wrong, wrong))] == [0, 100, 100]
