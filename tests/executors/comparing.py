@@ -93,9 +93,11 @@ class Noisy(Run):
             return r.attrs["value"] if r.op is NUMBER else self.seen(values[r], r.dtype)
 
         for record in program.records:
-            y = self.compute(program, record, [*map(value, record.inputs)])
+            given = [*map(value, record.inputs)]
+            y = self.compute(program, record, given)
             if record.op is not ITEM and not record.op.view:
-                y = tuple(map(self.noisy, y)) if type(y) is tuple else self.noisy(y)
+                several = type(y) is tuple
+                y = tuple(self.rounded(x, given) for x in y) if several else self.rounded(y, given)
             values[record] = y
         return [self.number(stored(value(r), r)) for r in program.results]
 
@@ -139,6 +141,16 @@ class Noisy(Run):
         shape = y.shape if self.rng.random() < 0.5 else (1,) * y.ndim
         sign = self.rng.choice([-1.0, 1.0], shape).astype(y.dtype)
         return np.where(at, np.copysign(y, sign), y)
+
+    def rounded(self, y, given):
+        """A result, noisy where it was computed: what is one of the values given was chosen."""
+        y = np.asarray(y)
+        if y.dtype.name not in ROUNDING:
+            return y
+        floats = (x for x in map(np.asarray, given) if x.dtype.name in ROUNDING)
+        values = np.concatenate([[], *(np.ravel(x).astype("f8") for x in floats)])
+        chosen = np.isin(y.astype("f8"), values)
+        return np.where(chosen, y, self.noisy(y))
 
     def noisy(self, x):
         x = np.asarray(x)
