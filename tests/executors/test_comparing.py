@@ -80,3 +80,26 @@ def test_nothing_finite_is_near_infinity():
     assert same(text, [np.float32([np.inf])], [np.float32([np.inf])])
     for other in (4.0, -np.inf, np.nan):
         assert not same(text, [np.float32([np.inf])], [np.float32([other])])
+
+
+def test_a_largest_value_is_one_of_them():
+    text = """x: float64[3]) {
+      v1 = multiply(x, 1.1) : float64[3]
+      v2 = max(v1, axis=(0,), keepdim=True) : float64[1]
+      v3 = equal(v1, v2) : bool[3]
+      return v3
+    }"""
+    x = np.array([1.0, 3.0, 2.0])
+    assert same(text, [x], [np.array([False, True, False])])
+    assert not same(text, [x], [np.array([False, False, False])])
+
+
+def test_what_cancels_but_for_rounding_may_be_nothing():
+    text = """x: float64[1]) {
+      v1 = multiply(x, 3.0) : float64[1]
+      v2 = subtract(v1, 0.3) : float64[1]
+      v3 = sign(v2) : float64[1]
+      return v3
+    }"""
+    assert same(text, [np.array([0.1])], [np.array([0.0])])  # 3 · 0.1 is not 0.3
+    assert not same(text, [np.array([0.2])], [np.array([0.0])])
