@@ -95,11 +95,13 @@ def test_a_largest_value_is_one_of_them():
 
 
 def test_what_cancels_but_for_rounding_may_be_nothing():
-    text = """x: float64[1]) {
-      v1 = multiply(x, 3.0) : float64[1]
-      v2 = subtract(v1, 0.3) : float64[1]
-      v3 = sign(v2) : float64[1]
-      return v3
+    text = """x: float64[24]) {
+      v1 = multiply(x, 3.0) : float64[24]
+      v2 = subtract(v1, 0.3) : float64[24]
+      v3 = square(v2) : float64[24]
+      v4 = sum(v3, axis=(0,), keepdim=False) : float64[]
+      v5 = sign(v4) : float64[]
+      return v5
     }"""
-    assert same(text, [np.array([0.1])], [np.array([0.0])])  # 3 · 0.1 is not 0.3
-    assert not same(text, [np.array([0.2])], [np.array([0.0])])
+    assert same(text, [np.full(24, 0.1)], [np.array(0.0)])  # 3 · 0.1 is not 0.3
+    assert not same(text, [np.full(24, 0.2)], [np.array(0.0)])
