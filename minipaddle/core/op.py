@@ -203,10 +203,11 @@ class Op:
             arrays = self._promote(arrays)
         for a in arrays:  # `any` takes twice as long
             if getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES:
-                return self._of_halves(m, arrays, attrs)
+                return self.of_halves(m, arrays, attrs)
         return self.body(m, *arrays, **attrs)
 
-    def _of_halves(self, m, arrays, attrs):
+    def of_halves(self, m, arrays, attrs):
+        """What `evaluate` gives where an array is of half precision."""
         y = self.body(m, *map(widen, arrays), **attrs)
         specs = [Spec(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays]
         said = self.infer(*specs, **attrs)
