@@ -20,6 +20,11 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.program import ITEM, NUMBER, Program, regions
+from ..ops import channels_last as last
+from ..ops import pooling, reduction
+from ..ops.activation import relu
+from ..ops.elementwise import maximum, minimum
+from ..ops.logic import equal, not_equal
 from ..ops.ordering import after
 from .arena import Buffer, profile
 from .dead_code import dead_code
@@ -29,6 +34,13 @@ from .memory import live
 from .nest import fusable
 from .rewriting import with_inputs, with_records
 
+COMPARING = {
+    equal, not_equal, pooling.max_pool_grad, pooling.max_pool_take, last.max_pool_last_grad,
+    last.max_pool_last_take,
+}  # fmt: skip
+"""They ask which values are the very ones that are given too."""
+CHOOSING = {relu, maximum, minimum, reduction.max, reduction.min}
+"""They round nothing."""
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
 """What a core does, roughly."""
 DEPTH = 12
@@ -112,7 +124,23 @@ class Moments:
         if late is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
             return None
         order, cost = sorted(again, key=self.time.get), sum(map(seconds, again))
+        if self.is_compared(order, at):
+            return None
         return Again(value, at, late, order, sources, self.lives[value].nbytes, cost)
+
+    def is_compared(self, again: list[Record], at: int) -> bool:
+        """Is something made again looked for, later on, where it was found before? Another kernel
+        rounds in another way, and nothing would equal the maximum that was made of it.
+        """
+        if all(r.op.kind == "movement" or r.op in CHOOSING for r in again):
+            return False
+        todo = list(again)
+        for r in todo:
+            late = [self.records[t] for t in self.readers.get(r, ()) if t >= at]
+            if any(x.op in COMPARING for x in late):
+                return True
+            todo += [x for x in late if x.op.kind == "movement"]
+        return False
 
     @cached_property
     def readers(self) -> dict[Record, list[int]]:
