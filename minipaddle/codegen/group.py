@@ -64,6 +64,7 @@ def written(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
     outs = [fresh(f"{r.op.name}_", taken) for r in outputs]
     of = dict(zip(reversed(given), reversed(names), strict=True))
     writer = Writer(nest, [of[x] for x in nest.inputs], outs)
+    writer.taken |= dict.fromkeys(names, 0)  # those that the nest does not read too
     parameters = [f"const {types[x.dtype]} *{n}" for x, n in zip(given, names, strict=True)]
     parameters += [f"{types[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
     return writer, parameters
