@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+from minipaddle.core.record import Spec
 from minipaddle.passes.add_to import add_to
 from minipaddle.passes.dead_code import dead_code
 from minipaddle.passes.manager import optimized
@@ -53,6 +54,14 @@ def test_golden():
         "return v3"
     )
     same_results(program, after, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8"])
+def test_what_is_counted_is_not_added_before(dtype):
+    """Twice true is two, but true + true is true."""
+    program = program_of(lambda x, y: x.sum() + y.sum(), *[Spec((3,), np.dtype(dtype))] * 2)
+    arrays = [np.full(3, 200, "uint8").astype(dtype)] * 2
+    same_results(program, optimized(program).program, arrays)
 
 
 def products(shape_x, shape_y):
