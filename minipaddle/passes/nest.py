@@ -228,7 +228,7 @@ class Nest:
         """(stage, for a row?, load) for every load, at every stage that may compute it (again)."""
         folds = {id(n): n for n in self.memo.values() if n.kind == "fold"}.values()
         roots = [(f.args[0].stage, False, f.args[0]) for f in folds]
-        roots += [(n.stage, self.is_row(n), n) for _, n, _ in self.outputs]
+        roots += [(n.stage, self.once_a_row(n, flat), n) for _, n, flat in self.outputs]
         for stage, row, root in roots:
             todo, seen = [root], set()
             while todo:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from minipaddle.core.op import OPS
+from minipaddle.eager.device import NUMPY
 from tests.codegen.compiling import call, needs_gcc, run_all
 from tests.ops import cases_channels_last as suite
 
@@ -14,7 +15,7 @@ NAMES = sorted(name for name in suite.CASES if "pool" in name)
 def check(calls, threads=1, near=1e-6, **options):
     for one, (got,) in zip(calls, run_all(calls, threads, **options)):
         arrays = [a.astype("float64") for a in one.inputs]
-        want = OPS[one.record.op.name].body(np, *arrays, **one.record.attrs)
+        want = OPS[one.record.op.name].body(NUMPY, *arrays, **one.record.attrs)
         np.testing.assert_allclose(got.astype("float64"), want, rtol=near, atol=near)
 
 
@@ -35,7 +36,7 @@ SHAPE, SMALL = (9, 20, 20, 37), (9, 10, 10, 37)
 
 def arrays_of(name, dtype, rng):
     x = rng.integers(-9, 9, SHAPE).astype(dtype)  # many are equal: the first is chosen
-    y = OPS["max_pool_last"].body(np, x, windows=WINDOWS)
+    y = OPS["max_pool_last"].body(NUMPY, x, windows=WINDOWS)
     g, u = rng.standard_normal(SMALL).astype(dtype), rng.standard_normal(SHAPE).astype(dtype)
     mean = {"windows": WINDOWS, "exclusive": True, "divisor": None}
     return {
@@ -64,7 +65,7 @@ def test_nan_is_the_largest_and_gets_no_gradient():
     np.testing.assert_array_equal(y.ravel(), [np.nan, 3, -np.inf])
     g = np.ones((1, 3, 1), "float32")
     two = call("max_pool_last_grad", [g, x, y], {"windows": windows})
-    want = OPS["max_pool_last_grad"].body(np, g, x, y, windows=windows)
+    want = OPS["max_pool_last_grad"].body(NUMPY, g, x, y, windows=windows)
     np.testing.assert_array_equal(run_all([two])[0][0], want)
 
 
@@ -77,5 +78,5 @@ def test_an_epilogue_comes_after_everything():
         arrays, attrs = arrays_of(name, "float32", rng)
         calls.append(call(name, arrays, attrs, rows=rows))
     for one, (got,) in zip(calls, run_all(calls, 2)):
-        want = OPS[one.record.op.name].body(np, *one.inputs, **one.record.attrs)
+        want = OPS[one.record.op.name].body(NUMPY, *one.inputs, **one.record.attrs)
         np.testing.assert_allclose(got, 2 * want, rtol=1e-5, atol=1e-5)

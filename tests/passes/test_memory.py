@@ -15,6 +15,7 @@ from minipaddle.ir.parser import parse
 from minipaddle.ir.program import INPUT, ITEM, Program, State
 from minipaddle.ops import movement
 from minipaddle.passes.memory import plan
+from minipaddle.passes.nest import Nest
 from minipaddle.passes.places import Place
 
 SPEC = Spec((4, 6), np.dtype("float32"))
@@ -288,3 +289,13 @@ def test_a_wrong_plan_is_found():
 
     with pytest.raises(OverwrittenError, match="tanh"):
         ArenaRun(np, check=True, planner=wrong)(p, arrays(p))
+
+
+def test_what_is_read_for_all_of_a_row_is_not_written_over_by_one_of_it():
+    """The result of a row is written first; what is spread over the row is computed after that."""
+    text = "v1 = max(x, axis=(0,), keepdim=True) : float32[1]\n v2 = add(v1, s) : float32[1]\n"
+    spread = "v3 = tile(v2, repeats=(16,)) : f\n v4 = exp(v3) : f\n"
+    for more, results, expected in ((spread, "v2, v4", []), ("", "v2", [(0, "s")])):
+        p = program(f"state s: float32[1]\n{text}{more}return {results}")
+        found = [(k, x) for k, x in Nest(p.records, p.outputs).in_place() if x.shape == (1,)]
+        assert [(k, x.attrs["name"]) for k, x in found] == expected
