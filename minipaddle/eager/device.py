@@ -184,12 +184,12 @@ def place_of(array) -> Place:
     return CPU if module_of(array) is NUMPY else Place("gpu", array.device.id)
 
 
-_place = per_rank(CPU)
+chosen = per_rank(CPU)
 
 
 def current_place() -> Place:
     """Where new tensors are made."""
-    return _place.now
+    return chosen.now
 
 
 def set_device(device) -> Place:
@@ -205,7 +205,7 @@ def set_device(device) -> Place:
     place = as_place(device)
     if place.kind == "gpu":
         place.module.cuda.Device(place.index).use()
-    _place.now = place
+    chosen.now = place
     return place
 
 
@@ -218,7 +218,7 @@ def device_guard(device):
     ...     paddle.ones([1]).place
     Place(cpu)
     """
-    before = _place.now
+    before = chosen.now
     set_device(device)
     try:
         yield
@@ -235,7 +235,7 @@ def get_device(input=None) -> str:
     >>> paddle.get_device(paddle.ones([1]).cpu())
     'cpu'
     """
-    return (_place.now if input is None else input.place).name
+    return (chosen.now if input is None else input.place).name
 
 
 def is_compiled_with_cuda() -> bool:
@@ -254,6 +254,6 @@ def synchronize(device=None) -> None:
     >>> import minipaddle as paddle
     >>> paddle.device.synchronize()
     """
-    place = _place.now if device is None else as_place(device)
+    place = chosen.now if device is None else as_place(device)
     if place.kind == "gpu":
         place.module.cuda.Device(place.index).synchronize()

@@ -30,7 +30,7 @@ from .preparation import Early, Preparation
 
 ALIGNMENT = 64
 
-PART = 40_000
+PART = 20_000
 """Letters of C that are worth a compiler of their own, on a processor that is free."""
 
 

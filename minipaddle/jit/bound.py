@@ -8,7 +8,7 @@ along the ordinary road, before anything was done. For a function of one tensor 
 
     def call(args):
         nonlocal array0, array1, out0
-        if settings() != SETTINGS or place() is not PLACE: return MISSED
+        if settings() != SETTINGS or place.box[0] is not CPU: return MISSED
         if type(args) is not tuple or len(args) != 1: return MISSED
         args_0, = args
         …
@@ -16,7 +16,7 @@ along the ordinary road, before anything was done. For a function of one tensor 
         if refs(out0) > 2 or …: …               # somebody holds the last result: a new one
         if run(table): return MISSED
         mark(keys)
-        return restore([wrap(out0)], {})
+        return wrap(out0)
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from sys import getrefcount
 
 from ..core import record, slots
 from ..eager.cells import Gradient, TensorCell
-from ..eager.device import CPU, current_place
+from ..eager.device import CPU, chosen, current_place
 from ..eager.tensor import Parameter, Tensor, wrap
 from ..executors.native import Executable
 from .cache import settings
 from .capture import HOLDS
+from .tree import alone
 
 MISSED = object()
 """What a bound call gives where it may not be made."""
@@ -68,8 +69,8 @@ class Writing:
     def __init__(self, captured, made: Executable, hits: list):
         self.captured, self.made, self.context = captured, made, made.context()
         self.names: dict[str, object] = {
-            "MISSED": MISSED, "settings": settings, "SETTINGS": settings(), "place": current_place,
-            "PLACE": CPU, "outer": captured.outer, "idle": [True], "keys": [], "hits": hits,
+            "MISSED": MISSED, "settings": settings, "SETTINGS": settings(), "place": chosen,
+            "CPU": CPU, "outer": captured.outer, "idle": [True], "keys": [], "hits": hits,
             "bind": self.context.bind, "run": made.run, "table": self.context.all,
             "refs": getrefcount, "written": record._written, "new": self.context.result,
             "mark": record.mark_keys, "key_of": record.key_of, "wrap": wrap,
@@ -97,7 +98,7 @@ class Writing:
 
     def written(self, args):
         """The function itself."""
-        self.ask("settings() != SETTINGS or place() is not PLACE")
+        self.ask("settings() != SETTINGS or place.box[0] is not CPU")
         self.unpack("args", args)
         self.surroundings()
         if self.made.prepared.sources:
@@ -216,8 +217,13 @@ class Writing:
             made = "".join(f", out{j}" for j in each.outputs)
             self.text.append(f"{leave}{inputs}{made})")
         made = ["None" if k is None else f"wrap(out{k})" for k in captured.places]
-        self.text += ["hits[0] += 1", f"results = [{', '.join(made)}]"]
-        if captured.backward is not None and self.names["SETTINGS"][0]:
+        recorded = captured.backward is not None and self.names["SETTINGS"][0]
+        self.text.append("hits[0] += 1")
+        if captured.restore is alone and not recorded:
+            self.text.append(f"return {made[0]}")
+            return
+        self.text.append(f"results = [{', '.join(made)}]")
+        if recorded:
             outs = range(captured.residuals, len(captured.program.outputs))
             kept = ", ".join(f"out{k}" for k in outs)
             self.text.append(f"tape({inputs}, results, [{kept}], {{}})")

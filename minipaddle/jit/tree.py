@@ -138,8 +138,12 @@ def restoring(structure, leaves):
         ]
         return unflatten(structure, found)
 
-    alone = structure is LEAF and leaves == [None]
-    return (lambda results, sizes: results[0]) if alone else restore
+    return alone if structure is LEAF and leaves == [None] else restore
+
+
+def alone(results, sizes):
+    """What was given back was one tensor."""
+    return results[0]
 
 
 def build(structure, leaves):
