@@ -59,7 +59,7 @@ def kind(part: Record, whole: Record, used) -> tuple | None:
     if used[part] > 1 or part.spec != whole.spec:
         return None
     if part.op is sum and part.inputs[0].dtype != part.dtype:
-        return None  # true + true is true, and small whole numbers run over
+        return None  # true + true is true, and int32 runs over where its sum is int64
     if part.op is sum or (part.op is product and pays(part)):
         return part.op, *sorted(part.attrs.items()), *(r.spec for r in part.inputs)
     return None
