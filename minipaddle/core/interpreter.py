@@ -31,6 +31,9 @@ class Interpreter:
         """Input `k` (or `OUT`) of a record as a Var, for a derivative rule."""
         raise NotImplementedError
 
+    def viewed(self, x, y) -> None:
+        """`y` is part of x at a place that only a run knows: eagerly it is a view of x."""
+
     def full(self, spec, value, like):
         """A Var of `spec` with `value` everywhere, on the device of the Var `like`."""
         raise NotImplementedError

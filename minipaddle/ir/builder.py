@@ -34,12 +34,17 @@ class Promise:
 
     def __init__(self, place, base=None):
         self.place = place
-        self.base = base  # the promise this one is a view of
+        self.base = None  # the promise this one is a view of
         self.sources = ()  # the promises it may be: a condition or a loop of the program chooses
         self.lent = None  # weak references to its views, and to what may be it
         self.outside = False  # does a tensor hold it that outlives the trace?
         if base is not None:
-            base.lend(self)
+            self.views(base)
+
+    def views(self, base: Promise) -> None:
+        """It is a view of `base`."""
+        self.base = base
+        base.lend(self)
 
     def lend(self, view) -> None:
         if self.lent is None:

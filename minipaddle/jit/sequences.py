@@ -12,7 +12,7 @@ from ..core.errors import teach
 from ..core.interpreter import current
 from ..eager.aliases import one_of
 from ..eager.control import is_static
-from ..ops import elementwise, movement
+from ..ops import elementwise, indexing, movement
 from ..tensor.joining import grown
 from ..tensor.rest import Rest, stacked
 from .dy2static.utils import refusal
@@ -185,7 +185,7 @@ def pick(items, k):
             expected="tensors of one shape and dtype, or numbers",
         )
     whole = movement.stack(*map(as_tensor, items), axis=0)
-    return one_of(whole[k], *items)
+    return one_of(indexing.take(whole, k, axis=0), *items)
 
 
 def as_tensor(x):

@@ -41,7 +41,7 @@ def _(x, y):
     return Spec(lead + rows + columns, x.dtype)
 
 
-@opaque
+@opaque(promote=True)
 def product(m, x, y, *, x_perm, y_perm, out_perm):
     """The matrix product of two transposed arrays, transposed: what passes make of `matmul`.
 

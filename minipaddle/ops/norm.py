@@ -104,8 +104,10 @@ def scale_grad(m, g, x, mean, var, *, shape, axes, epsilon, centered):
         total = m.sum(g, axis=axes, keepdims=True)
         along = (dot(m, g, x, axes) - mean * total) * rate
         rest = tuple(d for d in repeated if d not in axes)
-        return m.sum(along, axis=rest, keepdims=True).reshape(shape)
-    return dot(m, g, affine(m, x, rate, -mean * rate), repeated).reshape(shape)
+        y = m.sum(along, axis=rest, keepdims=True)
+    else:
+        y = dot(m, g, affine(m, x, rate, -mean * rate), repeated)
+    return y.reshape(shape).astype(x.dtype, copy=False)
 
 
 # ---- shapes ----------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def same(x, *_, **__) -> Spec:
 # ---- the linear recurrence -------------------------------------------------------------------
 
 
-@opaque
+@opaque(promote=True)
 def recurrence(m, a, x, *, axis, reverse):
     """h[i] = a[i] · h[i-1] + x[i] along `axis`, from the last to the first place if `reverse`.
 

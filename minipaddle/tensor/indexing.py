@@ -192,7 +192,10 @@ def getitem(x, key):
     if not arrays:
         return x
     places = locate(x.spec, arrays)
-    return indexing.take(merged(x, places), places.index, axis=places.axis)
+    y = indexing.take(merged(x, places), places.index, axis=places.axis)
+    if not any(k.spec.ndim for _, k in arrays):
+        current.top.viewed(x, y)
+    return y
 
 
 def setitem(x, key, value):

@@ -58,6 +58,21 @@ def test_functions_round_inside_of_operators():
     assert not same(text, [x], [np.float32(right) + np.float32(0.3)])
 
 
+@pytest.mark.parametrize("function", ["sum", "mean"])
+def test_terms_that_cancel_leave_their_rounding(function):
+    text = f"""x: float32[4]) {{
+      v1 = {function}(x, axis=(0,), keepdim=False) : float32[]
+      v2 = sign(v1) : float32[]
+      return v1, v2
+    }}"""
+    x = np.float32([1e8, 1.0, -1e8, 3.0])
+    for sum_ in (0.0, 3.0, 4.0, 12.0, -12.0):
+        assert same(text, [x], [np.float32(sum_), np.float32(np.sign(sum_))])
+    assert not same(text, [x], [np.float32(1e5), np.float32(1.0)])
+    x = np.float32([1.0, 2.0, -1.0, 3.0])
+    assert not same(text, [x], [np.float32(0.0), np.float32(0.0)])
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_zeros_around_an_image_are_multiplied_or_left_out(bad):
     text = """g: float32[1, 1, 2, 2], w: float32[1, 1, 3, 3]) {

@@ -245,6 +245,41 @@ def test_views_of_views():
         paddle.jit.to_static(f)(paddle.ones([3]))
 
 
+@pytest.mark.parametrize("key", [lambda n: n, lambda n: (n, n), lambda n: (slice(1, 3), n)])
+def test_views_at_places_that_only_a_run_knows(key):
+    """In eager mode `m[n]` is a view for a tensor n too; in a program it is refused where it
+    would have to be one, and nowhere else."""
+
+    def written(m, n):
+        part = m[key(n)]
+        part.zero_()
+        return m
+
+    def written_behind(m, n):
+        part = m[key(n)]
+        m.zero_()
+        return part
+
+    def same(m, n):
+        part = m[key(n)]
+        m[key(n)] = part * 2
+        taken, m = m[n, [0, 1]], m + 1
+        taken[0] = 5.0
+        return m, taken
+
+    def tensors():
+        return paddle.arange(9.0).reshape([3, 3]), paddle.to_tensor(1)
+
+    assert written(*tensors()).sum() < 36
+    assert written_behind(*tensors()).sum() == 0
+    with pytest.raises(NotImplementedError, match="an in-place change of a view, in a program"):
+        paddle.jit.to_static(written)(*tensors())
+    with pytest.raises(NotImplementedError, match="a view of a tensor that was changed in place"):
+        paddle.jit.to_static(written_behind)(*tensors())
+    for a, b in zip(paddle.jit.to_static(same)(*tensors()), same(*tensors()), strict=True):
+        assert a.tolist() == b.tolist()
+
+
 def test_memory_gets_its_past_in_an_inner_loop():
     def nested(x, y, state):
         for _ in x:

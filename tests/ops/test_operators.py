@@ -102,11 +102,7 @@ def differentiable(op, case: Case) -> tuple:
     if case.wrt is not None:
         return case.wrt
     sample = case.build(np.random.default_rng(0))
-    return tuple(
-        j
-        for j, x in enumerate(sample)
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f" and op.rule(j) is not None
-    )
+    return tuple(j for j in floats(sample) if op.rule(j) is not None)
 
 
 # ---- the tests -------------------------------------------------------------------------------
@@ -166,14 +162,39 @@ def is_half(x) -> bool:
     return isinstance(x, np.ndarray) and x.dtype in HALVES.values()
 
 
+def foretold(name: str, k: int, inputs) -> list[Spec]:
+    """What the shape rule says of the results."""
+    op, attrs = OPS[name], CASES[name][k].attrs
+    specs = [Spec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
+    told = op.result_spec(specs, {**op.defaults, **attrs})
+    return [told] if isinstance(told, Spec) else list(told)
+
+
+def floats(inputs) -> list[int]:
+    """The places of floating arrays."""
+    return [j for j, x in enumerate(inputs) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+
+
+@select(lambda op, case: len(floats(case.build(np.random.default_rng(0)))) > 1)
+def test_dtype_of_mixed_floats_is_foretold(name, k):
+    """One input wider, or narrower, than the others: the same error before and in the run, or the
+    dtypes that were said."""
+    for at, dtype in itertools.product(floats(drawn(name, k)), ("float64", "float16")):
+        inputs = drawn(name, k, "float32")
+        inputs[at] = inputs[at].astype(dtype)
+        try:
+            told = [spec.dtype for spec in foretold(name, k, inputs)]
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                run(name, k, inputs)
+            continue
+        assert [y.dtype for y in run(name, k, inputs)] == told
+
+
 @select(lambda op, case: True)
 def test_shape_and_dtype_are_foretold(name, k):
-    op, case = OPS[name], CASES[name][k]
     inputs = drawn(name, k, "float32")
-    specs = [Spec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
-    told = op.result_spec(specs, {**op.defaults, **case.attrs})
-    told = [told] if isinstance(told, Spec) else list(told)
-    for spec, y in zip(told, run(name, k, inputs), strict=True):
+    for spec, y in zip(foretold(name, k, inputs), run(name, k, inputs), strict=True):
         assert (spec.dtype, len(spec.shape)) == (y.dtype, y.ndim)
         for n, size in zip(spec.shape, y.shape, strict=True):
             assert n == size or dims.symbols(n)  # a size that the values decide
