@@ -134,7 +134,7 @@ class Noisy(Run):
         return self.cancelled(y, lambda: function(*each(np.abs), **options))
 
     def cancelled(self, y, size):
-        """A sum without what is no more than rounding, in every other run; `size()` of its terms."""
+        """A sum of terms of `size()` without what is no more than rounding, in every other run."""
         if y.dtype.name not in ROUNDING or self.rng.random() < 0.5:
             return y
         return np.where(np.abs(y) <= 4 * ROUNDING[y.dtype.name] * size(), y * 0, y)
