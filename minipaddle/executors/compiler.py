@@ -153,22 +153,25 @@ def load(text: str, parts=None) -> ctypes.CDLL:
 def build(cc: Compiler, texts: list[str], path: Path) -> None:
     """Compile files, all at once; the library appears at `path` when it is whole."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
-        sources = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]
-        for source, text in zip(sources, texts, strict=True):
+        given, made = (
+            [Path(work) / f"step{k or ''}.c" for k in range(len(texts))],
+            f"{work}/step.so",
+        )
+        for source, text in zip(given, texts, strict=True):
             source.write_text(text, encoding="utf-8")
-        given, made = [*map(str, sources)], str(Path(work) / "step.so")
         if len(given) > 1:
-            objects = [name.replace(".c", ".o") for name in given]
             with ThreadPoolExecutor(len(given)) as pool:
-                [
-                    *pool.map(
-                        partial(called, cc), ([c, "-c", "-o", o] for c, o in zip(given, objects))
-                    )
-                ]
-            given = objects
-        called(cc, [*given, "-shared", "-o", made, *cc.libraries])
+                given = list(pool.map(partial(object_of, cc), given))
+        called(cc, [*map(str, given), "-shared", "-o", made, *cc.libraries])
         os.replace(made, path)
     tidy(path.parent)
+
+
+def object_of(cc: Compiler, source: Path) -> Path:
+    """Compile one of several files, which are linked later."""
+    made = source.with_suffix(".o")
+    called(cc, [str(source), "-c", "-o", str(made)])
+    return made
 
 
 def called(cc: Compiler, words: list[str]) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compil
 def given(monkeypatch, tmp_path):
     """Programs are compiled in three parts: what the compilers were given so far."""
     found, build = [], compiler.build
-    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path / ".cache"))
     monkeypatch.setattr(native, "PART", 10)
     monkeypatch.setattr(native, "threads", lambda: 3)
     monkeypatch.setattr(
