@@ -1,5 +1,10 @@
 """A C file in parts: several compilers make one library."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -69,3 +74,31 @@ def test_what_a_compiler_says_of_a_part_is_told(given, monkeypatch):
     monkeypatch.setattr(native.Source, "parts", lambda self, n: ["int a;", "int b", "int c;"])
     with pytest.raises(RuntimeError, match="expected"):
         paddle.jit.to_static(lookups, backend="native")(paddle.eye(24), paddle.to_tensor([1]))
+
+
+AT_HOME = """
+import minipaddle as paddle
+from minipaddle.executors import compiler, native
+
+build, parts = compiler.build, []
+compiler.build = lambda cc, texts, path: parts.append(len(texts)) or build(cc, texts, path)
+net = paddle.vision.models.LeNet()
+step = paddle.jit.to_static(lambda x: net(x).square().mean().backward(), backend="native")
+step(paddle.randn([8, 1, 28, 28]))
+assert all(p.grad.isfinite().all() for p in net.parameters())
+print(native.threads(), max(parts))
+"""
+
+
+def test_as_somebody_has_it_at_home(tmp_path):
+    """All cores of the machine, compiled objects in ~/.cache: the suite has neither."""
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("MINIPADDLE", "OMP", "XDG"))}
+    own |= {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    script = tmp_path / "train.py"
+    script.write_text(AT_HOME)
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    threads, parts = map(int, done.stdout.split())
+    assert min(threads, 2) <= parts <= threads
+    assert [*tmp_path.glob(".cache/minipaddle/native/*.so")]
