@@ -20,6 +20,7 @@ from ..ops import activation
 from ..ops.elementwise import add, multiply
 from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from ..ops.special import sigmoid, tanh
+from .late import put_off
 from .nest import Nest, NotOneNest, fusable
 from .rewriting import in_branches
 from .specialise import open_sizes
@@ -154,6 +155,19 @@ class Fusion:
         for r in records:
             self.of[r] = group
 
+    def move(self, moved: set[Record], here: Group, there: Group) -> None:
+        """Let a later group compute what it alone uses, if that is right."""
+        less = [r for r in here.records if r not in moved]
+        more = sorted([*moved, *there.records], key=self.order.get)
+        if not less or len(more) > MOST or self.kept_apart(there, here):
+            return
+        if pays(self, less) and pays(self, more):
+            for old, records in ((here, less), (there, more)):
+                new = Group(records, old.first, True)
+                new.at = old.at
+                self.line[old.at] = new
+                self.of.update(dict.fromkeys(records, new))
+
     def line_up(self, group: Group, a: Group, b: Group) -> None:
         """Put what a and b became into the line between what b uses and what uses a."""
         start, stop = a.at, b.at + 1
@@ -230,7 +244,7 @@ class Fusion:
         for group in self.sorted():
             if group.open and not self.outputs(group.records):
                 continue  # nobody needs it
-            if alone(group):
+            if len(group.records) == 1:
                 records.append(self.copied(group.records[0], new))
             else:
                 records += self.written(group, new)
@@ -320,10 +334,6 @@ class Fusion:
         return sorted(outputs, key=self.order.get), views[::-1]
 
 
-def alone(group: Group) -> bool:
-    return len(group.records) == 1
-
-
 def name_of(record: Record) -> str:
     return record.attrs.get("name", "") if record.op is INPUT else ""
 
@@ -364,6 +374,7 @@ def grouped(program: Program, apart=()) -> Program:
     program = in_branches(program, lambda region: grouped(region, apart))
     fusion = Fusion(sliced(program), apart)
     fusion.join_all()
+    put_off(fusion)
     return fusion.program_of_groups()
 
 
