@@ -45,6 +45,7 @@ class Rule:
         self.values = {k for _, kind, k in self.plan if kind == "value"}
         self.specs = {k for _, kind, k in self.plan if kind == "spec"}
         self.all_specs = "specs" in names
+        self.floats = op.result == "float"  # whole numbers were computed with as floats
 
     @staticmethod
     def source(op: Op, name: str) -> tuple[str, object]:
@@ -78,8 +79,13 @@ class Rule:
                 args.append([spec_of(record, j) for j in range(place + 1)])
             else:
                 k = place if record.op.variadic and k != OUT else k
-                args.append(current.top.read(record, k) if kind == "value" else spec_of(record, k))
+                args.append(self.value(record, g, k) if kind == "value" else spec_of(record, k))
         return self.fn(g, *args)
+
+    def value(self, record, g, k: int):
+        """Input `k` (or the result) of a record, as it was computed with."""
+        x = current.top.read(record, k)
+        return x.astype(g.spec.dtype) if self.floats and x.spec.dtype.kind in "biu" else x
 
 
 def spec_of(record, k: int) -> Spec:

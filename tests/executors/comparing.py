@@ -19,12 +19,12 @@ from minipaddle.eager.device import NUMPY, QUIET
 from minipaddle.ir.interpreter import Run
 from minipaddle.ir.program import ITEM, NUMBER, Program
 from minipaddle.ops import channels_last as last
-from minipaddle.ops import conv, reduction
+from minipaddle.ops import conv, norm, reduction
 from minipaddle.ops.elementwise import add, cast, subtract
 from tests.jit.fuzz_compare import alike
 from tests.near import room
 
-RUNS = 40
+RUNS = 200
 """Of the noisy interpreter, at most."""
 ROUNDING = {"float64": 2e-15, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
 
@@ -60,6 +60,11 @@ ROUNDED = {
 """What libraries compute differently in the last bits."""
 ADDING = {"sum", "matmul", "einsum"}
 """What adds up, in any order."""
+SUMS = (
+    reduction.sum, reduction.mean,
+    norm.standardize, norm.standardize_grad, norm.scale_grad,
+)  # fmt: skip
+"""What does so without these; x·f - mean·f too is a sum whose terms may cancel."""
 PAIRS = {np.maximum, np.minimum, np.fmax, np.fmin}
 CHOOSING = {"maximum", "minimum", "fmax", "fmin", "max", "min"}
 AROUND = (
@@ -106,7 +111,7 @@ class Noisy(Run):
         return [self.number(stored(value(r), r)) for r in program.results]
 
     def compute(self, program, record, given):
-        if record.op in (reduction.sum, reduction.mean):
+        if record.op in SUMS:
             return self.added(lambda *x: Run.compute(self, program, record, x), *given)
         y = super().compute(program, record, given)
         if record.op is cast:

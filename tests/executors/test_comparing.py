@@ -73,6 +73,21 @@ def test_terms_that_cancel_leave_their_rounding(function):
     assert not same(text, [x], [np.float32(0.0), np.float32(0.0)])
 
 
+def test_a_row_without_its_mean_leaves_its_rounding():
+    text = """x: float32[1, 1]) {
+      v1 = moments(x, axes=(1,), centered=True) : (float32[1, 1], float32[1, 1])
+      v2 = item(v1, k=0) : float32[1, 1]
+      v3 = item(v1, k=1) : float32[1, 1]
+      v4 = standardize(x, 1.0, 0.0, v2, v3, axes=(1,), epsilon=1e-05, centered=True) : float32[1, 1]
+      v5 = sign(v4) : float32[1, 1]
+      return v4, v5
+    }"""
+    x = np.float32([[1.3]])
+    for y in (0.0, 2e-5, -2e-5):
+        assert same(text, [x], [np.float32([[y]]), np.float32([[np.sign(y)]])])
+    assert not same(text, [x], [np.float32([[0.1]]), np.float32([[1.0]])])
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_zeros_around_an_image_are_multiplied_or_left_out(bad):
     text = """g: float32[1, 1, 2, 2], w: float32[1, 1, 3, 3]) {

@@ -176,6 +176,24 @@ def test_dtypes_of_whole_numbers(dtype):
     assert (x == x).dtype == "bool"
 
 
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if op.result == "float"])
+def test_slopes_of_whole_numbers(name):
+    """What the slopes of the same floats are, in the dtype of the numbers."""
+    op, attrs, found = OPS[name], {"n": 1} if name == "polygamma" else {}, {}
+    for dtype in ("float32", "int64"):
+        xs = [paddle.full([1], 2 + k, dtype=dtype) for k in range(len(op.inputs))]
+        for x in xs:
+            x.stop_gradient = False
+        with np.errstate(all="ignore"):
+            (op(*xs, **attrs) * 9.0).sum().backward()
+        found[dtype] = [x.grad for x in xs]
+    for a, b in zip(*found.values(), strict=True):
+        assert (a is None) == (b is None)
+        if a is not None and np.isfinite(a.numpy()).all():
+            assert b.dtype == "int64"
+            assert b.tolist() == a.astype("int64").tolist()
+
+
 def test_division_of_whole_numbers():
     x, y = paddle.to_tensor([7, -7, 7, -7]), paddle.to_tensor([2, 2, -2, -2])
     assert (x // y).tolist() == [3, -4, -4, 3]
