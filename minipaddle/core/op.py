@@ -85,7 +85,8 @@ class Rule:
     def value(self, record, g, k: int):
         """Input `k` (or the result) of a record, as it was computed with."""
         x = current.top.read(record, k)
-        return x.astype(g.spec.dtype) if self.floats and x.spec.dtype.kind in "biu" else x
+        whole = self.floats and hasattr(x, "spec") and x.spec.dtype.kind in "biu"
+        return x.astype(g.spec.dtype) if whole else x
 
 
 def spec_of(record, k: int) -> Spec:
