@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dt
-from ..passes.nest import Node
+from ..passes.node import Node
 from .kernel import C_TYPES
 from .scalar import C, Text, cast, literal, wide
 

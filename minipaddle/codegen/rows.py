@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from math import prod
+from operator import attrgetter
 
 from ..core import dtype as dt
 from ..core.slots import slot
 from ..passes.index import Index
-from ..passes.nest import Node
+from ..passes.node import Node, reached
 from .fold import Fold
 from .kernel import C_TYPES
 from .scalar import Text, wide
@@ -163,17 +164,11 @@ class Rows:
 
     def hoist(self, roots: list[Node]) -> None:
         """Name what the loop needs of the row, before it begins."""
-        w, todo, found = self.w, list(roots), {}
-        while todo:
-            node = todo.pop()
-            if node in w.known:
-                continue
-            if w.nest.is_row(node):
-                if node.kind in ("apply", "load", "select"):
-                    found[node] = None
-                continue
-            todo += node.args
-        for node in sorted(found, key=depth):  # what others are made of comes first
+        w = self.w
+        nodes = reached(roots, lambda n: n not in w.known and not w.nest.is_row(n))
+        found = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
+        found = [n for n in found if n.kind in ("apply", "load", "select")]
+        for node in sorted(found, key=attrgetter("depth")):  # what others are made of comes first
             name, dtype = (
                 w.fresh(node.of.op.name if node.kind == "apply" else "r"),
                 wide(node.dtype),
@@ -236,10 +231,6 @@ class Rows:
         w.assign(targets)
 
 
-def depth(node: Node) -> int:
-    return 1 + max(map(depth, node.args), default=0)
-
-
 class Columns:
     """A nest whose innermost loop is kept: sums go down, across many columns at a time."""
 
@@ -290,18 +281,20 @@ class Columns:
         w = self.w
         outputs = w.outputs(stage, True)
         wanted: dict[Node, None] = {}
+
+        def own(node: Node) -> bool:
+            row = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
+            return row and node not in w.known and bool(stage or dear(node))
+
+        def before(node: Node) -> bool:
+            return node not in w.known and (not w.nest.is_row(node) or node.stage <= stage)
+
         for later in range(stage, w.stages):
-            todo = [f.args[0] for f in w.folds(later)]
-            todo += [n for *_, n, _ in w.outputs(later, False)]
-            while todo:
-                node = todo.pop()
-                if node in w.known:
-                    continue
-                own = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
-                if own and (stage or dear(node)):
+            roots = [f.args[0] for f in w.folds(later)]
+            roots += [n for *_, n, _ in w.outputs(later, False)]
+            for node in reached(roots, lambda n: not own(n) and before(n)):
+                if own(node):
                     wanted[node] = None
-                    continue
-                todo += node.args if not w.nest.is_row(node) or node.stage <= stage else ()
         arrays = {n: w.fresh(n.of.op.name) for n in wanted}
         for n, name in arrays.items():
             w.put(f"{C_TYPES[wide(n.dtype)]} {name}[{self.width}];")

@@ -14,7 +14,8 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.slots import slot
 from ..passes.index import Loop
-from ..passes.nest import Nest, Node
+from ..passes.nest import Nest
+from ..passes.node import Node, reached
 from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
 from .schedule import pick
 
@@ -199,20 +200,20 @@ class Writer:
     @slot("codegen.needed_later")
     def needed_later(self, keeps: bool) -> dict[Node, None]:
         """Values inside a row that a later stage shall find: dear ones, if they can be kept."""
-        found: dict[Node, None] = {}
+        return {n: None for stage in range(self.stages) for n in self.found_at(stage, keeps)}
+
+    def found_at(self, stage: int, keeps: bool) -> list[Node]:
+        """Those that one stage asks for."""
         stored = {n for _, n, _ in self.nest.outputs}
-        for stage in range(self.stages):
-            roots = [f.args[0] for f in self.folds(stage)]
-            todo = roots + [n for _, _, n, _ in self.outputs(stage, False)]
-            while todo:
-                node = todo.pop()
-                if self.nest.is_row(node) or node.kind == "load":
-                    continue
-                if node.stage < stage and (node in stored or (keeps and dear(node))):
-                    found[node] = None
-                    continue
-                todo += node.args
-        return found
+
+        def kept(node: Node) -> bool:
+            inside = node.kind != "load" and not self.nest.is_row(node)
+            return inside and node.stage < stage and (node in stored or (keeps and dear(node)))
+
+        roots = [f.args[0] for f in self.folds(stage)]
+        roots += [n for _, _, n, _ in self.outputs(stage, False)]
+        nodes = reached(roots, lambda n: not (self.nest.is_row(n) or kept(n)))
+        return [n for n in nodes if kept(n)]
 
 
 EXPRESSIONS = {
@@ -226,8 +227,7 @@ EXPRESSIONS = {
 
 def dear(node: Node) -> bool:
     """Does computing a value call a function of mathematics?"""
-    own = node.kind == "apply" and node.of.op.name not in CHEAP
-    return own or any(map(dear, node.args))
+    return any(n.kind == "apply" and n.of.op.name not in CHEAP for n in reached([node]))
 
 
 CHEAP = {

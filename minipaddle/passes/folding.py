@@ -100,11 +100,12 @@ class Folder:
 
     def want(self, records) -> None:
         """Make constants of what is known of these values, which the program uses when it runs."""
-        for r in records:
+        todo = [*reversed(records)]
+        while todo:
+            r = todo.pop()
             if r in self.weight and r not in self.constants and r.op is not INPUT:
                 self.constants[r] = self.constant(r)
-                if self.constants[r] is None:
-                    self.want(r.inputs)
+                todo += reversed(r.inputs) if self.constants[r] is None else ()
 
     def constant(self, record: Record) -> Record | None:
         """A known value as a constant; None if it had better be computed."""
@@ -130,11 +131,13 @@ class Folder:
 
     def named(self, record: Record) -> str:
         """A constant's name: that of the largest weight it was made of, or of its operator."""
-        sources, todo = [], [record]
+        made, todo = {}, [record]
         while todo:
             r = todo.pop()
-            sources += [r] if r in self.cells else []
-            todo += r.inputs
+            if r not in made:
+                made[r] = None
+                todo += r.inputs
+        sources = [r for r in made if r in self.cells]
         largest = max(sources, key=lambda r: r.spec.size, default=None)
         name = "" if largest is None else largest.attrs["name"]
         return f"{name or record.op.name}_folded"
@@ -162,11 +165,16 @@ class Folder:
 
 def value_of(record: Record, values: dict):
     """The value of a record, which `values` says or it is computed from; they keep it."""
-    if record.op is NUMBER:
-        return record.attrs["value"]
-    if record not in values:
-        arrays = [value_of(r, values) for r in record.inputs]
-        values[record] = QUIET.copy().run(record.op.evaluate, NUMPY, arrays, record.attrs)
+    todo = [record]
+    while todo:  # a loop in Python makes chains too long for recursion
+        r = todo[-1]
+        missing = [x for x in r.inputs if x.op is not NUMBER and x not in values]
+        if r not in values and missing:
+            todo += missing
+            continue
+        if todo.pop() not in values:
+            arrays = [x.attrs["value"] if x.op is NUMBER else values[x] for x in r.inputs]
+            values[r] = QUIET.copy().run(r.op.evaluate, NUMPY, arrays, r.attrs)
     return values[record]
 
 

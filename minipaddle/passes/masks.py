@@ -13,7 +13,8 @@ from __future__ import annotations
 from math import inf
 
 from ..core import dtype as dt
-from .nest import Nest, Node
+from .nest import Nest
+from .node import Node, reached
 
 
 def scaled(x, y):
@@ -42,13 +43,13 @@ HIDING = {dt.bool_.numpy: (False, True)} | dict.fromkeys(dt.FLOATS, (-inf,))
 
 
 def value(node: Node, given: dict):
-    """The value of a node where some values are known; None if that does not tell."""
-    if node in given:
-        return given[node]
+    """The value of a node where some values are known; None if that does not tell. Noted there."""
     if node.kind == "number":
         return node.of
-    rule = RULES.get(node.of.op.name) if node.kind == "apply" else None
-    return rule and rule(*(value(a, given) for a in node.args))
+    if node not in given:
+        rule = RULES.get(node.of.op.name) if node.kind == "apply" else None
+        given[node] = rule and rule(*(value(a, given) for a in node.args))
+    return given[node]
 
 
 def hides(nest: Nest, given: dict) -> bool:
@@ -65,8 +66,7 @@ def masks(nest: Nest, source) -> list[tuple[Node, object]]:
     """
 
     def later(node: Node) -> bool:
-        own = node.kind == "load" and nest.number_of(node) is source
-        return own or any(map(later, node.args))
+        return any(n.kind == "load" and nest.number_of(n) is source for n in reached([node]))
 
     along, found = {*nest.reduced}, []
     for node in nest.nodes():

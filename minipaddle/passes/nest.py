@@ -20,29 +20,11 @@ from ..core.slots import slot
 from ..ir.program import ITEM, NUMBER
 from ..ops.movement import inner, ravel, unravel
 from .index import ZERO, Index, Loop, Part, index, loop
+from .node import Node, reached
 
 
 class NotOneNest(Exception):
     """Why a group of records is no loop nest."""
-
-
-class Node:
-    """A value at a place of the loops. `kind`: load, number, place, apply, fold, select."""
-
-    __slots__ = ("args", "dtype", "guard", "index", "kind", "loops", "of", "stage")
-
-    def __init__(self, kind, of, args=(), index=None, dtype=None, guard=()):
-        self.kind, self.of, self.args, self.index, self.dtype = kind, of, args, index, dtype
-        self.guard = guard  # conditions (index, low, high) without which there is nothing to load
-        loops = [a.loops for a in args] + [i.loops for i, *_ in guard]
-        self.loops = frozenset().union(*loops, index.loops if index is not None else ())
-        self.stage = stage_of(kind, args)
-
-
-@slot("nest.stage_of")
-def stage_of(kind: str, args) -> int:
-    """How many reductions of the row must be finished before a value: one more after a fold."""
-    return max((a.stage for a in args), default=0) + (kind == "fold")
 
 
 class Nest:
@@ -167,11 +149,7 @@ class Nest:
 
     def nodes(self) -> dict[Node, None]:
         """Every value, also those that stand within others alone: pieces of what is joined."""
-        found, todo = {}, [*self.memo.values(), *(node for _, node, _ in self.outputs)]
-        while todo:
-            if (node := todo.pop()) not in found:
-                found[node] = todo.extend(node.args)
-        return found
+        return reached([*self.memo.values(), *(node for _, node, _ in self.outputs)])
 
     def substitute(self, new: dict) -> None:
         """Put other loops, or none, in the place of some."""
@@ -230,15 +208,9 @@ class Nest:
         roots = [(f.args[0].stage, False, f.args[0]) for f in folds]
         roots += [(n.stage, self.once_a_row(n, flat), n) for _, n, flat in self.outputs]
         for stage, row, root in roots:
-            todo, seen = [root], set()
-            while todo:
-                node = todo.pop()
-                if id(node) in seen or node.kind == "fold":
-                    continue
-                seen.add(id(node))
+            for node in reached([root], lambda node: node.kind != "fold"):
                 if node.kind == "load":
                     yield stage, row, node
-                todo += node.args
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -392,9 +364,14 @@ def fusable(record: Record) -> bool:
     op = record.op
     if record.dtype is None or record.op is ITEM:
         return False
+    if op.name in ("concat", "stack") and len(record.inputs) > PARTS:
+        return False
     if op.kind == "reduction" or op.kind == "elementwise":
         return op.kind == "elementwise" or op.name in FOLDED
     return op.name in KINDS or (op.kind == "movement" and op.source is not None)
 
+
+PARTS = 16
+"""Arrays at most that a nest joins: each element asks of every one whether it lies there."""
 
 FOLDED = ("sum", "max", "min", "prod", "all", "any")

@@ -44,9 +44,13 @@ def inner_additions(program: Program) -> set[Record]:
 
 def leaves(record: Record, inner: set) -> list[Record]:
     """What a tree of additions adds up."""
-    found = []
-    for r in record.inputs:
-        found += leaves(r, inner) if r in inner else [r]
+    found, todo = [], [*reversed(record.inputs)]
+    while todo:  # a sum over the steps of a loop is as deep as it is long
+        r = todo.pop()
+        if r in inner:
+            todo += reversed(r.inputs)
+        else:
+            found.append(r)
     return found
 
 

@@ -10,7 +10,7 @@ Few long rows are split: a first kernel folds the parts, a second joins them and
 
 from __future__ import annotations
 
-from ...passes.nest import Node
+from ...passes.node import Node
 from ..fold import Fold
 from ..group import written
 from ..kernel import C_TYPES
