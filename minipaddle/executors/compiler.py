@@ -153,10 +153,8 @@ def load(text: str, parts=None) -> ctypes.CDLL:
 def build(cc: Compiler, texts: list[str], path: Path) -> None:
     """Compile files, all at once; the library appears at `path` when it is whole."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
-        given, made = (
-            [Path(work) / f"step{k or ''}.c" for k in range(len(texts))],
-            f"{work}/step.so",
-        )
+        made = f"{work}/step.so"
+        given = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]
         for source, text in zip(given, texts, strict=True):
             source.write_text(text, encoding="utf-8")
         if len(given) > 1:
