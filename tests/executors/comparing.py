@@ -154,12 +154,14 @@ class Noisy(Run):
         return x if self.wide and y.dtype in HALVES and x.dtype == np.float32 else y
 
     def signed(self, y, at):
-        """Any sign in some places: often the same in all."""
+        """Any sign in some places."""
         if not at.any():
             return y
-        shape = y.shape if self.rng.random() < 0.5 else (1,) * y.ndim
-        sign = self.rng.choice([-1.0, 1.0], shape).astype(y.dtype)
-        return np.where(at, np.copysign(y, sign), y)
+        return np.where(at, np.copysign(y, self.drawn([-1.0, 1.0], y).astype(y.dtype)), y)
+
+    def drawn(self, values, y):
+        """One of the values for each element, or the same one for all."""
+        return self.rng.choice(values, y.shape if self.rng.random() < 0.5 else (1,) * y.ndim)
 
     def rounded(self, y, given):
         """A result, noisy where it was computed: what is one of the values given was chosen."""
@@ -177,7 +179,7 @@ class Noisy(Run):
             return x
         tiny = np.abs(x) < 4 * np.finfo("float64" if x.dtype == np.float64 else "float32").tiny
         x = np.where(tiny & (self.rng.random(x.shape) < 0.5), x * 0, x)  # e^-90 may be 0
-        by = 1 + ROUNDING[x.dtype.name] * self.rng.choice([-1.0, 0.0, 1.0], x.shape)
+        by = 1 + ROUNDING[x.dtype.name] * self.drawn([-1.0, 0.0, 1.0], x)
         wide = "float64" if x.dtype == np.float64 else "float32"
         y = np.asarray(x.astype(wide) * by.astype(wide)).astype(x.dtype)
         return self.signed(y, np.isnan(y))
