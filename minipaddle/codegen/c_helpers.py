@@ -43,8 +43,10 @@ static inline TYPE remainder_TYPE(TYPE x, TYPE y)  /* has the sign of y */
 static inline TYPE floor_divide_TYPE(TYPE x, TYPE y)
 {
     if (y == 0) return x / y;
-    TYPE q = (x - remainder_TYPE(x, y)) / y, whole = floorF(q);
+    TYPE r = fmodF(x, y), q = (x - r) / y;
+    if (r != 0 && (r < 0) != (y < 0)) q -= 1;  /* also of 3 by -inf */
     if (q == 0) return copysignF((TYPE)0, x / y);
+    TYPE whole = floorF(q);
     return q - whole > (TYPE)0.5 ? whole + 1 : whole;
 }
 
