@@ -267,10 +267,12 @@ def size(x):
 
 def allowed(distance, a, b, c):
     """Where a result b may be so far from a, because a run of the noisy interpreter gives c: up to
-    20 times as far as c; where only one of a and c is finite, b must be about what c is.
+    20 times as far as c; where only one of a and c is finite, b must be about what c is, or, as
+    what was divided by such a rounding is, as large or small as c is, 20 times over.
     """
-    spread = apart(a, c)
-    return np.where(np.isinf(spread), apart(b, c) <= size(c) / 10 + 1e-3, distance <= 20 * spread)
+    spread, ratio = apart(a, c), size(b) / np.maximum(size(c), 1e-300)
+    near = (apart(b, c) <= size(c) / 10 + 1e-3) | (ratio >= 0.05) & (ratio <= 20)
+    return np.where(np.isinf(spread), near, distance <= 20 * spread)
 
 
 def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[str, str] | None:
