@@ -270,8 +270,8 @@ def allowed(distance, a, b, c):
     20 times as far as c; where only one of a and c is finite, b must be about what c is, or, as
     what was divided by such a rounding is, as large or small as c is, 20 times over.
     """
-    spread, ratio = apart(a, c), size(b) / np.maximum(size(c), 1e-300)
-    near = (apart(b, c) <= size(c) / 10 + 1e-3) | (ratio >= 0.05) & (ratio <= 20)
+    spread, small, large = apart(a, c), size(c) / 20, size(c) * 20
+    near = (apart(b, c) <= size(c) / 10 + 1e-3) | (small < size(b)) & (size(b) <= large)
     return np.where(np.isinf(spread), near, distance <= 20 * spread)
 
 

@@ -88,6 +88,19 @@ def test_a_row_without_its_mean_leaves_its_rounding():
     assert not same(text, [x], [np.float32([[0.1]]), np.float32([[1.0]])])
 
 
+def test_what_was_divided_by_a_rounding_is_as_large_as_that_says():
+    text = """x: float32[4]) {
+      v1 = sum(x, axis=(0,), keepdim=False) : float32[]
+      v2 = divide(1.0, v1) : float32[]
+      return v2
+    }"""
+    x = np.float32([1.5, 2.5, -1.5, -2.5])
+    for y in (np.inf, 5e5, -5e5):
+        assert same(text, [x], [np.float32(y)])
+    for y in (1.0, 1e12, np.nan):
+        assert not same(text, [x], [np.float32(y)])
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_zeros_around_an_image_are_multiplied_or_left_out(bad):
     text = """g: float32[1, 1, 2, 2], w: float32[1, 1, 3, 3]) {
