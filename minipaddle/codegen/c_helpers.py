@@ -6,7 +6,9 @@ import re
 from functools import cache
 
 from ..core import dtype as dt
+from .fold import reductions
 from .kernel import BFLOAT16, C_TYPES, FLOAT16
+from .scalar import PAIRED, PLAIN
 
 WHOLE = """\
 static inline TYPE floor_divide_TYPE(TYPE x, TYPE y)  /* by 0: 0, as in NumPy */
@@ -74,13 +76,20 @@ static inline TYPE fraction_TYPE(TYPE x)
 }
 """
 
-SIMD = """\
-/* The vector forms that glibc has of these: they keep NaN and Inf. */
+VECTOR = """\
+/* glibc has a vector form of it, which keeps NaN and Inf */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define VECTOR __attribute__((__simd__("notinbranch"))) extern
-FUNCTIONS
+#define VECTOR __attribute__((__simd__("notinbranch")))
+#else
+#define VECTOR
 #endif
 """
+
+MACROS = {
+    "INFINITY": "__builtin_inff()",
+    "NAN": '__builtin_nanf("")',
+    "signbit": "__builtin_signbit",
+}
 
 EXPONENTIAL = """\
 /* e^x = 2^n e^r, |r| <= log(2) / 2, within 1 ulp, and 0 below 2e-38. glibc's vectors take four
@@ -128,8 +137,9 @@ static inline float erf_float(float x)
 
 LONG_EXPONENTIAL = """\
 /* e^x far below 0 takes glibc's vectors ten times as long: there it is 0.
- * (The bound is a variable: with a constant gcc makes a branch, and computes e^x after all.) */
-__attribute__((visibility("hidden"))) double lowest_exponent = -708.0;
+ * (The bound is a variable: with a constant gcc makes a branch, and computes e^x after all; a weak
+ * one, as all parts of a program share it.) */
+__attribute__((weak, visibility("hidden"))) double lowest_exponent = -708.0;
 
 static inline double exp_double(double x)
 {
@@ -161,8 +171,25 @@ def helpers() -> str:
     return "\n".join(texts)
 
 
-VECTORIZED = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-              "asinh", "acosh", "atanh", "expm1", "log1p", "log2", "log10", "erf")  # fmt: skip
+UNARY = sorted({*PLAIN.values(), "fabs", "rint"})
+BINARY = sorted({*PAIRED.values(), "fmod", "pow"})
+SCALAR = {"atan2", "copysign", "fabs", "fmax", "fmin", "fmod", "hypot", "rint", "sqrt", "floor",
+          "ceil", "trunc"}  # fmt: skip
+"""Of these glibc has no vector form, or a processor has an instruction."""
+
+
+def mathematics(words: set[str] | None) -> list[str]:
+    """The declarations of what `words` name of C's mathematics, or of all of it. To read math.h
+    takes a compiler as long as to start."""
+    found = [f"#define {x} {text}" for x, text in MACROS.items() if words is None or x in words]
+    for name, arguments in [*((f, 1) for f in UNARY), *((f, 2) for f in BINARY)]:
+        vector = "" if name in SCALAR else "VECTOR "
+        for kind, suffix in (("float", "f"), ("double", "")):
+            if words is None or name + suffix in words:
+                given = ", ".join([kind] * arguments)
+                found.append(f"{vector}{kind} {name}{suffix}({given});")
+    form = [VECTOR] if any("VECTOR" in line for line in found) else []
+    return [*form, *found, ""] if found else []
 
 
 @cache
@@ -170,6 +197,7 @@ def parts() -> list[tuple[set[str], str]]:
     """What a file may begin with, in order: (names, text); who says one of the names needs it."""
     found = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]
     found += [({"_Float16"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
+    found += reductions()
     functions = helpers().split("\n\n")
     return found + [({re.search(r"\w+(?=\()", f)[0]}, f"{f.strip()}\n") for f in functions]
 
@@ -181,10 +209,7 @@ def prologue(text: str | None = None) -> str:
         if text is None or not words.isdisjoint(names):
             found.append(part)
             words.update(WORD.findall(part))
-    kinds = [("float", "f"), ("double", "")]
-    lines = [f"VECTOR {t} {f}{s}({t});" for f in VECTORIZED for t, s in kinds]
-    lines += [f"VECTOR {t} pow{s}({t}, {t});" for t, s in kinds]
-    lines = [line for line in lines if text is None or WORD.findall(line)[2] in words]
-    included = [f"#include <{h}.h>" for h in ("math", "stdbool", "stdint", "string")]
-    simd = [SIMD.replace("FUNCTIONS", "\n".join(lines))] if lines else []
-    return "\n".join([*included, "", *simd, *reversed(found)])
+    headers = [f"#include <{name}.h>" for name in ("stdbool", "stdint", "string")]
+    return "\n".join(
+        [*headers, "", *mathematics(words if text is not None else None), *reversed(found)]
+    )

@@ -10,8 +10,6 @@ the program runs, the strip ends before them.
 
 from __future__ import annotations
 
-import re
-
 from ..core import dtype as dt
 from ..ops.linalg import product
 from ..passes.epilogue import room_of
@@ -19,7 +17,6 @@ from ..passes.index import Index, Loop
 from ..passes.masks import masks
 from ..passes.nest import Nest
 from . import gemm
-from .fold import joining
 from .group import called, fresh
 from .kernel import C_TYPES, Kernel
 from .matmul import (
@@ -120,7 +117,6 @@ class Chain:
         for count in {min(one.block, one.p.m.size), one.p.m.size % one.block}:
             helpers += gemm.blocks(self.T, count) if count else ()
         body = self.body(one, two)
-        helpers += [joining()] if re.search(r"reduction\((max|min)_", body) else []
         takes = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in self.names.items()]
         outputs = zip(self.region.outputs, self.outs, strict=True)
         takes += [f"{C_TYPES[r.dtype]} *{n}" for r, n in outputs]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ..ir.program import NUMBER
 from ..passes.epilogue import room_of
 from ..passes.nest import Nest
 from .emitters import EMITTERS
-from .fold import joining
 from .group import called, fresh, from_first
 from .kernel import C_TYPES, Kernel
 from .rows import body_of
@@ -50,6 +47,5 @@ def emit_epilogue(record, name: str) -> Kernel:
     takes = [*declared.values(), *made, *(["char *work"] if workspace else [])]
     call = f"    {name}_rows({', '.join(passed)});"
     text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
-    extra = (joining(),) if re.search(r"reduction\((max|min)_", text) else ()
     begins = tuple(starts.get(x, 0) for x in region.inputs)
-    return Kernel(name, text, workspace, (*inner.helpers, *extra), inner.ahead, begins)
+    return Kernel(name, text, workspace, inner.helpers, inner.ahead, begins)

@@ -47,15 +47,16 @@ JOINING = """\
 """
 
 
-def joining() -> str:
-    """The reductions OpenMP does not have: a maximum that keeps NaN."""
-    texts = []
+def reductions() -> list[tuple[set[str], str]]:
+    """The reductions OpenMP does not have, (their names, text): extremes that keep NaN."""
+    found = []
     for d in (dt.float32, dt.float64, dt.int32, dt.int64, dt.int16, dt.int8, dt.uint8):
         if d.numpy.kind == "f":
             low, high = "-INFINITY", "INFINITY"
         else:
             info = np.iinfo(d.numpy)
             low, high = literal(info.min, d.numpy).template, literal(info.max, d.numpy).template
-        text = JOINING.replace("TYPE", C_TYPES[d.numpy])
-        texts.append(text.replace("LOWEST", low).replace("HIGHEST", high))
-    return "\n".join(texts)
+        kind = C_TYPES[d.numpy]
+        text = JOINING.replace("TYPE", kind).replace("LOWEST", low).replace("HIGHEST", high)
+        found.append(({f"max_{kind}", f"min_{kind}"}, text))
+    return found

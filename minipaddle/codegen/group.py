@@ -8,7 +8,6 @@ from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
-from .fold import joining
 from .kernel import C_TYPES, Kernel
 from .rows import body_of
 from .writer import FUNCTIONS, Writer
@@ -22,8 +21,7 @@ def emit_nest(record, name: str) -> Kernel:
     starts = from_first(writer.nest, inputs_of(record))
     body = body_of(writer)
     source = f"static void {name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
-    helpers = (joining(),) if re.search(r"reduction\((max|min)_", source) else ()
-    return Kernel(name, source, 0, helpers, starts=starts)
+    return Kernel(name, source, 0, starts=starts)
 
 
 def from_first(nest: Nest, inputs: list[Record]) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from ..core.errors import teach
 
 FLAGS = (
     "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-fPIC", "-w",
+    "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
 )  # fmt: skip
 """No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
 
@@ -37,6 +37,11 @@ GCC_EFFORT = (
 measured."""
 
 LIBRARIES = ("-lm",)
+GCC_LIBRARIES = ("-nostdlib", "-Wl,--as-needed", "-lgomp", "-lmvec", "-lgcc")
+"""Linked with glibc. The process has C's own libraries already: to look their names up here as well
+would take two thirds of the linker's time, 10 ms of each program."""
+LIBM = "libm.so.6"
+
 THREADS, VECTORS = "-fopenmp", "-fopenmp-simd"
 INSTALL = "gcc or clang (apt install gcc), or zig's: pip install 'minipaddle[zig]'"
 """What to do where there is no compiler."""
@@ -78,14 +83,20 @@ def compiler() -> Compiler | None:
             continue
         said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
         if said.returncode == 0:
-            glibc = platform.libc_ver()[0] == "glibc" and platform.machine() == "x86_64"
-            vector = ("-lmvec",) if glibc and "clang" not in said.stdout else ()
-            version, libraries = said.stdout.splitlines()[0], (*vector, *LIBRARIES)
+            version = said.stdout.splitlines()[0]
             if "gcc" in version.lower():
-                return Compiler(command, version, libraries, THREADS, GCC_EFFORT)
+                return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
             openmp = THREADS if links(command) else VECTORS
-            return Compiler(command, version, libraries, openmp)
+            return Compiler(command, version, LIBRARIES, openmp)
     return None
+
+
+def gcc_libraries() -> tuple[str, ...]:
+    """What GCC links a program with."""
+    if platform.libc_ver()[0] != "glibc" or platform.machine() != "x86_64":
+        return LIBRARIES
+    ctypes.CDLL(LIBM, ctypes.RTLD_GLOBAL)  # for all that is loaded later
+    return GCC_LIBRARIES
 
 
 def links(command: tuple[str, ...]) -> bool:
@@ -152,6 +163,8 @@ def load(text: str, parts=None) -> ctypes.CDLL:
 
 def build(cc: Compiler, texts: list[str], path: Path) -> None:
     """Compile files, all at once; the library appears at `path` when it is whole."""
+    if not any("omp parallel" in text for text in texts):
+        cc = cc._replace(openmp=VECTORS)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
         made = f"{work}/step.so"
         given = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]

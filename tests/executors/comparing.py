@@ -27,6 +27,8 @@ from tests.near import room
 RUNS = 200
 """Of the noisy interpreter, at most."""
 ROUNDING = {"float64": 2e-15, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
+UNITS = [1, 1 / 12]
+"""Of it; the second is one bit: tanh(9.4) is 1, or the float before it."""
 
 
 class Outcome(NamedTuple):
@@ -179,7 +181,7 @@ class Noisy(Run):
             return x
         tiny = np.abs(x) < 4 * np.finfo("float64" if x.dtype == np.float64 else "float32").tiny
         x = np.where(tiny & (self.rng.random(x.shape) < 0.5), x * 0, x)  # e^-90 may be 0
-        by = 1 + ROUNDING[x.dtype.name] * self.drawn([-1.0, 0.0, 1.0], x)
+        by = 1 + self.rng.choice(UNITS) * ROUNDING[x.dtype.name] * self.drawn([-1.0, 0.0, 1.0], x)
         wide = "float64" if x.dtype == np.float64 else "float32"
         y = np.asarray(x.astype(wide) * by.astype(wide)).astype(x.dtype)
         return self.signed(y, np.isnan(y))

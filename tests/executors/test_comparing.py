@@ -148,3 +148,11 @@ def test_what_cancels_but_for_rounding_may_be_nothing():
     }"""
     assert same(text, [np.full(24, 0.1)], [np.array(0.0)])  # 3 · 0.1 is not 0.3
     assert not same(text, [np.full(24, 0.2)], [np.array(0.0)])
+
+
+def test_a_function_that_is_nearly_one_may_be_one():
+    text = "x: float32[1]) { v1 = tanh(x) : float32[1] v2 = equal(v1, 1.0) : bool[1] return v2 }"
+    for x, both in ((9.0, True), (8.0, False)):
+        known = np.tanh(np.float32([x])) == 1
+        assert same(text, [np.float32([x])], [known])
+        assert same(text, [np.float32([x])], [~known]) == both

@@ -44,6 +44,24 @@ def test_what_makes_a_file_that_can_not_be_loaded_has_no_library(chosen):
     assert found.openmp == c.VECTORS
 
 
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+def test_what_is_not_declared_does_not_compile(tmp_path):
+    with pytest.raises(RuntimeError, match="lgammaf"):
+        c.build(
+            c.compiler(), ["float f(float x)\n{\n    return lgammaf(x);\n}\n"], tmp_path / "f.so"
+        )
+
+
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+def test_a_file_without_parallel_loops_needs_no_threads(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(c, "called", lambda cc, words: told.append(cc.openmp))
+    monkeypatch.setattr(c.os, "replace", lambda made, path: None)
+    c.build(c.compiler(), ["#pragma omp simd"], tmp_path / "f.so")
+    c.build(c.compiler(), ["", "#pragma omp parallel for"], tmp_path / "f.so")
+    assert told == [c.VECTORS, *[c.compiler().openmp] * 3]
+
+
 def test_none_is_none(monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CC", "none")
     assert c.compiler.__wrapped__() is None

@@ -1,5 +1,6 @@
 """A C file in parts: several compilers make one library."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+from minipaddle.codegen.c_helpers import prologue
 from minipaddle.executors import compiler, native
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
@@ -74,6 +76,12 @@ def test_what_a_compiler_says_of_a_part_is_told(given, monkeypatch):
     monkeypatch.setattr(native.Source, "parts", lambda self, n: ["int a;", "int b", "int c;"])
     with pytest.raises(RuntimeError, match="expected"):
         paddle.jit.to_static(lookups, backend="native")(paddle.eye(24), paddle.to_tensor([1]))
+
+
+def test_each_part_may_have_every_function_of_ours(tmp_path):
+    texts = [f"{prologue()}\nint {name};\n" for name in "ab"]
+    compiler.build(compiler.compiler(), texts, tmp_path / "both.so")
+    assert ctypes.CDLL(str(tmp_path / "both.so"))
 
 
 AT_HOME = """
