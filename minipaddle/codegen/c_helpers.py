@@ -9,18 +9,20 @@ from ..core import dtype as dt
 from .fold import reductions
 from .kernel import BFLOAT16, C_TYPES, FLOAT16
 from .scalar import PAIRED, PLAIN
+from .special import special
 
 WHOLE = """\
 static inline TYPE floor_divide_TYPE(TYPE x, TYPE y)  /* by 0: 0, as in NumPy */
 {
     if (y == 0) return 0;
+    if (y == -1) return (TYPE)-(uint64_t)x;  /* a processor traps at the smallest number */
     TYPE q = x / y;
     return q - (q * y != x && (x < 0) != (y < 0));
 }
 
 static inline TYPE remainder_TYPE(TYPE x, TYPE y)  /* has the sign of y */
 {
-    if (y == 0) return 0;
+    if (y == 0 || y == -1) return 0;
     TYPE r = x % y;
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
@@ -31,6 +33,23 @@ static inline TYPE power_TYPE(TYPE x, TYPE n)
     for (; n > 0; n >>= 1, x *= x)
         if (n & 1) y *= x;
     return y;
+}
+
+static inline TYPE gcd_TYPE(TYPE x, TYPE y)
+{
+    if (y < 0) y = -y;
+    while (y != 0) {
+        const TYPE r = x % y;
+        x = y;
+        y = r;
+    }
+    return x < 0 ? -x : x;
+}
+
+static inline TYPE lcm_TYPE(TYPE x, TYPE y)
+{
+    const TYPE d = gcd_TYPE(x, y), m = d == 0 ? 0 : x / d * y;
+    return (x < 0) != (y < 0) ? -m : m;
 }
 """
 
@@ -169,13 +188,13 @@ def helpers() -> str:
         for f in ("fmod", "copysign", "floor", "fabs", "log1p", "exp"):
             text = text.replace(f"{f}F(", f"{f}{suffix}(")
         texts.append(text)
-    return "\n".join(texts)
+    return "\n".join([*texts, special()])
 
 
-UNARY = sorted({*PLAIN.values(), "fabs", "rint"})
+UNARY = sorted({*PLAIN.values(), "erfc", "fabs", "lgamma", "rint"})
 BINARY = sorted({*PAIRED.values(), "fmod", "pow"})
 SCALAR = {"atan2", "copysign", "fabs", "fmax", "fmin", "fmod", "hypot", "rint", "sqrt", "floor",
-          "ceil", "trunc"}  # fmt: skip
+          "ceil", "trunc", "erfc", "lgamma"}  # fmt: skip
 """Of these glibc has no vector form, or a processor has an instruction."""
 
 

@@ -21,6 +21,8 @@ class Fold:
     @property
     def identity(self) -> str:
         value = self.op.identity
+        if self.dtype == np.bool_:
+            value = value > 0
         if self.dtype.kind in "iu" and isinstance(value, float):
             info = np.iinfo(self.dtype)
             value = info.min if value < 0 else info.max

@@ -14,6 +14,8 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.slots import slot
 from .kernel import C_TYPES
+from .numbers import number
+from .special import SPECIAL
 
 SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bool_.numpy: ""}
 
@@ -52,10 +54,10 @@ class Text:
     # ---- operators ---------------------------------------------------------------------------
 
     def __neg__(self):
-        return Text("(-{})", [self], self.dtype)
+        return arithmetic("(-{})", self)
 
     def __invert__(self):
-        return Text("(!{})" if self.dtype == np.bool_ else "(~{})", [self], self.dtype)
+        return arithmetic("(!{})" if self.dtype == np.bool_ else "(~{})", self)
 
     def __pow__(self, other):
         power = None if isinstance(other, Text) else other
@@ -70,24 +72,30 @@ class Text:
         return powered(x, y)
 
     def __truediv__(self, other):
-        return binary("({} / {})", *inexact(*same(self, other)))
+        return arithmetic("({} / {})", *inexact(*same(self, other)))
 
     def __rtruediv__(self, other):
-        return binary("({} / {})", *inexact(*same(other, self)))
+        return arithmetic("({} / {})", *inexact(*same(other, self)))
 
     __hash__ = None
 
 
-def binary(template: str, x: Text, y: Text, dtype=None) -> Text:
-    return Text(template, [x, y], dtype or x.dtype)
+def arithmetic(template: str, *args: Text) -> Text:
+    """C computes with 32 bits where NumPy has fewer: what is more is cut off."""
+    dtype = args[0].dtype
+    short = dtype.kind in "iu" and dtype.itemsize < 4
+    return Text(f"(({C_NAMES[dtype]}){template})" if short else template, args, dtype)
 
 
 def operator(sign: str, result=None, swapped: bool = False):
+    of_booleans = {"+": "|", "*": "&"}.get(sign, sign)
+
     def call(self, other):
         x, y = same(other, self) if swapped else same(self, other)
-        if sign in "+-*" and x.dtype == np.bool_ and result is None:
-            raise CannotWrite("arithmetic with booleans")
-        return binary(f"({{}} {sign} {{}})", x, y, result)
+        if sign == "-" and x.dtype == np.bool_:  # for NumPy too
+            raise CannotWrite("a difference of booleans")
+        template = f"({{}} {of_booleans if x.dtype == np.bool_ else sign} {{}})"
+        return Text(template, [x, y], result) if result else arithmetic(template, x, y)
 
     return call
 
@@ -106,10 +114,10 @@ Text.__mod__ = lambda self, other: (
 )
 
 
-def same(x, y) -> tuple[Text, Text]:
-    """Two operands in their common dtype; a Python number takes that of the other, as in NumPy."""
-    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in (x, y)))
-    return cast(x, dtype), cast(y, dtype)
+def same(*given) -> list[Text]:
+    """Operands in their common dtype; a Python number takes that of the others, as in NumPy."""
+    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in given))
+    return [cast(a, dtype) for a in given]
 
 
 def cast(x, dtype) -> Text:
@@ -134,37 +142,7 @@ class Literal(Text):
 
 def literal(value, dtype) -> Literal:
     """A number as C writes it."""
-    dtype = np.dtype(dtype)
-    if dtype.kind == "f":
-        text = real(float(value), dtype)
-    elif dtype == np.bool_:
-        text = "true" if value else "false"
-    else:
-        text = whole(int(dtype.type(value)), dtype)
-    return Literal(text, (), dtype)
-
-
-def whole(value: int, dtype) -> str:
-    """A whole number as C writes it."""
-    if dtype == np.uint64:
-        return f"{value}ULL"
-    if value == -(2**63):
-        return "INT64_MIN"
-    wide = "LL" if abs(value) >= 2**31 else ""
-    return f"({value}{wide})" if value < 0 else f"{value}{wide}"
-
-
-def real(value: float, dtype) -> str:
-    """A float as C writes it, exactly."""
-    suffix = "" if dtype == np.float64 else "f"
-    if math.isnan(value):
-        return "NAN" if suffix else "(double)NAN"
-    if math.isinf(value):
-        text = "INFINITY" if suffix else "(double)INFINITY"
-        return text if value > 0 else f"(-{text})"
-    text = str(dtype.type(value)) if dtype == np.float64 else str(np.float32(value))
-    text = text if any(c in text for c in ".en") else f"{text}.0"
-    return f"({text}{suffix})" if value < 0 or text[0] == "-" else f"{text}{suffix}"
+    return Literal(number(value, np.dtype(dtype)), (), dtype)
 
 
 # ---- the module ------------------------------------------------------------------------------
@@ -182,6 +160,9 @@ PLAIN = {
 PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": "fmax",
           "fmin": "fmin"}  # fmt: skip
 
+HELPED = {"floor_divide": "iuf", "remainder": "iuf", "logaddexp": "f", "gcd": "iu", "lcm": "iu"}
+"""What `c_helpers` has, and for which kinds of numbers."""
+
 
 class Module:
     """What a formula finds in place of the array module."""
@@ -196,22 +177,39 @@ class Module:
             return lambda x: self.real(PLAIN[name], x)
         if name in PAIRED:
             return lambda x, y: self.real(PAIRED[name], *same(x, y))
+        if name in HELPED:
+            return lambda x, y: self.helper(name, *same(x, y))
+        if name in SPECIAL:
+            return lambda *given: self.special(name, *same(*given))
         raise CannotWrite(name)
 
-    @staticmethod
-    def real(function: str, *args) -> Text:
+    def real(self, function: str, *args) -> Text:
         x = args[0]
         if x.dtype.kind != "f":
-            if function in ("floor", "ceil", "trunc"):
-                return x
-            raise CannotWrite(f"{function} of {x.dtype}")
+            return self.of_whole(function, *args)
         holes = ", ".join(["{}"] * len(args))
         return Text(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
 
+    def of_whole(self, function: str, x, y=None) -> Text:
+        """What is exact for whole numbers; others are cut off after, where the last bit counts."""
+        if function in ("floor", "ceil", "trunc"):
+            return x
+        if function == "copysign":
+            return self.where((x < 0) == (y < 0), x, -x)
+        if function in ("fmax", "fmin"):
+            return self.maximum(x, y) if function == "fmax" else self.minimum(x, y)
+        raise CannotWrite(f"{function} of {x.dtype}")
+
     def helper(self, name: str, *args, dtype=None) -> Text:
         x = args[0]
+        if x.dtype.kind not in HELPED.get(name, "f"):
+            raise CannotWrite(f"{name} of {x.dtype}")
         holes = ", ".join(["{}"] * len(args))
         return Text(f"{name}_{C_NAMES[x.dtype]}({holes})", args, dtype or x.dtype)
+
+    def special(self, name: str, *given: Text) -> Text:
+        """Computed in double, as SciPy does."""
+        return self.helper(name, *(x.astype(self.float64) for x in given)).astype(given[0].dtype)
 
     def where(self, condition, x, y) -> Text:
         x, y = same(x, y)
@@ -238,25 +236,23 @@ class Module:
     def abs(self, x) -> Text:
         if x.dtype.kind == "f":
             return Text(f"fabs{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
-        return Text("({0} < 0 ? -{0} : {0})", [x], x.dtype) if x.dtype.kind == "i" else x
+        return arithmetic("({0} < 0 ? -{0} : {0})", x) if x.dtype.kind == "i" else x
 
     def sign(self, x) -> Text:
         nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
         return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
 
-    def floor_divide(self, x, y) -> Text:
-        return self.helper("floor_divide", *same(x, y))
-
-    def remainder(self, x, y) -> Text:
-        return self.helper("remainder", *same(x, y))
-
-    def logaddexp(self, x, y) -> Text:
-        return self.helper("logaddexp", *same(x, y))
-
     def round(self, x, decimals=0) -> Text:
-        if x.dtype.kind != "f" or decimals:
-            raise CannotWrite("round to decimals")
+        tens = float(f"1e{abs(decimals)}")
+        if x.dtype.kind != "f" and decimals >= 0:
+            return x
+        if decimals:
+            return self.round(x * tens) / tens if decimals > 0 else self.round(x / tens) * tens
         return Text(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+
+    def sinc(self, x) -> Text:
+        x = x * math.pi
+        return self.where(x == 0, 1, self.sin(x) / x)
 
     def frexp(self, x) -> tuple[Text, Text]:
         return self.helper("fraction", x), self.helper("exponent", x, dtype=np.int32)
@@ -271,7 +267,7 @@ class Module:
         return (x == x) & ((x - x) != 0)
 
     def signbit(self, x) -> Text:
-        return Text("(signbit({}) != 0)", [x], np.bool_)
+        return Text("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
 
     def square(self, x) -> Text:
         return x * x

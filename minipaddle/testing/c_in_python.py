@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from ..codegen.kernel import C_TYPES
-from ..codegen.scalar import PLAIN
+from ..codegen.scalar import HELPED, PLAIN
+from ..codegen.special import SPECIAL
 from ..eager.device import NUMPY
 
 TYPES = "|".join(C_TYPES.values())
@@ -26,10 +27,11 @@ class Cast:
 
 NAMES = {c: NUMPY.abs if c == "fabs" else getattr(NUMPY, own) for own, c in PLAIN.items()
          if hasattr(NUMPY, own)}  # fmt: skip
-NAMES |= {"fabs": NUMPY.abs, "pow": NUMPY.power}
+NAMES |= {"fabs": NUMPY.abs, "pow": NUMPY.power, "rint": NUMPY.rint}
 NAMES |= {f"{c}f": function for c, function in NAMES.items()}
 NAMES |= {f"{name}_{kind}": getattr(NUMPY, name) for kind in C_TYPES.values()
-          for name in ("floor_divide", "remainder", "power", "logaddexp")}  # fmt: skip
+          for name in ("power", *HELPED)}  # fmt: skip
+NAMES |= {f"{name}_double": getattr(NUMPY, name) for name in SPECIAL}
 NAMES |= {f"{name}_": Cast(kind) for kind, name in C_TYPES.items()}
 NAMES |= {"INFINITY": NUMPY.inf, "NAN": NUMPY.nan, "INT64_MIN": -(2**63)}
 NAMES |= {"true": True, "false": False}

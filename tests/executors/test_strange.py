@@ -62,3 +62,49 @@ def test_strange_numbers(count, first, dtype):
         near = np.isclose(found, wanted, rtol, atol, equal_nan=True)
         k = int(np.argmin(near))
         assert near[k], f"{op.name}{attrs} of {[x[k] for x in given]}: {found[k]}, not {wanted[k]}"
+
+
+def in_one_group(x, y):
+    """Arithmetic of whole numbers, each used further before it is stored."""
+    made = [x + y, x - y, x * y, x**3, -x, ~x, x.abs(), x << 3, paddle.gcd(x, y), paddle.lcm(x, y)]
+    made += [paddle.fmax(x, y), paddle.fmin(x, y), paddle.copysign(x, y), paddle.round(x // 2, -1)]
+    return [a.astype("float64") / 2 for a in made] + [x - y > 0, paddle.signbit(x)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
+def test_whole_numbers(dtype):
+    """They wrap round in their own bits, of which C computes with 32."""
+    info = np.iinfo(dtype)
+    ends = [info.min, info.max] if info.bits < 32 else [-1000, 1000]  # C leaves it open for more
+    values = [*ends, info.max // 2 % 5000, 0, 1, 3, 7, 12, 90, *([-1, -7, -12] if info.min else [])]
+    x, y = (paddle.to_tensor(np.array(a, dtype)) for a in zip(*itertools.product(values, values)))
+    native = paddle.jit.to_static(in_one_group, backend="native")(x, y)
+    for k, (wanted, found) in enumerate(zip(in_one_group(x, y), native, strict=True)):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy(), f"result {k}")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_the_smallest_whole_number_is_divided(dtype):
+    """By -1, where the answer is one too many, and a processor may stop the program."""
+
+    def program(x, y):
+        return [x // y, x % y, paddle.gcd(x, y), paddle.lcm(x, y)]
+
+    low = np.iinfo(dtype).min
+    x, y = (paddle.to_tensor(np.array(a, dtype)) for a in ([low, low, 7, 0], [-1, low, -1, low]))
+    native = paddle.jit.to_static(program, backend="native")(x, y)
+    for wanted, found in zip(program(x, y), native, strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+def test_booleans():
+    """Their sum is `or`, their product `and`; the largest of no true one is not true."""
+
+    def program(x, y):
+        return [x + y, x * y, (x + y).max(), (x * y).max(-1), x.min(0), (x * y).prod(-1)]
+
+    x, y = (paddle.to_tensor(np.array(a)) for a in ([[False, True]] * 2, [[False, False]] * 2))
+    native = paddle.jit.to_static(program, backend="native")(x, y)
+    for wanted, found in zip(program(x, y), native, strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+        assert found.dtype == wanted.dtype
