@@ -9,7 +9,7 @@ from ..core import dtype as dt
 from .fold import reductions
 from .kernel import BFLOAT16, C_TYPES, FLOAT16
 from .scalar import PAIRED, PLAIN
-from .special import special
+from .special import TEXT, filled
 
 WHOLE = """\
 static inline TYPE floor_divide_TYPE(TYPE x, TYPE y)  /* by 0: 0, as in NumPy */
@@ -188,7 +188,7 @@ def helpers() -> str:
         for f in ("fmod", "copysign", "floor", "fabs", "log1p", "exp"):
             text = text.replace(f"{f}F(", f"{f}{suffix}(")
         texts.append(text)
-    return "\n".join([*texts, special()])
+    return "\n".join([*texts, TEXT])
 
 
 UNARY = sorted({*PLAIN.values(), "erfc", "fabs", "lgamma", "rint"})
@@ -227,7 +227,7 @@ def prologue(text: str | None = None) -> str:
     found, words = [], set(WORD.findall(text or ""))
     for names, part in reversed(parts()):
         if text is None or not words.isdisjoint(names):
-            found.append(part)
+            found.append(filled(part))
             words.update(WORD.findall(part))
     headers = [f"#include <{name}.h>" for name in ("stdbool", "stdint", "string")]
     return "\n".join(

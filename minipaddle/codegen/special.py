@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import cache
 from textwrap import fill, indent
 
+import numpy as np
+
 SPECIAL = {"gammaln", "digamma", "zeta", "erfinv", "i0e", "i1e", "gammainc", "gammaincc"}
 """SciPy's names."""
 
@@ -26,26 +28,28 @@ static inline double erfinv_double(double x)
 {
     const double a = fabs(x), rest = 1 - a;
     if (!(rest > 0)) return rest == 0 ? copysign((double)INFINITY, x) : (double)NAN;
-    const double l = log(rest * (1 + a)), h = 0.5 * l + 2 / (0.147 * PI);
-    double y = sqrt(sqrt(h * h - l / 0.147) - h);  /* Winitzki (2008), within 0.2 % */
-    for (int k = 0; k < 2; k++) {  /* Householder; near 1 by `rest`, which is exact there */
-        const double off = a < 0.5 ? erf(y) - a : rest - erfc(y);
-        const double step = off * exp(y * y) * (0.5 * sqrt(PI));
-        y -= step / (1 + step * (y - step * (1 + y * y) / 3));
-    }
+    const double low[] = ERFINV_LOW;
+    const double high[] = ERFINV_HIGH;
+    const double w = -log(rest * (1 + a)), t = w < 4 ? w : sqrt(w), *c = w < 4 ? low : high;
+    double y = 0;
+    for (int k = 0; k < COUNT(low); k++) y = y * t + c[k];  /* as in Giles (2010) */
+    y *= a;  /* within 3e-6; then one step of Householder, near 1 by what is exact there */
+    const double off = a < 0.5 ? erf(y) - a : rest - erfc(y);
+    const double step = off * exp(y * y) * (0.5 * sqrt(PI));
+    y -= step / (1 + step * (y - step * (1 + y * y) / 3));
     return copysign(y, x);
 }
 
-static inline double bessel_double(int n, double x)  /* e^-x I(x) of order n = 0, 1; x >= 0 */
+static inline double bessel_double(double n, double x)  /* e^-x I(x) of order n = 0, 1; x >= 0 */
 {
     double y = 1, term = 1;
-    if (x < 20) {
-        for (int k = 1; term > 1e-17 * y; k++) y += term *= (0.5 * x / k) * (0.5 * x / (k + n));
-        return (n ? x / 2 : 1) * exp(-x) * y;  /* 10.25.2: all terms are positive */
+    if (x < 20) {  /* 10.25.2: all terms are positive */
+        for (double k = 1; term > 1e-17 * y; k++) y += term *= 0.25 * x * x / (k * (k + n));
+        return (n == 0 ? 1 : x / 2) * exp(-x) * y;
     }
-    for (int k = 1; fabs(term) > 1e-17; k++)  /* 10.40.1 */
+    for (double k = 1; fabs(term) > 1e-17; k++)  /* 10.40.1 */
         y += term *= ((2 * k - 1) * (2 * k - 1) - 4 * n) / (8 * k * x);
-    return y / sqrt(2 * PI * x);
+    return y / (sqrt(2 * PI) * sqrt(x));
 }
 
 static inline double i0e_double(double x)
@@ -67,7 +71,10 @@ static inline double positive_digamma_double(double x)
     const double a = x + 10, b = z + 10, u = 1 / (a * a), v = 1 / (b * b);
     const double c[] = DIGAMMA;
     double sum = 0.5 / (a * b), p = 0, q = 0;  /* q = (p(u) - p(v)) / (u - v) */
-    for (int k = 0; k < 10; k++) sum += 1 / ((x + k) * (z + k));
+    for (int k = 0; k < 5; k++) {  /* two at a time: 1 / p + 1 / q */
+        const double p = (x + k) * (z + k), q = (x + 9 - k) * (z + 9 - k);
+        sum += (p + q) / (p * q);
+    }
     for (int k = COUNT(c); k-- > 0;) {
         q = q * v + p;
         p = p * u + c[k];
@@ -107,7 +114,7 @@ static inline double zeta_double(double s, double q)  /* of Hurwitz; s is whole 
 
 static inline double gamma_density_double(double a, double x)  /* x^a e^-x / gamma(a + 1) */
 {
-    if (a < LARGE) return exp(a * log(x) - x - lgamma(a + 1));
+    if (a < 20) return exp(a * log(x) - x - lgamma(a + 1));
     const double c[] = STIRLING;
     double rest = 0;  /* of log gamma: 5.11.1 */
     for (int k = COUNT(c); k-- > 0;) rest = rest / (a * a) + c[k];
@@ -117,25 +124,28 @@ static inline double gamma_density_double(double a, double x)  /* x^a e^-x / gam
 static inline double lower_gamma_double(double a, double x)  /* 8.11.4 */
 {
     double term = 1, sum = 1;
-    for (int k = 1; term > 1e-17 * sum; k++) {
+    for (double k = 1; term > 1e-17 * sum; k++) {
         term *= x / (a + k);
         sum += term;
     }
     return gamma_density_double(a, x) * sum;
 }
 
-static inline double upper_gamma_double(double a, double x)  /* 8.9.2, by Lentz */
+static inline double upper_gamma_double(double a, double x)  /* 8.9.2 */
 {
-    double b = x + 1 - a, c = 1e300, d = 1 / b, y = d, factor = 0;
-    for (int k = 1; k < 500 && fabs(factor - 1) > 2e-16; k++) {
-        const double n = k * (a - k);
+    const double density = gamma_density_double(a, x);
+    if (density == 0) return 0;
+    double b = x + 1 - a, p = 1, q = b, p_before = 0, q_before = 1;
+    for (double k = 1; k < 500 && fabs(p * q_before - p_before * q) > 3e-16 * p * q_before; k++) {
+        const double n = k * (a - k), big = q < 1e100 ? 1 : 1e-100;
         b += 2;
-        d = 1 / (b + n * d);
-        c = b + n / c;
-        factor = c * d;
-        y *= factor;
+        const double p_next = (b * p + n * p_before) * big, q_next = (b * q + n * q_before) * big;
+        p_before = p * big;
+        q_before = q * big;
+        p = p_next;
+        q = q_next;
     }
-    return gamma_density_double(a, x) * a * y;
+    return density * a * p / q;
 }
 
 static inline double small_gamma_double(double a, double x)  /* the upper one: 8.7.3 */
@@ -143,7 +153,7 @@ static inline double small_gamma_double(double a, double x)  /* the upper one: 8
     const double one = a + 1, lost = a - (one - 1), slope = -0.5772156649015329;
     const double power = a * log(x) - (lgamma(one) + slope * lost);
     double term = 1, sum = 0;
-    for (int k = 1; fabs(term) > 1e-18; k++) {
+    for (double k = 1; fabs(term) > 1e-18; k++) {
         term *= -x / k;
         sum += term / (a + k);
     }
@@ -175,11 +185,11 @@ static inline double gamma_part_double(double a, double x, bool upper)
     if (!(a >= 0 && x >= 0)) return (double)NAN;
     if (a == 0 || x == 0 || a - a != 0 || x - x != 0)
         return a == x ? (double)NAN : (a < x) != upper;
-    if (a >= LARGE && fabs(x - a) < 0.5 * a) return uniform_gamma_double(a, x, upper ? 1 : -1);
+    if (a >= 20 && fabs(x - a) < 0.5 * a) return uniform_gamma_double(a, x, upper ? 1 : -1);
     const bool above = x > 1.1 && x > a;
     if (upper && x <= 1.1 && a < (x < 0.5 ? -0.4 / log(x) : 1.1 * x))
         return small_gamma_double(a, x);
-    const double y = above ? upper_gamma_double(a, x) : lower_gamma_double(a, x);
+    const double y = fmin(1.0, above ? upper_gamma_double(a, x) : lower_gamma_double(a, x));
     return above == upper ? y : 1 - y;
 }
 
@@ -192,7 +202,7 @@ static inline double gammaincc_double(double a, double x)
 {
     return gamma_part_double(a, x, true);
 }
-"""
+""".replace("PI", str(math.pi))
 
 
 def bernoulli(n: int) -> list[Fraction]:
@@ -202,6 +212,13 @@ def bernoulli(n: int) -> list[Fraction]:
         known = sum(math.comb(k + 1, j) * b for j, b in enumerate(found))
         found.append(-known / (k + 1))
     return found[2::2]
+
+
+def erfinv(low: float, high: float, of) -> np.ndarray:
+    """erfinv(x) / x as a polynomial of w = -log(1 - x²), or of its root, from erfinv's values."""
+    y = (low + high - (high - low) * np.cos(np.pi * (np.arange(60) + 0.5) / 60)) / 2
+    x, rest = np.array([(math.erf(v), math.erfc(v)) for v in y]).T
+    return np.polyfit(of(-np.log(rest * (1 + x))), y / x, 10)
 
 
 def uniform(n: int) -> list[float]:
@@ -216,18 +233,26 @@ def uniform(n: int) -> list[float]:
     return [k * x - (k == 2) for k, x in enumerate(a)][1:]
 
 
+def with_numbers(of) -> list:
+    """The Bernoulli numbers, each with a factor of its index."""
+    return [b * of(2 * k) for k, b in enumerate(bernoulli(10), 1)]
+
+
+TABLES = {
+    "ERFINV_LOW": lambda: erfinv(0, 1.75, lambda w: w),
+    "ERFINV_HIGH": lambda: erfinv(1.65, 5.95, np.sqrt),
+    "DIGAMMA": lambda: with_numbers(lambda n: Fraction(1, n)),
+    "STIRLING": lambda: with_numbers(lambda n: Fraction(1, n * (n - 1))),
+    "ZETA": lambda: with_numbers(lambda n: Fraction(1, math.factorial(n))),
+    "UNIFORM": lambda: uniform(30),
+}
+
+
 @cache
-def special() -> str:
-    """The text of all these functions."""
-    b = list(enumerate(bernoulli(10), 1))
-    tables = {
-        "DIGAMMA": [x / (2 * k) for k, x in b],
-        "STIRLING": [x / (2 * k * (2 * k - 1)) for k, x in b],
-        "ZETA": [x / math.factorial(2 * k) for k, x in b],
-        "UNIFORM": uniform(30),
-    }
-    text = TEXT.replace("LARGE", "20").replace("PI", str(math.pi))
-    for name, numbers in tables.items():
-        table = fill(", ".join(str(float(x)) for x in numbers), 88)
-        text = text.replace(f"= {name};", f"= {{\n{indent(table, 8 * ' ')}\n    }};")
+def filled(text: str) -> str:
+    """A part of the text with the tables that it names."""
+    for name, numbers in TABLES.items():
+        if f"= {name};" in text:
+            table = fill(", ".join(str(float(x)) for x in numbers()), 88)
+            text = text.replace(f"= {name};", f"= {{\n{indent(table, 8 * ' ')}\n    }};")
     return text

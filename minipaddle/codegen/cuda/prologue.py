@@ -11,6 +11,7 @@ from ..c_helpers import helpers
 from ..fold import Fold
 from ..kernel import BFLOAT16
 from ..scalar import Text, statements
+from ..special import filled
 
 TYPES = """\
 typedef signed char int8_t;
@@ -94,7 +95,8 @@ template <class T, T join(T, T), int SIZE> static inline T over_column(T x)
 @cache
 def portable() -> str:
     """What stands before the kernels, also where a CPU plays the GPU."""
-    return "\n".join([BFLOAT16.replace("(bfloat16){", "bfloat16{"), HALF, helpers(), JOINS])
+    bfloat16 = BFLOAT16.replace("(bfloat16){", "bfloat16{")
+    return "\n".join([bfloat16, HALF, filled(helpers()), JOINS])
 
 
 @cache
