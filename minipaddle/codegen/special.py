@@ -71,9 +71,9 @@ static inline double positive_digamma_double(double x)
     const double a = x + 10, b = z + 10, u = 1 / (a * a), v = 1 / (b * b);
     const double c[] = DIGAMMA;
     double sum = 0.5 / (a * b), p = 0, q = 0;  /* q = (p(u) - p(v)) / (u - v) */
-    for (int k = 0; k < 5; k++) {  /* two at a time: 1 / p + 1 / q */
-        const double p = (x + k) * (z + k), q = (x + 9 - k) * (z + 9 - k);
-        sum += (p + q) / (p * q);
+    for (int k = 0; k < 5; k++) {  /* two at a time: 1 / s + 1 / t */
+        const double s = (x + k) * (z + k), t = (x + 9 - k) * (z + 9 - k);
+        sum += (s + t) / (s * t);
     }
     for (int k = COUNT(c); k-- > 0;) {
         q = q * v + p;
