@@ -66,7 +66,7 @@ def move(m, x, *, place, source):
 
 MOVE = Op(move)
 MOVE.shape(lambda x, place, source: x)
-MOVE.vjp(lambda g, source: moved(g, source))
+MOVE.vjp(lambda g, source: g if g.place == source else moved(g, source))
 
 
 def moved(x: Var, place: Place) -> Var:

@@ -1,7 +1,8 @@
-"""Judge many texts of one exercise: each in a forked child with a deadline.
+"""Judge many texts of exercises: each in a forked child with a deadline.
 
-`python -m tests.exercises.batch NAME` reads a JSON list of texts and prints a JSON list of
-outcomes. One process imports everything once, and has no threads, so it can fork.
+`python -m tests.exercises.batch` reads lines of JSON, each an exercise's name and a list of texts,
+and prints a line of JSON for each: a list of outcomes. It imports everything once, and has no
+threads, so it can fork.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,30 +36,46 @@ def unmeasured() -> dict:
     return {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE_")}
 
 
+@cache
+def judges() -> subprocess.Popen:
+    """The process that judges; it ends with this one."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.exercises.batch"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=unmeasured() | one | {"CUDA_VISIBLE_DEVICES": "-1"},
+    )
+
+
 def outcomes(name: str, texts: list[str]) -> list[Outcome]:
     """What the judge says of each text. The first is given time, and sets the others' deadline."""
-    command = [sys.executable, "-m", "tests.exercises.batch", name]
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    env = unmeasured() | one | {"CUDA_VISIBLE_DEVICES": "-1"}
-    done = subprocess.run(
-        command, input=json.dumps(texts), capture_output=True, text=True, cwd=ROOT, env=env
-    )
-    assert done.returncode == 0, done.stderr
-    return [Outcome(*found) for found in json.loads(done.stdout)]
+    asked = judges()
+    print(json.dumps([name, texts]), file=asked.stdin, flush=True)
+    return [Outcome(*found) for found in json.loads(asked.stdout.readline())]
 
 
-def main(name: str) -> None:
+def main() -> None:
     from minipaddle.learn.exercise import load
     from minipaddle.learn.judge import judge
 
-    exercise = load(name)
-    found, deadline = [], SLOW
-    for text in json.load(sys.stdin):
-        run = lambda text=text: judge(exercise, text, "<yours>", thorough=False)
-        outcome = in_fork(run, deadline)
-        found.append(outcome)
-        deadline = min(deadline, 2 + 3 * found[0].seconds)
-    print(json.dumps(found))
+    def judged(name: str, texts: list[str]) -> None:
+        exercise = load(name)
+        found, deadline = [], SLOW
+        for text in texts:
+            run = lambda text=text: judge(exercise, text, "<yours>", thorough=False)
+            found.append(in_fork(run, deadline))
+            deadline = min(deadline, 2 + 3 * found[0].seconds)
+        print(json.dumps(found), flush=True)
+
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:  # what one exercise imports and changes is not there for the next
+            judged(*json.loads(line))
+            os._exit(0)
+        os.waitpid(child, 0)
 
 
 def in_fork(run, deadline: float) -> Outcome:
@@ -88,4 +106,4 @@ def quietly(run):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
