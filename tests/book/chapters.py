@@ -12,9 +12,9 @@ from tests.exercises.batch import unmeasured
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
-FEW = CHAPTERS if os.environ.get("BOOK_ALL") else [CHAPTERS[0], CHAPTERS[9]]
-"""The chapters that are also walked through in a browser, and with all exercises solved. Every one
-is run once as it is; BOOK_ALL=1 walks through all of them."""
+FEW = CHAPTERS if os.environ.get("BOOK_ALL") else CHAPTERS[:1]
+"""What is also walked through in a browser, and with all exercises solved. Every chapter is run
+once as it is; BOOK_ALL=1 walks through all of them."""
 
 WORKSPACE = "MINIPADDLE_EXERCISES"
 

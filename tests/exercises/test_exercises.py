@@ -26,7 +26,7 @@ MUTANTS = 100
 """As many are tried of each solution, drawn with the exercise's name as the seed, by
 `python -m tests.exercises`; the suite tries the first FEW of them."""
 
-FEW = int(os.environ.get("MUTANTS", 10))
+FEW = int(os.environ.get("MUTANTS", 6))
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 chapter_of = cache(read)

@@ -1,12 +1,11 @@
 """The digits: what a sample is, and how train and test are told apart."""
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 import minipaddle as paddle
+from minipaddle.vision import datasets
 from minipaddle.vision.datasets import Digits
 
 
@@ -49,7 +48,7 @@ def test_another_mode():
 
 
 def test_without_scikit_learn(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setattr(datasets, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install \"minipaddle\[book\]\""):
         Digits()
 
