@@ -37,13 +37,13 @@ static inline TYPE power_TYPE(TYPE x, TYPE n)
 
 static inline TYPE gcd_TYPE(TYPE x, TYPE y)
 {
-    if (y < 0) y = -y;
-    while (y != 0) {
-        const TYPE r = x % y;
-        x = y;
-        y = r;
+    uint64_t a = x < 0 ? -(uint64_t)x : x, b = y < 0 ? -(uint64_t)y : y;
+    while (b != 0) {
+        const uint64_t r = a % b;
+        a = b;
+        b = r;
     }
-    return x < 0 ? -x : x;
+    return (TYPE)a;
 }
 
 static inline TYPE lcm_TYPE(TYPE x, TYPE y)

@@ -24,9 +24,10 @@ from ..core.errors import teach
 
 FLAGS = (
     "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
+    "-fwrapv", "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
 )  # fmt: skip
-"""No -ffast-math: NaN and Inf are kept, and denormal numbers in the rest of the process."""
+"""Whole numbers wrap round, as NumPy's do. No -ffast-math: NaN and Inf are kept, and denormal numbers
+in the rest of the process."""
 
 EFFORT = ("-O3",)
 GCC_EFFORT = (
