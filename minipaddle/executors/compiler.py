@@ -26,7 +26,7 @@ FLAGS = (
     "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
     "-fwrapv", "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
 )  # fmt: skip
-"""Whole numbers wrap round, as NumPy's do. No -ffast-math: NaN and Inf are kept, and denormal numbers
+"""Whole numbers wrap round, as in NumPy. No -ffast-math: NaN and Inf are kept, and denormal numbers
 in the rest of the process."""
 
 EFFORT = ("-O3",)
