@@ -37,7 +37,9 @@ static inline TYPE power_TYPE(TYPE x, TYPE n)
 
 static inline TYPE gcd_TYPE(TYPE x, TYPE y)
 {
-    uint64_t a = x < 0 ? -(uint64_t)x : x, b = y < 0 ? -(uint64_t)y : y;
+    uint64_t a = (uint64_t)x, b = (uint64_t)y;
+    a = x < 0 ? -a : a;
+    b = y < 0 ? -b : b;
     while (b != 0) {
         const uint64_t r = a % b;
         a = b;

@@ -350,9 +350,13 @@ def test_two_processes_may_write_at_once(tmp_path):
     path, children = tmp_path / "t.jsonl", []
     for name in "ab":
         if not (child := os.fork()):
-            for k in range(300):
-                Trials(path).add(Trial(name * 50, "m", {"k": k}, 1.0, 2.0))
-            os._exit(0)
+            status = 1  # no error may reach pytest, which would go on in two processes
+            try:
+                for k in range(300):
+                    Trials(path).add(Trial(name * 50, "m", {"k": k}, 1.0, 2.0))
+                status = 0
+            finally:
+                os._exit(status)
         children.append(child)
     assert all(os.waitpid(child, 0)[1] == 0 for child in children)
     found = [(t.kernel[0], t.choices["k"]) for t in Trials(path)]
