@@ -1,6 +1,7 @@
 """Tests see kernels as the emitters' rules make them, whatever was tuned on this machine."""
 
 import os
+import sys
 
 import pytest
 
@@ -22,11 +23,13 @@ UNMEASURED = {
 line is reached is seen from the tests of the parts."""
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "no_cover: pytest-cov does not measure it")
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if f"{item.path.parent.name}/{item.path.name}" in UNMEASURED:
-            item.add_marker(pytest.mark.no_cover)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """(pytest-cov's own `no_cover` starts coverage anew, which wraps `os._exit` once more.)"""
+    tracer = sys.gettrace()
+    if f"{item.path.parent.name}/{item.path.name}" in UNMEASURED:
+        sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
