@@ -114,7 +114,12 @@ class Noisy(Run):
 
     def compute(self, program, record, given):
         if record.op in SUMS:
-            return self.added(lambda *x: Run.compute(self, program, record, x), *given)
+            y = self.added(lambda *x: Run.compute(self, program, record, x), *given)
+            if record.op is not norm.standardize:
+                return y
+            x, weight, bias, mean, *rest = given  # nothing cancels with the mean's sign turned
+            sizes = [abs(x), abs(weight), abs(bias), -abs(mean), *rest]
+            return self.cancelled(y, lambda: Run.compute(self, program, record, sizes))
         y = super().compute(program, record, given)
         if record.op is cast:
             return self.open(y, *given)

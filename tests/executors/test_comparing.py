@@ -156,3 +156,16 @@ def test_a_function_that_is_nearly_one_may_be_one():
         known = np.tanh(np.float32([x])) == 1
         assert same(text, [np.float32([x])], [known])
         assert same(text, [np.float32([x])], [~known]) == both
+
+
+def test_what_is_left_of_equal_halves_without_their_mean_has_any_sign():
+    text = """x: float16[1, 4], mean: float32[1, 1], var: float32[1, 1]) {
+      v1 = standardize(x, 1.0, 0.0, mean, var, axes=(1,), epsilon=1e-05, centered=True)
+        : float16[1, 4]
+      v2 = divide(1.0, v1) : float16[1, 4]
+      return v2
+    }"""
+    x = np.full((1, 4), -0.26, "float16")
+    given = [x, x[:, :1].astype("float32"), np.zeros((1, 1), "float32")]
+    for y, right in ((np.inf, True), (-np.inf, True), (0.001, False), (np.nan, False)):
+        assert same(text, given, [np.full((1, 4), y, "float16")]) == right
