@@ -19,7 +19,7 @@ from minipaddle.eager.device import NUMPY, QUIET
 from minipaddle.ir.interpreter import Run
 from minipaddle.ir.program import ITEM, NUMBER, Program
 from minipaddle.ops import channels_last as last
-from minipaddle.ops import conv, norm, reduction
+from minipaddle.ops import conv, norm, pooling, reduction
 from minipaddle.ops.elementwise import add, cast, subtract
 from tests.jit.fuzz_compare import alike
 from tests.near import room
@@ -64,7 +64,7 @@ ADDING = {"sum", "matmul", "einsum"}
 """What adds up, in any order."""
 SUMS = (
     reduction.sum, reduction.mean,
-    norm.standardize, norm.standardize_grad, norm.scale_grad,
+    norm.standardize, norm.standardize_grad, norm.scale_grad, pooling.avg_pool,
 )  # fmt: skip
 """What does so without these; x·f - mean·f too is a sum whose terms may cancel."""
 PAIRS = {np.maximum, np.minimum, np.fmax, np.fmin}

@@ -169,3 +169,14 @@ def test_what_is_left_of_equal_halves_without_their_mean_has_any_sign():
     given = [x, x[:, :1].astype("float32"), np.zeros((1, 1), "float32")]
     for y, right in ((np.inf, True), (-np.inf, True), (0.001, False), (np.nan, False)):
         assert same(text, given, [np.full((1, 4), y, "float16")]) == right
+
+
+def test_a_mean_of_equal_numbers_may_be_a_bit_beside_them():
+    text = """a: float64[1]) {
+      v1 = tile(a, repeats=(3,)) : float64[3]
+      x = reshape(v1, shape=(1, 1, 3,)) : float64[1, 1, 3]
+      v2 = avg_pool(x, windows=((3, 1, 1, 3,),), exclusive=True, divisor=None) : float64[1, 1, 3]
+      v3 = equal(v2, x) : bool[1, 1, 3]
+      return v3
+    }"""
+    assert same(text, [np.array([0.1])], [np.zeros((1, 1, 3), bool)])
