@@ -195,9 +195,11 @@ def helpers() -> str:
 
 UNARY = sorted({*PLAIN.values(), "erfc", "fabs", "lgamma", "rint"})
 BINARY = sorted({*PAIRED.values(), "fmod", "pow"})
-SCALAR = {"atan2", "copysign", "fabs", "fmax", "fmin", "fmod", "hypot", "rint", "sqrt", "floor",
-          "ceil", "trunc", "erfc", "lgamma"}  # fmt: skip
-"""Of these glibc has no vector form, or a processor has an instruction."""
+VECTORIZED = {
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+    "acosh", "atanh", "expm1", "log1p", "log2", "log10", "erf", "pow",
+}  # fmt: skip
+"""Of these glibc has a vector form."""
 
 
 def mathematics(words: set[str] | None) -> list[str]:
@@ -205,7 +207,7 @@ def mathematics(words: set[str] | None) -> list[str]:
     takes a compiler as long as to start."""
     found = [f"#define {x} {text}" for x, text in MACROS.items() if words is None or x in words]
     for name, arguments in [*((f, 1) for f in UNARY), *((f, 2) for f in BINARY)]:
-        vector = "" if name in SCALAR else "VECTOR "
+        vector = "VECTOR " if name in VECTORIZED else ""
         for kind, suffix in (("float", "f"), ("double", "")):
             if words is None or name + suffix in words:
                 given = ", ".join([kind] * arguments)
