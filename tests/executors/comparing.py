@@ -142,7 +142,9 @@ class Noisy(Run):
             raise Open("a NaN, or infinity, as a whole number")
         if x.dtype.kind in "iub" and y.dtype.name in ROUNDING:
             return self.signed(y, y == 0)
-        return x if self.wide and y.dtype in HALVES and x.dtype == np.float32 else y
+        if x.dtype.itemsize <= y.dtype.itemsize or x.dtype.name not in ROUNDING:
+            return y
+        return x.astype("float32") if self.wide and y.dtype in HALVES else self.noisy(y)
 
     # ---- inside of an operator ---------------------------------------------------------------
 

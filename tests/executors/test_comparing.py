@@ -34,6 +34,20 @@ def test_a_half_is_rounded_or_not_wherever_it_is_read():
     assert not same(text, [x], [np.float32([0.3])])
 
 
+def test_a_cast_to_fewer_bits_rounds():
+    text = """x: float64[1], y: bfloat16[1]) {
+      v1 = cast(x, dtype=bfloat16) : bfloat16[1]
+      v2 = equal(v1, y) : bool[1]
+      v3 = cast(v1, dtype=float32) : float32[1]
+      return v2, v3
+    }"""
+    x = np.array([1.24])
+    half = x.astype(BF16)
+    for equal, wide in ((True, half), (False, half), (False, x)):
+        assert same(text, [x, half], [np.array([equal]), wide.astype("float32")])
+    assert not same(text, [x, half], [np.array([True]), np.float32([1.5])])
+
+
 def test_the_sign_of_a_nan_and_of_a_chosen_zero_is_open():
     text = """x: float32[2]) {
       v1 = maximum(x, 0.0) : float32[2]
