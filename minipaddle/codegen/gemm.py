@@ -92,53 +92,56 @@ enum { LANES_$T = REGISTER / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
 INLINE vector_$T load_$T(const $T *p) { return *(const loose_$T *)p; }
 INLINE void store_$T($T *p, vector_$T v) { *(loose_$T *)p = v; }
 
-/* The first n lanes alone (none for n <= 0): the others are read as 0 and never written. The
-   instructions are written here because the header that has them takes as long to compile as
-   everything else. */
+/* The first lanes alone: the others are read as 0 and never written. The instructions are written
+   here because the header that has them takes as long to compile as everything else. */
 #if defined __AVX512F__
-INLINE uint16_t lanes_$T(int64_t n)
+typedef uint16_t lanes_$T;
+INLINE lanes_$T first_$T(int64_t n)  /* n of them, none for n <= 0 */
 {
     return n >= LANES_$T ? 0xffff : n > 0 ? (1u << n) - 1 : 0;
 }
-INLINE vector_$T load_part_$T(const $T *p, int64_t n)
+INLINE vector_$T load_lanes_$T(const $T *p, lanes_$T there)
 {
     vector_$T v;
-    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(PART(const $T, p)), "Yk"(lanes_$T(n)));
+    __asm__("vmovu$ps %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(PART(const $T, p)), "Yk"(there));
     return v;
 }
-INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
+INLINE void store_lanes_$T($T *p, lanes_$T there, vector_$T v)
 {
-    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(PART($T, p)) : "v"(v), "Yk"(lanes_$T(n)));
+    __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(PART($T, p)) : "v"(v), "Yk"(there));
 }
 #elif defined __AVX__
 typedef $I lanes_$T __attribute__((vector_size(REGISTER)));
-INLINE lanes_$T lanes_below_$T(int64_t n)
+INLINE lanes_$T first_$T(int64_t n)
 {
     return (lanes_$T)$lanes < ($I)(n < LANES_$T ? n : LANES_$T);
 }
-INLINE vector_$T load_part_$T(const $T *p, int64_t n)
+INLINE vector_$T load_lanes_$T(const $T *p, lanes_$T there)
 {
     vector_$T v;
-    __asm__("vmaskmov$ps %1, %2, %0"
-            : "=x"(v) : "m"(PART(const $T, p)), "x"(lanes_below_$T(n)));
+    __asm__("vmaskmov$ps %1, %2, %0" : "=x"(v) : "m"(PART(const $T, p)), "x"(there));
     return v;
 }
-INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
+INLINE void store_lanes_$T($T *p, lanes_$T there, vector_$T v)
 {
-    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(PART($T, p)) : "x"(v), "x"(lanes_below_$T(n)));
+    __asm__("vmaskmov$ps %1, %2, %0" : "+m"(PART($T, p)) : "x"(v), "x"(there));
 }
 #else
-INLINE vector_$T load_part_$T(const $T *p, int64_t n)
+typedef int64_t lanes_$T;
+INLINE lanes_$T first_$T(int64_t n) { return n; }
+INLINE vector_$T load_lanes_$T(const $T *p, lanes_$T there)
 {
     vector_$T v = {0};
-    UNROLL for (int i = 0; i < LANES_$T; i++) if (i < n) v[i] = p[i];
+    UNROLL for (int i = 0; i < LANES_$T; i++) if (i < there) v[i] = p[i];
     return v;
 }
-INLINE void store_part_$T($T *p, int64_t n, vector_$T v)
+INLINE void store_lanes_$T($T *p, lanes_$T there, vector_$T v)
 {
-    UNROLL for (int i = 0; i < LANES_$T; i++) if (i < n) p[i] = v[i];
+    UNROLL for (int i = 0; i < LANES_$T; i++) if (i < there) p[i] = v[i];
 }
 #endif
+INLINE vector_$T load_part_$T(const $T *p, int64_t n) { return load_lanes_$T(p, first_$T(n)); }
+INLINE void store_part_$T($T *p, int64_t n, vector_$T v) { store_lanes_$T(p, first_$T(n), v); }
 """)
 
 TILE = Template("""\
@@ -150,6 +153,8 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, int64_t n
                     $T *C, int64_t c_row, int add)
 {
     vector_$T c[8][4], b[4];
+    lanes_$T there[4];
+    UNROLL for (int j = 0; j < vectors; j++) there[j] = first_$T(n - j * LANES_$T);
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) c[i][j] = (vector_$T){0};
     for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
@@ -158,19 +163,23 @@ ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
             KEEP(p);
             UNROLL for (int j = 0; j < vectors; j++)
                 b[j] = full ? load_$T(q + j * LANES_$T)
-                            : load_part_$T(q + j * LANES_$T, n - j * LANES_$T);
+                            : load_lanes_$T(q + j * LANES_$T, there[j]);
             UNROLL for (int i = 0; i < rows; i++)
                 UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j];
         }
     }
     KEEP(C);
+    if (add)
+        UNROLL for (int i = 0; i < rows; i++)
+            UNROLL for (int j = 0; j < vectors; j++) {
+                const $T *p = C + i * c_row + j * LANES_$T;
+                c[i][j] += full ? load_$T(p) : load_lanes_$T(p, there[j]);
+            }
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) {
             $T *p = C + i * c_row + j * LANES_$T;
-            const int64_t there = n - j * LANES_$T;
-            if (add) c[i][j] += full ? load_$T(p) : load_part_$T(p, there);
             if (full) store_$T(p, c[i][j]);
-            else store_part_$T(p, there, c[i][j]);
+            else store_lanes_$T(p, there[j], c[i][j]);
         }
 }
 """)
@@ -241,25 +250,26 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < columns; j++) c[i][j] = (vector_$T){0};
     for (int64_t k = 0; k < K; k += LANES_$T) {
-        const int full = K - k >= LANES_$T;
+        const lanes_$T there = first_$T(K - k);
         vector_$T b[4];
-        UNROLL for (int j = 0; j < columns; j++) {
-            const $T *p = B + j * b_column + k;
-            b[j] = full ? load_$T(p) : load_part_$T(p, K - k);
-        }
+        UNROLL for (int j = 0; j < columns; j++) b[j] = load_lanes_$T(B + j * b_column + k, there);
         UNROLL for (int i = 0; i < rows; i++) {
-            const $T *p = A + i * a_row + k;
-            const vector_$T a = full ? load_$T(p) : load_part_$T(p, K - k);
+            const vector_$T a = load_lanes_$T(A + i * a_row + k, there);
             UNROLL for (int j = 0; j < columns; j++) c[i][j] += a * b[j];
         }
     }
+    enum { FEW = LANES_$T < 4 ? LANES_$T : 4 };
+    typedef $T few __attribute__((vector_size(FEW * sizeof($T))));
+    few terms[4][4][LANES_$T / FEW] __attribute__((aligned(REGISTER)));
     UNROLL for (int i = 0; i < rows; i++)
-        UNROLL for (int j = 0; j < columns; j++) {
-            $T total[LANES_$T], *p = C + i * c_row + j * c_column;
-            store_$T(total, c[i][j]);
-            UNROLL for (int half = LANES_$T / 2; half; half /= 2)
-                UNROLL for (int l = 0; l < half; l++) total[l] += total[l + half];
-            *p = add ? *p + total[0] : total[0];
+        UNROLL for (int j = 0; j < columns; j++) store_$T(($T *)terms[i][j], c[i][j]);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            $T *p = C + i * c_row + j * c_column, total = add ? *p : 0;
+            few sums = terms[i][j][0];
+            UNROLL for (int l = 1; l < LANES_$T / FEW; l++) sums += terms[i][j][l];
+            UNROLL for (int l = 0; l < FEW; l++) total += sums[l];
+            *p = total;
         }
 }
 

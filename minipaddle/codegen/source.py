@@ -26,6 +26,9 @@ __attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = 
 VARIABLES = (SHARED, BLAS, BAD_INDEX)
 """Of what kernels share the variables: a part that has none of its own looks at those of the last.
 """
+ONCE_SIZE = 5000
+"""Letters of kernels that take a compiler as long as one function that all parts share: most of
+them are loops that are written out."""
 
 
 def setters(prefix: str, helpers) -> str:
@@ -59,27 +62,36 @@ class Source(NamedTuple):
 
     def parts(self, n: int) -> list[str]:
         """n files with about as much to compile in each; the last calls the kernels of all."""
+        sizes = {name: len(text) for name, text in self.kernels.items()}
+        sizes |= {text: ONCE_SIZE * len(once(text)) for text in self.helpers if once(text)}
         shares: list[list[str]] = [[] for _ in range(n)]
-        sizes = [0] * (n - 1) + [sum(map(len, self.functions))]
-        for name in sorted(self.kernels, key=lambda k: -len(self.kernels[k])):
-            least = sizes.index(min(sizes))
-            shares[least].append(name)
-            sizes[least] += len(self.kernels[name])
-        texts = [self.part(names) for names in shares[:-1]]
-        others = [declared(name, self.kernels[name]) for names in shares[:-1] for name in names]
+        full = [0] * (n - 1) + [sum(map(len, self.functions))]
+        for own in sorted(sizes, key=lambda k: -sizes[k]):
+            least = full.index(min(full))
+            shares[least].append(own)
+            full[least] += sizes[own]
+        texts = [self.part(share) for share in shares[:-1]]
+        others = [declared(k, text) for k, text in self.kernels.items() if k not in shares[-1]]
         calls = [*others, setters(self.prefix, self.helpers), *self.functions]
         return [*texts, self.part(shares[-1], calls)]
 
-    def part(self, names: list[str], calls=()) -> str:
-        """A file of some kernels, which others may call; with `calls` it is the last."""
+    def part(self, share: list[str], calls=()) -> str:
+        """A file of some kernels and helpers, which others call; with `calls` it is the last."""
         linked = "" if calls else "extern "
-        head = [
-            "\n".join(variable(line, linked) for line in text.splitlines())
-            if text in VARIABLES
-            else text
-            for text in (SHARED, *self.helpers)
-        ]
-        return whole([*head, *(opened(name, self.kernels[name]) for name in names), *calls])
+        head = []
+        for text in (SHARED, *self.helpers):
+            if text in VARIABLES:
+                text = "\n".join(variable(line, linked) for line in text.splitlines())
+            elif text not in share and once(text):
+                text = "\n".join(f"{function};" for function in once(text))
+            head.append(text.replace("define ONCE static", "define ONCE"))
+        kernels = (opened(k, text) for k, text in self.kernels.items() if k in share)
+        return whole([*head, *kernels, *calls])
+
+
+def once(text: str) -> list[str]:
+    """The heads of the functions that a text says to compile once."""
+    return re.findall(r"^ONCE (void [^{]*?)\s*{", text, re.MULTILINE)
 
 
 def whole(texts: list[str]) -> str:

@@ -32,21 +32,22 @@ WINOGRAD = Template("""\
 ONCE void winograd_kernels_$T($T *U, const $T *g, int64_t n)
 {
     for (int64_t i = 0; i < n; i += LANES_$T) {
+        const lanes_$T there = first_$T(n - i);
         vector_$T t[4][3];
         UNROLL for (int j = 0; j < 3; j++) {
-            const vector_$T a = load_part_$T(g + j * n + i, n - i),
-                            b = load_part_$T(g + (3 + j) * n + i, n - i),
-                            c = load_part_$T(g + (6 + j) * n + i, n - i);
+            const vector_$T a = load_lanes_$T(g + j * n + i, there),
+                            b = load_lanes_$T(g + (3 + j) * n + i, there),
+                            c = load_lanes_$T(g + (6 + j) * n + i, there);
             t[0][j] = a, t[1][j] = (a + b + c) * ($T)0.5;
             t[2][j] = (a - b + c) * ($T)0.5, t[3][j] = c;
         }
         UNROLL for (int j = 0; j < 4; j++) {
             const vector_$T a = t[j][0], b = t[j][1], c = t[j][2];
             $T *u = U + 4 * j * n + i;
-            store_part_$T(u, n - i, a);
-            store_part_$T(u + n, n - i, (a + b + c) * ($T)0.5);
-            store_part_$T(u + 2 * n, n - i, (a - b + c) * ($T)0.5);
-            store_part_$T(u + 3 * n, n - i, c);
+            store_lanes_$T(u, there, a);
+            store_lanes_$T(u + n, there, (a + b + c) * ($T)0.5);
+            store_lanes_$T(u + 2 * n, there, (a - b + c) * ($T)0.5);
+            store_lanes_$T(u + 3 * n, there, c);
         }
     }
 }
@@ -55,12 +56,13 @@ ONCE void winograd_kernels_$T($T *U, const $T *g, int64_t n)
 INLINE void winograd_tile_$T(const int full, int64_t left, $T *V, const $T *d, int64_t row,
                              int64_t C, int64_t apart)
 {
+    const lanes_$T there = first_$T(left);
     vector_$T t[4][4];
     UNROLL for (int j = 0; j < 4; j++) {
         vector_$T x[4];
         UNROLL for (int i = 0; i < 4; i++) {
             const $T *p = d + i * row + j * C;
-            x[i] = full ? load_$T(p) : load_part_$T(p, left);
+            x[i] = full ? load_$T(p) : load_lanes_$T(p, there);
         }
         t[0][j] = x[0] - x[2], t[1][j] = x[1] + x[2];
         t[2][j] = x[2] - x[1], t[3][j] = x[1] - x[3];
@@ -71,7 +73,7 @@ INLINE void winograd_tile_$T(const int full, int64_t left, $T *V, const $T *d, i
         UNROLL for (int j = 0; j < 4; j++) {
             $T *p = V + (4 * i + j) * apart;
             if (full) store_$T(p, v[j]);
-            else store_part_$T(p, left, v[j]);
+            else store_lanes_$T(p, there, v[j]);
         }
     }
 }
@@ -97,22 +99,22 @@ ONCE void winograd_output_$T(const $T *M, $T *out, int64_t row, int64_t O, int64
         for (int64_t w = 0; w < wide; w++)
             for (int64_t o = 0; o < O; o += LANES_$T) {
                 const $T *m = M + (h * wide + w) * O + o;
-                const int64_t left = O - o;
+                const lanes_$T there = first_$T(O - o);
                 vector_$T t[2][4];
                 UNROLL for (int j = 0; j < 4; j++) {
                     vector_$T x[4];
                     UNROLL for (int i = 0; i < 4; i++) {
                         const $T *p = m + (4 * i + j) * apart;
-                        x[i] = left >= LANES_$T ? load_$T(p) : load_part_$T(p, left);
+                        x[i] = load_lanes_$T(p, there);
                     }
                     t[0][j] = x[0] + x[1] + x[2], t[1][j] = x[1] - x[2] - x[3];
                 }
                 $T *to = out + 2 * h * row + 2 * w * O + o;
                 UNROLL for (int i = 0; i < 2; i++) {
                     if (2 * h + i >= rows) break;
-                    store_part_$T(to + i * row, left, t[i][0] + t[i][1] + t[i][2]);
+                    store_lanes_$T(to + i * row, there, t[i][0] + t[i][1] + t[i][2]);
                     if (2 * w + 1 < columns)
-                        store_part_$T(to + i * row + O, left, t[i][1] - t[i][2] - t[i][3]);
+                        store_lanes_$T(to + i * row + O, there, t[i][1] - t[i][2] - t[i][3]);
                 }
             }
 }

@@ -240,7 +240,7 @@ def test_each_operator_is_noisy_by_no_more_than_rounding():
         wanted, found = (outcome(run, program, arrays) for run in (Run(NUMPY), Noisy(6)))
         assert type(found.error) is type(wanted.error), (name, k, found.error)
         for a, b in zip(wanted.results, found.results, strict=True):
-            assert a.shape == b.shape and a.dtype == b.dtype, (name, k)
+            assert (a.shape, a.dtype) == (b.shape, b.dtype), (name, k)
             if a.dtype.kind == "f" and not np.allclose(b, a, 1e-4, 1e-4, equal_nan=True):
                 far.add(name)
     assert far <= {n for n in far if n.startswith("max_pool")}, far  # which of equals is largest

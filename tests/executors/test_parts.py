@@ -110,3 +110,19 @@ def test_as_somebody_has_it_at_home(tmp_path):
     threads, parts = map(int, done.stdout.split())
     assert min(threads, 2) <= parts <= threads
     assert [*tmp_path.glob(".cache/minipaddle/native/*.so")]
+
+
+def test_what_all_parts_call_is_compiled_in_one(given):
+    def products(x):
+        for f in (paddle.tanh, paddle.sin, paddle.nn.functional.silu):
+            x = f(x @ x)
+        return x @ x.T
+
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=(24, 24)).astype("float32"))
+    found = paddle.jit.to_static(products, backend="native")(x / 24)
+    np.testing.assert_allclose(found.numpy(), products(x / 24).numpy(), rtol=1e-5)
+    (texts,) = given
+    for name in ("rows8_float", "panels_float"):
+        assert sum(f"ONCE void {name}(" in text for text in texts) == 1
+        assert sum(f"\nvoid {name}(" in text for text in texts) == len(texts) - 1
+    assert sum("rows8_float(24" in text for text in texts) > 1
