@@ -142,3 +142,20 @@ def test_what_is_left_unwritten_or_spoilt_shows():
 def test_every_pass_has_its_ways():
     names = [way.name for way in INTERPRETED]
     assert len(set(names)) == len(names)
+
+
+def test_what_is_open_is_open_beside_a_dead_error():
+    program = parse(
+        """program beside(x: float32[1], y: float32[0, 3]) {
+        v1 = full(shape=(1,), value=0, dtype=int64) : int64[1]
+        v2 = take(y, v1, axis=0) : float32[1, 3]
+        v3 = tanh(x) : float32[1]
+        v4 = equal(v3, 1.0) : bool[1]
+        return v4
+        }"""
+    )
+    for x, open_ in ((9.0, True), (8.0, False)):
+        known = np.tanh(np.float32([x])) == 1
+        case = Case("beside", program, [[np.float32([x]), np.zeros((0, 3), "float32")]])
+        run = lambda program, arrays, y=~known: [y]
+        assert bool([*compared(case, [(Way("other", lambda _: None), run)])]) != open_

@@ -229,17 +229,17 @@ def compared(case: Case, runs: list, tally: Tally | None = None) -> Iterator[Dif
     """The first call in which each way differs."""
     told = set()
     for k, arrays in enumerate(case.calls):
-        wanted = [outcome(Run(NUMPY), case.program, arrays)]
-        if wanted[0].error is not None:  # what nobody needs may go, and its error with it
-            needed = interpreted(dead_code(case.program), case.program)
-            wanted.append(outcome(needed, case.program, arrays))
+        wanted = {case.program: outcome(Run(NUMPY), case.program, arrays)}
+        if wanted[case.program].error is not None:  # what nobody needs may go, and its error too
+            needed = dead_code(case.program)
+            wanted[needed] = outcome(Run(NUMPY), needed, arrays)
         for way, run in runs:
             if way in told:
                 continue
             times = 3 if way is CUDA and not k else 1  # what a graph captures
             for _ in range(times):
                 found = outcome(run, case.program, arrays)
-                wrong = [unlike(each, found, case.program, arrays) for each in wanted]
+                wrong = [unlike(each, found, p, arrays) for p, each in wanted.items()]
                 if None not in wrong:
                     told.add(way)
                     yield Difference(case, k, way, *wrong[-1])
