@@ -1,6 +1,7 @@
 """Running chapters: what the tests of the book share."""
 
 import os
+import platform
 import re
 import tempfile
 from pathlib import Path
@@ -17,6 +18,9 @@ FEW = CHAPTERS if os.environ.get("BOOK_ALL") else CHAPTERS[:1]
 once as it is; BOOK_ALL=1 walks through all of them."""
 
 WORKSPACE = "MINIPADDLE_EXERCISES"
+SAME = {"OPENBLAS_CORETYPE": "Haswell"} if platform.machine() in ("x86_64", "AMD64") else {}
+"""NumPy's products round as the kernels do that OpenBLAS chooses for a processor; with these, which
+nearly all can run, chapters say the same on all of them."""
 
 # What may differ from run to run, and what it is compared as.
 VOLATILE = [
@@ -48,7 +52,7 @@ def execute(path: Path, timeout: int = 300, exercises: str = "") -> nbformat.Not
         coalesce_streams=True,  # what is printed in pieces is one output, however slow the pieces
     )
     with tempfile.TemporaryDirectory() as folder:
-        client.execute(env=unmeasured() | {WORKSPACE: exercises or f"{folder}/exercises"})
+        client.execute(env=unmeasured() | SAME | {WORKSPACE: exercises or f"{folder}/exercises"})
     return notebook
 
 
