@@ -198,9 +198,11 @@ class Loose(np.ndarray):
 
         def size():
             if method == "__call__" and ufunc is not np.matmul:
-                return np.maximum.reduce([*np.broadcast_arrays(*map(np.abs, given))])
+                pair = given[:1] if ufunc.nin == 3 else given  # of `clip` the bounds do not count
+                return np.maximum.reduce([*np.broadcast_arrays(*map(np.abs, pair))])
             terms = [magnitude(x) for x in given]
-            found = function(*terms, **options)
+            of_sizes = np.minimum if ufunc.__name__ in CHOOSING else ufunc  # 0: some are
+            found = getattr(of_sizes, method)(*terms, **options)
             return terms[0] if method == "at" else found
 
         into = {"out": tuple(map(bare, out))} if out else {}

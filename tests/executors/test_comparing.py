@@ -61,6 +61,17 @@ def test_the_sign_of_a_nan_and_of_a_chosen_zero_is_open():
     assert not same(text, [np.float32([-0.0, 3.0])], [np.float32([2.0, -2.0])])
 
 
+@pytest.mark.parametrize(("x", "open_"), [([-3.0, -0.0, 0.0], True), ([-3.0, 2.0, 0.0], False)])
+def test_the_sign_of_a_largest_zero_is_open(x, open_):
+    text = """x: float32[3]) {
+      v1 = max(x, axis=(0,), keepdim=False) : float32[]
+      v2 = copysign(2.0, v1) : float32[]
+      return v2
+    }"""
+    assert same(text, [np.float32(x)], [np.float32(2.0)])
+    assert same(text, [np.float32(x)], [np.float32(-2.0)]) == open_
+
+
 def test_functions_round_inside_of_operators():
     text = """x: float32[1]) {
       v1 = tanhshrink(x) : float32[1]
