@@ -132,12 +132,14 @@ INLINE lanes_$T first_$T(int64_t n) { return n; }
 INLINE vector_$T load_lanes_$T(const $T *p, lanes_$T there)
 {
     vector_$T v = {0};
+    if (there >= LANES_$T) return load_$T(p);
     UNROLL for (int i = 0; i < LANES_$T; i++) if (i < there) v[i] = p[i];
     return v;
 }
 INLINE void store_lanes_$T($T *p, lanes_$T there, vector_$T v)
 {
-    UNROLL for (int i = 0; i < LANES_$T; i++) if (i < there) p[i] = v[i];
+    if (there >= LANES_$T) store_$T(p, v);
+    else UNROLL for (int i = 0; i < LANES_$T; i++) if (i < there) p[i] = v[i];
 }
 #endif
 INLINE vector_$T load_part_$T(const $T *p, int64_t n) { return load_lanes_$T(p, first_$T(n)); }
