@@ -25,13 +25,18 @@ def begins_with_product(record: Record) -> bool:
     return record.op is fused and record.attrs["region"].records[0].op.name in SOURCES
 
 
+def last_product(region: Program) -> tuple[Record, list[Record]]:
+    """The last product of a group, and what follows it."""
+    at = max(k for k, r in enumerate(region.records) if r.op.name in SOURCES)
+    return region.records[at], region.records[at + 1 :]
+
+
 def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
     """(k, pairs) of a group with an epilogue: its (last) product is written where result k goes, if
     one of its dtype may lie there and nowhere else (None: into memory of its own); `pairs` (result,
     input) say which other results may be written over which inputs.
     """
-    at = max(k for k, r in enumerate(region.records) if r.op.name in SOURCES)
-    first, rest = region.records[at], region.records[at + 1 :]
+    first, rest = last_product(region)
     if not rest:  # the product is the result
         return 0, []
     pairs = Nest(rest, region.outputs).in_place()
@@ -83,6 +88,12 @@ def takes_rows(region: Region, x: Record, length: int) -> bool:
     if nest is None:
         return False
     return nest.size == x.spec.size and fits(nest, length)
+
+
+def row_by_row(group: Record) -> bool:
+    """Are the loops of a whole group, which may see its product in another shape, rows of it?"""
+    first, rest = last_product(group.attrs["region"])
+    return fits(Nest(rest, group.attrs["region"].outputs).merged(), first.shape[-1])
 
 
 def fits(nest: Nest, length: int) -> bool:
@@ -150,9 +161,11 @@ def with_rows_used(program: Program, toggles: dict[str, bool]) -> Program:
             region = Region(record)
             alone = count[x] == count[source] == 1
             if alone and takes_rows(region, x, source.shape[-1]):
-                instead[record] = joined(region, x, source)
-                gone.update((x, source))
-                break
+                group = joined(region, x, source)
+                if row_by_row(group):
+                    instead[record] = group
+                    gone.update((x, source))
+                    break
     if not instead:
         return program
     return rebuilt(program, instead, gone)

@@ -5,9 +5,13 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
+from minipaddle.core.record import Spec
+from minipaddle.eager.tracer import trace
 from minipaddle.executors.compiler import compiler
+from minipaddle.executors.native import Executable
 from minipaddle.passes.chain import is_chain
 from minipaddle.passes.epilogue import begins_with_product
+from minipaddle.passes.manager import optimized
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -65,3 +69,21 @@ def test_what_a_region_computes_is_joined_and_equals_eager(form):
     regions = [flow.attrs[name] for name in ("body", "true", "false") if name in flow.attrs]
     groups = [r for region in regions for r in region.records if begins_with_product(r)]
     assert ["chain" if is_chain(r) else "epilogue" for r in groups] == wanted
+
+
+@pytest.mark.parametrize(("shape", "joins"), [((2, 3, 4), True), ((4, 6), False), ((8, 3), False)])
+def test_rows_of_another_length_are_no_rows(shape, joins):
+    """A product of 6 rows of 4, seen as rows of something else: its rows are walked, or nothing."""
+
+    def f(x, y, z):
+        return [paddle.matmul(x, y).reshape(shape) - z]
+
+    draw = np.random.default_rng(0)
+    given = [draw.standard_normal(s).astype("float32") for s in ((6, 16), (16, 4), shape)]
+    wanted = (given[0] @ given[1]).reshape(shape) - given[2]
+    program = trace(f, [Spec(a.shape, a.dtype) for a in given]).program
+    for options in ({"fusion": False}, {}):
+        after = optimized(program, options).program
+        assert any(map(begins_with_product, after.records)) == joins
+        (found,) = Executable(program, options)(program, given)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
