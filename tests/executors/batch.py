@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import subprocess
 import tempfile
@@ -19,8 +20,37 @@ QUICK = ("-O0",)
 """For the compiler: as little effort as finds mistakes of ours; a third of what users' takes."""
 GUARD = 4096
 POISON = 0xFF
-"""What the arena holds before a run: of floats NaN, of whole numbers -1."""
+"""What memory holds before a run: of floats NaN, of whole numbers -1."""
 OWN = re.compile(r"^static (?:void|int) (\w+)\(", re.MULTILINE)
+
+
+class Guarded(Context):
+    """Memory that holds nothing sensible before a run; it and each result end in a guard."""
+
+    def __init__(self, executable: Executable):
+        super().__init__(executable)
+        self.room = np.zeros(executable.plan.size + ALIGNMENT + GUARD, "uint8")
+        self.arena = -(-self.room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.behind: list[np.ndarray] = []
+
+    def poison(self) -> None:
+        """Before a run."""
+        self.room[...] = POISON
+        self.behind = [self.room[-self.room.ctypes.data % ALIGNMENT + self.executable.plan.size :]]
+
+    def result(self, k: int):
+        shape, dtype = self.executable.outputs[k]
+        size = math.prod(shape) * dtype.itemsize
+        memory = np.full(size + GUARD, POISON, "uint8")
+        self.table[1 + len(self.held) + k] = memory.ctypes.data
+        self.behind.append(memory[size:])
+        return memory[:size].view(dtype).reshape(shape)
+
+    def check(self) -> None:
+        """After it."""
+        for k, guard in enumerate(self.behind):
+            where = f"result {k - 1}" if k else "the arena"
+            assert (guard == POISON).all(), f"something was written behind {where}"
 
 
 class Unbuilt(Executable):
@@ -32,23 +62,15 @@ class Unbuilt(Executable):
     def load(self) -> None:
         """Nothing yet."""
 
-    def guarded(self) -> np.ndarray:
-        """The memory of the next call: its arena holds nothing sensible and has a guard behind."""
-        if not self.contexts:
-            self.contexts.append(context := Context(self))
-            context.room = np.zeros(self.plan.size + ALIGNMENT + GUARD, "uint8")
-            context.table[0] = -(-context.room.ctypes.data // ALIGNMENT) * ALIGNMENT
-        room = self.contexts[-1].room
-        room[...] = POISON
-        return room
-
     def __call__(self, program, arrays) -> list:
         if self.refused:
             raise RuntimeError(self.refused)
-        room = self.guarded()
+        if not self.contexts:
+            self.contexts.append(Guarded(self))
+        memory = self.contexts[-1]
+        memory.poison()
         found = super().__call__(program, arrays)
-        end = -room.ctypes.data % ALIGNMENT + self.plan.size
-        assert (room[end:] == POISON).all(), "something was written behind the arena"
+        memory.check()
         return found
 
 

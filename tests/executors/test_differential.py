@@ -120,8 +120,7 @@ def test_rounding_is_no_difference():
     assert off(0.3)
 
 
-def test_what_is_left_unwritten_or_spoilt_shows():
-    """The arena holds nothing sensible; a run that fails must leave its states alone."""
+def test_states_that_a_failed_run_has_changed_show():
     program = parse(
         "program p(i: int64[1]) { state s: float64[2] "
         "v1 = take(s, i, axis=0) : float64[1] v2 = neg(s) : float64[2] update s = v2 return v1 }"
@@ -134,9 +133,16 @@ def test_what_is_left_unwritten_or_spoilt_shows():
 
     (d,) = compared(case, [(Way("spoils", lambda p: spoils), spoils)])
     assert d.kind == "raises another"
-    build([made := Unbuilt(program)])
-    assert (made.guarded() == 0xFF).all()
     assert not list(differences([case]))
+
+
+def test_what_is_written_behind_a_result_shows():
+    program = parse("program p(x: float64[4]) { v1 = neg(x) : float64[4] return v1 }")
+    build([made := Unbuilt(program)])
+    assert made(program, [np.ones(4)])[0].tolist() == [-1] * 4
+    made.outputs = [((3,), np.dtype("float64"))]
+    with pytest.raises(AssertionError, match="behind result 0"):
+        made(program, [np.ones(4)])
 
 
 def test_every_pass_has_its_ways():
