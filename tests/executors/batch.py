@@ -21,6 +21,8 @@ QUICK = ("-O0",)
 GUARD = 4096
 POISON = 0xFF
 """What memory holds before a run: of floats NaN, of whole numbers -1."""
+BEHIND = 0xA5
+"""What a guard holds: nothing that comes of POISON, as a NaN of NaN does."""
 OWN = re.compile(r"^static (?:void|int) (\w+)\(", re.MULTILINE)
 
 
@@ -37,12 +39,14 @@ class Guarded(Context):
         """Before a run."""
         self.room[...] = POISON
         self.behind = [self.room[-self.room.ctypes.data % ALIGNMENT + self.executable.plan.size :]]
+        self.behind[0][...] = BEHIND
 
     def result(self, k: int):
         shape, dtype = self.executable.outputs[k]
         size = math.prod(shape) * dtype.itemsize
         memory = np.full(size + GUARD, POISON, "uint8")
         self.table[1 + len(self.held) + k] = memory.ctypes.data
+        memory[size:] = BEHIND
         self.behind.append(memory[size:])
         return memory[:size].view(dtype).reshape(shape)
 
@@ -50,7 +54,7 @@ class Guarded(Context):
         """After it."""
         for k, guard in enumerate(self.behind):
             where = f"result {k - 1}" if k else "the arena"
-            assert (guard == POISON).all(), f"something was written behind {where}"
+            assert (guard == BEHIND).all(), f"something was written behind {where}"
 
 
 class Unbuilt(Executable):
