@@ -92,7 +92,7 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     default = made.source.text
     record = next(r for r, k in made.kernels.of.items() if k and "rows8" in k.source)
     signature = made.kernels.signatures[record]
-    here = trials.machine(1 if os.environ.get("OMP_NUM_THREADS") == "1" else proof.threads())
+    here = trials.machine(proof.threads())
     trials.chosen().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
     program = step.main_program
     again = Executable(program)
