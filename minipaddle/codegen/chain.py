@@ -18,7 +18,7 @@ from ..passes.masks import masks
 from ..passes.nest import Nest
 from . import gemm
 from .group import called, fresh
-from .kernel import C_TYPES, Kernel
+from .kernel import C_TYPES, Kernel, local
 from .matmul import (
     ON_STACK,
     PARALLEL,
@@ -153,7 +153,7 @@ class Chain:
         a, b = plus("a", first, m.x), "panels" if one.how == "panels" else "b"
         c, d = plus("c", first, two.p.m.out), "panels_2" if two.how == "panels" else "d"
         text = f"const int64_t first_row = {start}, last_row = first_row + {rows};\n"
-        text += f"{self.T} strip[{rows * length}] __attribute__((aligned(64)));\n"
+        text += f"{local(self.T, 'strip', rows * length)}\n"
         columns = "columns" if self.masks else ""
         text += self.shown() if self.masks else ""
         text += tiles(one, a, b, "strip", "0", rows, columns)

@@ -12,7 +12,7 @@ from ..core import dtype as dt
 from ..core.slots import slot
 from . import gemm, winograd
 from .frame import Frame
-from .kernel import Kernel, emits
+from .kernel import Kernel, emits, local
 from .matmul import PARALLEL, SERIAL, Plan, batched, indented
 from .product import Product, axis, chosen_way
 from .schedule import pick
@@ -66,7 +66,7 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
     if how == "im2col":
         size = high * wide * c
         body = (
-            f"{T} columns[{across.count * size}] __attribute__((aligned(64)));\n"
+            f"{local(T, 'columns', across.count * size)}\n"
             f"windows_{T}(columns, a, {a_row}, {down.gap * row}, {across.count}, {high}, "
             f"{wide * c});\n"
         )
@@ -246,8 +246,7 @@ def by_columns(frame: Frame, im: Images) -> Kernel:
         ("turned", window, 0), ("columns", window), "0",
     )  # fmt: skip
     inside = (
-        f"{T} image[{padded}] __attribute__((aligned(64)));\n"
-        f"{T} columns[{columns}] __attribute__((aligned(64)));\n"
+        f"{local(T, 'image', padded)}\n{local(T, 'columns', columns)}\n"
         f"memset(image, 0, sizeof image);\nfor (int64_t r = 0; r < {gh}; r++) {{\n"
         f"{indented(calls, 4)}"
         f"    spread_{T}(image + r * {sh * wide * c}, {wide * c}, {sw * c}, columns, {gw}, {kh}, "

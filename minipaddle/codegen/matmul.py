@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..core import dtype as dt
 from . import gemm
-from .kernel import BLAS, C_TYPES, Kernel, emits, function
+from .kernel import BLAS, C_TYPES, Kernel, emits, function, local
 from .product import Product, chosen_way, product_of
 from .schedule import following, pick
 
@@ -212,7 +212,7 @@ def panelled(plan: Plan, y: str, b: str, own: bool, panels="panels") -> tuple[st
         before = f"    {T} *{panels} = {room.array(T, size)};\n"
         return (before + "    " + turn % y, "") if shared else (before, turn % b)
     if size * (8 if T == "double" else 4) <= ON_STACK:
-        text = f"{T} {panels}[{size}] __attribute__((aligned(64)));\n"
+        text = f"{local(T, panels, size)}\n"
     else:
         text = f"{T} *{panels} = {room.array(T, size * p.count)} + i * {size};\n"
     return "", text + turn % b

@@ -21,7 +21,7 @@ from ..core.slots import slot
 from ..passes.index import Index
 from ..passes.node import Node, reached
 from .fold import Fold
-from .kernel import C_TYPES
+from .kernel import C_TYPES, local
 from .scalar import Text, wide
 from .schedule import pick
 from .writer import PARALLEL, Writer, dear
@@ -107,7 +107,7 @@ class Rows:
         if not flags or len(along) > 1 or self.length > WIDENED:
             return
         read = [(w.fresh("flags"), w.text(n, {}).template) for n in flags]
-        w.put(*(f"int32_t {name}[{self.length}];" for name, _ in read))
+        w.put(*(local("int32_t", name, self.length) for name, _ in read))
         with w.loop(self.along, w.simd):
             w.put(*(f"{name}[{self.flat()}] = {text};" for name, text in read))
         for node, (name, _) in zip(flags, read, strict=True):
@@ -147,7 +147,7 @@ class Rows:
 
     def buffer(self, node: Node) -> str:
         name = self.w.fresh("row")
-        self.w.put(f"{C_TYPES[wide(node.dtype)]} {name}[{self.length}];")
+        self.w.put(local(C_TYPES[wide(node.dtype)], name, self.length))
         return f"{name}[{self.flat()}]"
 
     def flat(self) -> Index:
@@ -297,7 +297,7 @@ class Columns:
                     wanted[node] = None
         arrays = {n: w.fresh(n.of.op.name) for n in wanted}
         for n, name in arrays.items():
-            w.put(f"{C_TYPES[wide(n.dtype)]} {name}[{self.width}];")
+            w.put(local(C_TYPES[wide(n.dtype)], name, self.width))
         if outputs or arrays:
             with self.columns():
                 memo: dict = {}
@@ -317,7 +317,7 @@ class Columns:
         if not (folds or outputs):
             return
         for f in folds:
-            w.put(f"{f.type} {f.name}[{self.width}];")
+            w.put(local(f.type, f.name, self.width))
         if folds:
             with self.columns():
                 w.put(*(f"{f.name}[{self.place}] = {f.identity};" for f in folds))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import gemm
+from .kernel import local
 from .matmul import Room
 from .scalar import CannotWrite
 from .schedule import pick
@@ -110,7 +111,7 @@ def strip_text(im: Images, s: Strips, T: str, source: str, room: Room) -> str:
     high, wide = s.height.size(s.rows), s.width.size(s.pixels)
     size = high * wide * c
     if s.on_stack:
-        text += f"{T} image[{size}] __attribute__((aligned(64)));\n"
+        text += f"{local(T, 'image', size)}\n"
     else:
         text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
     met = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"

@@ -15,7 +15,7 @@ from string import Template
 from ..core.slots import slot
 from . import gemm
 from .frame import Frame
-from .kernel import Ahead, Kernel, is_kept
+from .kernel import Ahead, Kernel, is_kept, local
 from .matmul import PARALLEL, SERIAL, indented
 from .schedule import pick
 from .strips import Images, framing, work_of
@@ -176,9 +176,9 @@ def by_winograd(frame: Frame, im: Images, down: Line, across: Line, kernels: str
     inside = (
         f"const int64_t n = i / {strips}, top = i % {strips} * {rows};\n"
         f"const int64_t rows = top + {rows} < {h} ? {rows} : {h} - top;\n"
-        f"{T} image[{(rows + 2) * row}] __attribute__((aligned(64)));\n"
-        f"{T} V[{16 * tiles * c}] __attribute__((aligned(64)));\n"
-        f"{T} M[{16 * tiles * o}] __attribute__((aligned(64)));\n"
+        f"{local(T, 'image', (rows + 2) * row)}\n"
+        f"{local(T, 'V', 16 * tiles * c)}\n"
+        f"{local(T, 'M', 16 * tiles * o)}\n"
         f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
         f"{c}, top + {down.first}, {across.first});\n"
         f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"

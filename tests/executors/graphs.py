@@ -15,7 +15,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.core.op import OPS
 from minipaddle.eager.tensor import Tensor
-from tests.executors.steps import Steps
+from tests.executors.steps import Steps, swarm
 from tests.ops.test_operators import ALL, CASES
 
 FLOATS = ["float32"] * 6 + ["float64"] * 3 + ["bfloat16", "float16"]
@@ -36,7 +36,7 @@ class Graph(Steps):
 
     def __init__(self, seed: int, length: int | None = None):
         random = Random(seed)
-        self.seed, self.main = seed, random.choice(FLOATS)
+        self.seed, self.main, self.steps = seed, random.choice(FLOATS), swarm(random)
         self.sizes = random.sample(SIZES, 4) + ([0] if random.random() < 0.05 else [])
         self.length = length or random.choice((2, 4, 8, 8, 12, 16, 24))
         self.shapes = [self.shape(random) for _ in range(random.randint(1, 3))]

@@ -6,20 +6,34 @@ from functools import partial
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from tests.executors.steps_arranging import Arranging
+from tests.executors.steps_layers import Layers
 
 STEPS = {
     "unary": 6, "binary": 8, "chosen": 2, "fold": 8, "along": 4, "arrange": 12, "join": 4,
     "times": 5, "image": 3, "look_up": 4, "scatter": 3, "lottery": 2, "rows": 4, "write": 4,
-    "branch": 2, "rounds": 1.5, "by_case": 8, "convert": 2,
+    "branch": 2, "rounds": 1.5, "by_case": 8, "convert": 2, "attend": 2, "unroll": 1.5, "apart": 2,
+    "normed": 1.5,
 }  # fmt: skip
 
 
-class Steps(Arranging):
-    """Needs `random`, `pool`, `sizes` and `states`."""
+def swarm(random) -> dict[str, float]:
+    """The steps of one graph, and how likely they are: often only a few, so that these meet often.
+    Source: Groce and others, Swarm Testing (2012).
+    """
+    if random.random() < 0.4:
+        return STEPS
+    few = random.sample([name for name in STEPS if name != "branch"], random.randint(2, 6))
+    steps = {name: random.choice((1, 2, 4)) for name in few}
+    if random.random() < 0.3:  # seldom enough that branches in branches come to an end
+        steps["branch"] = 0.15 * sum(steps.values())
+    return steps
+
+
+class Steps(Layers):
+    """Needs `random`, `steps`, `pool`, `sizes`, `parameters` and `states`."""
 
     def step(self) -> list:
-        name = self.random.choices([*STEPS], [*STEPS.values()])[0]
+        name = self.random.choices([*self.steps], [*self.steps.values()])[0]
         return getattr(self, name)()
 
     # ---- products ----------------------------------------------------------------------------
@@ -36,11 +50,12 @@ class Steps(Arranging):
         w = self.fitted(self.floating(), shape).astype(x.dtype)
         y = paddle.matmul(x, w, transpose_y=turned)
         ways = [
-            lambda y: y + self.fitted(self.floating().astype(y.dtype), (n,)), F.gelu, F.relu,
-            lambda y: y + self.partner(y), lambda y: F.softmax(y), lambda y: y.sum(-1),
-            lambda y: F.layer_norm(y, [n]), lambda y: y.reshape([-1]), lambda y: y * 0.5,
+            lambda y: y + self.fitted(self.floating().astype(y.dtype), y.shape[-1:]),
+            F.gelu, F.relu, F.softmax, lambda y: y + self.partner(y), lambda y: y.sum(-1),
+            lambda y: F.layer_norm(y, y.shape[-1:]), lambda y: y * 0.5,
+            lambda y: self.reshaped(y)[0], lambda y: self.fitted(y, y.shape[::-1]),
             lambda y: y.transpose([*range(y.ndim - 2), y.ndim - 1, y.ndim - 2]),
-            lambda y: y.max(-1, keepdim=True), lambda y: y.mean(0),
+            lambda y: y.max(-1, keepdim=True), lambda y: y.mean(0), lambda y: self.moved(y)[0],
         ]  # fmt: skip
         found = [y]
         for _ in range(random.randint(0, 4)):
@@ -62,7 +77,10 @@ class Steps(Arranging):
                 x, weight, bias if random.random() < 0.6 else None, random.choice((1, 1, 2)),
                 random.choice((0, 1, 1, "SAME")), random.choice((1, 1, 2)), groups,
             )  # fmt: skip
-            ways = [F.relu, lambda y: y + self.partner(y), lambda y: y.mean([2, 3]), lambda y: y]
+            ways = [
+                F.relu, lambda y: y + self.partner(y), lambda y: y.mean([2, 3]), lambda y: y,
+                lambda y: F.relu(self.moved(y)[0]), lambda y: self.reshaped(y)[0] * 0.5,
+            ]  # fmt: skip
             return [random.choice(ways)(y)]
         if kind == 3:
             return [F.max_pool2d(x, 2, random.choice((1, 2)), random.choice((0, 1)))]

@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+from minipaddle.codegen import rows
 from minipaddle.executors.compiler import compiler
+from minipaddle.executors.native import Executable
 from minipaddle.ir.parser import parse
 from tests.codegen.cuda_on_cpu import plays_gpu
 from tests.executors import fuzz, programs_fuzzed
@@ -37,6 +39,40 @@ def test_found_by_the_fuzzers():
     share = 1.0 if plays_gpu() else 0.0
     wrong = [d for seed in range(3) for d in differences(found(), seed, cuda=share * (seed == 0))]
     assert not wrong, told(wrong)
+
+
+FLAGS = """
+program flags(q: float32[6, 17, 2], k: float32[6, 2, 17], m: bool[17, 17]) {
+  v1 = matmul(q, k) : float32[6, 17, 17]
+  v2 = full(shape=(), value=-9.0, dtype=float32) : float32[]
+  v3 = where(m, v1, v2) : float32[6, 17, 17]
+  v4 = max(v3, axis=(2,), keepdim=True) : float32[6, 17, 1]
+  v5 = subtract(v3, v4) : float32[6, 17, 17]
+  return v5
+}
+"""
+
+
+class Lanes:
+    """A schedule for all kernels: vectors of so many numbers."""
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def get(self, signature: str) -> dict:
+        return {"lanes": self.count}
+
+
+@pytest.mark.parametrize("lanes", [8, 16, 32])
+def test_the_flags_of_a_row_that_is_read_in_blocks(monkeypatch, lanes):
+    """gcc 12 reads an array that it placed itself as if it lay better, and the process dies."""
+    monkeypatch.setattr(rows, "EXACT", 8)
+    program = parse(FLAGS)
+    x, mask = np.random.default_rng(0).standard_normal((6, 17, 17)), np.tri(17, dtype="bool")
+    q, k = x[..., :2].astype("float32"), x[:, :2].astype("float32")
+    (found,) = Executable(program, tuned=Lanes(lanes))(program, [q, k, mask])
+    scores = np.where(mask, q @ k, -9.0)
+    np.testing.assert_allclose(found, scores - scores.max(-1, keepdims=True), 1e-5, 1e-6)
 
 
 def test_random_graphs_do_the_same():

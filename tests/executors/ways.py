@@ -31,6 +31,7 @@ from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
 from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.executors.comparing import outcome, unlike
+from tests.executors.schedules import Drawn, low_thresholds
 
 FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
 """Computes again whatever can be."""
@@ -157,8 +158,19 @@ def compiled(name: str, strategy: dict) -> Way:
     return Way(name, make)
 
 
+def scheduled(seed: float) -> Way:
+    """C as large programs get it, or another schedule gives it."""
+
+    def make(program):
+        with low_thresholds(Random(seed)):
+            return Unbuilt(program, tuned=Drawn(seed))
+
+    return Way("native, other schedules", make)
+
+
 def strategies(random: Random, count: int) -> list[Way]:
-    """Native programs: as they are meant to be, and made in `count` other ways, at most 5."""
+    """Native programs: as they are meant to be, by other schedules, and made in `count` other ways,
+    at most 5."""
     off = {p: False for p in PASSES[1:] if random.random() < 0.3}
     others = {
         "native, no fusion": {"fusion": False},
@@ -168,7 +180,8 @@ def strategies(random: Random, count: int) -> list[Way]:
         f"native without {', '.join(off)}": off | FORCED,
     }
     chosen = random.sample([*others], count)
-    return [compiled("native", {}), *(compiled(name, others[name]) for name in chosen)]
+    ways = [compiled(name, others[name]) for name in chosen]
+    return [compiled("native", {}), scheduled(random.random()), *ways]
 
 
 CUDA = Way("cuda", lambda program: CudaExecutable(program, device=Cpu()))

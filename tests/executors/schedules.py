@@ -1,0 +1,55 @@
+"""Kernels as large programs get them, for small ones: thresholds that small sizes reach, and
+schedules that are drawn by chance.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from random import Random
+from unittest import mock
+
+from minipaddle.codegen import chain, indexing, matmul, pooling, product, rows, strips, winograd
+from minipaddle.codegen import writer as loops
+from minipaddle.passes import chain as chains
+from minipaddle.passes import fusion, nest
+
+LOW = {
+    chain: {"STRIP": 8, "MASKED": 8, "LONG": 2},
+    chains: {"FEWEST": 2},
+    fusion: {"MOST": 4},
+    indexing: {"SERIAL": 0},
+    loops: {"PARALLEL": 0},
+    matmul: {"SERIAL": 0, "BLOCK": 8, "DEEP": 4, "ON_STACK": 256},
+    nest: {"PARTS": 2},
+    pooling: {"SERIAL": 0},
+    product: {"FEW": 2, "LARGE": 4, "TALL": 2},
+    rows: {"BLOCK": 8, "WIDENED": 4, "EXACT": 8, "ROW_BUFFER": 64},
+    strips: {"ON_STACK": 2048, "PARTS": 2},
+    winograd: {"WORTH": 1, "CACHED": 2048},
+}
+"""What counts as large or worth while, by module."""
+
+
+@contextlib.contextmanager
+def low_thresholds(random: Random):
+    """Most thresholds are low within the block."""
+    with contextlib.ExitStack() as stack:
+        for module, values in LOW.items():
+            some = {name: value for name, value in values.items() if random.random() < 0.7}
+            if some:
+                stack.enter_context(mock.patch.multiple(module, **some))
+        yield
+
+
+class Drawn:
+    """Schedules for all kernels, by their signature: half of the answers are drawn."""
+
+    def __init__(self, seed: object):
+        self.seed = seed
+
+    def get(self, signature: str):
+        def answer(name, knob):
+            random = Random(f"{self.seed} {signature} {name}")
+            return random.choice(knob.options) if random.random() < 0.5 else knob.default
+
+        return answer

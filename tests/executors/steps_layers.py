@@ -1,0 +1,110 @@
+"""What layers do, which passes look for: attention, cells along a sequence, normed images."""
+
+from __future__ import annotations
+
+from math import inf
+
+import minipaddle as paddle
+import minipaddle.nn.functional as F
+from tests.executors.steps_arranging import Arranging
+
+
+class Layers(Arranging):
+    """Needs `random`, `pool`, `sizes`, `parameters` and `states`."""
+
+    def given(self, shape, dtype):
+        """A value of a shape: sometimes a parameter's."""
+        x = self.random.choice(self.parameters) if self.random.random() < 0.4 else self.floating()
+        return self.fitted(x, shape).astype(dtype)
+
+    def attend(self):
+        """softmax(q kᵀ) v with one of several masks, or two products with something between."""
+        random, dtype = self.random, self.floating().dtype
+        lead = random.choice(((), (), (2,), (2, 3), (1, 2)))
+        queries, keys = random.choice((1, 3, 8, 17)), random.choice((2, 3, 8, 17))
+        wide, last = random.choice((1, 2, 5, 8)), random.choice((1, 2, 5, 8))
+        q = self.given((*lead, queries, wide), dtype)
+        k = self.given((*lead, keys, wide), dtype)
+        v = self.given((*lead, keys, last), dtype)
+        scores = paddle.matmul(q, k, transpose_y=True) * 0.3
+        mask = paddle.tril(paddle.ones([queries, keys], "bool"), random.choice((0, 0, 1, -1)))
+        if random.random() < 0.3:
+            mask = F.sigmoid(self.given((queries, keys), dtype).detach()) > 0.4
+        hidden = paddle.where(mask, paddle.zeros([], dtype), paddle.full([], -inf, dtype))
+        ways = [
+            lambda: F.softmax(paddle.where(mask, scores, paddle.full([], -inf, dtype))),
+            lambda: F.softmax(paddle.where(mask, scores, paddle.full([], -9.0, dtype))),
+            lambda: F.softmax(scores + hidden), lambda: F.softmax(scores), lambda: F.gelu(scores),
+            lambda: F.relu(scores + self.given((keys,), dtype)), lambda: F.sigmoid(scores),
+        ]  # fmt: skip
+        weights = random.choice(ways)()
+        found = paddle.matmul(weights, v)
+        if random.random() < 0.3:
+            found = F.relu(found + self.given((last,), dtype))
+        if lead and random.random() < 0.4:  # heads side by side
+            order = [*range(len(lead) - 1), len(lead), len(lead) - 1, len(lead) + 1]
+            found = found.transpose(order).flatten(len(lead))
+        return [weights, found] if random.random() < 0.2 else [found]
+
+    def unroll(self):
+        """A cell along a sequence, with the same weights at each step."""
+        random, dtype = self.random, self.floating().dtype
+        steps, count = random.randint(1, 5), random.choice((1, 2, 3))
+        wide, high = random.choice((2, 8, 17)), random.choice((2, 8))
+        turned, axis = random.random() < 0.5, random.choice((0, 1))
+        xs = self.given((steps, count, wide) if axis == 0 else (count, steps, wide), dtype)
+        w = self.given((high, wide) if turned else (wide, high), dtype)
+        u, h = self.given((high, high), dtype), self.given((count, high), dtype)
+        b, states = self.given((high,), dtype), []
+        for k, x in enumerate(paddle.unstack(xs, axis)):
+            x = xs[k] if axis == 0 and random.random() < 0.5 else x
+            mixed = paddle.matmul(x, w, transpose_y=turned) + paddle.matmul(h * 0.5, u) + b
+            h = F.tanh(mixed) if turned else F.sigmoid(mixed) * h
+            states.append(h)
+        return [paddle.stack(states, axis)] if random.random() < 0.5 else [h]
+
+    def apart(self):
+        """Pieces of a value, each with something of its own done to it, and all together again."""
+        random, x = self.random, self.floating()
+        x = x if x.ndim else x.reshape([1])
+        axis, acts = self.axis(x), (F.relu, F.tanh, F.sigmoid, lambda y: y * 0.5)
+        n = x.shape[axis]
+        cuts = sorted(random.randint(0, n) for _ in range(random.randint(1, 3)))
+        parts = [
+            paddle.slice(x, [axis % x.ndim], [a], [b])
+            for a, b in zip([0, *cuts], [*cuts, n], strict=True)
+            if a < b and random.random() < 0.9
+        ]
+        done = [random.choice(acts)(part) for part in parts]
+        if random.random() < 0.3:
+            return done
+        random.shuffle(done)
+        return [paddle.concat(done, axis)] if done else [x * 1.0]
+
+    def normed(self):
+        """A convolution, or any image, normed by its channels, with an activation."""
+        random, dtype = self.random, self.floating().dtype
+        n, c, size = random.choice((1, 2, 3)), random.choice((1, 2, 3, 8)), random.choice((4, 5, 7))
+        outs = random.choice((1, 2, 8))
+        x = self.given((n, c, size, size), dtype)
+        if random.random() < 0.7:
+            k = random.choice((1, 3))
+            b = self.given((outs,), dtype) if random.random() < 0.5 else None
+            x = F.conv2d(x, self.given((outs, c, k, k), dtype), b, padding=k // 2)
+        else:
+            outs = c
+        mean, scale, shift = (self.weight((outs,), dtype) for _ in range(3))
+        spread = self.weight((outs,), dtype).square() + 0.5
+        ways = [
+            lambda: F.batch_norm(x, mean, spread, scale, shift),
+            lambda: F.batch_norm(x, mean * 1.0, spread, scale, shift, training=True),
+            lambda: F.group_norm(x, random.choice((1, outs)), 1e-5, scale, shift),
+            lambda: F.instance_norm(x, weight=scale, bias=shift),
+        ]  # fmt: skip
+        acts = (F.relu, F.relu, F.hardswish, lambda y: y + x, lambda y: y)
+        return [random.choice(acts)(random.choice(ways)())]
+
+    def weight(self, shape, dtype):
+        """A value that is made of parameters and states alone."""
+        x = self.random.choice([*self.parameters, *self.states])
+        return self.fitted(x, shape).astype(dtype)
