@@ -140,11 +140,12 @@ class Noisy(Run):
         x = np.asarray(x)
         if y.dtype.kind in "iu" and x.dtype.name in ROUNDING and not np.isfinite(x).all():
             raise Open("a NaN, or infinity, as a whole number")
+        if self.wide and y.dtype in HALVES:
+            y = x.astype("float32")
         if x.dtype.kind in "iub" and y.dtype.name in ROUNDING:
             return self.signed(y, y == 0)
-        if x.dtype.itemsize <= y.dtype.itemsize or x.dtype.name not in ROUNDING:
-            return y
-        return x.astype("float32") if self.wide and y.dtype in HALVES else self.noisy(y)
+        exact = x.dtype.itemsize <= y.dtype.itemsize or x.dtype.name not in ROUNDING
+        return y if exact else self.noisy(y)
 
     # ---- inside of an operator ---------------------------------------------------------------
 

@@ -48,6 +48,18 @@ def test_a_cast_to_fewer_bits_rounds():
     assert not same(text, [x, half], [np.array([True]), np.float32([1.5])])
 
 
+def test_a_whole_number_as_a_half_is_rounded_or_not():
+    text = """n: int64[1]) {
+      v1 = cast(n, dtype=bfloat16) : bfloat16[1]
+      v2 = cast(v1, dtype=int64) : int64[1]
+      return v2
+    }"""
+    n = np.array([1003])
+    for found in (n, n.astype(BF16).astype("int64")):
+        assert same(text, [n], [found])
+    assert not same(text, [n], [n - 13])
+
+
 def test_the_sign_of_a_nan_and_of_a_chosen_zero_is_open():
     text = """x: float32[2]) {
       v1 = maximum(x, 0.0) : float32[2]
