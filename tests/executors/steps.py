@@ -43,7 +43,7 @@ class Steps(Layers):
         x, random = self.floating(), self.random
         if x.ndim < 2:
             x = self.fitted(x, (random.choice(self.sizes), random.choice(self.sizes)))
-        k, n = x.shape[-1], random.choice((1, 2, 5, 8, 17, 40))
+        k, n = x.shape[-1], random.choice((1, 2, 5, 8, 17, 40, 200))
         shape = (n, k) if (turned := random.random() < 0.4) else (k, n)
         if random.random() < 0.25:
             shape = (*(m if random.random() < 0.7 else 1 for m in x.shape[:-2]), *shape)

@@ -1,7 +1,8 @@
 """A program run in every way there is: do they all give what the interpreter gives?
 
 The ways are the interpreter after each pass alone, after each pass of the list, the memory plan
-played in an arena, C under several strategies, and CUDA on the emulated GPU.
+played in an arena, C under several strategies, schedules and thresholds, with frozen weights, and
+CUDA on the emulated GPU.
 """
 
 from __future__ import annotations
