@@ -70,7 +70,7 @@ def in_python(line: str) -> str:
         name, first, last, step = loop.groups()
         step = "1" if step.endswith("++") else step.partition("+= ")[2]
         return f"{space}for {name} in range({first}, {last}, {step}):"
-    if array := re.match(rf"({TYPES}) (\w+)\[(\d+)\]$", code):
+    if array := re.match(rf"({TYPES}) (\w+)\[(\d+)\](?: __attribute__.*)?$", code):
         return f"{space}{array[2]} = [0] * {array[3]}"
     target, sign, value = re.match(r"([^=]+?) (\+?=) (.*)$", code).groups()
     target = re.sub(rf"^(const )?({TYPES}) ", "", target)
