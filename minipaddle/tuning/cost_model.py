@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core.slots import slot
+from ..eager.modes import enable_grad
 from ..eager.tensor import Tensor
 from ..nn import Linear, ReLU, Sequential
 from ..nn.functional import softplus
@@ -93,8 +94,9 @@ def cost_model(samples: list[Sample]) -> Callable[[list[Sample]], list[float]]:
     finally:
         set_rng_state(kept)  # the user's random numbers are what they would have been
     optimizer = Adam(RATE, parameters=net.parameters(), weight_decay=1e-4)
-    for _ in range(STEPS):
-        ranking_loss(net(x).squeeze(-1), slower).backward()
-        optimizer.step()
-        optimizer.clear_grad()
+    with enable_grad():  # who tunes what runs at inference has switched it off
+        for _ in range(STEPS):
+            ranking_loss(net(x).squeeze(-1), slower).backward()
+            optimizer.step()
+            optimizer.clear_grad()
     return lambda asked: net(to_tensor(features(asked))).squeeze(-1).tolist() if asked else []

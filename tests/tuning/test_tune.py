@@ -297,9 +297,12 @@ def samples(count: int, rng, kernel="k") -> list[Sample]:
     return found
 
 
-def test_the_model_ranks_what_it_has_not_seen():
+@pytest.mark.parametrize("recording", [True, False])
+def test_the_model_ranks_what_it_has_not_seen(recording):
+    """Also where inference is tuned, within `no_grad`."""
     rng = np.random.default_rng(0)
-    score, new = cost_model(samples(30, rng)), samples(60, rng)
+    with paddle.set_grad_enabled(recording):
+        score, new = cost_model(samples(30, rng)), samples(60, rng)
     scores = np.array(score([s._replace(seconds=float("nan")) for s in new]))
     times = np.array([s.seconds for s in new])
     pairs = [(i, j) for i in range(60) for j in range(60) if times[i] < times[j]]
