@@ -65,7 +65,7 @@ def best_product() -> float:
     """NumPy's or, if there is a compiler, our own: OpenBLAS takes kernels of half the width for
     some processors.
     """
-    from minipaddle.executors.compiler import compiler
+    from minipaddle.executors.compiler import compiler  # other frameworks' processes lack it
 
     return max(speed(1024, by_numpy), speed(384, by_us) if compiler() else 0.0)
 
@@ -82,7 +82,7 @@ def by_numpy(a, b):
 
 
 def by_us(a, b):
-    import minipaddle as paddle  # other frameworks' processes do without it
+    import minipaddle as paddle
 
     function = paddle.jit.to_static(paddle.matmul, backend="native")
     x, y = paddle.to_tensor(a), paddle.to_tensor(b)

@@ -187,17 +187,15 @@ def strategies(random: Random, count: int) -> list[Way]:
     """Native programs: as they are meant to be, by other schedules, and made in `count` other ways,
     at most 6."""
     off = {p: False for p in PASSES[1:] if random.random() < 0.3}
-    others = {
-        "native, no fusion": {"fusion": False},
-        "native, computed again": FORCED,
-        "native, no epilogues": {"fuse_gemm_epilogue": False},
-        "native, in no place": {},
-        "native, frozen": None,
-        f"native without {', '.join(off)}": off | FORCED,
-    }
-    chosen = random.sample([*others], count)
-    ways = [FROZEN if name == FROZEN.name else compiled(name, others[name]) for name in chosen]
-    return [compiled("native", {}), scheduled(random.random()), *ways]
+    others = [
+        compiled("native, no fusion", {"fusion": False}),
+        compiled("native, computed again", FORCED),
+        compiled("native, no epilogues", {"fuse_gemm_epilogue": False}),
+        compiled("native, in no place", {}),
+        compiled(f"native without {', '.join(off)}", off | FORCED),
+        FROZEN,
+    ]
+    return [compiled("native", {}), scheduled(random.random()), *random.sample(others, count)]
 
 
 CUDA = Way("cuda", lambda program: CudaExecutable(program, device=Cpu()))
