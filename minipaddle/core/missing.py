@@ -20,35 +20,58 @@ DOWNLOADED = (
 """Paddle's data sets that come over the network."""
 
 
+class LazyMessage:
+    """The text of an error about a missing name, formatted when somebody reads it."""
+
+    def __init__(self, *args):
+        self.args = args
+
+    def __str__(self) -> str:
+        return format_missing(*self.args)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self):
+        return str, (str(self),)
+
+
 def missing(name: str, space: str, existing) -> AttributeError:
-    """The error for `space.name`, where `existing` are the names that are there.
+    """The error for `space.name`; `existing()` gives the names that exist.
+
+    `hasattr`, and `getattr` with a default, raise this error only to drop it. The search for the
+    nearest name reads every name there is, so it waits until somebody reads the message.
 
     >>> from minipaddle.core.missing import missing
-    >>> print(missing("zero", "paddle", ["ones", "zeros"]))
+    >>> print(missing("zero", "paddle", lambda: ["ones", "zeros"]))
     MiniPaddle has no paddle.zero; the nearest name is paddle.zeros
     """
+    return AttributeError(LazyMessage(name, space, existing))
+
+
+def format_missing(name: str, space: str, existing) -> str:
+    """The message for `space.name`: when the name comes, or which name is nearest."""
     if name.startswith("_"):
-        return AttributeError(f"{space} has no attribute {name!r}")
+        return f"{space} has no attribute {name!r}"
     if name in LATER:
-        subject = LATER[name]
-        return AttributeError(f"{space}.{name} comes with a later part of MiniPaddle: {subject}")
+        return f"{space}.{name} comes with a later part of MiniPaddle: {LATER[name]}"
     if name in DOWNLOADED:
-        return AttributeError(
+        return (
             f"{space}.{name}: MiniPaddle downloads no data; paddle.vision.datasets.Digits comes "
             "with scikit-learn, and a paddle.io.Dataset of yours can read files"
         )
     if "complex" in name:
-        return AttributeError(f"{space}.{name}: complex numbers are not supported by MiniPaddle")
-    known = {other.lower(): other for other in existing if not other.startswith("_")}
+        return f"{space}.{name}: complex numbers are not supported by MiniPaddle"
+    known = {other.lower(): other for other in existing() if not other.startswith("_")}
     near = difflib.get_close_matches(name.lower(), known, 1)
     hint = f"; the nearest name is {space}.{known[near[0]]}" if near else ""
-    return AttributeError(f"MiniPaddle has no {space}.{name}{hint}")
+    return f"MiniPaddle has no {space}.{name}{hint}"
 
 
 def namespace(space: str, names: dict):
     """A module's `__getattr__`: `__getattr__ = namespace("paddle.nn", globals())`."""
 
     def __getattr__(name: str):
-        raise missing(name, space, names)
+        raise missing(name, space, names.keys)
 
     return __getattr__

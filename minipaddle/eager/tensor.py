@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 
 import numpy
@@ -123,7 +124,7 @@ class Tensor(Indexing, Values, Placed, Methods):
         return copy
 
     def __getattr__(self, name: str):
-        raise missing(name, "Tensor", dir(type(self)))
+        raise missing(name, "Tensor", partial(dir, type(self)))
 
     # ---- autograd ----------------------------------------------------------------------------
 

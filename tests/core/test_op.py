@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import pickle
 import threading
 import weakref
 
@@ -545,6 +546,23 @@ def test_a_missing_name(name, told):
     with pytest.raises(AttributeError) as error:
         look_up(name)
     assert str(error.value).endswith(told)
+    assert repr(error.value) == f"AttributeError({str(error.value)!r})"
+    assert pickle.loads(pickle.dumps(error.value)).args == (str(error.value),)
+
+
+def test_asking_whether_a_name_exists_searches_for_no_other(monkeypatch):
+    """`hasattr` and a default throw the error away: what it would say is not worked out."""
+    x = leaf(1.0, 2.0)
+    x.sum().backward()
+
+    def search(*_):
+        raise AssertionError("the nearest name was searched for")
+
+    monkeypatch.setattr(missing.difflib, "get_close_matches", search)
+    x.sum().backward()  # onto the gradient that is there
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert getattr(x, "reshapee", 3) == 3
+    assert not hasattr(paddle, "zero")
 
 
 # ---- records ---------------------------------------------------------------------------------
