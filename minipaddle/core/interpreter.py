@@ -21,6 +21,7 @@ class Interpreter:
     scope = None  # the layer being called, as a chain (parent scope, layer)
     passing = None  # the record a reverse walk is passing
     tracing = False  # is a program written? Then writes to tensors are its business
+    refusal: Exception | None = None  # why the traced function cannot become a program
     by_hand = False  # is it one that a user defines, between enable_static and disable_static?
 
     def apply(self, op, inputs, attrs):
@@ -103,6 +104,29 @@ def interpreter(new: Interpreter):
         yield new
     finally:
         current.top = below
+
+
+def note_refusal(error: Exception) -> Exception:
+    """Note an error that eager mode would not raise: the running trace ends with the first one,
+    even if the user's code catches it (`raise_refusal`).
+    """
+    if current.top.tracing:
+        current.top.refusal = current.top.refusal or error
+    return error
+
+
+@contextmanager
+def raise_refusal(top: Interpreter):
+    """A block that traces: at its end it raises the refusal noted in it, whichever of the user's
+    handlers caught that error on its way.
+    """
+    try:
+        yield
+    except Exception as error:
+        if top.refusal is None or error is top.refusal:
+            raise
+    if top.refusal is not None:
+        raise top.refusal
 
 
 class Recording(ContextDecorator):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..core import dim as dims
 from ..core.dtype import int64
 from ..core.errors import teach
-from ..core.interpreter import Recording, current, interpreter
+from ..core.interpreter import Recording, current, interpreter, note_refusal, raise_refusal
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
@@ -239,12 +239,10 @@ class Tracer(Eager):
     def host(self, function, args, kwargs) -> None:
         """Call `function` in Python after each run, with the values its arguments have here."""
         if self.builder is not self.root:
-            raise NotImplementedError(
-                teach(
-                    f"{function.__qualname__} inside a branch or a loop that depends on a tensor: "
-                    "it runs in Python, after the program",
-                    hint="call it outside",
-                )
+            raise unsupported(
+                f"{function.__qualname__} inside a branch or a loop that depends on a tensor: "
+                "it runs in Python, after the program",
+                hint="call it outside",
             )
         kept = [(k, creation.assign(x)) for k, x in enumerate(args) if isinstance(x, Tensor)]
         self.calls.append((function, args, kwargs, kept))
@@ -252,11 +250,9 @@ class Tracer(Eager):
     def hooked(self) -> None:
         """A hook was registered: on the tape of a region it would be forgotten."""
         if self.builder is not self.root:
-            raise NotImplementedError(
-                teach(
-                    "register_hook inside a branch or a loop that depends on a tensor",
-                    hint="a PyLayer whose backward changes the gradient does the same",
-                )
+            raise unsupported(
+                "register_hook inside a branch or a loop that depends on a tensor",
+                hint="a PyLayer whose backward changes the gradient does the same",
             )
 
     # ---- randomness --------------------------------------------------------------------------
@@ -294,11 +290,9 @@ class Tracer(Eager):
                 x.record, x.stop_gradient = record, stop_gradient
         now = self.gradient_states()
         if any(now[k] != grads[k] for k in grads if k in now):
-            raise NotImplementedError(
-                teach(
-                    "backward() or clear_grad() inside a branch or a loop that depends on a tensor",
-                    hint="paddle.grad(loss, parameters) gives gradients that can be returned",
-                )
+            raise unsupported(
+                "backward() or clear_grad() inside a branch or a loop that depends on a tensor",
+                hint="paddle.grad(loss, parameters) gives gradients that can be returned",
             )
 
     @contextmanager
@@ -360,13 +354,18 @@ def trace(function, specs, *, name: str = "program", names=(), stop_gradient=Tru
         note = noting(tracer.root.program)
         dims.notes.append(note)
         try:
-            with dims.assuming():
+            with dims.assuming(), raise_refusal(tracer):
                 inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
                 return finished(tracer, function(*inputs), inputs)
         finally:
             dims.notes.remove(note)
             tracer.give_back()
             Writing.top = before
+
+
+def unsupported(what: str, hint: str) -> Exception:
+    """The error for a call that a program cannot make."""
+    return note_refusal(NotImplementedError(teach(what, hint=hint)))
 
 
 def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:

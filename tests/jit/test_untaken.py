@@ -3,10 +3,12 @@ names. When it is taken, the program raises what eager mode raises, at the user'
 """
 
 import inspect
+from contextlib import suppress
 
 import pytest
 
 import minipaddle as paddle
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 
 
 def tensors(n):
@@ -286,6 +288,86 @@ def test_a_try_around_catches_nothing_that_a_program_raises():
 
     with pytest.raises(Exception, match="nothing can catch it"):
         paddle.jit.to_static(caught)(*tensors(0))
+
+
+def caught_as_any(x, n):
+    try:
+        if n > 0:
+            raise ValueError("bad")
+        x = x * 2
+    except Exception:
+        x = x * 0
+    return x
+
+
+def caught_bare(x, n):
+    try:
+        if n > 0:
+            raise ValueError("bad")
+        x = x * 2
+    except:  # noqa: E722
+        x = x * 0
+    return x
+
+
+def raised_as_another(x, n):
+    try:
+        if n > 0:
+            raise ValueError("bad")
+    except Exception as error:
+        raise KeyError("no program says so") from error
+    return x
+
+
+def left_by_finally(x, n):
+    try:
+        if n > 0:
+            raise ValueError("bad")
+    except KeyError:
+        x = x * 2
+    except Exception:
+        x = x * 3
+    finally:
+        return x  # noqa: B012
+
+
+REFUSED_BEFORE_A_HANDLER = [caught_as_any, caught_bare, raised_as_another, left_by_finally]
+
+
+@pytest.mark.parametrize("function", REFUSED_BEFORE_A_HANDLER)
+def test_no_handler_of_the_users_swallows_a_refusal(function):
+    static = paddle.jit.to_static(function)
+    for _ in range(2):
+        with pytest.raises(Dygraph2StaticException, match="nothing can catch it"):
+            static(*tensors(0))
+
+
+def test_no_context_swallows_a_refusal():
+    def suppressed(x, n):
+        y = x
+        with suppress(Exception):
+            if n > 0:
+                y = x
+            else:
+                y = "text"
+        return y
+
+    with pytest.raises(Dygraph2StaticException, match="same kind of value on both sides"):
+        paddle.jit.to_static(suppressed)(*tensors(0))
+
+
+def test_no_handler_swallows_what_only_a_trace_raises():
+    def hooked(x, n):
+        y = x * 1.0
+        try:
+            if n > 0:
+                y.register_hook(lambda g: g * 2)
+        except Exception:
+            pass
+        return y.sum()
+
+    with pytest.raises(NotImplementedError, match="register_hook inside a branch"):
+        paddle.jit.to_static(hooked)(*tensors(1))
 
 
 def test_sizes_that_only_a_run_knows_decide_no_error():

@@ -1,6 +1,7 @@
 """`Dygraph2StaticException`, where Paddle's users look for it."""
 
 from ...core.errors import teach
+from ...core.interpreter import note_refusal
 
 
 class Dygraph2StaticException(Exception):
@@ -11,5 +12,5 @@ class Dygraph2StaticException(Exception):
 
 
 def refusal(what: str, *, expected: str = "", hint: str = "") -> Dygraph2StaticException:
-    """The exception, with a text laid out as all of ours are."""
-    return Dygraph2StaticException(teach(what, expected=expected, hint=hint))
+    """The exception, with a text in the layout of `teach`; no handler of the user's ends it."""
+    return note_refusal(Dygraph2StaticException(teach(what, expected=expected, hint=hint)))
