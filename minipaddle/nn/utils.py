@@ -210,11 +210,12 @@ def remove_weight_norm(layer, name="weight"):
     for hook, _ in list(layer._forward_pre_hooks.values()):
         if isinstance(hook, WeightNorm) and hook.name == name:
             with Recording(False):
-                hook.weight.set_value(hook.compute(layer))
+                values = hook.compute(layer)
             hook.handle.remove()
             for part in (name, f"{name}_g", f"{name}_v"):
                 delattr(layer, part)
-            layer.add_parameter(name, hook.weight)
+            weight = Parameter(values, name=unique(f"{layer.full_name()}.w"))
+            layer.add_parameter(name, weight)
             return layer
     raise ValueError(f"weight_norm of {name!r} not found in {layer}")
 

@@ -61,6 +61,26 @@ def test_networks(kind, both, layers, time_major):
     gradients_agree(ours, theirs)
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_projected_states(both):
+    ours = nn.LSTM(4, 6, 2, "bidirect" if both else "forward", proj_size=3)
+    theirs = torch.nn.LSTM(4, 6, 2, bidirectional=both, batch_first=True, proj_size=3).double()
+    ours.to(dtype="float64")
+    for name, p in theirs.named_parameters():
+        part, _, rest = name.rpartition("_l")
+        cell = ours[int(rest[0])]
+        cell = (cell.cell_bw if "reverse" in rest else cell.cell_fw) if both else cell.cell
+        value = p.detach().numpy()
+        getattr(cell, part.replace("hr", "ho")).set_value(value.T if "hr" in part else value)
+    agree(ours, theirs, X)
+
+
+def test_a_parameter_left_out_is_there_and_not_trained():
+    cell = nn.LSTMCell(2, 3, weight_ih_attr=False, bias_hh_attr=False)
+    assert (cell.weight_ih == 1).all() and (cell.bias_hh == 0).all()
+    assert cell.weight_ih.stop_gradient and cell.bias_hh.stop_gradient
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_initial_states(kind):
     ours, theirs = pair(kind, layers=2, both=True)
@@ -226,10 +246,8 @@ def test_text():
     ("call", "error", "says"),
     [
         (lambda: nn.LSTM(2, 3, direction="back"), ValueError, "'bidirect'"),
-        (lambda: nn.LSTM(2, 3, proj_size=1), NotImplementedError, "proj_size"),
-        (lambda: nn.LSTMCell(2, 3, proj_size=1), NotImplementedError, "proj_size"),
+        (lambda: nn.LSTM(2, 3, proj_size=3), ValueError, "less than hidden_size=3"),
         (lambda: nn.SimpleRNN(2, 3, activation="gelu"), ValueError, "'tanh' or 'relu'"),
-        (lambda: nn.GRUCell(2, 3, weight_ih_attr=False), ValueError, "only bias_ih_attr"),
         (lambda: nn.GRUCell(2, 0), ValueError, "hidden_size=0"),
         (lambda: nn.GRU(2, 3)(paddle.ones([1, 4, 5])), ValueError, "last dimension"),
         (lambda: nn.GRU(2, 3)(paddle.ones([1, 4, 2]), paddle.ones([2, 1, 3])), ValueError, "of 2"),

@@ -200,8 +200,8 @@ def trailing(name: str, x, normalized_shape) -> tuple:
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
     """x less its mean, over its deviation, both taken over the last axes, `normalized_shape`.
 
-    `weight` and `bias` have that shape. Source: Paddle API `paddle.nn.functional.layer_norm`;
-    Ba, Kiros and Hinton, "Layer Normalization", 2016.
+    `weight` and `bias` have that shape, or are flat. Source: Paddle API
+    `paddle.nn.functional.layer_norm`; Ba, Kiros and Hinton, "Layer Normalization", 2016.
 
     >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[1.0, 3.0]])

@@ -144,7 +144,8 @@ class BatchNorm(BatchNormND):
 class SyncBatchNorm(BatchNormND):
     """Batch norm whose moments are those of the batches of all ranks; of one alone, as `BatchNorm`.
 
-    Batches may be differently large. A gradient flows through the moments to every rank.
+    Batches may be differently large. A gradient flows through the moments to every rank. Where
+    `weight_attr` or `bias_attr` is False the parameter exists all the same, and is not trained.
     Source: Paddle API `paddle.nn.SyncBatchNorm`.
 
     >>> import minipaddle as paddle
@@ -158,6 +159,11 @@ class SyncBatchNorm(BatchNormND):
     ):  # fmt: skip
         given = momentum, epsilon, weight_attr, bias_attr, data_format, None, name
         super().__init__(num_features, *given)
+        if self.weight is None:
+            self.weight = statistic(self, [num_features], 1.0)
+        if self.bias is None:
+            attr = ParamAttr(trainable=False)
+            self.bias = self.create_parameter([num_features], attr, is_bias=True)
 
     def forward(self, x):
         if among.now[1] == 1 or not self.training:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from ...core.errors import teach
 from ...ops import movement
 from ...ops.special import sigmoid, tanh
 from ...tensor import creation
 from .. import functional as F
-from ..functional.input import refuse_unsupported, require_one_of
-from ..initializer import Uniform
+from ..functional.input import require_one_of
+from ..initializer import Constant, Uniform
+from ..param_attr import ParamAttr
 from .common import require_positive
 from .layers import Layer
 
@@ -75,31 +75,28 @@ class GatedCell(RNNCellBase):
 
     def __init__(
         self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
-        bias_hh_attr=None, name=None,
+        bias_hh_attr=None, proj_size=0,
     ):  # fmt: skip
         super().__init__(dtype=None)
         require_positive(self, input_size=input_size, hidden_size=hidden_size)
-        if weight_ih_attr is False or weight_hh_attr is False:
-            raise ValueError(
-                teach(
-                    f"{type(self).__name__} was given False for a weight",
-                    hint="only bias_ih_attr and bias_hh_attr can be False",
-                )
-            )
-        self.input_size, self.hidden_size = input_size, hidden_size
-        bound = 1 / math.sqrt(hidden_size)
-        rows, draw = self.gates * hidden_size, Uniform(-bound, bound)
-        make = partial(self.create_parameter, default_initializer=draw)
-        self.weight_ih = make([rows, input_size], weight_ih_attr)
-        self.weight_hh = make([rows, hidden_size], weight_hh_attr)
-        self.bias_ih = make([rows], bias_ih_attr, is_bias=True)
-        self.bias_hh = make([rows], bias_hh_attr, is_bias=True)
+        self.input_size, self.hidden_size, self.proj_size = input_size, hidden_size, proj_size
+        rows, outputs = self.gates * hidden_size, proj_size or hidden_size
+        self.weight_ih = self._create([rows, input_size], weight_ih_attr)
+        self.weight_hh = self._create([rows, outputs], weight_hh_attr)
+        self.bias_ih = self._create([rows], bias_ih_attr, is_bias=True)
+        self.bias_hh = self._create([rows], bias_hh_attr, is_bias=True)
+
+    def _create(self, shape, attr, is_bias: bool = False):
+        """A parameter; where `attr` is False, weights of 1 or biases of 0 that are not trained."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        draw = Uniform(-bound, bound)
+        if attr is False:
+            attr, draw = ParamAttr(trainable=False), Constant(0.0 if is_bias else 1.0)
+        return self.create_parameter(shape, attr, is_bias=is_bias, default_initializer=draw)
 
     def project(self, inputs):
         """What the inputs [..., input_size] contribute to the gates: [..., gates · hidden]."""
-        biases = [b for b in (self.bias_ih, self.bias_hh) if b is not None]
-        bias = biases[0] + biases[1] if len(biases) == 2 else biases[0] if biases else None
-        return F.linear(inputs, self.weight_ih.transpose([1, 0]), bias)
+        return F.linear(inputs, self.weight_ih.transpose([1, 0]), self.bias_ih + self.bias_hh)
 
     def stepper(self):
         """The function (projected inputs, states) -> (output, new states)."""
@@ -159,8 +156,8 @@ class LSTMCell(GatedCell):
     """c' = f · c + i · g, h' = o · tanh(c'); i, f, o sigmoids and g the tanh of affine maps of
     x and h, stacked in the order i, f, g, o. Gives (h', (h', c')).
 
-    `proj_size` is refused. Source: Paddle API `paddle.nn.LSTMCell`; Hochreiter and Schmidhuber
-    1997.
+    With `proj_size` there is one more product, h' = o · tanh(c') @ weight_ho, and h' is so small.
+    Source: Paddle API `paddle.nn.LSTMCell`; Hochreiter and Schmidhuber 1997; Sak et al. 2014.
 
     >>> import minipaddle as paddle
     >>> output, (h, c) = paddle.nn.LSTMCell(3, 4)(paddle.ones([2, 3]))
@@ -174,25 +171,33 @@ class LSTMCell(GatedCell):
         self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
         bias_hh_attr=None, proj_size=0, name=None,
     ):  # fmt: skip
-        refuse_unsupported("LSTMCell", proj_size=proj_size)
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(
+                teach(f"{type(self).__name__} was given proj_size={proj_size}",
+                      expected=f"0, or less than hidden_size={hidden_size}")
+            )  # fmt: skip
         attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-        super().__init__(input_size, hidden_size, *attrs)
+        super().__init__(input_size, hidden_size, *attrs, proj_size)
+        if proj_size:
+            self.weight_ho = self._create([hidden_size, proj_size], weight_hh_attr)
 
     def stepper(self):
         weight, sizes = self.weight_hh.transpose([1, 0]), (self.hidden_size,) * 4
+        project = self.weight_ho if self.proj_size else None
 
         def step(x, states):
             h, c = states
             i, f, g, o = movement.split(x + F.linear(h, weight), sizes=sizes, axis=1)
             c = sigmoid(f) * c + sigmoid(i) * tanh(g)
             h = sigmoid(o) * tanh(c)
+            h = h if project is None else h @ project
             return h, (h, c)
 
         return step
 
     @property
     def state_shape(self):
-        return ((self.hidden_size,), (self.hidden_size,))
+        return ((self.proj_size or self.hidden_size,), (self.hidden_size,))
 
 
 class GRUCell(GatedCell):

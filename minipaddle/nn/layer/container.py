@@ -9,7 +9,7 @@ from ...core.errors import teach
 from ...eager.tensor import Parameter
 from .layers import Layer
 
-__all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
+__all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 def position(index: int, length: int, kind: str) -> int:
@@ -177,7 +177,66 @@ class ParameterList(Numbered):
         return self._parameters
 
 
-class LayerDict(Layer):
+class Named(Layer):
+    """What the dicts of layers and of parameters share: parts by name in `self._parts`."""
+
+    _add = Layer.add_sublayer
+
+    @property
+    def _parts(self) -> OrderedDict:
+        return self._sub_layers
+
+    def __getitem__(self, key: str):
+        return self._parts[key]
+
+    def __setitem__(self, key: str, part) -> None:
+        self._add(key, part)
+
+    def __delitem__(self, key: str) -> None:
+        del self._parts[key]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._parts))
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._parts
+
+    def keys(self):
+        """The names."""
+        return self._parts.keys()
+
+    def values(self):
+        """The parts."""
+        return self._parts.values()
+
+    def items(self):
+        """The (name, part) pairs."""
+        return self._parts.items()
+
+    def clear(self) -> None:
+        """Take all parts out."""
+        self._parts.clear()
+
+    def pop(self, key: str):
+        """Take one part out and return it."""
+        return self._parts.pop(key)
+
+    def update(self, parts) -> None:
+        """Add or replace parts: from a dict, or from (name, part) pairs."""
+        pairs = parts.items() if hasattr(parts, "items") else parts
+        for pair in pairs:
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                kind, part = type(self).__name__, type(self).__name__.removesuffix("Dict").lower()
+                raise TypeError(
+                    teach(f"{kind} was given {pair!r}", expected=f"a dict or (name, {part}) pairs")
+                )
+            self._add(*pair)
+
+
+class LayerDict(Named):
     """A dict of layers whose parameters are found. Source: Paddle API `paddle.nn.LayerDict`.
 
     >>> import minipaddle as paddle
@@ -188,53 +247,24 @@ class LayerDict(Layer):
 
     def __init__(self, sublayers=None):
         super().__init__()
-        if sublayers is not None:
-            self.update(sublayers)
+        self.update(sublayers or ())
 
-    def __getitem__(self, key: str) -> Layer:
-        return self._sub_layers[key]
 
-    def __setitem__(self, key: str, layer: Layer) -> None:
-        self.add_sublayer(key, layer)
+class ParameterDict(Named):
+    """A dict of parameters. Source: Paddle API `paddle.nn.ParameterDict`.
 
-    def __delitem__(self, key: str) -> None:
-        del self._sub_layers[key]
+    >>> import minipaddle as paddle
+    >>> scales = paddle.nn.ParameterDict({"x": paddle.create_parameter([2], "float32")})
+    >>> list(scales.state_dict())
+    ['x']
+    """
 
-    def __len__(self) -> int:
-        return len(self._sub_layers)
+    _add = Layer.add_parameter
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._sub_layers))
+    def __init__(self, parameters=None):
+        super().__init__()
+        self.update(parameters or ())
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._sub_layers
-
-    def keys(self):
-        """The names."""
-        return self._sub_layers.keys()
-
-    def values(self):
-        """The layers."""
-        return self._sub_layers.values()
-
-    def items(self):
-        """The (name, layer) pairs."""
-        return self._sub_layers.items()
-
-    def clear(self) -> None:
-        """Take all layers out."""
-        self._sub_layers.clear()
-
-    def pop(self, key: str) -> Layer:
-        """Take one layer out and return it."""
-        return self._sub_layers.pop(key)
-
-    def update(self, sublayers) -> None:
-        """Add or replace layers: from a dict, or from (name, layer) pairs."""
-        pairs = sublayers.items() if hasattr(sublayers, "items") else sublayers
-        for pair in pairs:
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise TypeError(
-                    teach(f"LayerDict was given {pair!r}", expected="a dict or (name, layer) pairs")
-                )
-            self.add_sublayer(*pair)
+    @property
+    def _parts(self) -> OrderedDict:
+        return self._parameters

@@ -30,7 +30,7 @@ class TrailingNorm(Layer):
         many = isinstance(normalized_shape, list | tuple)
         self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
         self._epsilon = epsilon
-        self.weight = scale_of(self, self._normalized_shape, weight_attr, dtype)
+        self.weight = scale_of(self, [prod(self._normalized_shape)], weight_attr, dtype)
 
     def extra_repr(self) -> str:
         return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
@@ -39,7 +39,8 @@ class TrailingNorm(Layer):
 class LayerNorm(TrailingNorm):
     """Layer norm over the last axes, of the sizes `normalized_shape`.
 
-    `weight` (ones) and `bias` (zeros) have that shape. Source: Paddle API `paddle.nn.LayerNorm`.
+    `weight` (ones) and `bias` (zeros) are vectors of as many elements, as Paddle keeps them.
+    Source: Paddle API `paddle.nn.LayerNorm`.
 
     >>> import minipaddle as paddle
     >>> layer = paddle.nn.LayerNorm(4)
@@ -57,7 +58,8 @@ class LayerNorm(TrailingNorm):
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
         super().__init__(normalized_shape, epsilon, weight_attr, dtype)
-        self.bias = self.create_parameter(self._normalized_shape, bias_attr, dtype, is_bias=True)
+        size = [prod(self._normalized_shape)]
+        self.bias = self.create_parameter(size, bias_attr, dtype, is_bias=True)
 
     def forward(self, input):
         return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)

@@ -175,7 +175,8 @@ class Stacked(LayerList):
 
     The constructor takes what the cell takes, with the arguments of the stack before those that
     follow the sizes. The parameters of layer k are known as `weight_ih_lk`, …, `bias_hh_lk`, and
-    with `_reverse` for the backward direction.
+    with `_reverse` for the backward direction. As in Paddle, whose files have these names too, an
+    attribute that is False leaves its name out, and the names go to the parameters in order.
     """
 
     def __init_subclass__(cls, cell: type[GatedCell] | None = None, **kwargs):
@@ -195,12 +196,20 @@ class Stacked(LayerList):
         self.time_major, self.dropout = time_major, dropout
         self.num_directions = directions = DIRECTIONS[direction]
         for k in range(num_layers):
-            size = input_size if k == 0 else hidden_size * directions
+            size = input_size if k == 0 else self.output_size
             cells = [self.cell_class(size, hidden_size, *given, **named) for _ in range(directions)]
+            self.output_size = directions * (cells[0].proj_size or hidden_size)
             self.append((RNN if directions == 1 else BiRNN)(*cells, time_major=time_major))
-            for one, suffix in zip(cells, ("", "_reverse"), strict=False):
-                for name, parameter in one._parameters.items():
-                    self.add_parameter(f"{name}_l{k}{suffix}", parameter)
+        bound = inspect.signature(self.cell_class).bind(input_size, hidden_size, *given, **named)
+        names = [
+            f"{name}_l{k}{suffix}"
+            for k in range(num_layers)
+            for suffix in ("", "_reverse")[:directions]
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            if name.startswith("weight") or bound.arguments.get(f"{name}_attr") is not False
+        ]
+        for name, parameter in zip(names, self.parameters(), strict=False):
+            self.add_parameter(name, parameter)
 
     def forward(self, inputs, initial_states=None, sequence_length=None):
         """Outputs of the last layer, and the final states [layers · directions, batch, hidden]."""
@@ -255,7 +264,7 @@ class SimpleRNN(Stacked, cell=SimpleRNNCell):
 class LSTM(Stacked, cell=LSTMCell):
     """Layers of `LSTMCell` along a sequence; states are pairs (h, c).
 
-    `proj_size` is refused. Source: Paddle API `paddle.nn.LSTM`.
+    With `proj_size` outputs and h are so small. Source: Paddle API `paddle.nn.LSTM`.
 
     >>> import minipaddle as paddle
     >>> lstm = paddle.nn.LSTM(3, 4, direction="bidirect")
