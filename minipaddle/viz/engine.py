@@ -1,59 +1,78 @@
-"""Graphviz layout without a system `dot`: the pygraphviz wheel first, then `dot`, then a clear box.
+"""Graphs become SVG and PNG without a library of the system.
 
-The wheel carries Graphviz itself. Its fontconfig would complain about the machine's fonts and lay
-out differently everywhere, so it sees matplotlib's DejaVu and nothing else. Graphviz is not
-thread-safe: one layout at a time.
+The wheel graphviz-pure brings Graphviz as one program, which draws byte for byte the same on every
+machine; resvg paints the PNG with matplotlib's DejaVu and no other font.
 """
 
 from __future__ import annotations
 
 import functools
 import html
+import importlib
+import importlib.metadata
 import importlib.util
-import os
-import re
 import shutil
-import sys
-import tempfile
-import threading
-from contextlib import contextmanager
+import subprocess
 from pathlib import Path
 
 import graphviz
 
-HELP = """No Graphviz layout engine was found. Either
-  pip install pygraphviz      (its wheels for Linux, macOS and Windows carry the engine), or
-  install the system package  (apt install graphviz, brew install graphviz)."""
-
-ONE_AT_A_TIME = threading.RLock()
+HELP = """The graph engine is missing.
+  pip install graphviz-pure resvg-py      (their wheels need nothing of the system)"""
 
 
 class NoEngineError(RuntimeError):
-    """Nothing on this machine can lay out a graph."""
+    """Nothing on this machine can draw a graph."""
 
 
-# ---- fonts -----------------------------------------------------------------------------------
-
-FONTS = """<?xml version="1.0"?>
-<fontconfig>
-  <dir>{fonts}</dir>
-  <cachedir>{cache}</cachedir>
-</fontconfig>
-"""
-
-
-def cache_folder() -> Path:
-    """Where this user's caches live, by the platform's convention."""
-    if sys.platform == "win32":
-        root = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        root = Path.home() / "Library" / "Caches"
-    else:
-        root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "minipaddle"
+@functools.cache
+def find_program() -> str:
+    """The Graphviz of the wheel, wherever pip put it; else a system's `dot`."""
+    try:
+        names = importlib.metadata.files("graphviz-pure") or []
+    except importlib.metadata.PackageNotFoundError:
+        names = []
+    here = [str(f.locate().resolve()) for f in names if f.stem == "graphviz-pure"]
+    for program in (*here, "dot"):
+        if found := shutil.which(program):
+            return found
+    raise NoEngineError(HELP)
 
 
-def dejavu() -> Path:
+def layout(source: str, engine: str = "dot", kind: str = "svg") -> bytes:
+    """`source` (DOT) as SVG or another format of Graphviz, the same bytes every time.
+
+    Raises NoEngineError that says what to install, ValueError with Graphviz's message.
+    """
+    command = [find_program(), f"-K{engine}", f"-T{kind}"]
+    done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
+    if done.returncode or not done.stdout:
+        raise ValueError(f"{' '.join(command)}: {done.stderr.decode().strip()}\n{source}")
+    return done.stdout
+
+
+def paint(svg: str) -> bytes:
+    """An `<svg>` element as PNG, in matplotlib's DejaVu; 96 pixels an inch, as browsers draw."""
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise NoEngineError(HELP) from error
+    return resvg_py.svg_to_bytes(
+        svg_string=svg,
+        dpi=96,
+        skip_system_fonts=True,
+        font_files=[str(find_fonts() / f"DejaVuSans{face}.ttf") for face in FACES],
+        sans_serif_family=SANS,
+        serif_family=SANS,
+        monospace_family=MONO,
+    )
+
+
+SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"
+FACES = "", "-Bold", "-Oblique", "Mono"
+
+
+def find_fonts() -> Path:
     """The folder of matplotlib's fonts; matplotlib itself is slow to import, and rarely needed."""
     (root,) = importlib.util.find_spec("matplotlib").submodule_search_locations
     fonts = Path(root, "mpl-data", "fonts", "ttf")
@@ -62,101 +81,9 @@ def dejavu() -> Path:
     return fonts
 
 
-@functools.cache
-def font_config() -> Path:
-    """A fontconfig file that knows DejaVu alone; in a temporary folder if no cache can be kept."""
-    fonts = dejavu()
-    try:
-        folder = cache_folder() / "fontconfig"
-        folder.mkdir(parents=True, exist_ok=True)
-        return written(folder, fonts)
-    except (OSError, RuntimeError):  # read-only, or there is no home
-        return written(Path(tempfile.mkdtemp(prefix="minipaddle-fonts-")), fonts)
-
-
-def written(folder: Path, fonts: Path) -> Path:
-    """The configuration file in `folder`; whole at every moment, for others may read it."""
-    path, draft = folder / "fonts.conf", folder / f"fonts.{os.getpid()}"
-    draft.write_text(FONTS.format(fonts=fonts, cache=folder / "cache"), encoding="utf-8")
-    return draft.replace(path)
-
-
-@contextmanager
-def only_dejavu():
-    """Let fontconfig see one font family, the same on every machine."""
-    before = os.environ.get("FONTCONFIG_FILE")
-    os.environ["FONTCONFIG_FILE"] = str(font_config())
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["FONTCONFIG_FILE"]
-        else:
-            os.environ["FONTCONFIG_FILE"] = before
-
-
-@contextmanager
-def silent_stderr():
-    """Drop what C libraries write to file descriptor 2 (a notebook would show it)."""
-    keep, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(keep, 2)
-        os.close(keep)
-        os.close(null)
-
-
-# ---- engines ---------------------------------------------------------------------------------
-
-
-@functools.cache
-def pygraphviz():
-    """The wheel's module, once its fonts are settled; raises ImportError if it is missing."""
-    with only_dejavu(), silent_stderr():
-        import pygraphviz
-
-        pygraphviz.AGraph(string="digraph { a }").draw(format="png", prog="dot")
-    return pygraphviz
-
-
-def by_wheel(source: str, engine: str, kind: str) -> bytes:
-    graph = pygraphviz().AGraph(string=source)
-    graph.number_of_nodes = lambda: 0  # from 1000 on it would print a warning
-    return graph.draw(format=kind, prog=engine)
-
-
-def by_system(source: str, engine: str, kind: str) -> bytes:
-    if shutil.which(engine) is None:
-        raise ImportError(f"no {engine} on the PATH")
-    with only_dejavu():
-        return graphviz.pipe(engine, kind, source.encode(), quiet=True)
-
-
-ENGINES = {"pygraphviz": by_wheel, "system": by_system}
-
-DATE = re.compile(rb"(?<=/CreationDate \(D:)\d{14}")
-
-
-def layout(source: str, engine: str = "dot", kind: str = "svg") -> bytes:
-    """`source` (DOT) as SVG, PNG or PDF, the same bytes every time.
-
-    Raises NoEngineError that says what to install.
-    """
-    tried = []
-    with ONE_AT_A_TIME:
-        for name, draw in ENGINES.items():
-            try:
-                return DATE.sub(b"20000101000000", draw(source, engine, kind))
-            except (ImportError, OSError) as error:
-                tried.append(f"{name}: {error}")
-    raise NoEngineError("\n".join([HELP, "Tried:", *tried]))
-
-
 # ---- the graph -------------------------------------------------------------------------------
 
-KINDS = ("svg", "png", "pdf", "dot")
+KINDS = ("svg", "png", "dot")
 
 
 class Graph(graphviz.Digraph):
@@ -172,9 +99,13 @@ class Graph(graphviz.Digraph):
     text = ""
     """What it shows, in a few lines for a terminal; the DOT source where nothing better is said."""
 
+    def __init__(self, *args, **named):
+        super().__init__(*args, **{"format": "svg"} | named)
+
     def pipe(self, format=None, *_, engine=None, encoding=None, **__):
         """The picture as bytes, or as text in an encoding."""
-        out = layout(self.source, engine or self.engine, format or self.format)
+        engine, kind = engine or self.engine, format or self.format
+        out = paint(self.svg(engine)) if kind == "png" else layout(self.source, engine, kind)
         return out.decode(encoding) if encoding else out
 
     def render(
@@ -194,7 +125,7 @@ class Graph(graphviz.Digraph):
         return str(path)
 
     def save_as(self, path) -> Path:
-        """Write the picture; the suffix (.svg, .png, .pdf, .dot) says the format."""
+        """Write the picture; the suffix (.svg, .png, .dot) says the format."""
         path = Path(path)
         kind = path.suffix.removeprefix(".").lower()
         if kind not in KINDS:
@@ -208,12 +139,13 @@ class Graph(graphviz.Digraph):
             path.write_bytes(self.source.encode() if kind == "dot" else self.pipe(format=kind))
         return path
 
-    def svg(self) -> str:
+    def svg(self, engine=None) -> str:
         """The picture as an `<svg>` element; Verdana (of DejaVu's widths) if a viewer lacks it."""
-        text = self.pipe(format="svg", encoding="utf-8")
+        text = self.pipe(format="svg", engine=engine, encoding="utf-8")
         text = text[text.index("<svg") :]
-        text = text.replace('font-family="DejaVu Sans Mono"', f'font-family="{FIXED}"')
-        return text.replace('font-family="DejaVu Sans"', f'font-family="{FAMILY}"')
+        for font, families in FAMILIES.items():
+            text = text.replace(f'font-family="{font}"', f'font-family="{families}"')
+        return text
 
     def _repr_mimebundle_(self, include=None, exclude=None, **_):
         try:
@@ -226,8 +158,10 @@ class Graph(graphviz.Digraph):
             return {"text/html": box(str(error), self.source), "text/plain": self.source}
 
 
-FAMILY = "DejaVu Sans,Verdana,sans-serif"
-FIXED = "DejaVu Sans Mono,Menlo,Consolas,monospace"
+FAMILIES = {
+    SANS: f"{SANS},Verdana,sans-serif",
+    "Courier,monospace": f"{MONO},Menlo,Consolas,monospace",  # Graphviz knows Courier's widths
+}
 
 
 def box(message: str, source: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 from ..core.errors import teach
-from .engine import Graph, NoEngineError, box
+from .engine import Graph, NoEngineError, box, paint
 
 GAP = 24
 """Points between the two."""
@@ -62,18 +61,7 @@ class Beside:
 
     def png(self) -> bytes:
         """Both pictures in one, on a transparent page."""
-        from matplotlib import image
-        from matplotlib.figure import Figure
-
-        parts = [image.imread(io.BytesIO(g.pipe(format="png"))) for g in self.graphs]
-        gap, x = GAP * 4 // 3, 0  # in pixels
-        high, wide = max(p.shape[0] for p in parts), sum(p.shape[1] for p in parts) + gap
-        fig, out = Figure(figsize=(wide, high), dpi=1, facecolor="none"), io.BytesIO()
-        for p in parts:
-            fig.figimage(p, x, high - p.shape[0])
-            x += p.shape[1] + gap
-        fig.savefig(out, format="png", transparent=True)
-        return out.getvalue()
+        return paint(self.svg())
 
     def save_as(self, path) -> Path:
         """Write the picture; the suffix (.svg, .png) says the format."""

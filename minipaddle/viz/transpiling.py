@@ -16,7 +16,7 @@ from .style import LOOKS, cluster, count, graph, legend, node
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of
 
-MONO = "DejaVu Sans Mono"
+MONO = "Courier"  # the engine knows its widths, and writes DejaVu Sans Mono, of the same
 WIDTH, LINES = 44, 8
 """How much of the source stands in a node of the tree."""
 LONG = 60
@@ -197,7 +197,7 @@ def table(rows: str) -> str:
 
 def code_row(text: str, word: str) -> str:
     fill = TINTS[word]
-    shown = html.escape(text or " ").replace(" ", "&#160;")
+    shown = html.escape(text or " ")
     face = f'<FONT FACE="{MONO}" POINT-SIZE="9" COLOR="#000000">{shown}</FONT>'
     return f'<TR><TD ALIGN="LEFT" BGCOLOR="{fill}">{face}</TD></TR>'
 
