@@ -3,7 +3,9 @@
 import ast
 import re
 import shutil
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 from names import names_page
@@ -30,24 +32,25 @@ folder that holds MiniPaddle:
 ./run doctor     # says what your machine lacks, should something not work
 ```
 
-| | Chapter | |
-|--:|---|---|
-{chapters}
+{parts}
+
+## To look things up
 
 {lookup}
 
-```{{toctree}}
+{trees}
+"""
+PART = """## Part {part}
+
+| | Chapter | The question | |
+|--:|---|---|---|
+{rows}
+"""
+TREE = """```{{toctree}}
 :hidden:
-:caption: Chapters
+:caption: {caption}
 
 {documents}
-```
-
-```{{toctree}}
-:hidden:
-:caption: To look things up
-
-{references}
 ```
 """
 
@@ -73,11 +76,21 @@ def write_pages(source: Path) -> None:
     if exercises:
         (source / "exercises.md").write_text(exercises, encoding="utf-8")
         lookup = {"exercises": "what to build yourself, with hints", **lookup}
+    openings = {name: opening(notebook) for name, notebook in notebooks.items()}
+    parts = {
+        part: dict(some) for part, some in groupby(openings.items(), key=lambda item: item[1].part)
+    }
+    trees = {**{f"Part {part}": some for part, some in parts.items()}, "To look things up": lookup}
     page = INDEX.format(
-        chapters="\n".join(row(name, notebook) for name, notebook in notebooks.items()),
-        documents="\n".join(notebooks),
+        parts="\n".join(
+            PART.format(part=part, rows="\n".join(row(*item) for item in some.items()))
+            for part, some in parts.items()
+        ),
         lookup="\n".join(f"- [](/{page}.md): {what}" for page, what in lookup.items()),
-        references="\n".join(lookup),
+        trees="\n".join(
+            TREE.format(caption=caption, documents="\n".join(some))
+            for caption, some in trees.items()
+        ),
     )
     (source / "index.md").write_text(page, encoding="utf-8")
 
@@ -90,18 +103,35 @@ def chapters() -> list[Path]:
 # ---- chapters ------------------------------------------------------------------------------------
 
 
-def opening(notebook) -> tuple[str, str]:
-    """The title and the first sentence of a chapter, as its first cell has them."""
-    title, text = notebook.cells[0].source.split("\n", 1)
-    first = " ".join(text.strip().split("\n\n")[0].split())
-    return title.lstrip("# "), re.match(r".*?[.!?:](?=\s|$)|.*", first).group()
+class Opening(NamedTuple):
+    """What the first cell of a chapter says of it."""
+
+    number: str
+    title: str
+    part: str
+    level: str
+    minutes: str
+    before: str
+    question: str
 
 
-def row(name: str, notebook) -> str:
+OPENING = re.compile(
+    r"# (?P<number>\d+) · (?P<title>.+)\n\n"
+    r"\*Part (?P<part>.+) · (?P<level>easy|moderate|demanding) · (?P<minutes>\d+ minutes)"
+    r" · read before: (?P<before>.+)\*\n\n"
+    r"(?P<question>[\s\S]+?\?)\s"
+)
+
+
+def opening(notebook) -> Opening:
+    """The first cell of a chapter as data; its text up to the first question mark is `question`."""
+    found = OPENING.match(notebook.cells[0].source)
+    return Opening(**{name: " ".join(text.split()) for name, text in found.groupdict().items()})
+
+
+def row(name: str, o: Opening) -> str:
     """The chapter's line in the table of the first page."""
-    title, sentence = opening(notebook)
-    number, _, words = title.rpartition(" · ")
-    return f"| {number} | [{words}](/{name}.ipynb) | {sentence} |"
+    return f"| {o.number} | [{o.title}](/{name}.ipynb) | {o.question} | {o.level}, {o.minutes} |"
 
 
 def staged(notebook):
@@ -132,15 +162,15 @@ def exercises_page() -> str:
         return ""
     from minipaddle.learn.exercise import load, names
 
-    titles = {path.stem: opening(nbformat.read(path, as_version=4))[0] for path in chapters()}
+    openings = {path.stem: opening(nbformat.read(path, as_version=4)) for path in chapters()}
     lines = [EXERCISES]
     chapter = None
     for name in names():
         if name.split("/")[0] != chapter:
             chapter = name.split("/")[0]
-            title = titles.get(chapter)
-            lines.append(f"## {prose(title or chapter)}\n")
-            lines.append(f"[Read the chapter first](/{chapter}.ipynb).\n" if title else "")
+            title = f"{openings[chapter].number} · {openings[chapter].title}"
+            lines.append(f"## {prose(title)}\n")
+            lines.append(f"[Read the chapter first](/{chapter}.ipynb).\n")
         lines.append(exercise_section(name, load(name)))
     return "\n".join(lines)
 

@@ -1,7 +1,8 @@
 """The index: each **term** of the chapters, with the chapter and the section that explain it.
 
 A term is what a chapter sets in bold where it explains it. Its place gets an anchor when the
-chapter is read; the page `terms`, which is read after them, lists the places.
+chapter is read, and an entry by which the search finds it first; the page `terms`, which is read
+after the chapters, lists the places.
 """
 
 import re
@@ -9,6 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
 PAGE = "terms"
@@ -52,6 +54,7 @@ def collect(document, docname: str, known: dict) -> None:
             seen.add(key)
             anchor = f"term-{nodes.make_id(term)}"
             strong["ids"].append(anchor)
+            strong.parent.insert(0, addnodes.index(entries=[("single", term, anchor, "", None)]))
             section = titles(strong)[-1]
             place = Place(docname, anchor, chapter, "" if section == chapter else section)
             known.setdefault(key, (term, []))[1].append(place)
