@@ -5,7 +5,6 @@ import re
 import shutil
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 import nbformat
 from names import names_page
@@ -14,9 +13,9 @@ from terms import PAGE, TEXT
 from text import docstring, fold, literal, prose
 
 from minipaddle.jit import saved
+from minipaddle.learn.chapters import BOOK, Chapter, chapters
 
-ROOT = Path(__file__).resolve().parents[2]
-BOOK = ROOT / "book"
+ROOT = BOOK.parent
 
 INDEX = """# MiniPaddle, the book
 
@@ -59,7 +58,8 @@ def write_pages(source: Path) -> None:
     """Fill the folder `source` with everything Sphinx is to read."""
     source.mkdir(parents=True)
     shutil.copytree(BOOK / "pictures", source / "pictures")
-    notebooks = {path.stem: nbformat.read(path, as_version=4) for path in chapters()}
+    heads = chapters()
+    notebooks = {name: nbformat.read(BOOK / f"{name}.ipynb", as_version=4) for name in heads}
     for name, notebook in notebooks.items():
         nbformat.write(staged(notebook), source / f"{name}.ipynb")
     write_operators(source / "operators", "Operators")
@@ -76,9 +76,8 @@ def write_pages(source: Path) -> None:
     if exercises:
         (source / "exercises.md").write_text(exercises, encoding="utf-8")
         lookup = {"exercises": "what to build yourself, with hints", **lookup}
-    openings = {name: opening(notebook) for name, notebook in notebooks.items()}
     parts = {
-        part: dict(some) for part, some in groupby(openings.items(), key=lambda item: item[1].part)
+        part: dict(some) for part, some in groupby(heads.items(), key=lambda item: item[1].part)
     }
     trees = {**{f"Part {part}": some for part, some in parts.items()}, "To look things up": lookup}
     page = INDEX.format(
@@ -95,43 +94,13 @@ def write_pages(source: Path) -> None:
     (source / "index.md").write_text(page, encoding="utf-8")
 
 
-def chapters() -> list[Path]:
-    """The book's notebooks, in order."""
-    return sorted(BOOK.glob("*.ipynb"))
-
-
 # ---- chapters ------------------------------------------------------------------------------------
 
 
-class Opening(NamedTuple):
-    """What the first cell of a chapter says of it."""
-
-    number: str
-    title: str
-    part: str
-    level: str
-    minutes: str
-    before: str
-    question: str
-
-
-OPENING = re.compile(
-    r"# (?P<number>\d+) · (?P<title>.+)\n\n"
-    r"\*Part (?P<part>.+) · (?P<level>easy|moderate|demanding) · (?P<minutes>\d+ minutes)"
-    r" · read before: (?P<before>.+)\*\n\n"
-    r"(?P<question>[\s\S]+?\?)\s"
-)
-
-
-def opening(notebook) -> Opening:
-    """The first cell of a chapter as data; its text up to the first question mark is `question`."""
-    found = OPENING.match(notebook.cells[0].source)
-    return Opening(**{name: " ".join(text.split()) for name, text in found.groupdict().items()})
-
-
-def row(name: str, o: Opening) -> str:
+def row(name: str, chapter: Chapter) -> str:
     """The chapter's line in the table of the first page."""
-    return f"| {o.number} | [{o.title}](/{name}.ipynb) | {o.question} | {o.level}, {o.minutes} |"
+    link, effort = f"[{chapter.title}](/{name}.ipynb)", f"{chapter.level}, {chapter.minutes}"
+    return f"| {chapter.number} | {link} | {chapter.question} | {effort} |"
 
 
 def staged(notebook):
@@ -162,13 +131,13 @@ def exercises_page() -> str:
         return ""
     from minipaddle.learn.exercise import load, names
 
-    openings = {path.stem: opening(nbformat.read(path, as_version=4)) for path in chapters()}
+    heads = chapters()
     lines = [EXERCISES]
     chapter = None
     for name in names():
         if name.split("/")[0] != chapter:
             chapter = name.split("/")[0]
-            title = f"{openings[chapter].number} · {openings[chapter].title}"
+            title = f"{heads[chapter].number} · {heads[chapter].title}"
             lines.append(f"## {prose(title)}\n")
             lines.append(f"[Read the chapter first](/{chapter}.ipynb).\n")
         lines.append(exercise_section(name, load(name)))

@@ -54,7 +54,8 @@ def collect(document, docname: str, known: dict) -> None:
             seen.add(key)
             anchor = f"term-{nodes.make_id(term)}"
             strong["ids"].append(anchor)
-            strong.parent.insert(0, addnodes.index(entries=[("single", term, anchor, "", None)]))
+            first = "" if key in known else "main"  # what the search lists first
+            strong.parent.insert(0, addnodes.index(entries=[("single", term, anchor, first, None)]))
             section = titles(strong)[-1]
             place = Place(docname, anchor, chapter, "" if section == chapter else section)
             known.setdefault(key, (term, []))[1].append(place)

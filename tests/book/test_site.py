@@ -15,6 +15,7 @@ import pytest
 
 from minipaddle.core.op import OPS
 from minipaddle.learn import stub_of
+from minipaddle.learn.chapters import chapters
 from minipaddle.learn.exercise import load, names
 from tests.book.chapters import BOOK, CHAPTERS
 from tests.book.test_browser import CHROMIUM, QUIET
@@ -164,7 +165,31 @@ def test_the_first_page_lists_the_chapters(site):
     page = (site / "index.html").read_text(encoding="utf-8")
     places = [page.index(f'<td><p><a class="reference internal" href="{name}.') for name in NAMES]
     assert places == sorted(places)
-    assert "you have trained a network on handwritten digits" in page
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+    assert "Part I, the engine" in text
+    questions = [chapter.question for chapter in chapters().values()]
+    assert len({question[:9] for question in questions}) > len(questions) / 2
+    for question in questions:
+        assert question.replace("`", "") in text
+    assert "easy, 5 minutes" in text
+
+
+def test_the_readme_names_the_parts():
+    readme = " ".join((BOOK.parent / "README.md").read_text(encoding="utf-8").split())
+    parts = {}
+    for chapter in chapters().values():
+        parts.setdefault(chapter.part, []).append(chapter.number)
+    for part, numbers in parts.items():
+        numbers = "–".join(dict.fromkeys((numbers[0], numbers[-1])))
+        assert re.search(f"part {part}: (chapters )?{numbers}", readme, re.IGNORECASE), part
+
+
+def test_a_chapter_names_earlier_ones_to_read_before():
+    for name, chapter in chapters().items():
+        assert int(chapter.number) == int(name[:2])
+        named = [int(n) for n in re.findall(r"\d+", chapter.before)]
+        assert all(n < int(chapter.number) for n in named), name
+        assert bool(named) == (int(chapter.number) > 0), name
 
 
 def test_every_operator_is_in_the_reference(site):
@@ -290,8 +315,10 @@ class TestInABrowser:
         assert wide
         assert set(wide) == {10}
 
-    @pytest.mark.parametrize("word", ["accumulate", "tape"])
-    def test_search_finds(self, address, site, reader, word):
+    @pytest.mark.parametrize(
+        ("word", "chapter"), [("accumulate", ""), ("tape", "00"), ("vjp", "02"), ("arena", "14")]
+    )
+    def test_search_finds(self, address, site, reader, word, chapter):
         page = reader()
         for start in (address, site.as_uri()):
             go(page, f"{start}/index.html")
@@ -301,7 +328,8 @@ class TestInABrowser:
             page.wait_for_url("**/search.html*")
             page.locator("#search-results li a").first.wait_for()
             page.wait_for_function("/finished/.test(document.body.innerText)")
-            assert page.locator("#search-results li a").count() >= 1
+            links = page.locator("#search-results li a")
+            assert links.first.get_attribute("href").startswith(chapter)
             shoot(page, f"search-{word}-{'file' if start.startswith('file') else 'http'}")
             page.locator("#search-results li a").first.click()
             page.wait_for_load_state()

@@ -1,0 +1,43 @@
+"""The chapters of the book: what the first cell of each says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+BOOK = Path(__file__).parents[2] / "book"
+
+
+class Chapter(NamedTuple):
+    """The head of a chapter; `question` is its text up to the first question mark."""
+
+    number: str
+    title: str
+    part: str
+    level: str
+    minutes: str
+    before: str
+    question: str
+
+
+HEAD = re.compile(
+    r"# (\d+) · (.+)\n\n"
+    r"\*Part (.+) · (easy|moderate|demanding) · (\d+ minutes) · read before: (.+)\*\n\n"
+    r"([^?]+\?)\s"
+)
+
+
+def chapters() -> dict[str, Chapter]:
+    """The chapters in their order, by the name of their file; {} where the book is not there."""
+    return {path.stem: read_head(path) for path in sorted(BOOK.glob("*.ipynb"))}
+
+
+def read_head(path: Path) -> Chapter:
+    """The head of the chapter in a notebook; ValueError if its first cell is laid out otherwise."""
+    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
+    found = HEAD.match("".join(first))
+    if found is None:
+        raise ValueError(f"{path.name}: the first cell is not laid out as {HEAD.pattern}")
+    return Chapter(*(" ".join(text.split()) for text in found.groups()))
