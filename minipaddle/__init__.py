@@ -5,6 +5,7 @@ from math import e, inf, nan, pi
 
 from . import (
     autograd,
+    base,
     device,
     distributed,
     framework,
@@ -46,6 +47,7 @@ from .distributed import DataParallel
 from .eager.backward import grad
 from .eager.device import (
     CPUPlace,
+    CUDAPinnedPlace,
     CUDAPlace,
     get_device,
     is_compiled_with_cuda,

@@ -6,6 +6,7 @@ from .core.missing import namespace
 from .eager import cuda
 from .eager.device import (
     CPUPlace,
+    CUDAPinnedPlace,
     CUDAPlace,
     device_guard,
     get_device,
@@ -16,6 +17,7 @@ from .eager.device import (
 
 __all__ = [
     "CPUPlace",
+    "CUDAPinnedPlace",
     "CUDAPlace",
     "cuda",
     "device_count",

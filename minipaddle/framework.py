@@ -6,23 +6,47 @@ from dataclasses import dataclass
 
 import ml_dtypes
 
+from .base.framework import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    EagerParamBase,
+    Parameter,
+    Program,
+    Variable,
+    _current_expected_place,  # noqa: F401
+    _current_expected_place_,  # noqa: F401
+    convert_np_dtype_to_dtype_,
+    core,
+    default_main_program,
+    default_startup_program,
+    disable_static,
+    dygraph_only,
+    enable_static,
+    in_dynamic_mode,
+    in_dynamic_or_pir_mode,
+    in_pir_mode,
+    program_guard,
+    use_pir_api,
+)
 from .core import dtype as dt
 from .core.dtype import get_default_dtype, set_default_dtype
 from .core.errors import teach
 from .core.missing import namespace
-from .static.mode import disable_static, enable_static, in_dynamic_mode
+from .eager.backward import grad
+from .eager.modes import no_grad
+from .io import load, save
+from .nn.param_attr import ParamAttr
+from .tensor.generator import seed
 
 __all__ = [
-    "disable_static",
-    "enable_static",
-    "finfo",
-    "get_default_dtype",
-    "get_flags",
-    "iinfo",
-    "in_dynamic_mode",
-    "set_default_dtype",
-    "set_flags",
-]
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EagerParamBase", "ParamAttr", "Parameter",
+    "Program", "Variable", "convert_np_dtype_to_dtype_", "core", "default_main_program",
+    "default_startup_program", "disable_static", "dygraph_only", "enable_static", "finfo",
+    "get_default_dtype", "get_flags", "grad", "iinfo", "in_dynamic_mode",
+    "in_dynamic_or_pir_mode", "in_pir_mode", "load", "no_grad", "program_guard", "save", "seed",
+    "set_default_dtype", "set_flags", "use_pir_api",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)

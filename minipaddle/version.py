@@ -1,10 +1,19 @@
-"""Which version this is, and with what it can compute. Source: Paddle API `paddle.version`."""
+"""The version of Paddle whose API this is, MiniPaddle's own, and with what it can compute.
+
+Source: Paddle API `paddle.version`.
+"""
 
 from .eager.device import gpu, is_compiled_with_cuda
 
-__all__ = ["cuda", "cudnn", "full_version", "show"]
+__all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
 
-full_version = "0.1.0"
+minipaddle = "0.1.0"
+"""MiniPaddle's own version; pyproject.toml reads it here."""
+full_version = "3.3.1"
+major, minor, patch = full_version.split(".")
+rc = "0"
+commit = "none"  # Paddle's is that of its sources
+is_tagged = True
 
 
 def cuda() -> str | bool:
@@ -21,5 +30,6 @@ def cudnn() -> bool:
 
 
 def show() -> None:
-    """Print the version. Source: Paddle API `paddle.version.show`."""
-    print(f"full_version: {full_version}\ncuda: {cuda()}\ncudnn: {cudnn()}")
+    """Print the versions. Source: Paddle API `paddle.version.show`."""
+    print(f"full_version: {full_version}\nminipaddle: {minipaddle}")
+    print(f"cuda: {cuda()}\ncudnn: {cudnn()}")

@@ -92,8 +92,7 @@ def module_of(array) -> ArrayModule:
 class Place:
     """Where a tensor lives: `Place(cpu)` or `Place(gpu:0)`."""
 
-    def __init__(self, kind: str = "cpu", index: int = 0):
-        self.kind, self.index = kind, index
+    kind, index = "cpu", 0
 
     def __repr__(self) -> str:
         return f"Place({self.name})"
@@ -115,8 +114,13 @@ class Place:
     def is_gpu_place(self) -> bool:
         return self.kind == "gpu"
 
+    def is_cuda_pinned_place(self) -> bool:
+        return False
+
     def get_device_id(self) -> int:
         return self.index
+
+    gpu_device_id = get_device_id
 
     @property
     def module(self) -> ArrayModule:
@@ -143,27 +147,49 @@ class Place:
             return m.asarray(array)
 
 
-CPU = Place()
-
-
-def CPUPlace() -> Place:
+class CPUPlace(Place):
     """The CPU. Source: Paddle API `paddle.CPUPlace`.
 
     >>> import minipaddle as paddle
-    >>> paddle.CPUPlace()
-    Place(cpu)
+    >>> paddle.CPUPlace(), isinstance(paddle.ones([1]).cpu().place, paddle.CPUPlace)
+    (Place(cpu), True)
     """
-    return CPU
 
 
-def CUDAPlace(id: int = 0) -> Place:
+class CUDAPlace(Place):
     """GPU number `id`. Source: Paddle API `paddle.CUDAPlace`.
 
     >>> import minipaddle as paddle
     >>> paddle.CUDAPlace(1)
     Place(gpu:1)
     """
-    return Place("gpu", id)
+
+    kind = "gpu"
+
+    def __init__(self, id: int = 0):
+        self.index = id
+
+
+class CUDAPinnedPlace(Place):
+    """Page-locked memory of the host: no tensor lives there, so `isinstance` is always False.
+
+    Raises RuntimeError when it is called. Source: Paddle API `paddle.CUDAPinnedPlace`.
+
+    >>> import minipaddle as paddle
+    >>> isinstance(paddle.ones([1]).place, paddle.CUDAPinnedPlace)
+    False
+    """
+
+    def __init__(self):
+        raise RuntimeError(
+            teach(
+                "MiniPaddle pins no memory: CuPy copies from ordinary memory",
+                hint="paddle.CPUPlace()",
+            )
+        )
+
+
+CPU = CPUPlace()
 
 
 def as_place(device) -> Place:
@@ -174,14 +200,14 @@ def as_place(device) -> Place:
     kind = "gpu" if kind == "cuda" else kind
     if kind not in ("cpu", "gpu") or (index and not index.isdigit()):
         raise ValueError(teach(f"unknown device {device!r}", expected='"cpu", "gpu" or "gpu:0"'))
-    return CPU if kind == "cpu" else Place(kind, int(index or 0))
+    return CPU if kind == "cpu" else CUDAPlace(int(index or 0))
 
 
 def place_of(array) -> Place:
     """The place an array lives on."""
     if type(array) is Promise:
         return array.place
-    return CPU if module_of(array) is NUMPY else Place("gpu", array.device.id)
+    return CPU if module_of(array) is NUMPY else CUDAPlace(array.device.id)
 
 
 chosen = per_rank(CPU)

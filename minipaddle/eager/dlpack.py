@@ -5,7 +5,7 @@ Source: the DLPack protocol, https://dmlc.github.io/dlpack/latest/python_spec.ht
 
 from __future__ import annotations
 
-from .device import CPU, Place
+from .device import CPU, CUDAPlace
 from .tensor import Tensor, wrap
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -37,7 +37,7 @@ def from_dlpack(dlpack, *, copy: bool | None = None) -> Tensor:
     """
     source = dlpack if hasattr(dlpack, "__dlpack__") else Capsule(dlpack)
     kind, index = source.__dlpack_device__()
-    place = CPU if kind == 1 else Place("gpu", index)
+    place = CPU if kind == 1 else CUDAPlace(index)
     array = place.module.from_dlpack(source)
     return wrap(array.copy() if copy else array)
 

@@ -361,6 +361,7 @@ class Parameter(Tensor):
     is_parameter = True
     persistable = True
     is_distributed = False
+    block = None  # Paddle's program it belongs to: programs hand it on, `init(param, param.block)`
 
     def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
         if current.top.tracing:

@@ -14,8 +14,10 @@ from .device import CPU
 class Values:
     """The part of `Tensor` that meets Python's protocols, NumPy's and DLPack's."""
 
-    def numpy(self) -> numpy.ndarray:
-        """A copy of the values as a NumPy array. Source: Paddle API `Tensor.numpy`.
+    def numpy(self, blocking: bool = True) -> numpy.ndarray:
+        """A copy of the values as a NumPy array; it is whole whatever `blocking` says.
+
+        Source: Paddle API `Tensor.numpy`.
 
         >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
@@ -104,6 +106,9 @@ class Values:
         [6.0]
         """
         return None if self.grad is None else self.grad.numpy()
+
+    def _grad_ivar(self):  # a private name of Paddle's that programs call
+        return self.grad
 
     # ---- DLPack ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from .strategy import BuildStrategy, ExecutionStrategy
 
 __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "InputSpec", "Program",
-    "append_backward", "cpu_places", "create_parameter", "data", "default_main_program",
+    "Variable", "append_backward", "cpu_places", "create_parameter", "data", "default_main_program",
     "default_startup_program", "global_scope", "gradients", "load", "load_inference_model",
     "name_scope", "nn", "program_guard", "save", "save_inference_model",
 ]  # fmt: skip

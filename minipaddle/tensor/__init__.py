@@ -26,4 +26,39 @@ To find a function, open the file that Paddle has it in; the larger ones of Padd
 
 Beside them: `indexing` reads `x[key]`, `axes` what users may write for an axis or a shape, `face`
 makes an operator a public function, and `methods` makes functions methods of tensors.
+
+Programs import functions from Paddle's files too (`from paddle.tensor.math import sum`). Those are
+cut otherwise, so each of the modules here finds the functions of all. Source: Paddle API
+`paddle.tensor`.
 """
+
+from ..core.missing import missing
+from .creation import full
+from .generator import Generator
+from .methods import MODULES, einsum
+
+einsum = einsum.einsum  # the function, as in Paddle, not its file
+
+
+def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):
+    """`paddle.full`, with the dtype before the value. Source: Paddle API
+    `paddle.tensor.fill_constant`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.tensor.fill_constant([2], "int64", 3).tolist()
+    [3, 3]
+    """
+    filled = full(shape, value, dtype)
+    filled = filled if out is None else out.set_value(filled) or out
+    return filled if place is None else filled.to(place)
+
+
+def __getattr__(name: str):
+    for module in MODULES:
+        if name in module.__all__:
+            return vars(module)[name]
+    raise missing(name, "paddle.tensor", lambda: {n for m in MODULES for n in m.__all__})
+
+
+for module in MODULES:
+    module.__getattr__ = __getattr__

@@ -54,7 +54,6 @@ LEFT_OUT = {
     "complex": "complex numbers are refused by name",
     "paddle.as_real": "complex numbers are refused by name",
     "paddle.batch": "a reader of Paddle 1; paddle.io.DataLoader makes batches",
-    "paddle.CUDAPinnedPlace": "CuPy copies from ordinary memory",
     "paddle.nn.BeamSearchDecoder": "decoding is a chapter of its own, not a layer",
     "paddle.nn.AdaptiveLogSoftmaxWithLoss": "more than a line or two",
     "paddle.nn.functional.class_center_sample": "serves one loss of distributed face recognition",

@@ -27,7 +27,8 @@ jit
 amp | quantization | distributed | inference | static | vision | text | hapi | tuning
 viz | testing
 learn
-autograd | callbacks | device | framework | linalg | utils | version
+base
+autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
 """
 RANK = {
     name.strip(): rank

@@ -5,6 +5,7 @@ the small namespaces beside it. What is expected was measured on Paddle 3.3.1.
 import copy
 import pickle
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -234,7 +235,27 @@ def test_places(x):
     assert paddle.set_device("cpu") == paddle.CPUPlace()
     assert repr(paddle.CUDAPlace(1)) == "Place(gpu:1)"
     assert paddle.CUDAPlace(1).is_gpu_place()
-    assert paddle.CUDAPlace(1).get_device_id() == 1
+    assert paddle.CUDAPlace(1).get_device_id() == paddle.CUDAPlace(1).gpu_device_id() == 1
+
+
+def test_places_are_classes():
+    x = paddle.ones([1])
+    assert isinstance(x.place, paddle.CPUPlace)
+    assert isinstance(paddle.set_device("cpu"), paddle.CPUPlace)
+    assert not isinstance(x.place, paddle.CUDAPlace)
+    assert paddle.CPUPlace() in [paddle.CPUPlace()] != [paddle.CUDAPlace(0)]
+    assert paddle.CUDAPlace(0) == paddle.CUDAPlace() != paddle.CUDAPlace(1)
+    assert paddle.device.CPUPlace is paddle.base.core.CPUPlace is paddle.CPUPlace
+    assert not x.place.is_cuda_pinned_place()
+    with pytest.raises(RuntimeError, match="pins no memory"):
+        paddle.CUDAPinnedPlace()
+
+
+def test_numpy_takes_blocking():
+    x = paddle.ones([2])
+    a = x.numpy(False)
+    a += 1
+    assert (x.numpy(blocking=True) == 1).all()
     with pytest.raises(ValueError, match="unknown device 'tpu'"):
         paddle.set_device("tpu")
 
@@ -394,13 +415,25 @@ def test_flags():
         paddle.set_flags({"FLAGS_foo": 1})
 
 
-def test_the_version_is_the_packages(capsys):
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'version = "{paddle.__version__}"' in text
-    assert paddle.version.full_version == paddle.__version__
+def test_the_version_is_that_of_the_api(capsys):
+    assert paddle.__version__ == paddle.version.full_version == "3.3.1"
+    parts = paddle.version.major, paddle.version.minor, paddle.version.patch
+    assert ".".join(parts) == paddle.__version__
     assert paddle.version.cudnn() is False
     paddle.version.show()
-    assert paddle.__version__ in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert paddle.__version__ in printed
+    assert f"minipaddle: {paddle.version.minipaddle}" in printed
+
+
+def test_pyproject_reads_the_packages_own_version():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    rule = project["tool"]["hatch"]["version"]
+    text = (root / rule["path"]).read_text(encoding="utf-8")
+    found = re.search(rule["pattern"], text, re.MULTILINE)
+    assert found["version"] == paddle.version.minipaddle
 
 
 def test_constants():

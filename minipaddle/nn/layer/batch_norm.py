@@ -60,7 +60,7 @@ class BatchNormND(Dimensional):
         super().__init__(dtype=None)
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
         self._data_format, self._use_global_stats = self.layout(data_format), use_global_stats
-        self._name = name
+        self._name, self._weight_attr, self._bias_attr = name, weight_attr, bias_attr
         F.norm.channels_at_end(type(self).__name__, self._data_format)
         self.weight = scale_of(self, [num_features], weight_attr)
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)

@@ -58,6 +58,7 @@ class Linear(Layer):
         super().__init__(dtype=None)
         require_positive(self, in_features=in_features, out_features=out_features)
         self.in_features, self.out_features, self.name = in_features, out_features, name
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
         if self.weight is None:
@@ -105,6 +106,7 @@ class Bilinear(Layer):
         )
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         shape = [out_features, in1_features, in2_features]
         self.weight = self.create_parameter(shape, weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
@@ -149,6 +151,7 @@ class Embedding(Layer):
             )
         self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self._weight_attr, self._size = weight_attr, [num_embeddings, embedding_dim]
         shape, draw = [num_embeddings, embedding_dim], None if _weight is None else Assign(_weight)
         self.weight = self.create_parameter(shape, weight_attr, dtype, default_initializer=draw)
         self.weight.stop_gradient |= _freeze

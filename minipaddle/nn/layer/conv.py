@@ -47,6 +47,7 @@ class ConvND(Dimensional):
         self._dilation = list(numbers("dilation", dilation, n))
         self._padding, self._padding_mode = padding, padding_mode
         self._data_format, self.output_padding = self.layout(data_format), output_padding
+        self._param_attr, self._bias_attr = weight_attr, bias_attr
         channels_last(self._data_format, n)
         ends = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         fan_in = in_channels * prod(self._kernel_size)
@@ -72,6 +73,9 @@ class ConvND(Dimensional):
         }
         text = ", ".join(f"{k}={v}" for k, (v, usual) in told.items() if v != usual)
         return f"{self._in_channels}, {self._out_channels}, {text}"
+
+
+_ConvNd = ConvND  # the name that programs import
 
 
 class Convolution(ConvND):

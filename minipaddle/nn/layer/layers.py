@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from copy import deepcopy
+from functools import cache
+from inspect import signature
 from itertools import count
 
 from ...core import dtype as dt
@@ -205,6 +207,9 @@ class Layer(Tree, State):
             parts = own.get(kind)
             if parts is not None and name in parts:
                 return parts[name]
+        public = public_name(self, name)
+        if public is not None:
+            return own[public]
         message = f"{type(self).__name__!r} object has no attribute {name!r}"
         if "_sub_layers" not in own:
             message += f"\n{not_initialised(self)}"
@@ -223,7 +228,7 @@ class Layer(Tree, State):
             if parts is not None and name in parts:
                 self._replace(kind, name, value)
                 return
-        object.__setattr__(self, name, value)
+        object.__setattr__(self, public_name(self, name) or name, value)
 
     def _adopt(self, kind: str, name: str, part) -> None:
         """A parameter or layer was assigned: it leaves wherever the name stood before."""
@@ -315,6 +320,24 @@ class Layer(Tree, State):
         return f"{head}({extra}\n  {body}\n)"
 
 
+@cache
+def constructor_arguments(kind: type) -> frozenset[str]:
+    """The arguments that the constructors of Paddle's own layers among a class's bases take."""
+    own = [c for c in kind.__mro__ if issubclass(c, Layer) and c.__module__.startswith(PACKAGE)]
+    return frozenset(name for c in own for name in signature(c).parameters)
+
+
+def public_name(layer: Layer, name: str) -> str | None:
+    """`output_size` for `_output_size`: Paddle keeps most arguments of a layer's constructor as
+    private attributes, and programs read and change them. None where it is no such attribute.
+    """
+    public, own = name[1:], layer.__dict__
+    if not name.startswith("_") or name in own or public not in own:
+        return None
+    return public if public in constructor_arguments(type(layer)) else None
+
+
+PACKAGE = __name__.partition(".")[0] + "."
 PARTS = ((Parameter, "_parameters"), (Layer, "_sub_layers"))
 EXPECTED = {"_parameters": "Parameter", "_sub_layers": "Layer", "_buffers": "Tensor"}
 

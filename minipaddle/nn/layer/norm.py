@@ -9,6 +9,7 @@ from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Normal
 from ..param_attr import ParamAttr
+from .batch_norm import BatchNormND as _BatchNormBase  # noqa: F401  the name that programs import
 from .batch_norm import formatted, scale_of
 from .dimensional import Dimensional
 from .functional import Functional
@@ -29,7 +30,7 @@ class TrailingNorm(Layer):
         super().__init__(dtype=dtype)
         many = isinstance(normalized_shape, list | tuple)
         self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
-        self._epsilon = epsilon
+        self._epsilon, self._weight_attr = epsilon, weight_attr
         self.weight = scale_of(self, [prod(self._normalized_shape)], weight_attr, dtype)
 
     def extra_repr(self) -> str:
@@ -58,7 +59,7 @@ class LayerNorm(TrailingNorm):
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
         super().__init__(normalized_shape, epsilon, weight_attr, dtype)
-        size = [prod(self._normalized_shape)]
+        size, self._bias_attr = [prod(self._normalized_shape)], bias_attr
         self.bias = self.create_parameter(size, bias_attr, dtype, is_bias=True)
 
     def forward(self, input):
@@ -104,7 +105,7 @@ class GroupNorm(Layer):
         refuse_unsupported("GroupNorm", device=device)
         F.norm.channels_at_end("GroupNorm", data_format)
         self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
-        self._data_format = data_format
+        self._data_format, self._weight_attr, self._bias_attr = data_format, weight_attr, bias_attr
         self.weight = scale_of(self, [num_channels], weight_attr if affine else False, dtype)
         bias_attr = bias_attr if affine else False
         self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
@@ -146,8 +147,9 @@ class InstanceNormND(Dimensional):
                     expected="both False, or neither",
                 )
             )
-        self._num_features, self._epsilon = num_features, epsilon
+        self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
         self._data_format = self.layout(data_format)
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.scale = scale_of(self, [num_features], weight_attr)
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 

@@ -10,6 +10,7 @@ from ...core.errors import teach
 from .. import functional as F
 from ..functional.attention import causal_mask
 from .attention import MultiHeadAttention, StaticCache
+from .attention import additive as _convert_attention_mask  # noqa: F401  programs import this name
 from .common import Dropout, Linear
 from .container import LayerList
 from .layers import Layer
@@ -33,6 +34,9 @@ def spread(attr, count: int) -> list:
             )
         return list(attr)
     return [attr] * count
+
+
+_convert_param_attr_to_list = spread  # programs import this name
 
 
 class Block(Layer):

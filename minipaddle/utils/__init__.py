@@ -1,14 +1,21 @@
-"""Source: Paddle API `paddle.utils`."""
+"""A check of the installation, and nested structures. Source: Paddle API `paddle.utils`."""
 
+from importlib import import_module
 from time import perf_counter
 
-from .core.missing import namespace
-from .eager import dlpack
-from .executors.compiler import INSTALL, compiler
-from .jit import to_static
-from .tensor.random import randn
+from ..base import unique_name
+from ..core.missing import namespace
+from ..eager import dlpack
+from ..executors.compiler import INSTALL, compiler
+from ..jit import to_static
+from ..tensor.random import randn
+from . import download
+from .nested import flatten, is_sequence, map_structure, pack_sequence_as
 
-__all__ = ["dlpack", "run_check"]
+__all__ = [
+    "dlpack", "download", "flatten", "is_sequence", "map_structure", "pack_sequence_as",
+    "run_check", "try_import", "unique_name",
+]  # fmt: skip
 
 
 def run_check() -> None:
@@ -51,6 +58,22 @@ def agree(found, wanted, how: str) -> None:
     away = float((found - wanted).abs().max())
     if not away < 1e-3:
         raise RuntimeError(f"{how}, MiniPaddle computes what is {away:.3g} away from eager mode")
+
+
+def try_import(module_name: str, err_msg: str | None = None):
+    """The module; raises ImportError that says what to install. Source: Paddle API
+    `paddle.utils.try_import`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.utils.try_import("numpy").__name__
+    'numpy'
+    """
+    try:
+        return import_module(module_name)
+    except ImportError as error:
+        package = module_name.partition(".")[0]
+        hint = err_msg or f"{module_name} is not here: pip install {package}"
+        raise ImportError(hint, name=module_name) from error
 
 
 __getattr__ = namespace("paddle.utils", globals())

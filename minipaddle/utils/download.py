@@ -1,0 +1,65 @@
+"""Where programs look for weights: MiniPaddle downloads nothing and finds what lies there.
+
+Source: Paddle API `paddle.utils.download`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from ..core.errors import teach
+from ..core.missing import namespace
+
+__all__ = ["WEIGHTS_HOME", "get_path_from_url", "get_weights_path_from_url", "is_url"]
+
+WEIGHTS_HOME = str(Path("~/.cache/paddle/hapi/weights").expanduser())
+
+
+def is_url(path: str) -> bool:
+    """Does it start as an address of the network does?
+
+    >>> import minipaddle as paddle
+    >>> paddle.utils.download.is_url("weights.pdparams")
+    False
+    """
+    return path.startswith(("http://", "https://"))
+
+
+def get_weights_path_from_url(url: str, md5sum: str | None = None) -> str:
+    """The path of a file of weights in `WEIGHTS_HOME`; raises as `get_path_from_url` does."""
+    return get_path_from_url(url, WEIGHTS_HOME, md5sum)
+
+
+def get_path_from_url(
+    url: str, root_dir: str, md5sum=None, check_exist=True, decompress=True, method="get"
+) -> str:
+    """The file or, of an archive, the folder of this name in `root_dir`.
+
+    Raises FileNotFoundError, with where to put it, if it is not there: nothing is downloaded;
+    ValueError if `md5sum` is another than the file's.
+
+    >>> import minipaddle as paddle
+    >>> get = paddle.utils.download.get_path_from_url
+    >>> get("https://there/vit.pdparams", "/weights")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    FileNotFoundError: MiniPaddle downloads nothing: https://there/vit.pdparams
+    ...
+      try: download it yourself to /weights/vit.pdparams
+    """
+    path = Path(root_dir) / url.rpartition("/")[2]
+    folder = Path(re.sub(r"(\.tar(\.\w+)?|\.tgz|\.zip)$", "", str(path)))
+    if decompress and folder != path and folder.is_dir():
+        return str(folder)
+    if not path.exists() or (decompress and folder != path):
+        what = f"unpack it to {folder}" if decompress and folder != path else f"to {path}"
+        raise FileNotFoundError(
+            teach(f"MiniPaddle downloads nothing: {url}", hint=f"download it yourself {what}")
+        )
+    if md5sum and hashlib.md5(path.read_bytes()).hexdigest() != md5sum:
+        raise ValueError(teach(f"{path} has another MD5 sum than {md5sum}", hint="download again"))
+    return str(path)
+
+
+__getattr__ = namespace("paddle.utils.download", globals())
