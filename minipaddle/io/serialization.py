@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 
 import numpy
 import safetensors
@@ -16,6 +15,7 @@ import safetensors.numpy
 
 from ..core import dtype as dt
 from ..core.errors import teach
+from ..core.files import replace
 from ..eager.tensor import Tensor
 
 PLAIN = (str, int, float, bool, type(None))
@@ -91,7 +91,16 @@ def load(path, return_numpy: bool = False):
             data = file.read()
     arrays, metadata = parsed(name, data)
     make = (lambda a: a) if return_numpy else Tensor
-    if metadata.get("format") != FORMAT:
+    found = metadata.get("format", "")
+    if found != FORMAT:
+        if found.startswith("minipaddle-"):
+            raise ValueError(
+                teach(
+                    f"{name} has the format {found!r:.40}: a newer MiniPaddle wrote it",
+                    expected=FORMAT,
+                    hint="update MiniPaddle",
+                )
+            )
         return {key: make(a) for key, a in arrays.items()}
     try:
         return rebuild(json.loads(metadata["structure"]), arrays, make)
@@ -169,17 +178,17 @@ def refusal(x, where: str) -> str:
 
 
 def rebuild(node, arrays: dict, make):
-    """The object that `describe` described."""
+    """The object that `describe` described. Each array is taken once: a file can not grow."""
     if type(node) in PLAIN:
         return node
     ((kind, value),) = node.items()
     match kind:
         case "tensor":
-            return make(arrays[value])
+            return make(arrays.pop(value))
         case "array":
-            return arrays[value]
+            return arrays.pop(value)
         case "scalar":
-            return arrays[value][()]
+            return arrays.pop(value)[()]
         case "list":
             return [rebuild(v, arrays, make) for v in value]
         case "tuple":
@@ -205,6 +214,8 @@ def parsed(name: str, data: bytes) -> tuple[dict, dict]:
                 f"{name}: tensor {key!r} has the dtype {entry['dtype']}, which does not exist here"
             )
         flat = numpy.frombuffer(entry.pop("data"), found.numpy)  # a bytearray: no copy is needed
+        if found is dt.bool_ and flat.view("uint8").max(initial=0) > 1:
+            flat = flat.view("uint8") != 0  # compiled code computes with the bytes themselves
         arrays[key] = flat.reshape(entry["shape"])
     return arrays, metadata
 
@@ -223,55 +234,3 @@ def explained(data: bytes, error: Exception) -> str:
     if not data:
         return "is empty"
     return f"is no safetensors file, or a damaged one ({error})"
-
-
-# ---- whole or not at all -------------------------------------------------------------------------
-
-
-def replace(files: dict[str, bytes]) -> None:
-    """Put the bytes in the files, each in one step, folders included.
-
-    The bytes go to neighbours first, and all are on the disk before the first name changes hands,
-    so a reader sees an old file or a new one. A kill in between leaves neighbours behind.
-    """
-    waiting: dict[str, str] = {}  # neighbour -> path
-    path, data = "", b""
-    try:
-        for path, data in files.items():
-            path = os.path.realpath(path)
-            folder, name = os.path.split(path)
-            os.makedirs(folder, exist_ok=True)
-            if os.path.isdir(path):
-                raise IsADirectoryError(f"{path} is a folder: give the name of a file")
-            neighbour = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.part")
-            waiting[neighbour] = path
-            with open(neighbour, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        for neighbour, path in waiting.items():
-            os.replace(neighbour, path)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(
-            error.errno,
-            f"could not save {len(data):,} bytes ({error.strerror}); the old file is untouched",
-            path,
-        ) from error
-    finally:
-        for neighbour in waiting:
-            if os.path.exists(neighbour):
-                os.unlink(neighbour)
-    for folder in {os.path.dirname(path) for path in waiting.values()}:
-        sync_folder(folder)
-
-
-def sync_folder(folder: str) -> None:
-    """Bring a changed name to the disk too, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

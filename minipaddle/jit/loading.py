@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from types import MethodType
 
 from ..core.errors import teach
+from ..core.files import waiting
 from ..core.interpreter import Recording, current
 from ..eager.cells import GeneratorCell, TensorCell
 from ..eager.device import QUIET, current_place
@@ -15,19 +18,20 @@ from ..eager.replay import replay
 from ..eager.tensor import Tensor, wrap
 from ..executors.choice import Choice
 from ..io.serialization import parsed
-from ..ir.parser import LONGEST, ParseError, parse_all
+from ..ir.parser import LONGEST, parse_all
 from ..ir.program import Program, State
-from ..ir.verifier import VerifyError
 from ..nn import Layer
 from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .cache import allowed
-from .saved import FIRST_LINE, Damaged, Kept, Saved, checked, sum_of
+from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, sum_of_weights
 from .to_static import fitting
 from .tree import flatten, restoring
 
 LARGEST = 4 * LONGEST
 """Bytes a model or a description may have."""
+PATIENCE = 10.0
+"""Seconds in which a model is looked for that others save again and again."""
 RANDOM = GeneratorCell(GENERATOR)
 
 
@@ -56,7 +60,7 @@ def load(path, **configs) -> TranslatedLayer:
         )
     try:
         saved = read(prefix)
-    except (ParseError, VerifyError, Damaged) as error:
+    except Damaged as error:
         raise ValueError(
             teach(f"{prefix} holds no model, or a damaged one: {error!s:.1000}")
         ) from None
@@ -68,35 +72,106 @@ def load(path, **configs) -> TranslatedLayer:
 
 def read(prefix: str) -> Saved:
     """The model in the files of a prefix."""
-    text, said = small(f"{prefix}.pdmodel"), small(f"{prefix}.pdiparams.info")
+    *files, problem = together(prefix)
+    try:
+        saved = model_of(prefix, files)
+    except ValueError as error:  # it says more than that something was changed
+        raise Damaged(f"{error}\n  {problem}" if problem else str(error)) from None
+    if problem:
+        raise Damaged(problem)
+    return saved
+
+
+def model_of(prefix: str, files: list) -> Saved:
+    """The model that three files hold; the bytes of the weights are gone when tensors are made."""
+    programs, description = files[:2]
+    try:
+        said = json.loads(description)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
+    found = parse_all(programs)
+    return checked(said, found, parsed(f"{prefix}.pdiparams", files.pop())[0])
+
+
+def together(prefix: str) -> tuple[str, bytes, bytes, str]:
+    """The programs, the description and the weights of one save, and what is wrong with them.
+
+    While another process saves, or after one was killed, some names have the new files and others
+    the old; the rest of the new ones waits beside them (`core/files.py`). So each file is looked
+    for by the sum that the model names, again as long as the names change.
+    """
+    paths = [f"{prefix}{ending}" for ending in (".pdmodel", ".pdiparams.info", ".pdiparams")]
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        before = stamps(paths)
+        with ExitStack() as stack:
+            try:
+                models, descriptions, weights = [opened(path, stack) for path in paths]
+            except FileNotFoundError:
+                if stamps(paths) == before or time.monotonic() > deadline:
+                    raise
+                continue
+            found = belonging(models[0], descriptions, weights)
+            for model in models[1:] if found[-1] else []:
+                with suppress(ValueError):  # it was never finished
+                    other = belonging(model, descriptions, weights)
+                    found = found if other[-1] else other
+        if not found[-1] or stamps(paths) == before or time.monotonic() > deadline:
+            return found
+
+
+def stamps(paths: list[str]) -> list:
+    """What changes when a file is replaced, or waits to be."""
+    stats = [os.stat(path) if os.path.exists(path) else None for path in paths]
+    return [[s and (s.st_ino, s.st_mtime_ns) for s in stats], *map(waiting, paths)]
+
+
+def opened(path: str, stack: ExitStack) -> list:
+    """The file of that name, then those that wait for it. They are opened first: who is renamed
+    meanwhile is found at one of both places. An open file never changes.
+    """
+    return [stack.enter_context(open(name, "rb")) for name in (*waiting(path), path)][::-1]
+
+
+def belonging(model, descriptions: list, weights: list) -> tuple[str, bytes, bytes, str]:
+    """What `together` looks for, for one `.pdmodel`."""
+    text = text_of(model)
     first = FIRST_LINE.match(text)
     if first is None:
         raise Damaged(f"{text[:60]!r} is not the first line of a model")
-    try:
-        said = json.loads(said)
-        total = said["sum"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
-    programs = parse_all(text[first.end() :])
-    with open(f"{prefix}.pdiparams", "rb") as file:
+    version, sums, programs = int(first[1]), first[2].split(), text[first.end() :]
+    if version != VERSION:
+        age, hint = ("a newer", "update it") if version > VERSION else ("an older", "save it again")
+        fact = f"{model.name} has the format {version}: {age} MiniPaddle wrote it"
+        raise ValueError(teach(fact, expected=f"the format {VERSION}", hint=hint))
+    sums += [""] * 3
+    description, right = matching(descriptions, sums[1], sum_of)
+    data, good = matching(weights, sums[2], sum_of_weights)
+    ours = sum_of(programs.encode()) == sums[0]
+    names = ["the programs", "the description", "the weights"]
+    wrong = [name for name, fits in zip(names, (ours, right, good), strict=True) if not fits]
+    problem = f"damaged, or not of one save (another SHA-256): {', '.join(wrong)}"
+    return programs, description, data, problem if wrong else ""
+
+
+def matching(files: list, total: str, sum_) -> tuple[bytes, bool]:
+    """The bytes of the file with this sum; those of the first, and False, if none has it."""
+    for file in [*files, files[0]]:
+        file.seek(0)
         data = file.read()
-    if not sum_of(data) == total == first[1]:
-        raise Damaged("the three files are not of one save, or the weights are damaged")
-    arrays, _ = parsed(f"{prefix}.pdiparams", data)
-    del data
-    return checked(said, programs, arrays)
+        if good := sum_(data) == total:
+            break
+    return data, good
 
 
-def small(name: str) -> str:
+def text_of(file) -> str:
     """A file of text."""
-    if os.path.getsize(name) > LARGEST:
-        raise Damaged(f"{name} is larger than {LARGEST:,} bytes")
-    with open(name, "rb") as file:
-        data = file.read(LARGEST + 1)
+    if os.fstat(file.fileno()).st_size > LARGEST:
+        raise Damaged(f"{file.name} is larger than {LARGEST:,} bytes")
     try:
-        return data.decode()
+        return file.read().decode()
     except UnicodeDecodeError as error:
-        raise Damaged(f"{name}: {error}") from None
+        raise Damaged(f"{file.name}: {error}") from None
 
 
 class TranslatedLayer(Layer):

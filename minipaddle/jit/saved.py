@@ -1,8 +1,9 @@
 """What `jit.save` writes and `jit.load` reads: three files beside each other, no pickle.
 
-`<path>.pdmodel` is text in UTF-8. Its first line is `# minipaddle 1 <sum>`: the version of the
-format, and the SHA-256 of the numbers it belongs to. Then comes a program for each method of the
-model, the method's name being that of the program:
+`<path>.pdmodel` is text in UTF-8. Its first line is `# minipaddle 2 <sum> <sum> <sum>`: the version
+of the format, and the SHA-256 of all that follows, of the description and of the weights: the model
+says by content which files belong to it. Then comes a program for each method of the model, the
+method's name being that of the program:
 
     program forward(x: float32[batch, 4]) {
       state linear_0.w_0: float32[4, 2]
@@ -23,8 +24,7 @@ here; `x~: …`: never. (`ir/parser.py` has the grammar.)
 
 | key          | value                                                                            |
 |--------------|----------------------------------------------------------------------------------|
-| `format`     | `"minipaddle 1"`                                                                 |
-| `sum`        | the SHA-256 of the numbers in `.pdiparams`, as in the first line of `.pdmodel`   |
+| `format`     | `"minipaddle 2"`                                                                 |
 | `methods`    | for each method `inputs` (name, dtype and shape), `outputs`, `sizes` (the open   |
 |              | ones), `guards` (as text)                                                        |
 | `states`     | for each state `kind` (`parameter`, `buffer`, `transient`: a buffer that         |
@@ -43,7 +43,9 @@ before they are used, and what stands in two places must agree, or there is a Va
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -61,8 +63,9 @@ from ..ir.program import NUMBER, Program, regions
 from ..nn import Layer
 from .tree import LEAF, Node
 
-FORMAT = "minipaddle 1"
-FIRST_LINE = re.compile(r"# minipaddle 1 ([0-9a-f]{64})\n")
+VERSION = 2
+FORMAT = f"minipaddle {VERSION}"
+FIRST_LINE = re.compile(r"# minipaddle (\d{1,9})\b(.*)\n")
 KINDS = ("parameter", "buffer", "transient", "constant", "random")
 PLAIN = (str, int, float, bool, type(None))
 COUNTER = Spec((2,), int64.numpy)
@@ -111,17 +114,22 @@ class Saved:
 # ---- to files --------------------------------------------------------------------------------
 
 
-def model_text(saved: Saved, total: str) -> str:
-    """The bytes of `.pdmodel`; `total` is the sum of the weights."""
+def texts(saved: Saved) -> tuple[bytes, bytes]:
+    """The programs, and the description: `.pdiparams.info`."""
     programs = [text(method.program, lines=True) for method in saved.methods.values()]
-    return "\n".join([f"# {FORMAT} {total}", *programs, ""])
+    return "\n".join([*programs, ""]).encode(), json.dumps(info(saved), indent=1).encode()
 
 
-def info(saved: Saved, total: str) -> dict:
+def signed(programs: bytes, description: bytes, weights: bytes) -> bytes:
+    """The bytes of `.pdmodel`: the sums of all three, then the programs."""
+    sums = sum_of(programs), sum_of(description), sum_of_weights(weights)
+    return f"# {FORMAT} {' '.join(sums)}\n".encode() + programs
+
+
+def info(saved: Saved) -> dict:
     """What `.pdiparams.info` says."""
     return {
         "format": FORMAT,
-        "sum": total,
         "methods": {name: of_method(method) for name, method in saved.methods.items()},
         "states": {name: of_state(kept) for name, kept in saved.states.items()},
         "properties": saved.properties,
@@ -175,11 +183,20 @@ def nested(structure, found):
 
 
 def sum_of(data: bytes) -> str:
-    """The sum of a safetensors file's numbers. (What stands before them is read, and has no order:
-    the same weights need not give the same file.)
+    return hashlib.sha256(data).hexdigest()
+
+
+def sum_of_weights(data: bytes) -> str:
+    """The sum of a safetensors file, whatever the order of the names in what stands before the
+    numbers: the same weights need not give the same file.
     """
     start = 8 + int.from_bytes(data[:8], "little")
-    return hashlib.sha256(memoryview(data)[start:]).hexdigest()
+    head = bytes(data[8:start])
+    with suppress(ValueError, RecursionError):  # what is damaged has another sum than it had
+        head = json.dumps(json.loads(head), sort_keys=True).encode()
+    found = hashlib.sha256(head)
+    found.update(memoryview(data)[start:])
+    return found.hexdigest()
 
 
 # ---- from files ------------------------------------------------------------------------------
@@ -214,7 +231,7 @@ def checked(data: dict, programs: list[Program], arrays: dict) -> Saved:
         check_sizes(program, set())
     check_names([*saved.methods, *saved.properties])
     check_paths(states.values())
-    if info(saved, data["sum"]) != data:
+    if info(saved) != data:
         raise Damaged("the programs and the description of them do not agree")
     return saved
 

@@ -9,10 +9,11 @@ import warnings
 
 from ..core.dtype import FLOATS
 from ..core.errors import teach
+from ..core.files import replace
 from ..eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
 from ..eager.tensor import Parameter
 from ..eager.tracer import trace
-from ..io.serialization import encoded, replace
+from ..io.serialization import encoded
 from ..ir.control import while_loop
 from ..ir.cut import pruned
 from ..ir.input_spec import InputSpec
@@ -24,7 +25,7 @@ from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .loading import TranslatedLayer
 from .outside import Left
-from .saved import Kept, Method, Saved, check_names, checked, info, model_text, sum_of
+from .saved import Kept, Method, Saved, check_names, checked, signed, texts
 from .to_static import StaticFunction, Switch, argument_names, of_tensors
 from .tree import flatten
 
@@ -37,9 +38,9 @@ def save(layer, path, input_spec=None, **configs) -> None:
     `layer` is a Layer, of which `forward` and every method under `to_static` are saved, or a
     function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
     converted and called needs none. Training or evaluation mode stay as they are now; a program
-    leaves its inputs as they are. `with_hook`
-    saves the layer's own hooks too, `skip_forward` leaves `forward` out. The files appear whole or
-    not at all. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
+    leaves its inputs as they are. `with_hook` saves the layer's own hooks too, `skip_forward`
+    leaves `forward` out. The files change together or not at all, whoever saves or loads them
+    meanwhile. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
     Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
 
     >>> import os, tempfile
@@ -68,15 +69,14 @@ def write(saved: Saved, prefix: str) -> None:
     """Put a model in its files; what could not be read back is not written."""
     tensors = {name: kept.tensor for name, kept in saved.states.items() if kept.tensor is not None}
     weights = encoded(tensors)
-    total = sum_of(weights)
-    model, said = model_text(saved, total), info(saved, total)
+    programs, description = texts(saved)
     arrays = {name: x.array for name, x in tensors.items()}
-    checked(json.loads(json.dumps(said)), parse_all(model.partition("\n")[2]), arrays)
+    checked(json.loads(description), parse_all(programs.decode()), arrays)
     replace(
         {
             f"{prefix}.pdiparams": weights,
-            f"{prefix}.pdiparams.info": json.dumps(said, indent=1).encode(),
-            f"{prefix}.pdmodel": model.encode(),
+            f"{prefix}.pdiparams.info": description,
+            f"{prefix}.pdmodel": signed(programs, description, weights),
         }
     )
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -203,7 +204,9 @@ LYING = {"w": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 4]}}
         (with_structure('{"list": [' * 100_000), "structure makes no sense"),
         (with_structure('{"list": 5}'), "structure makes no sense"),
         (with_structure("[]"), "structure makes no sense"),
+        (with_structure('{"list": [{"tensor": "w"}, {"array": "w"}]}'), "makes no sense"),
         (safetensors.numpy.save({"w": np.ones(1, "uint32")}), "dtype U32"),
+        (safetensors.numpy.save({}, {"format": "minipaddle-2"}), "a newer MiniPaddle wrote it"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_an_error_and_nothing_runs(data, says, tmp_path, monkeypatch):
@@ -212,6 +215,31 @@ def test_a_bad_file_is_an_error_and_nothing_runs(data, says, tmp_path, monkeypat
     with pytest.raises(ValueError, match=says):
         paddle.load("x.pdparams")
     assert [p.name for p in tmp_path.iterdir()] == ["x.pdparams"]
+
+
+def test_a_small_file_takes_little_memory():
+    """One tensor, named 2,000 times, is refused before it is copied."""
+    structure = json.dumps({"list": [{"tensor": "w"}] * 2000})
+    meta = {"format": "minipaddle-1", "structure": structure}
+    data = safetensors.numpy.save({"w": np.ones(2**18, "float32")}, meta)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="makes no sense"):
+        paddle.load(io.BytesIO(data))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(data)
+
+
+def test_truths_of_other_bytes_are_truths():
+    data = bytearray(safetensors.numpy.save({"t": np.array([True, False, True])}))
+    data[-3:] = bytes([2, 0, 255])
+    t = paddle.load(io.BytesIO(bytes(data)))["t"]
+    assert t.numpy().view("uint8").tolist() == [1, 0, 1]
+    assert paddle.load(io.BytesIO(bytes(data)), return_numpy=True)["t"].tolist() == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_any_damage_is_a_value_error_or_a_value():
@@ -276,6 +304,18 @@ def test_a_full_disk(tmp_path):
     assert "the old file is untouched" in done.stderr
     assert paddle.load(path)["w"].tolist() == [1.0] * 10
     assert [p.name for p in tmp_path.iterdir()] == ["state"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes")
+def test_a_file_keeps_its_mode(tmp_path):
+    path = tmp_path / "state"
+    paddle.save([1], path)
+    plain = (tmp_path / "other").touch() or (tmp_path / "other").stat().st_mode
+    assert path.stat().st_mode == plain
+    path.chmod(0o604)
+    paddle.save([2], path)
+    assert path.stat().st_mode & 0o777 == 0o604
+    assert paddle.load(path) == [2]
 
 
 def test_a_link_stays_a_link(tmp_path):

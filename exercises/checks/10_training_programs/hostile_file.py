@@ -15,7 +15,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.core import dim as dims
 from minipaddle.ir.parser import LARGEST, parse
-from minipaddle.jit.saved import DEEPEST, Damaged
+from minipaddle.jit.saved import DEEPEST, Damaged, signed
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -262,8 +262,13 @@ def saved() -> dict:
 def loaded(yours, **changed):
     """A model of the changed files, or what is said about them."""
     with tempfile.TemporaryDirectory() as folder:
-        for ending, data in saved().items():
-            Path(folder, f"model{ending}").write_bytes(changed.get(ending.split(".")[-1], data))
+        files = {
+            ending: changed.get(ending.split(".")[-1], data) for ending, data in saved().items()
+        }
+        programs = files[".pdmodel"].partition(b"\n")[2]  # an enemy can sign
+        files[".pdmodel"] = signed(programs, files[".pdiparams.info"], files[".pdiparams"])
+        for ending, data in files.items():
+            Path(folder, f"model{ending}").write_bytes(data)
         with exercise.plugged(yours):
             try:
                 return paddle.jit.load(os.path.join(folder, "model"))
