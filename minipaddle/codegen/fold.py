@@ -33,9 +33,29 @@ class Fold:
         return self.op.combine(C, Text(into, (), self.dtype), cast(term, self.dtype))
 
     @property
+    def rounds(self) -> bool:
+        """Does each term that is added round the sum? Then a long sum goes on in double."""
+        return self.op.name == "sum" and self.dtype.kind == "f"
+
+    def result(self, total: str | None, place: str = "") -> Text:
+        """The value after the loops: its accumulator, or the total of a sum in blocks."""
+        text = f"{self.name}{place}" if total is None else f"({self.type}){total}{place}"
+        return Text(text, (), self.dtype)
+
+    @property
     def clause(self) -> str:
         """OpenMP's name of how accumulators are joined."""
         return CLAUSES.get(self.op.name) or f"{self.op.name}_{self.type}"
+
+
+def joined(folds, names=None, size: int | None = None) -> list[str]:
+    """OpenMP's words that join the accumulators of folds, or what `names` calls instead of them;
+    `size`: each is an array."""
+    by_clause: dict[str, list[str]] = {}
+    for f in folds:
+        name = names[f] if names else f.name
+        by_clause.setdefault(f.clause, []).append(f"{name}[:{size}]" if size else name)
+    return [f"reduction({clause} : {', '.join(names)})" for clause, names in by_clause.items()]
 
 
 CLAUSES = {"sum": "+", "prod": "*", "all": "&&", "any": "||"}

@@ -20,7 +20,7 @@ from ..core import dtype as dt
 from ..core.slots import slot
 from ..passes.index import Index
 from ..passes.node import Node, reached
-from .fold import Fold
+from .fold import Fold, joined
 from .kernel import C_TYPES, local
 from .scalar import Text, wide
 from .schedule import pick
@@ -32,8 +32,9 @@ BLOCK = 1024
 WIDENED = 4096
 """Flags of a row that are read ahead at most."""
 
-EXACT = 4096
-"""Terms that are summed in float before the sum goes on in double."""
+ALONG, DOWN = 2048, 128
+"""Terms of a row, or of a column, that are summed in their own dtype before the sum goes on in
+double: a row has many partial sums, a lane each; a column has one."""
 
 ROW_BUFFER = 1 << 16
 """Bytes of a row that are kept between two stages."""
@@ -135,11 +136,8 @@ class Rows:
             return
         self.hoist([f.node.args[0] for f in folds] + [n for *_, n, _ in outputs] + kept)
         buffers = {n: self.buffer(n) for n in kept}
-        for f in folds:
-            w.put(f"{f.type} {f.name} = {f.identity};")
-        self.loops(folds, outputs, buffers)
-        for f in folds:
-            w.known[f.node] = Text(f.name, (), f.dtype)
+        totals = self.loops(folds, outputs, buffers)
+        w.known.update({f.node: f.result(totals.get(f)) for f in folds})
         for name, record, node, at in outputs:
             if node in self.later:
                 w.known[node] = self.reread(f"{name}[{at}]", record.dtype)
@@ -176,50 +174,24 @@ class Rows:
             w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])
             self.row[node] = w.known[node] = Text(name, (), dtype)
 
-    def loops(self, folds, outputs, buffers) -> None:
-        """The loops along the row; a long sum goes on in double after every EXACT terms."""
-        w = self.w
-        names = ", ".join
-        clauses = [f"reduction({c} : {names(f.name for f in folds if f.clause == c)})"
-                   for c in dict.fromkeys(f.clause for f in folds)]  # fmt: skip
-        whole = self.nest.rows == 1 and self.length >= PARALLEL
-        outer, inner = self.along[:-1], self.along[-1:]
-        long = self.along and self.along[-1].extent > EXACT and not outer
-        if long:
-            self.long(folds, outputs, buffers, clauses)
-            return
-        share = (*w.threads(self.length), *clauses) if whole and outer else ()
-        with w.loop(outer, *share), w.loop(inner, w.simd, *clauses):
-            self.body(folds, outputs, buffers)
-
-    def long(self, folds, outputs, buffers, clauses) -> None:
-        """One long loop in blocks, shared among threads where there is no other row."""
-        w, a = self.w, self.along[0]
-        sums = [f for f in folds if f.op.name == "sum" and f.dtype == dt.float32.numpy]
-        totals = {f: w.fresh("total") for f in sums}
-        for total in totals.values():
-            w.put(f"double {total} = 0;")
+    def loops(self, folds, outputs, buffers) -> dict[Fold, str]:
+        """The loops along the row, shared among threads where there is no other row; gives the
+        totals of the sums that go on in double.
+        """
+        w, few = self.w, self.length <= ALONG
+        totals = {} if few else {f: w.fresh("total") for f in folds if f.rounds}
+        others = [f for f in folds if f not in totals]
+        w.put(*(f"{f.type} {f.name} = {f.identity};" for f in others))
+        w.put(*(f"double {total} = 0;" for total in totals.values()))
         share = w.threads(self.length) if self.nest.rows == 1 else ()
-        if share:
-            others = [f for f in folds if f not in totals]
-            joined = [f"reduction({f.clause} : {f.name})" for f in others]
-            joined += [f"reduction(+ : {', '.join(totals.values())})"] if totals else []
-            if sums:
-                joined.append(f"private({', '.join(f.name for f in sums)})")
-            w.put("#pragma omp " + " ".join([*share, *joined]))
-        start, end, n = w.fresh("start"), w.fresh("end"), w.end(a)
-        w.put(f"for (int64_t {start} = 0; {start} < {n}; {start} += {EXACT}) {{")
-        w.depth += 1
-        w.put(f"const int64_t {end} = {start} + {EXACT} < {n} ? {start} + {EXACT} : {n};")
-        w.put(*(f"{f.name} = 0;" for f in sums))
-        w.put(f"#pragma omp {w.simd} " + " ".join(clauses))
-        w.put(f"for (int64_t {a.name} = {start}; {a.name} < {end}; {a.name}++) {{")
-        w.depth += 1
-        self.body(folds, outputs, buffers)
-        w.depth -= 1
-        w.put("}", *(f"{total} += {f.name};" for f, total in totals.items()))
-        w.depth -= 1
-        w.put("}", *(f"{f.name} = {total};" for f, total in totals.items()))
+        across = (*share, *joined(others), *joined(totals, totals)) if share else ()
+        with w.blocks(self.along, ALONG, *across) as along:
+            w.put(*(f"{f.type} {f.name} = 0;" for f in totals))
+            lanes = (w.simd, *joined(folds))
+            with w.loop(along[:-1], *(across if few else ())), w.loop(along[-1:], *lanes):
+                self.body(folds, outputs, buffers)
+            w.put(*(f"{total} += {f.name};" for f, total in totals.items()))
+        return totals
 
     def body(self, folds, outputs, buffers) -> None:
         w, memo = self.w, {}
@@ -276,6 +248,12 @@ class Columns:
         w.depth -= 1
         w.put("}")
 
+    def set(self, *values: tuple[str, str], sign: str = "=") -> None:
+        """The loop across the columns that sets, or adds to, arrays of accumulators."""
+        if values:
+            with self.columns():
+                self.w.put(*(f"{name}[{self.place}] {sign} {value};" for name, value in values))
+
     def finish(self, stage: int) -> None:
         """What is known of each column by now: outputs, and values the next stages ask for."""
         w = self.w
@@ -316,24 +294,29 @@ class Columns:
         outputs = w.outputs(stage, False)
         if not (folds or outputs):
             return
-        for f in folds:
-            w.put(local(f.type, f.name, self.width))
-        if folds:
-            with self.columns():
-                w.put(*(f"{f.name}[{self.place}] = {f.identity};" for f in folds))
+        few = prod(a.extent for a in self.down) <= DOWN
+        totals = {} if few else {f: w.fresh("total") for f in folds if f.rounds}
+        others = [f for f in folds if f not in totals]
+        w.put(*(local(f.type, f.name, self.width) for f in others))
+        w.put(*(local("double", total, self.width) for total in totals.values()))
+        self.set(*((f.name, f.identity) for f in others), *((t, "0") for t in totals.values()))
+        across = [*joined(others, size=self.width), *joined(totals, totals, self.width)]
         simple = all(f.clause in "+*" for f in folds)
-        share = self.shared if simple else ()
-        joined = [f"reduction({f.clause} : {f.name}[:{self.width}])" for f in folds]
-        with w.loop(self.down, *((*share, *joined) if share else ())), self.columns():
-            memo: dict = {}
-            targets = w.stores(outputs, memo)
-            for f in folds:
-                target = f"{f.name}[{self.place}]"
-                term = w.text(f.node.args[0], memo)
-                targets.append((target, f.combined(term, target), f.dtype))
-            w.assign(targets)
+        share = (*self.shared, *across) if self.shared and simple else ()
+        with w.blocks(self.down, DOWN, *share) as down:
+            w.put(*(local(f.type, f.name, self.width) for f in totals))
+            self.set(*((f.name, "0") for f in totals))
+            with w.loop(down, *(share if few else ())), self.columns():
+                memo: dict = {}
+                targets = w.stores(outputs, memo)
+                for f in folds:
+                    target = f"{f.name}[{self.place}]"
+                    term = w.text(f.node.args[0], memo)
+                    targets.append((target, f.combined(term, target), f.dtype))
+                w.assign(targets)
+            self.set(*((t, f"{f.name}[{self.place}]") for f, t in totals.items()), sign="+=")
         for f in folds:
-            w.known[f.node] = Text(f"{f.name}[{self.place}]", (), f.dtype)
+            w.known[f.node] = f.result(totals.get(f), f"[{self.place}]")
         for name, record, node, at in outputs:
             if node in self.later:
                 w.known[node] = Rows.reread(f"{name}[{at}]", record.dtype)

@@ -37,7 +37,8 @@ class Writer:
         self.lines: list[str] = []
         self.depth = 1
         self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them
-        self.ends: dict[Loop, str] = {}  # where loops end that go less far than they could
+        self.starts: dict[Loop, str] = {}  # where loops start and end that do not go all the way
+        self.ends: dict[Loop, str] = {}
 
     # ---- text --------------------------------------------------------------------------------
 
@@ -59,10 +60,39 @@ class Writer:
         if loops and words:
             self.put("#pragma omp " + " ".join(words))
         for a in loops:
-            self.put(f"for (int64_t {a.name} = 0; {a.name} < {self.end(a)}; {a.name}++) {{")
+            start, name = self.starts.get(a, 0), a.name
+            self.put(f"for (int64_t {name} = {start}; {name} < {self.end(a)}; {name}++) {{")
             self.depth += 1
         yield
         for _ in loops:
+            self.depth -= 1
+            self.put("}")
+
+    @contextmanager
+    def blocks(self, loops: list[Loop], count: int, *words: str):
+        """Nested loops in blocks of about `count` iterations each: opens what is outside of one
+        block and yields the loops of one block; all of them, with nothing opened, if they are few.
+        """
+        k, inside = len(loops), 1
+        while k and inside * loops[k - 1].extent <= count:
+            k -= 1
+            inside *= loops[k].extent
+        if not k:
+            yield loops
+            return
+        a, step = loops[k - 1], max(1, count // inside)
+        start, end, last = self.fresh("start"), self.fresh("end"), self.end(a)
+        if k == 1 and words:
+            self.put("#pragma omp " + " ".join(words))
+        with self.loop(loops[: k - 1], *words):
+            self.put(f"for (int64_t {start} = 0; {start} < {last}; {start} += {step}) {{")
+            self.depth += 1
+            self.put(f"const int64_t {end} = {start} + {step} < {last} ? {start} + {step} : {last};")
+            self.starts[a], self.ends[a], before = start, end, self.ends.get(a)
+            yield loops[k - 1 :]
+            del self.starts[a], self.ends[a]
+            if before is not None:
+                self.ends[a] = before
             self.depth -= 1
             self.put("}")
 

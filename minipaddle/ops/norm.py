@@ -87,7 +87,7 @@ def standardize_grad(m, g, x, scale, mean, var, *, axes, epsilon, centered):
     else:
         g, weight = g * scale, rate
     total = m.sum(g, axis=axes, keepdims=True) if centered else 0
-    along = (dot(m, g, x, axes) - mean * total) * rate / n  # ⟨g·x̂⟩
+    along = dot(m, g, x - mean, axes) * rate / n  # ⟨g·x̂⟩; Σg·x - mean·Σg would cancel
     slope = -weight * rate * along
     gx = affine(m, x, slope, -mean * slope - weight * total / n)
     gx += m.multiply(g, weight, dtype=gx.dtype)
@@ -101,8 +101,7 @@ def scale_grad(m, g, x, mean, var, *, shape, axes, epsilon, centered):
     lead = x.ndim - len(shape)
     repeated = tuple(d for d in range(x.ndim) if d < lead or shape[d - lead] == 1)
     if set(axes) <= set(repeated):
-        total = m.sum(g, axis=axes, keepdims=True)
-        along = (dot(m, g, x, axes) - mean * total) * rate
+        along = dot(m, g, x - mean, axes) * rate
         rest = tuple(d for d in repeated if d not in axes)
         y = m.sum(along, axis=rest, keepdims=True)
     else:

@@ -110,7 +110,7 @@ class Index:
         terms = dict(self.terms)
         for atom, factor in other.terms.items():
             terms[atom] = terms.get(atom, 0) + factor
-        return Index(terms, self.constant + other.constant)
+        return rejoined(terms, self.constant + other.constant)
 
     def __mul__(self, n: int) -> Index:
         return (
@@ -176,6 +176,16 @@ class Index:
         return out
 
     __repr__ = __str__
+
+
+def rejoined(terms: dict, constant: int) -> Index:
+    """The sum, where n · (w // n) + w % n is w again: an image whose rows are merged and split."""
+    for a, f in terms.items():
+        quotient = Part(a.whole, "/", a.n) if isinstance(a, Part) and a.sign == "%" else None
+        if quotient and terms.get(quotient) == f * a.n:
+            rest = {b: g for b, g in terms.items() if b not in (a, quotient)}
+            return Index(rest, constant) + a.whole * f
+    return Index(terms, constant)
 
 
 def atom(whole: Index, sign: str, n: int) -> Index:

@@ -23,7 +23,7 @@ LOW = {
     nest: {"PARTS": 2},
     pooling: {"SERIAL": 0},
     product: {"FEW": 2, "LARGE": 4, "TALL": 2},
-    rows: {"BLOCK": 8, "WIDENED": 4, "EXACT": 8, "ROW_BUFFER": 64},
+    rows: {"BLOCK": 8, "WIDENED": 4, "ALONG": 8, "DOWN": 4, "ROW_BUFFER": 64},
     strips: {"ON_STACK": 2048, "PARTS": 2},
     winograd: {"WORTH": 1, "CACHED": 2048},
 }

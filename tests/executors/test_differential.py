@@ -57,7 +57,7 @@ program flags(q: float32[6, 17, 2], k: float32[6, 2, 17], m: bool[17, 17]) {
 @pytest.mark.parametrize("lanes", [8, 16, 32])
 def test_the_flags_of_a_row_that_is_read_in_blocks(monkeypatch, lanes):
     """gcc 12 reads an array that it placed itself as if it lay better, and the process dies."""
-    monkeypatch.setattr(rows, "EXACT", 8)
+    monkeypatch.setattr(rows, "ALONG", 8)
     program = parse(FLAGS)
     x, mask = np.random.default_rng(0).standard_normal((6, 17, 17)), np.tri(17, dtype="bool")
     q, k = x[..., :2].astype("float32"), x[:, :2].astype("float32")

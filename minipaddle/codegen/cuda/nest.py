@@ -141,9 +141,10 @@ class Folding(Rows):
         team = f"threadIdx.y * {self.length} + " if beside > 1 else ""
         return f"{name}[{team}{self.at if self.along else 0}]"
 
-    def loops(self, folds, outputs, buffers) -> None:
+    def loops(self, folds, outputs, buffers) -> dict:
         """The loop of a member along the row, and what the team makes of it."""
         w, size, at = self.w, self.teams.size, self.at
+        w.put(*(f"{f.type} {f.name} = {f.identity};" for f in folds))
         first, last = self.teams.member, str(self.length)
         if self.checked:
             first = f"live ? {first} : {last}"
@@ -154,6 +155,7 @@ class Folding(Rows):
         w.depth -= 1
         w.put("}")
         self.join_all(folds)
+        return {}
 
     def join_all(self, folds) -> None:
         for f in folds:
