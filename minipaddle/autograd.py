@@ -7,7 +7,10 @@ from .eager.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .eager.packing import saved_tensors_hooks
 from .eager.pylayer import PyLayer, PyLayerContext
 
+Function = PyLayer  # PyTorch's name, which Paddle has too
+
 __all__ = [
+    "Function",
     "PyLayer",
     "PyLayerContext",
     "backward",

@@ -14,23 +14,87 @@ from .eager.device import (
     set_device,
     synchronize,
 )
+from .tensor import generator
 
-__all__ = [
-    "CPUPlace",
-    "CUDAPinnedPlace",
-    "CUDAPlace",
-    "cuda",
-    "device_count",
-    "device_guard",
-    "get_all_device_type",
-    "get_available_device",
-    "get_device",
-    "is_compiled_with_cuda",
-    "set_device",
-    "synchronize",
-]
-
+get_rng_state, set_rng_state, manual_seed = (
+    generator.get_rng_state,
+    generator.set_rng_state,
+    generator.seed,
+)
 device_count = cuda.device_count
+get_device_capability = cuda.get_device_capability
+get_device_name = cuda.get_device_name
+get_device_properties = cuda.get_device_properties
+
+
+def absent(question: str, answer):
+    """A function that answers a question about what MiniPaddle never has, such as an XPU."""
+
+    def ask():
+        return answer
+
+    ask.__name__ = ask.__qualname__ = question
+    ask.__doc__ = f"""{answer!r}: MiniPaddle computes on the CPU and on NVIDIA's GPUs.
+
+    Source: Paddle API `paddle.device.{question}`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.{question}()
+    {"" if answer is None else answer}
+    """
+    return ask
+
+
+ABSENT = {f"is_compiled_with_{kind}": False for kind in ("cinn", "ipu", "rocm", "xpu")} | {
+    "get_all_custom_device_type": [],
+    "get_available_custom_device": [],
+    "get_cudnn_version": None,
+}
+QUESTIONS = {question: absent(question, answer) for question, answer in ABSENT.items()}
+globals().update(QUESTIONS)
+
+
+def is_compiled_with_custom_device(device_type: str) -> bool:
+    """False. Source: Paddle API `paddle.device.is_compiled_with_custom_device`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.is_compiled_with_custom_device("npu")
+    False
+    """
+    return False
+
+
+def is_compiled_with_distribute() -> bool:
+    """True: `paddle.distributed` is there. Source: Paddle API
+    `paddle.device.is_compiled_with_distribute`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.is_compiled_with_distribute()
+    True
+    """
+    return True
+
+
+def is_available() -> bool:
+    """Is there a GPU that works? Source: Paddle API `paddle.device.is_available`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.is_available() == paddle.is_compiled_with_cuda()
+    True
+    """
+    return is_compiled_with_cuda()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Does the GPU compute in bfloat16 (from compute capability 8 on)? Emulated, every one does.
+
+    Source: Paddle API `paddle.device.is_bf16_supported`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.is_bf16_supported() == paddle.is_compiled_with_cuda()
+    True
+    """
+    return is_available() and (including_emulation or get_device_capability() >= (8, 0))
 
 
 def get_all_device_type() -> list[str]:
@@ -55,4 +119,11 @@ def get_available_device() -> list[str]:
     return ["cpu", *(f"gpu:{k}" for k in range(device_count()))]
 
 
+__all__ = [
+    *QUESTIONS, "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "cuda", "device_count", "device_guard",
+    "get_all_device_type", "get_available_device", "get_device", "get_device_capability",
+    "get_device_name", "get_device_properties", "get_rng_state", "is_available",
+    "is_bf16_supported", "is_compiled_with_cuda", "is_compiled_with_custom_device",
+    "is_compiled_with_distribute", "manual_seed", "set_device", "set_rng_state", "synchronize",
+]  # fmt: skip
 __getattr__ = namespace("paddle.device", globals())

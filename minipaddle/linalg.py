@@ -2,6 +2,7 @@
 
 from .core.missing import namespace
 from .tensor import decompositions, matrices
+from .tensor.arranging import diagonal
 from .tensor.decompositions import *  # noqa: F403
 from .tensor.linalg import cross, matmul, matrix_transpose, vecdot
 from .tensor.matrices import *  # noqa: F403
@@ -13,6 +14,7 @@ __all__ = [
     *matrices.__all__,
     "cond",
     "cross",
+    "diagonal",
     "inv",
     "matmul",
     "matrix_norm",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..core.missing import namespace
-from .device import gpu, is_compiled_with_cuda
+from .device import as_place, gpu, is_compiled_with_cuda
 from .device import synchronize as wait
 
 __all__ = [
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
     "memory_allocated",
     "synchronize",
 ]
@@ -34,7 +38,36 @@ def synchronize(device=None) -> None:
 
 def get_device_name(device=None) -> str:
     """What the GPU calls itself. Source: Paddle API `paddle.device.cuda.get_device_name`."""
-    return gpu().cuda.runtime.getDeviceProperties(device or 0)["name"].decode()
+    return get_device_properties(device).name
+
+
+class Properties(NamedTuple):
+    """What a GPU is; memory in bytes."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+
+
+def get_device_properties(device=None) -> Properties:
+    """Name, compute capability and sizes of a GPU; RuntimeError with the reason without one.
+
+    Source: Paddle API `paddle.device.cuda.get_device_properties`.
+    """
+    device = 0 if device is None else device
+    place = as_place(f"gpu:{device}" if isinstance(device, int) else device)
+    found = place.module.cuda.runtime.getDeviceProperties(place.index)
+    wanted = ("major", "minor", "totalGlobalMem", "multiProcessorCount")
+    return Properties(found["name"].decode(), *(found[key] for key in wanted))
+
+
+def get_device_capability(device=None) -> tuple[int, int]:
+    """The compute capability (major, minor) of a GPU. Source: Paddle API
+    `paddle.device.cuda.get_device_capability`.
+    """
+    return get_device_properties(device)[1:3]
 
 
 def memory_allocated(device=None) -> int:

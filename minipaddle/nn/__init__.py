@@ -5,11 +5,18 @@ Source: Paddle API `paddle.nn`.
 """
 
 from ..core.missing import namespace
+from ..eager.tensor import Parameter
 from . import clip, functional, initializer, layer, utils
 from .clip import *
 from .layer import *
 from .layer import common, container, loss
 from .param_attr import ParamAttr
+
+# Paddle's second names, which are PyTorch's.
+Module, ModuleDict, ModuleList, SiLU = Layer, LayerDict, LayerList, Silu
+for _name in layer.__all__:
+    if _name.startswith(("AdaptiveMaxPool", "Conv", "LPPool")) or _name[:-2].endswith("Pad"):
+        globals()[_name.replace("D", "d")] = globals()[_name]
 
 __all__ = [*layer.__all__, *clip.__all__]
 __getattr__ = namespace("paddle.nn", globals())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..core import dtype as dt
 from ..core.errors import teach
-from ..core.interpreter import current
+from ..core.interpreter import Stack, current, interpreter
+from ..core.rank import per_rank
+from ..core.record import Spec
 from ..eager.tensor import Parameter
 from .initializer import Constant, Initializer, XavierUniform, defaults, values_of
 from .names import unique
@@ -74,6 +76,59 @@ def as_attr(attr) -> ParamAttr | None:
     )
 
 
+class LazyParameter(Parameter):
+    """A parameter whose values are drawn when they are first read; `initialize()` draws them now.
+
+    Then it is a `Parameter` like any other.
+    """
+
+    def __init__(self, initializer: Initializer, shape: tuple, dtype, name: str, trainable: bool):
+        super().__init__([], dtype, name, trainable)
+        self.promised = initializer, shape, self.__dict__.pop("array").dtype
+
+    @property
+    def spec(self) -> Spec:
+        return super().spec if "array" in self.__dict__ else Spec(*self.promised[1:])
+
+    @property
+    def shape(self) -> list[int]:
+        return list(self.spec.shape)
+
+    def __getattr__(self, name: str):
+        if name != "array":
+            return super().__getattr__(name)
+        with interpreter(Stack.bottom()):
+            self.array = values_of(*self.promised).array
+        self.__class__ = Parameter
+        return self.array
+
+    def initialize(self) -> None:
+        """Draw the values now. Source: Paddle API `Parameter.initialize`."""
+        self.array  # noqa: B018
+
+
+class LazyGuard:
+    """Layers made inside draw the values of their parameters when these are first needed.
+
+    Source: Paddle API `paddle.LazyGuard`.
+
+    >>> import minipaddle as paddle
+    >>> with paddle.LazyGuard():
+    ...     layer = paddle.nn.Linear(2, 3)
+    >>> layer.weight.shape
+    [2, 3]
+    >>> layer.weight.initialize()
+    """
+
+    depth = per_rank(0)
+
+    def __enter__(self):
+        self.depth.now += 1
+
+    def __exit__(self, *exc):
+        self.depth.now -= 1
+
+
 def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefix: str):
     """The parameter that `attr` describes, or None if `attr` is False."""
     attr = as_attr(attr)
@@ -89,8 +144,11 @@ def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefi
     dtype = dt.default() if dtype is None else dt.resolve(dtype)
     shape = tuple(int(n) for n in shape)
     with current.top.outside():
-        values = values_of(initializer, shape, dtype)
-        parameter = Parameter(values, dtype, name, attr.trainable)
+        if LazyGuard.depth.now:
+            parameter = LazyParameter(initializer, shape, dtype, name, attr.trainable)
+        else:
+            values = values_of(initializer, shape, dtype)
+            parameter = Parameter(values, dtype, name, attr.trainable)
     current.top.made(parameter, lambda: values_of(initializer, shape, dtype))
     parameter.optimize_attr = {"learning_rate": attr.learning_rate}
     parameter.regularizer = attr.regularizer

@@ -23,6 +23,7 @@ To find a function, open the file that Paddle has it in; the larger ones of Padd
       matrices    inverse, det, solve, pinv, lstsq, cov
       decompositions  cholesky, lu, qr, svd, eigh
     einsum        einsum
+    composed      what is a line or two of others: isin, frexp, scatter_reduce; second names
 
 Beside them: `indexing` reads `x[key]`, `axes` what users may write for an axis or a shape, `face`
 makes an operator a public function, and `methods` makes functions methods of tensors.

@@ -228,5 +228,5 @@ SHORTHANDS = {
     "float": "float32",
     "double": "float64",
 }
-for method, target in SHORTHANDS.items():
+for method, target in (SHORTHANDS | {name: name for name in dt.NAMES}).items():
     setattr(Attributes, method, shorthand(target))

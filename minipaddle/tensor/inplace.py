@@ -8,7 +8,7 @@ from math import prod
 
 from ..core.errors import teach
 from ..ops import arrangement, creation, elementwise, movement
-from . import manipulation, math, reduce
+from . import linalg, manipulation, math, reduce
 
 SAME_SHAPE = {
     math: """
@@ -20,6 +20,7 @@ SAME_SHAPE = {
         mod multigammaln multiply nan_to_num neg not_equal polygamma pow reciprocal remainder renorm
         round rsqrt scale sigmoid sin sinc sinh sqrt square subtract tan tanh trunc""",
     reduce: "cumprod cumsum",
+    linalg: "addmm baddbmm",
     manipulation: """
         index_add index_fill index_put masked_fill masked_scatter put_along_axis scatter tril
         triu""",

@@ -305,6 +305,12 @@ def trapezoid(y, x=None, dx=None, axis=-1, name=None):
     >>> paddle.trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).item()
     4.0
     """
+    area, axis = trapezoids(y, x, dx, axis)
+    return reduction.sum(area, axis=(axis,), keepdim=False)
+
+
+def trapezoids(y, x, dx, axis):
+    """(The area between each two places along `axis`, `axis` counted from the front)."""
     if x is not None and dx is not None:
         raise ValueError(teach(f"x={describe(x)} and dx={dx}", expected="one of the two, or none"))
     axis = axis_of(axis, y.spec.ndim)
@@ -312,8 +318,7 @@ def trapezoid(y, x=None, dx=None, axis=-1, name=None):
     if x is not None:
         shape = (-1,) + (1,) * (y.spec.ndim - 1 - axis) if x.spec.ndim == 1 else None
         step = diff(x, axis=0).reshape(list(shape)) if shape else diff(x, axis=axis)
-    area = (without_end(y, axis, 0) + without_end(y, axis, -1)) * step * 0.5
-    return reduction.sum(area, axis=(axis,), keepdim=False)
+    return (without_end(y, axis, 0) + without_end(y, axis, -1)) * step * 0.5, axis
 
 
 __all__ = [

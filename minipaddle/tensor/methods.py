@@ -6,6 +6,7 @@ import inspect
 
 from . import (
     attribute,
+    composed,
     creation,
     decompositions,
     einsum,
@@ -23,10 +24,14 @@ from . import (
 )
 
 MODULES = (
-    attribute, creation, decompositions, einsum, inplace, linalg, logic, manipulation, math,
-    matrices, norms, random, reduce, search, stat,
+    attribute, composed, creation, decompositions, einsum, inplace, linalg, logic, manipulation,
+    math, matrices, norms, random, reduce, search, stat,
 )  # fmt: skip
 FIRST = ("x", "input", "arr", "condition", "sorted_sequence")
+ALSO = """
+    add_n atleast_1d atleast_2d atleast_3d block_diag broadcast_shape broadcast_shapes
+    cumulative_trapezoid multiplex scatter_nd trapezoid"""
+"""Methods in Paddle too, though their first argument is no tensor, or has a name of its own."""
 
 
 def methods(*modules) -> dict:
@@ -42,9 +47,53 @@ def methods(*modules) -> dict:
 
 def takes_tensor(function) -> bool:
     first = next(iter(inspect.signature(function).parameters), None)
-    return first in FIRST
+    return first in FIRST or function.__name__ in ALSO.split()
 
 
-Methods = type(
-    "Methods", (attribute.Attributes,), {"__doc__": "Var with methods.", **methods(*MODULES)}
-)
+class Further(attribute.Attributes):
+    """Methods that are not functions of `paddle` too, most of them PyTorch's names of others."""
+
+    def new_full(self, size, fill_value, *, dtype=None):
+        """`paddle.full` in this tensor's dtype. Source: Paddle API `Tensor.new_full`."""
+        return creation.full(size, fill_value, self.spec.dtype if dtype is None else dtype)
+
+    def new_zeros(self, size, *, dtype=None):
+        """`paddle.zeros` in this tensor's dtype. Source: Paddle API `Tensor.new_zeros`."""
+        return self.new_full(size, 0, dtype=dtype)
+
+    def new_ones(self, size, *, dtype=None):
+        """`paddle.ones` in this tensor's dtype. Source: Paddle API `Tensor.new_ones`."""
+        return self.new_full(size, 1, dtype=dtype)
+
+    def new_empty(self, size, *, dtype=None):
+        """`paddle.empty` in this tensor's dtype. Source: Paddle API `Tensor.new_empty`."""
+        return creation.empty(size, self.spec.dtype if dtype is None else dtype)
+
+    def repeat(self, *repeats):
+        """`paddle.tile`. Source: Paddle API `Tensor.repeat`."""
+        return manipulation.tile(self, repeats[0] if len(repeats) == 1 else list(repeats))
+
+    def split_with_sizes(self, split_sizes, dim=0):
+        """`paddle.split` into parts of these sizes. Source: Paddle API
+        `Tensor.split_with_sizes`."""
+        return manipulation.split(self, list(split_sizes), dim)
+
+    def fill_diagonal_tensor(self, y, offset=0, dim1=0, dim2=1, name=None):
+        """`paddle.diagonal_scatter`. Source: Paddle API `Tensor.fill_diagonal_tensor`."""
+        return composed.diagonal_scatter(self, y, offset, dim1, dim2)
+
+    def fill_diagonal_tensor_(self, y, offset=0, dim1=0, dim2=1, name=None):
+        """The same in place. Source: Paddle API `Tensor.fill_diagonal_tensor_`."""
+        return self.become(self.fill_diagonal_tensor(y, offset, dim1, dim2))
+
+    def is_same_shape(self, y) -> bool:
+        """Has `y` the same shape? Source: Paddle API `Tensor.is_same_shape`."""
+        return self.spec.shape == y.spec.shape
+
+    def get_device(self) -> int:
+        """The number of the GPU it is on; -1 on the CPU. Source: Paddle API
+        `Tensor.get_device`."""
+        return self.place.get_device_id() if self.place.is_gpu_place() else -1
+
+
+Methods = type("Methods", (Further,), {"__doc__": "Var with methods.", **methods(*MODULES)})

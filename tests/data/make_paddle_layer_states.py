@@ -8,7 +8,6 @@ key -> [name, shape, dtype, whether it is trained].
 import json
 from pathlib import Path
 
-
 LAYERS = """
 Linear(3, 4) Linear(3, 4, bias_attr=False) Bilinear(2, 3, 4) Embedding(5, 3) PReLU() PReLU(4)
 Embedding(5, 3, padding_idx=0) Identity() Flatten() Dropout() Maxout(2) RReLU() Softmax() Pad2D(1)
@@ -19,15 +18,16 @@ BatchNorm(4) BatchNorm1D(4) BatchNorm2D(4) BatchNorm3D(4) SyncBatchNorm(4)
 BatchNorm2D(4, weight_attr=False, bias_attr=False) BatchNorm2D(4, use_global_stats=True)
 BatchNorm(4, trainable_statistics=True) BatchNorm(4, is_test=True)
 BatchNorm2D(4, weight_attr=False) SyncBatchNorm(4, weight_attr=False, bias_attr=False)
-LayerNorm(4) LayerNorm((2,2,3)) LayerNorm([2,3], weight_attr=False) LayerNorm([2,3], bias_attr=False)
-GroupNorm(2, 4) GroupNorm(2, 4, weight_attr=False, bias_attr=False)
+LayerNorm(4) LayerNorm((2,2,3)) LayerNorm([2,3], weight_attr=False)
+LayerNorm([2,3], bias_attr=False) GroupNorm(2, 4)
+GroupNorm(2, 4, weight_attr=False, bias_attr=False)
 InstanceNorm1D(4) InstanceNorm2D(4) InstanceNorm3D(4)
 InstanceNorm2D(4, weight_attr=False, bias_attr=False) LocalResponseNorm(3)
 SpectralNorm([2,3,4]) SpectralNorm([2,3,4], dim=1)
 SimpleRNNCell(3, 4) LSTMCell(3, 4) GRUCell(3, 4) LSTMCell(3, 4, bias_ih_attr=False)
 SimpleRNN(3, 4) LSTM(3, 4) GRU(3, 4) LSTM(3, 4, num_layers=2) GRU(3, 4, direction="bidirect")
-LSTM(3, 4, num_layers=2, direction="bidirect") LSTM(3, 4, bias_ih_attr=False) LSTM(3, 4, proj_size=2)
-LSTM(3, 4, num_layers=2, proj_size=2) LSTMCell(3, 4, proj_size=2)
+LSTM(3, 4, num_layers=2, direction="bidirect") LSTM(3, 4, bias_ih_attr=False)
+LSTM(3, 4, proj_size=2) LSTM(3, 4, num_layers=2, proj_size=2) LSTMCell(3, 4, proj_size=2)
 LSTM(3, 4, bias_ih_attr=False, bias_hh_attr=False) LSTM(3, 4, weight_ih_attr=False)
 RNN(GRUCell(3, 4)) BiRNN(GRUCell(3, 4), GRUCell(3, 4)) GRU(3, 4, bias_hh_attr=False)
 MultiHeadAttention(4, 2) MultiHeadAttention(4, 2, kdim=3, vdim=5, bias_attr=False)

@@ -10,6 +10,8 @@ MODELS = {
     "LeNet": {},
     "resnet18": {},
     "resnet50": {"num_classes": 10},
+    "resnext50_32x4d": {"num_classes": 10},
+    "wide_resnet50_2": {"num_classes": 10},
     "mobilenet_v2": {"scale": 0.5},
 }
 

@@ -30,6 +30,20 @@ def test_padding(n, mode):
     )
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["Zero", "Reflection", "Replication", "Circular", "Constant"])
+def test_padding_layers(n, kind):
+    (x,) = draw((2, 2, *SIZES[n]))
+    pads, value = [2, 1, 0, 2, 1, 1][: 2 * n], [0.5] if kind == "Constant" else []
+    agree(
+        getattr(nn, f"{kind}Pad{n}D")(pads, *value),
+        getattr(torch.nn, f"{kind}Pad{n}d")(pads, *value),
+        x,
+    )
+    if kind != "Zero":
+        assert getattr(nn, f"{kind}Pad{n}d") is getattr(nn, f"{kind}Pad{n}D")
+
+
 def test_orders_of_a_long_list():
     """Measured with Paddle 3.3.1: all axes from the first on; from the last on if asked."""
     x = draw((1, 2, 3, 4))[0]

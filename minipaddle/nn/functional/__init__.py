@@ -1,6 +1,7 @@
 """The functions of `paddle.nn.functional`: one file per family."""
 
 from ...core.missing import namespace
+from ...tensor.norms import pdist
 from . import (
     activation,
     adaptive,

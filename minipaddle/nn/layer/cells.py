@@ -72,15 +72,17 @@ class GatedCell(RNNCellBase):
     """
 
     gates = 1
+    proj_size = 0
+    """The size of the output, if it is not that of the state."""
 
     def __init__(
         self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
-        bias_hh_attr=None, proj_size=0,
+        bias_hh_attr=None, name=None,
     ):  # fmt: skip
         super().__init__(dtype=None)
         require_positive(self, input_size=input_size, hidden_size=hidden_size)
-        self.input_size, self.hidden_size, self.proj_size = input_size, hidden_size, proj_size
-        rows, outputs = self.gates * hidden_size, proj_size or hidden_size
+        self.input_size, self.hidden_size = input_size, hidden_size
+        rows, outputs = self.gates * hidden_size, self.proj_size or hidden_size
         self.weight_ih = self._create([rows, input_size], weight_ih_attr)
         self.weight_hh = self._create([rows, outputs], weight_hh_attr)
         self.bias_ih = self._create([rows], bias_ih_attr, is_bias=True)
@@ -177,7 +179,8 @@ class LSTMCell(GatedCell):
                       expected=f"0, or less than hidden_size={hidden_size}")
             )  # fmt: skip
         attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
-        super().__init__(input_size, hidden_size, *attrs, proj_size)
+        self.proj_size = proj_size
+        super().__init__(input_size, hidden_size, *attrs)
         if proj_size:
             self.weight_ho = self._create([hidden_size, proj_size], weight_hh_attr)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from types import new_class
+
 from .. import functional as F
 from ..functional.windows import whole_numbers
 from .dimensional import Dimensional
 from .functional import Functional
 
 __all__ = [
-    "ChannelShuffle", "Fold", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Unfold",
-    "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D", "ZeroPad1D", "ZeroPad2D",
-    "ZeroPad3D",
+    "ChannelShuffle", "ConstantPad1D", "ConstantPad2D", "ConstantPad3D", "Fold", "Pad1D", "Pad2D",
+    "Pad3D", "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample", "UpsamplingBilinear2D",
+    "UpsamplingNearest2D",
 ]  # fmt: skip
 
 # ---- padding ---------------------------------------------------------------------------------
@@ -54,26 +56,62 @@ class Pad2D(Pad, n=2): ...
 class Pad3D(Pad, n=3): ...
 
 
-class ZeroPad(Pad):
-    """x [N, C, H, W] with zeros around it. Source: Paddle API `paddle.nn.ZeroPad2D`.
+class ConstantPad(Pad):
+    """x [N, C, H, W] with `value` around it. Source: Paddle API `paddle.nn.ConstantPad2D`.
 
     >>> import minipaddle as paddle
-    >>> paddle.nn.ZeroPad2D(1)(paddle.ones([1, 3, 4, 4])).shape
+    >>> paddle.nn.ConstantPad2D(1, 7.0)(paddle.ones([1, 3, 4, 4])).shape
     [1, 3, 6, 6]
     """
 
+    def __init__(self, padding, value, data_format=None, name=None):
+        super().__init__(padding, "constant", value, data_format, name)
+
+
+class ConstantPad1D(ConstantPad, n=1): ...
+
+
+class ConstantPad2D(ConstantPad, n=2): ...
+
+
+class ConstantPad3D(ConstantPad, n=3): ...
+
+
+class PadBy(Pad):
+    """`Pad` in one mode."""
+
+    mode = "constant"
+
     def __init__(self, padding, data_format=None, name=None):
-        super().__init__(padding, data_format=data_format, name=name)
+        super().__init__(padding, self.mode, data_format=data_format, name=name)
 
 
-class ZeroPad1D(ZeroPad, n=1): ...
+MODES = {
+    "ZeroPad": "constant",
+    "ReflectionPad": "reflect",
+    "ReplicationPad": "replicate",
+    "CircularPad": "circular",
+}
 
 
-class ZeroPad2D(ZeroPad, n=2): ...
+def pad_by(name: str, mode: str, n: int) -> type:
+    """The class of a mode for n image axes."""
+    shape, result = [1, 3] + [4] * n, [1, 3] + [6] * n
+    doc = f"""Images padded; `mode` is {mode}. Source: Paddle API `paddle.nn.{name}`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.nn.{name}(1)(paddle.ones({shape})).shape
+    {result}
+    """
+    body = {"mode": mode, "__module__": __name__, "__doc__": doc}
+    return new_class(name, (PadBy,), {"n": n}, lambda space: space.update(body))
 
 
-class ZeroPad3D(ZeroPad, n=3): ...
-
+PADS = {
+    f"{kind}{n}D": pad_by(f"{kind}{n}D", mode, n) for kind, mode in MODES.items() for n in (1, 2, 3)
+}
+globals().update(PADS)
+__all__ += PADS
 
 # ---- resizing --------------------------------------------------------------------------------
 

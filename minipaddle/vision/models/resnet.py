@@ -1,7 +1,8 @@
 """Residual networks: each block learns what to add to its input, so depth does no harm.
 
 Source: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015), and
-"Wide residual networks", Zagoruyko and Komodakis (2016), for `width`. Parts have Paddle's names.
+"Wide residual networks", Zagoruyko and Komodakis (2016), for `width`; Xie et al., "Aggregated
+residual transformations" (2017), for `groups`. Parts have Paddle's names.
 """
 
 from __future__ import annotations
@@ -9,11 +10,6 @@ from __future__ import annotations
 from ... import nn
 from ...core.errors import teach
 from .pretrained import refuse_pretrained
-
-__all__ = [
-    "ResNet", "SmallResNet",
-    "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet_small",
-]  # fmt: skip
 
 
 def conv(inputs, outputs, size, stride=1, groups=1, dilation=1):
@@ -218,25 +214,31 @@ def resnet18(pretrained=False, **kwargs):
     return ResNet(BasicBlock, 18, **kwargs)
 
 
-def resnet34(pretrained=False, **kwargs):
-    """`ResNet` of depth 34. Source: Paddle API `paddle.vision.models.resnet34`."""
-    refuse_pretrained("resnet34", pretrained)
-    return ResNet(BasicBlock, 34, **kwargs)
+def variant(name: str, depth: int, **fixed):
+    """The function that makes a `ResNet` of this depth, with some arguments fixed."""
+    block = BasicBlock if depth < 50 else BottleneckBlock
+
+    def build(pretrained=False, **kwargs):
+        refuse_pretrained(name, pretrained)
+        return ResNet(block, depth, **fixed | kwargs)
+
+    build.__name__ = build.__qualname__ = name
+    described = "".join(f", {key} {value}" for key, value in fixed.items())
+    build.__doc__ = (
+        f"`ResNet` of depth {depth}{described}. Source: Paddle API `paddle.vision.models.{name}`."
+    )
+    return build
 
 
-def resnet50(pretrained=False, **kwargs):
-    """`ResNet` of depth 50. Source: Paddle API `paddle.vision.models.resnet50`."""
-    refuse_pretrained("resnet50", pretrained)
-    return ResNet(BottleneckBlock, 50, **kwargs)
-
-
-def resnet101(pretrained=False, **kwargs):
-    """`ResNet` of depth 101. Source: Paddle API `paddle.vision.models.resnet101`."""
-    refuse_pretrained("resnet101", pretrained)
-    return ResNet(BottleneckBlock, 101, **kwargs)
-
-
-def resnet152(pretrained=False, **kwargs):
-    """`ResNet` of depth 152. Source: Paddle API `paddle.vision.models.resnet152`."""
-    refuse_pretrained("resnet152", pretrained)
-    return ResNet(BottleneckBlock, 152, **kwargs)
+FIXED = (
+    {f"resnet{depth}": {"depth": depth} for depth in (34, 50, 101, 152)}
+    | {
+        f"resnext{depth}_{groups}x4d": {"depth": depth, "groups": groups, "width": 4}
+        for depth in (50, 101, 152)
+        for groups in (32, 64)
+    }
+    | {f"wide_resnet{depth}_2": {"depth": depth, "width": 128} for depth in (50, 101)}
+)
+VARIANTS = {name: variant(name, **fixed) for name, fixed in FIXED.items()}
+globals().update(VARIANTS)
+__all__ = ["ResNet", "SmallResNet", "resnet18", "resnet_small", *VARIANTS]
