@@ -2,10 +2,12 @@
 
 from importlib import import_module as _import
 from math import e, inf, nan, pi
+from sys import meta_path as _meta_path
 
 from . import (
     autograd,
     base,
+    callbacks,
     device,
     distributed,
     framework,
@@ -41,8 +43,15 @@ from .core.dtype import (
     set_default_dtype,
     uint8,
 )
+from .core.missing import Refusals as _Refusals
 from .core.missing import namespace as _namespace
 from .core.slots import plugged
+from .device import (
+    is_compiled_with_cinn,
+    is_compiled_with_distribute,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
+)
 from .distributed import DataParallel
 from .eager.backward import grad
 from .eager.device import (
@@ -57,16 +66,27 @@ from .eager.dlpack import from_dlpack, to_dlpack
 from .eager.modes import *
 from .eager.printing import set_printoptions
 from .eager.tensor import Parameter, Tensor
-from .framework import finfo, get_flags, iinfo, set_flags
+from .framework import disable_signal_handler, finfo, get_flags, iinfo, set_flags
 from .hapi import *
 from .io import load, save
-from .nn.param_attr import ParamAttr, create_parameter
+from .nn.functional import (
+    adaptive_avg_pool1d,
+    conv1d,
+    conv2d,
+    conv3d,
+    group_norm,
+    layer_norm,
+    softmax,
+)
+from .nn.param_attr import LazyGuard, ParamAttr, create_parameter
 from .static.mode import disable_static, enable_static, in_dynamic_mode, in_static_mode
 from .tensor.attribute import *
+from .tensor.composed import *
 from .tensor.creation import *
 from .tensor.decompositions import cholesky, eigvalsh
 from .tensor.einsum import *
 from .tensor.generator import *
+from .tensor.generator import seed as manual_seed
 from .tensor.inplace import *
 from .tensor.linalg import *
 from .tensor.logic import *
@@ -82,8 +102,11 @@ from .tuning import tune
 from .version import full_version as __version__
 
 bool = _dtypes.bool_
+half, float, double = float16, float32, float64
+newaxis, Size = None, list
 
 _missing = _namespace("paddle", globals())
+_meta_path.append(_Refusals)
 
 
 def __getattr__(name: str):

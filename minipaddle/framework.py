@@ -42,7 +42,8 @@ from .tensor.generator import seed
 __all__ = [
     "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EagerParamBase", "ParamAttr", "Parameter",
     "Program", "Variable", "convert_np_dtype_to_dtype_", "core", "default_main_program",
-    "default_startup_program", "disable_signal_handler", "disable_static", "dygraph_only", "enable_static", "finfo",
+    "default_startup_program", "disable_signal_handler", "disable_static", "dygraph_only",
+    "enable_static", "finfo",
     "get_default_dtype", "get_flags", "grad", "iinfo", "in_dynamic_mode",
     "in_dynamic_or_pir_mode", "in_pir_mode", "load", "no_grad", "program_guard", "save", "seed",
     "set_default_dtype", "set_flags", "use_pir_api",

@@ -3,6 +3,7 @@
 Source: Paddle API `paddle.version`.
 """
 
+from .core.missing import namespace
 from .eager.device import gpu, is_compiled_with_cuda
 
 __all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
@@ -33,3 +34,6 @@ def show() -> None:
     """Print the versions. Source: Paddle API `paddle.version.show`."""
     print(f"full_version: {full_version}\nminipaddle: {minipaddle}")
     print(f"cuda: {cuda()}\ncudnn: {cudnn()}")
+
+
+__getattr__ = namespace("paddle.version", globals())

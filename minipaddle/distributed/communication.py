@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..core.errors import teach
 from ..core.interpreter import current
+from ..core.missing import namespace
 from ..eager.device import synchronize
 from ..eager.tensor import wrap
 from ..tensor.creation import zeros
@@ -354,3 +355,6 @@ def wait(tensor, group=None, use_calc_stream=True) -> None:
     """
     if tensor.place.is_gpu_place():
         synchronize(tensor.place)
+
+
+__getattr__ = namespace("paddle.distributed.communication", globals())

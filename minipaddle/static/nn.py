@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.errors import teach
+from ..core.missing import namespace
 from ..eager import control
 from ..jit.tree import flatten, unflatten
 from ..nn import functional as F
@@ -173,3 +174,6 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
         pairs = [f if isinstance(f, list | tuple) else (k, f) for k, f in enumerate(branch_fns)]
     tests = [(logic.equal(branch_index, k), function) for k, function in pairs]
     return case(tests, default or max(pairs, key=lambda pair: pair[0])[1])
+
+
+__getattr__ = namespace("paddle.static.nn", globals())

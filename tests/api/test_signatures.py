@@ -1,23 +1,27 @@
 """MiniPaddle's names and signatures against Paddle's, from tests/data/paddle_signatures.json.
 
 What Paddle's users write must run: the same names, the same parameters in the same order with the
-same defaults. Where MiniPaddle means to differ, one table says so and why.
+same defaults. Every public name of Paddle exists or is left out for a reason; where a signature
+means to differ, one table says so and why.
 """
 
 import ast
 import inspect
 import json
 import re
+from fnmatch import filter as filter_names
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.missing import LATER
+from minipaddle.core.missing import LEFT_OUT, heads_of, reason
 
 DATA = Path(__file__).parents[1] / "data"
-PADDLE = json.loads((DATA / "paddle_signatures.json").read_text())["signatures"]
+RECORD = json.loads((DATA / "paddle_signatures.json").read_text())
+PADDLE = RECORD["signatures"]
 
 
 def listed(name: str) -> list[str]:
@@ -43,43 +47,66 @@ def exists(name: str) -> bool:
     return True
 
 
-def comes_later(name: str) -> bool:
-    """Does a later part of MiniPaddle bring it?"""
-    return name.split(".")[1] in LATER
-
-
 # ---- names -----------------------------------------------------------------------------------
 
-LEFT_OUT = {
-    "complex": "complex numbers are refused by name",
-    "paddle.as_real": "complex numbers are refused by name",
-    "paddle.batch": "a reader of Paddle 1; paddle.io.DataLoader makes batches",
-    "paddle.nn.BeamSearchDecoder": "decoding is a chapter of its own, not a layer",
-    "paddle.nn.AdaptiveLogSoftmaxWithLoss": "more than a line or two",
-    "paddle.nn.functional.class_center_sample": "serves one loss of distributed face recognition",
-}
-"""Names of the Next list that MiniPaddle does not mean to have."""
+EVERY = sorted({*PADDLE, *RECORD["attributes"], *RECORD["unreadable"]})
+"""Every public name of Paddle."""
 
 
-@pytest.mark.parametrize("name", [n for n in CORE if not comes_later(n)])
-def test_core_name_exists(name):
-    find(name)
+def test_names_that_users_write_exist():
+    assert not [name for name in CORE + NEXT if not exists(name) and reason(name) is None]
 
 
-def test_next_names_exist():
-    missing = [n for n in NEXT if not exists(n) and not comes_later(n)]
-    missing = [n for n in missing if n not in LEFT_OUT and "complex" not in n]
-    assert not missing
+def test_every_public_name_exists_or_is_left_out_for_a_reason():
+    assert not [name for name in EVERY if not exists(name) and reason(name) is None]
 
 
 def test_what_is_left_out_is_missing():
-    assert not [n for n in LEFT_OUT if n.startswith("paddle.") and exists(n)]
+    assert not [name for name in EVERY if exists(name) and reason(name) is not None]
 
 
-@pytest.mark.parametrize("name", sorted({n for n in CORE + NEXT if comes_later(n)}))
-def test_a_later_name_says_so(name):
-    with pytest.raises(AttributeError, match="comes with a later part of MiniPaddle: "):
-        find(name)
+def test_everything_in_the_table_is_a_name_of_paddle():
+    heads = {head for name in EVERY for head in heads_of(name)}
+    known = [pattern for names in LEFT_OUT.values() for pattern in names.split()]
+    assert not [pattern for pattern in known if not filter_names(heads, pattern)]
+
+
+def test_a_name_that_is_left_out_says_why():
+    """Of the module, of the first part that is missing, or of the name itself."""
+    for name in EVERY:
+        if reason(name) is not None and not name.startswith("paddle.Tensor."):
+            with pytest.raises(AttributeError) as caught:
+                find(name)
+            said, _, why = str(caught.value).partition(": ")
+            assert name == said or name.startswith(f"{said}.")
+            assert why == reason(said)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import minipaddle.fft",
+        "import minipaddle.fft as fft",
+        "from minipaddle import fft",
+        "from minipaddle.fft import rfft",
+        "from minipaddle import complex64",
+    ],
+)
+def test_an_import_says_why(line):
+    with pytest.raises(ImportError, match="complex numbers are not supported"):
+        exec(line)
+
+
+def test_other_imports_fail_as_ever():
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        exec("import minipaddle.nowhere")
+    assert find_spec("minipaddle.nowhere") is None
+    assert not hasattr(paddle, "fft")
+
+
+def test_a_method_that_is_left_out_says_why():
+    with pytest.raises(AttributeError, match=r"Tensor\.to_dense: sparse tensors are not supported"):
+        paddle.ones([1]).to_dense  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -97,12 +124,6 @@ def test_a_misspelt_name_is_pointed_to_its_neighbour(name, near):
     holder = paddle.ones([1]) if path[-1] == "Tensor" else find(".".join(path))
     with pytest.raises(AttributeError, match=f"the nearest name is {re.escape(near)}$"):
         getattr(holder, last)
-
-
-@pytest.mark.parametrize("name", ["complex64", "as_complex"])
-def test_complex_is_refused_by_name(name):
-    with pytest.raises(AttributeError, match="complex numbers are not supported"):
-        getattr(paddle, name)
 
 
 def test_private_names_are_plainly_missing():
@@ -131,6 +152,10 @@ DEVIATIONS = {
     "paddle.Tensor.softmax": "Paddle 3.3 took PyTorch's `dim`; both names work here",
     "paddle.autograd.enable_grad": OFF_THE_TAPE,
     "paddle.autograd.no_grad": OFF_THE_TAPE,
+    "paddle.Tensor.repeat": "Paddle's decorator takes numbers too, and hides the star",
+    "paddle.nn.Parameter": "Paddle's shows *args; this one is what layers make",
+    "paddle.softmax": "the function of paddle.nn.functional; Paddle shows PyTorch's `dim`",
+    "paddle.device.set_rng_state": "the function paddle.set_rng_state",
     "paddle.cumprod_": SAME_AS_FUNCTION,
     "paddle.distributed.all_reduce": A_WORD,
     "paddle.distributed.new_group": "the same half hour, written otherwise",
@@ -148,7 +173,7 @@ DEVIATIONS = {
 def ours(name: str) -> list[tuple]:
     """(name, kind, default or `empty`) of each parameter, of a method without the tensor."""
     parameters = list(inspect.signature(find(name)).parameters.values())
-    if name.startswith("paddle.Tensor."):
+    if name.startswith("paddle.Tensor.") and parameters[0].kind.name != "VAR_POSITIONAL":
         del parameters[0]
     return [(p.name, p.kind.name.lower(), p.default) for p in parameters if p.name not in EXTRAS]
 

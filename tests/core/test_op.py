@@ -532,10 +532,10 @@ def test_whose_frame_is_it():
 MISSING = {
     "nearest": ("zero", "MiniPaddle has no paddle.zero; the nearest name is paddle.zeros"),
     "case": ("ZEROS", "the nearest name is paddle.zeros"),
-    "data": ("MNIST", "and a paddle.io.Dataset of yours can read files"),
+    "data": ("vision.datasets.MNIST", "and a paddle.io.Dataset of yours can read files"),
     "nothing near": ("qqqq", "MiniPaddle has no paddle.qqqq"),
     "private": ("_secret", "paddle has no attribute '_secret'"),
-    "later": ("amp", "paddle.amp comes with a later part of MiniPaddle: mixed precision"),
+    "later": ("amp", "paddle.amp: comes with a later part of MiniPaddle: mixed precision"),
     "complex": ("as_complex", "complex numbers are not supported by MiniPaddle"),
 }
 

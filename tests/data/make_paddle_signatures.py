@@ -41,25 +41,26 @@ import paddle  # noqa: E402  (it warns on import)
 TARGET = Path(__file__).with_name("paddle_signatures.json")
 
 # All public names of these are read.
-NAMESPACES = (
-    "paddle",
-    "paddle.Tensor",
-    "paddle.amp",
-    "paddle.autograd",
-    "paddle.distributed",
-    "paddle.io",
-    "paddle.jit",
-    "paddle.linalg",
-    "paddle.metric",
-    "paddle.nn",
-    "paddle.nn.functional",
-    "paddle.nn.initializer",
-    "paddle.nn.utils",
-    "paddle.optimizer",
-    "paddle.optimizer.lr",
-    "paddle.regularizer",
-    "paddle.vision.transforms",
-)
+NAMESPACES = """
+    paddle paddle.Tensor paddle.amp paddle.amp.debugging paddle.audio paddle.audio.backends
+    paddle.audio.datasets paddle.audio.features paddle.audio.functional paddle.autograd
+    paddle.callbacks paddle.compat paddle.compat.nn paddle.compat.nn.functional paddle.cuda
+    paddle.device paddle.device.cuda paddle.device.xpu paddle.distributed
+    paddle.distributed.communication.stream paddle.distributed.fleet
+    paddle.distributed.fleet.utils paddle.distributed.passes paddle.distributed.rpc
+    paddle.distributed.sharding paddle.distribution paddle.distribution.transform paddle.fft
+    paddle.geometric paddle.hub paddle.incubate paddle.incubate.asp paddle.incubate.autograd
+    paddle.incubate.autotune paddle.incubate.cc paddle.incubate.nn paddle.incubate.nn.functional
+    paddle.incubate.optimizer paddle.incubate.optimizer.functional paddle.inference paddle.io
+    paddle.jit paddle.linalg paddle.metric paddle.nn paddle.nn.attention paddle.nn.functional
+    paddle.nn.initializer paddle.nn.quant paddle.nn.utils paddle.onnx paddle.optimizer
+    paddle.optimizer.lr paddle.profiler paddle.quantization paddle.regularizer paddle.signal
+    paddle.sparse paddle.sparse.nn paddle.sparse.nn.functional paddle.special paddle.static
+    paddle.static.nn paddle.sysconfig paddle.text paddle.utils paddle.utils.cpp_extension
+    paddle.utils.dlpack paddle.utils.download paddle.utils.unique_name paddle.version
+    paddle.vision paddle.vision.datasets paddle.vision.models paddle.vision.ops
+    paddle.vision.transforms
+"""
 
 # Names outside `__all__`, or in namespaces of which only these matter here.
 SINGLE_NAMES = (
@@ -136,7 +137,7 @@ def main() -> None:
 def public_names() -> list[str]:
     """Every name to read, sorted; names that this Paddle lacks are dropped."""
     names = set(SINGLE_NAMES)
-    for namespace in NAMESPACES:
+    for namespace in NAMESPACES.split():
         owner = resolve(namespace)
         members = getattr(owner, "__all__", None) or dir(owner)
         names.update(f"{namespace}.{member}" for member in members if not member.startswith("_"))
@@ -216,7 +217,7 @@ def function_parameters(function: object) -> list[inspect.Parameter] | None:
 def source_parameters(function: object) -> list[inspect.Parameter] | None:
     """Parameters from the `def` in the source file, for a decorator that hid them."""
     module = sys.modules.get(getattr(function, "__module__", None))
-    if module is None or not getattr(module, "__file__", None):
+    if not (getattr(module, "__file__", None) or "").endswith(".py"):
         return None
     return definition(syntax(Path(module.__file__)), function.__name__)
 
