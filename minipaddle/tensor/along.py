@@ -12,7 +12,9 @@ from ..ops.var import Var
 from .axes import axis_of
 from .shaping import flatten
 
-__all__ = ["index_sample", "put_along_axis", "take", "take_along_axis"]
+__all__ = [
+    "index_sample", "put_along_axis", "scatter_add", "scatter_reduce", "take", "take_along_axis",
+]  # fmt: skip
 
 # ---- one place along an axis for each element --------------------------------------------------
 
@@ -126,6 +128,36 @@ def folded(x, places, values, reduce: str, include_self: bool):
     count = indexing.scatter_sum(ones, places, shape=size, axis=0)
     count = count + 1 if include_self else elementwise.maximum(count, 1)
     return total / count if x.spec.dtype.kind not in "iu" else total // count
+
+
+REDUCTIONS = {"sum": "add", "prod": "mul", "mean": "mean", "amax": "amax", "amin": "amin"}
+
+
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+    """`input` with `src[i]` folded in at `i`, its place along `dim` replaced by `index[i]`.
+
+    `reduce` is sum, prod, mean, amax or amin. Source: Paddle API `paddle.scatter_reduce`.
+
+    >>> import minipaddle as paddle
+    >>> x, i = paddle.zeros([2]), paddle.to_tensor([0, 0, 1])
+    >>> paddle.scatter_reduce(x, 0, i, paddle.to_tensor([1.0, 2.0, 3.0]), "sum").tolist()
+    [3.0, 3.0]
+    """
+    if reduce not in REDUCTIONS:
+        raise ValueError(teach(f"scatter_reduce by {reduce!r}", expected=", ".join(REDUCTIONS)))
+    how = REDUCTIONS[reduce]
+    return put_along_axis(input, index, src, dim, how, include_self, broadcast=False)
+
+
+def scatter_add(input, dim, index, src):
+    """`scatter_reduce` by "sum". Source: Paddle API `paddle.scatter_add`.
+
+    >>> import minipaddle as paddle
+    >>> i = paddle.to_tensor([1, 1])
+    >>> paddle.scatter_add(paddle.ones([2]), 0, i, paddle.ones([2])).tolist()
+    [1.0, 3.0]
+    """
+    return scatter_reduce(input, dim, index, src, "sum")
 
 
 def index_sample(x, index):

@@ -17,7 +17,6 @@ from . import (
     joining,
     linalg,
     math,
-    random,
     reduce,
     search,
     shaping,
@@ -81,26 +80,6 @@ def from_numpy(ndarray):
     [1.0, 1.0]
     """
     return creation.to_tensor(ndarray)
-
-
-def rand_like(input, name=None, *, dtype=None):
-    """`rand` in the shape and dtype of a tensor. Source: Paddle API `paddle.rand_like`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.rand_like(paddle.ones([2, 3])).shape
-    [2, 3]
-    """
-    return random.rand(input.spec.shape, input.spec.dtype if dtype is None else dtype)
-
-
-def randn_like(x, dtype=None, name=None):
-    """`randn` in the shape and dtype of a tensor. Source: Paddle API `paddle.randn_like`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.randn_like(paddle.ones([2, 3])).shape
-    [2, 3]
-    """
-    return random.randn(x.spec.shape, x.spec.dtype if dtype is None else dtype)
 
 
 def tril_indices(row, col, offset=0, dtype="int64"):
@@ -354,38 +333,6 @@ def combinations(x, r=2, with_replacement=False, name=None):
 
 # ---- written ---------------------------------------------------------------------------------
 
-REDUCTIONS = {"sum": "add", "prod": "mul", "mean": "mean", "amax": "amax", "amin": "amin"}
-
-
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
-    """`input` with `src[i]` folded in at `i`, its place along `dim` replaced by `index[i]`.
-
-    `reduce` is sum, prod, mean, amax or amin. Source: Paddle API `paddle.scatter_reduce`.
-
-    >>> import minipaddle as paddle
-    >>> x, i = paddle.zeros([2]), paddle.to_tensor([0, 0, 1])
-    >>> paddle.scatter_reduce(x, 0, i, paddle.to_tensor([1.0, 2.0, 3.0]), "sum").tolist()
-    [3.0, 3.0]
-    """
-    if reduce not in REDUCTIONS:
-        raise ValueError(teach(f"scatter_reduce by {reduce!r}", expected=", ".join(REDUCTIONS)))
-    how = REDUCTIONS[reduce]
-    return along.put_along_axis(input, index, src, dim, how, include_self, broadcast=False)
-
-
-def scatter_add(input, dim, index, src):
-    """`scatter_reduce` by "sum". Source: Paddle API `paddle.scatter_add`.
-
-    >>> import minipaddle as paddle
-    >>> i = paddle.to_tensor([1, 1])
-    >>> paddle.scatter_add(paddle.ones([2]), 0, i, paddle.ones([2])).tolist()
-    [1.0, 3.0]
-    """
-    return scatter_reduce(input, dim, index, src, "sum")
-
-
-scatter_add_ = inplace.in_place(scatter_add, "scatter_add", reshaped=False)
-
 
 def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
     """x with y in the place of its diagonal. Source: Paddle API `paddle.diagonal_scatter`.
@@ -434,7 +381,6 @@ def put_at(x, value, places: dict):
 __all__ = [
     *ALIASES, "argwhere", "as_tensor", "asarray", "block_diag", "broadcast_shapes",
     "cartesian_prod", "column_stack", "combinations", "cumulative_trapezoid", "diagonal_scatter",
-    "frexp", "from_numpy", "isin", "msort", "narrow", "positive", "rand_like", "randn_like",
-    "ravel", "reduce_as", "scatter_add", "scatter_add_", "scatter_reduce", "select_scatter",
-    "slice_scatter", "tril_indices", "triu_indices", "true_divide",
+    "frexp", "from_numpy", "isin", "msort", "narrow", "positive", "ravel", "reduce_as",
+    "select_scatter", "slice_scatter", "tril_indices", "triu_indices", "true_divide",
 ]  # fmt: skip

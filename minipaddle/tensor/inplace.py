@@ -22,8 +22,8 @@ SAME_SHAPE = {
     reduce: "cumprod cumsum",
     linalg: "addmm baddbmm",
     manipulation: """
-        index_add index_fill index_put masked_fill masked_scatter put_along_axis scatter tril
-        triu""",
+        index_add index_fill index_put masked_fill masked_scatter put_along_axis scatter scatter_add
+        tril triu""",
 }
 OTHER_SHAPE = {manipulation: "flatten reshape squeeze t transpose unsqueeze"}
 

@@ -18,8 +18,9 @@ from .generator import GENERATOR
 
 __all__ = [
     "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "gaussian", "geometric_",
-    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "randint",
-    "randint_like", "randn", "randperm", "standard_gamma", "standard_normal", "uniform", "uniform_",
+    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "standard_gamma",
+    "standard_normal", "uniform", "uniform_",
 ]  # fmt: skip
 
 
@@ -148,6 +149,26 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
         raise ValueError(teach(f"randint from low={low} to high={high}", expected="low < high"))
     dtype = dt.resolve("int64" if dtype is None else dtype)
     return sample(ops.random_integers, dims(shape), low=whole(low), high=whole(high), dtype=dtype)
+
+
+def rand_like(input, name=None, *, dtype=None):
+    """`rand` in the shape and dtype of a tensor. Source: Paddle API `paddle.rand_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.rand_like(paddle.ones([2, 3])).shape
+    [2, 3]
+    """
+    return rand(input.spec.shape, input.spec.dtype if dtype is None else dtype)
+
+
+def randn_like(x, dtype=None, name=None):
+    """`randn` in the shape and dtype of a tensor. Source: Paddle API `paddle.randn_like`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.randn_like(paddle.ones([2, 3])).shape
+    [2, 3]
+    """
+    return randn(x.spec.shape, x.spec.dtype if dtype is None else dtype)
 
 
 def randint_like(x, low=0, high=None, dtype=None, name=None):
