@@ -196,6 +196,7 @@ def emit_put(record, name, rows=None, parameters=()) -> Kernel:
 def broadcast(shape, x, index, axis: int) -> str:
     """C text: where the value for slice element (o, i, k) stands in an array of `shape`."""
     whole = replaced(x, axis, *index)
+    shape = shape[max(len(shape) - len(whole), 0) :]  # a value may have further axes of size 1
     steps = [0] * (len(whole) - len(shape))
     steps += [step * (n > 1) for n, step in zip(shape, strides_of(shape))]
     assert broadcast_shapes(shape, whole) == whole

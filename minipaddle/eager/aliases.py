@@ -28,6 +28,8 @@ def related_by_loop(tracer, body, carried, outs, last) -> None:
     """Note which memory the values are that a loop gives: what came in, or what a round gave."""
     builder, inner = tracer.builder, body.builder
     builder.stale |= inner.stale
+    for p in inner.stale.keys() & inner.captured.keys():  # the next round uses it again
+        raise inner.stale[p]
     origins = [r.value.array.origins() if r.spec else [] for r in body.results]
     given = [outer(body, r) for r in body.results]
     sources = [{tracer.borrow(x), *found} for x, found in zip(carried, given, strict=True)]

@@ -54,7 +54,7 @@ def write(x, key, value) -> None:
         span = k.spec.ndim if k.spec.dtype.kind == "b" else 1
         places[axis : axis + span] = [k.array]
     try:
-        part[tuple(places)] = value
+        part[(*places, ...)] = value  # without ... a single element takes no array, not even [1]
     except ValueError as error:
         raise ValueError(teach(f"assignment to a part of {x.spec}: {error}")) from None
     mark_written(x.array)

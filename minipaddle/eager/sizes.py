@@ -13,7 +13,7 @@ from ..core.dtype import float64
 from ..core.errors import teach
 from ..core.record import Record
 from ..core.spec import scalar_dtype
-from ..ir.builder import Builder, Promise, Writing
+from ..ir.builder import Builder, Writing
 from ..ir.program import ITEM, NUMBER, Program
 from ..ops import arrangement, creation, elementwise, movement
 from ..ops.indexing import extent
@@ -106,7 +106,7 @@ def later(data) -> bool:
     """Is it, or holds it, what only the program will know?"""
     if isinstance(data, list | tuple):
         return any(map(later, data))
-    return isinstance(data, dims.Dim) or type(getattr(data, "array", None)) is Promise
+    return isinstance(data, dims.Dim | Tensor)
 
 
 def gathered(data, beside: bool = False) -> Tensor:

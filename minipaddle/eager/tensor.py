@@ -8,7 +8,7 @@ from itertools import count
 import numpy
 
 from ..core import dtype as dt
-from ..core.dim import as_guarded
+from ..core.dim import as_guarded, same_shape
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..core.missing import missing
@@ -297,16 +297,17 @@ class Tensor(Indexing, Values, Placed, Methods):
 
         The memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
         """
-        if current.top.tracing:
-            return current.top.become(self, result)
-        anew = reshaped or self.array.dtype != result.array.dtype
-        if not reshaped and self.array.shape != result.array.shape:
+        shapes = self.array.shape, result.array.shape
+        if not reshaped and shapes[0] != shapes[1] and not same_shape(*shapes):
             raise ValueError(
                 teach(
                     f"in-place result of shape {result.shape} does not fit {self.spec}",
                     hint="use the out-of-place form",
                 )
             )
+        if current.top.tracing:
+            return current.top.become(self, result)
+        anew = reshaped or self.array.dtype != result.array.dtype
         if result.record is not None and self.is_leaf and not self.stop_gradient:
             raise leaf_written()
         if anew or (result.record is not None and self.is_needed_by(result.record)):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from ..core import dim as dims
 from ..core.dtype import int64
@@ -20,9 +19,7 @@ from ..core.errors import teach
 from ..core.interpreter import Recording, current, interpreter, note_refusal, raise_refusal
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
-from ..core.slots import slot
 from ..ir.builder import Builder, Promise, Writing
-from ..ir.program import Program
 from ..ops import creation, random
 from ..tensor.generator import Generator
 from .cells import GeneratorCell, GradientCell, TensorCell
@@ -30,7 +27,7 @@ from .convert import as_array
 from .custom import on_the_past_of
 from .device import current_place, place_of
 from .eager import Eager, keep, operand
-from .leaving import Borrowed, Waiting, left_by, promised
+from .leaving import Borrowed, Trace, Waiting, finished, promised
 from .sizes import gathered, later, noting, sizes_in
 from .tape import leaf_of, leaf_written, overwritten
 from .tensor import Tensor, wrap
@@ -59,7 +56,8 @@ class Tracer(Eager):
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[Promise, Tensor] = {}  # what a region used that wants a gradient
         self.generators: dict[Generator, Promise] = {}
-        self.numbers: dict[int, object] = {}  # arrays of a few numbers made here, by their id
+        self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
+        self.arguments: set[Promise] = set()  # what the program is given
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
 
     # ---- layers ------------------------------------------------------------------------------
@@ -154,8 +152,7 @@ class Tracer(Eager):
     def constant(self, data, dtype=None, place=None):
         if not later(data):
             out = super().constant(data, dtype, place)
-            if isinstance(data, int | list | tuple) and out.array.size <= FEW:
-                self.numbers[id(out.array)] = out.array
+            self.constants[id(out.array)] = out.array
             return out
         with Recording(False):
             out = gathered(data)
@@ -175,7 +172,8 @@ class Tracer(Eager):
         if type(array) is Promise:
             return array
         found = self.memory.get(id(array))
-        if found is None and self.numbers.get(id(array)) is array and array.dtype.kind == "i":
+        few = array.dtype.kind == "i" and array.size <= FEW
+        if found is None and few and id(array) in self.constants:
             with self.inside(self.root), Recording(False):  # sizes may be computed with them
                 found = array, gathered(array.tolist()).astype(array.dtype).array
             self.memory[id(array)] = found
@@ -220,6 +218,8 @@ class Tracer(Eager):
     def become(self, x: Tensor, result: Tensor) -> Tensor:
         """Let x take over the value and the past of `result`."""
         leaf = x.is_leaf and not x.stop_gradient and self.borrow(x) in self.root.values
+        if self.builder is self.root and x.array in self.arguments:
+            leaf = False  # whether an argument was computed is asked when the program runs
         if leaf and result.record is not None:  # a region's own input is no leaf
             raise leaf_written()
         unrecorded = result.record is None and not self.recording
@@ -333,17 +333,6 @@ MISSING = object()
 FEW = 8
 
 
-class Trace(NamedTuple):
-    """A traced program: its outputs are those of the function, then the gradients left behind."""
-
-    program: Program
-    places: list  # for each result of the function its output; None if it is no tensor
-    after: list  # what a run does besides: see cells.py
-    conditions: list[tuple]  # (tensor, what its `.grad` must be when the program is used)
-    layers: list  # those that were called
-    outer: dict[int, Tensor]  # the tensors of the outside it uses, by id
-
-
 def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:
     """The program of `function`, which takes a tensor for each spec and returns a list."""
     outer = current.top
@@ -356,6 +345,7 @@ def trace(function, specs, *, name: str = "program", names=(), stop_gradient=Tru
         try:
             with dims.assuming(), raise_refusal(tracer):
                 inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
+                tracer.arguments = {x.array for x in inputs}
                 return finished(tracer, function(*inputs), inputs)
         finally:
             dims.notes.remove(note)
@@ -371,29 +361,3 @@ def unsupported(what: str, hint: str) -> Exception:
 def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:
     """An input of the program as a tensor."""
     return wrap(tracer.root.promise(tracer.root.input(spec, name), current_place()))
-
-
-def finished(tracer: Tracer, results: list, inputs: list) -> Trace:
-    """Close the program: its outputs, and the updates of its states."""
-    root, outputs, places = tracer.root, [], []
-    for x in results:
-        places.append(len(outputs) if isinstance(x, Tensor) else None)
-        if isinstance(x, Tensor):
-            outputs.append(root.value(root.fresh(tracer.borrow(x))))
-    after = left_by(tracer, inputs, outputs)
-    conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
-    conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.borrowed]
-    root.program.outputs = outputs
-    for state, now in zip(root.program.states, updates(root), strict=True):
-        state.update = now
-    conditions = [(x, c) for x, c in conditions if c]
-    outer = {id(b.tensor): b.tensor for b in tracer.borrowed.values()}
-    return Trace(root.program, places, after, conditions, [*tracer.layers.values()], outer)
-
-
-@slot("tracer.updates")
-def updates(builder: Builder) -> list[Record | None]:
-    """For each state what its memory holds at the end of the trace; None if that is unchanged."""
-    begun = [state.record for state in builder.program.states]
-    now = [builder.values[builder.begun[record]] for record in begun]
-    return [None if new is old else new for new, old in zip(now, begun, strict=True)]

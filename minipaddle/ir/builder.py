@@ -152,6 +152,15 @@ def viewed_before(where) -> AliasError:
     return AliasError(message, where)
 
 
+def view_changed(where) -> AliasError:
+    message = teach(
+        "a tensor of which a view was changed in place, in a program: it did not change with it",
+        hint="clone() the view before the change, or assign by x[...] = value",
+        where=where,
+    )
+    return AliasError(message, where)
+
+
 def chosen(where, what: str = "another tensor, which is used afterwards") -> AliasError:
     message = teach(
         "an in-place change of a tensor that a condition or a loop on a tensor chose: it may be "
@@ -229,18 +238,24 @@ class Builder:
 
     def write(self, promise: Promise, value: Promise) -> None:
         """From now on `promise` holds what `value` holds."""
+        related = promise.relatives()
         if promise.base is not None:
+            self.spoil_viewed(related, caller())
+        elif related:
+            self.spoil(related, caller(), bool(promise.sources))
+        self.value(promise)  # a region has it as an input, so that its end sees the change
+        self.values[promise] = self.value(value)
+
+    def spoil_viewed(self, related, where) -> None:
+        """A view was written at `where`: what shares its memory may not be used any more."""
+        if any(other.outside for other in related):
             raise NotImplementedError(
                 teach(
                     "an in-place change of a view, in a program: what it views would not change",
                     hint="clone() it first, or assign by x[...] = value",
                 )
             )
-        related = promise.relatives()
-        if related:
-            self.spoil(related, caller(), bool(promise.sources))
-        self.value(promise)  # a region has it as an input, so that its end sees the change
-        self.values[promise] = self.value(value)
+        self.stale |= dict.fromkeys(related, view_changed(where))
 
     def spoil(self, related, where, may_be: bool = True) -> None:
         """What shares its memory with something written at `where`, or may do so, is not known."""

@@ -189,6 +189,8 @@ class Run:
                 y = call(m, *given, **attrs) if call is not None else self.apply(step, given)
             except Exception as error:
                 fail(step.record, error)
+            if isinstance(y, m.generic):  # of no axes; bodies are written for arrays
+                y = m.asarray(y)
             values[out] = y
             if binds:
                 self.bind(step, y)
@@ -214,6 +216,7 @@ class Run:
             y = self.apply(step, given)
         except Exception as error:
             fail(record, error)
+        y = self.m.asarray(y) if isinstance(y, self.m.generic) else y
         self.bind(step, y)
         return y
 

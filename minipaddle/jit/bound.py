@@ -54,9 +54,9 @@ def bound(captured, args, entries) -> list:
     made = captured.choice.made.get((captured.program, CPU.name, None))
     if type(made) is not Executable or not made.quick or slots.yours():
         return []
-    if captured.writes or captured.copied or current_place() is not CPU:
+    if captured.writes or captured.copied or captured.same or current_place() is not CPU:
         return []
-    hits = next(each.hits for each in entries if each.captured is captured)
+    hits = next((each.hits for each in entries if each.captured is captured), [0])
     try:
         return [Writing(captured, made, hits).written(args)]
     except NotBound:
@@ -151,8 +151,9 @@ class Writing:
             self.ask(f"not ({' and '.join(asked)})")
 
     def waits(self, x: Tensor, condition: str) -> str:
-        where = {"grad": self.of(x, "_grad"), "stale": self.of(x, "_stale")}
-        return f"({HOLDS[condition].format(**where)})"
+        where = {"grad": "_grad", "stale": "_stale", "stop": "stop_gradient"}
+        asked = {k: self.of(x, v) for k, v in where.items() if f"{{{k}}}" in HOLDS[condition]}
+        return f"({HOLDS[condition].format(**asked)})"
 
     @property
     def cleared(self) -> dict:

@@ -106,13 +106,6 @@ def settings() -> tuple:
     return current.top.recording, dt.default(), slots.epoch, AVERAGING.now
 
 
-class Entry(NamedTuple):
-    """A program in the cache; `hits` counts how often it served again."""
-
-    captured: object
-    hits: list
-
-
 class Miss(NamedTuple):
     """A call that found no program: why, the how manieth call it was, and what tracing took."""
 
@@ -121,12 +114,26 @@ class Miss(NamedTuple):
     seconds: float
 
 
+class Entry(NamedTuple):
+    """A program in the cache; `hits` are how often it served again, and when it last did."""
+
+    captured: object
+    hits: list
+    miss: Miss
+
+
+MOST = 128
+"""So many programs of one function are kept; then the one that was used longest ago goes."""
+
+
 class Cache:
     """The programs of one function, by key; `misses` says why each was made."""
 
     def __init__(self):
         self.entries: dict[Key, list[Entry]] = {}
         self.misses: deque[Miss] = deque(maxlen=100)
+        self.added = 0  # programs, of which some may be gone
+        self.clock, self.evicted = count(), 0  # and how many hits the programs had that are gone
 
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
@@ -134,20 +141,34 @@ class Cache:
 
     def serving(self, entries: list[Entry], sizes: dict | None = None):
         """The first program of `entries` that serves as things stand, or None."""
-        for captured, hits in entries:
+        for captured, hits, _ in entries:
             if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
-                hits[0] += 1
+                hits[:] = hits[0] + 1, next(self.clock)
                 return captured
         return None
 
     def entries_of(self, captured) -> list[Entry]:
         """The programs of the same key as this one."""
-        return next(found for found in self.entries.values() for e in found if e[0] is captured)
+        every = [*self.entries.values()]
+        return next((found for found in every for e in found if e[0] is captured), [])
 
     def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
         """Keep a program, and note why none of those before would do."""
-        self.misses.append(Miss(self.reason(key, names), self.calls + 1, seconds))
-        self.entries.setdefault(key, []).insert(0, Entry(captured, [0]))
+        miss = Miss(self.reason(key, names), self.calls + 1, seconds)
+        self.misses.append(miss)
+        if len(self) == MOST:
+            self.evict()
+        self.added += 1
+        self.entries.setdefault(key, []).insert(0, Entry(captured, [0, next(self.clock)], miss))
+
+    def evict(self) -> None:
+        """Forget the program that was used longest ago."""
+        oldest = min((e for found in self.entries.values() for e in found), key=lambda e: e.hits[1])
+        key = next(key for key, found in self.entries.items() if oldest in found)
+        self.entries[key].remove(oldest)
+        self.evicted += oldest.hits[0]
+        if not self.entries[key]:
+            del self.entries[key]
 
     def reason(self, key: Key, names) -> str:
         """Why no program serves: in what the nearest one differs."""
@@ -165,14 +186,18 @@ class Cache:
         for was in captured.taken:
             if not was.holds():
                 return str(was)
-        if not captured.fits():
+        x, condition = captured.unmet() or (None, "")
+        if condition in ("flows", "stops"):
+            return f"{x.name}.stop_gradient is {x.stop_gradient}, was {not x.stop_gradient}"
+        if condition:
             return "a gradient that waits in .grad differs"
         return "a decision about an open size differs"
 
     @property
     def calls(self) -> int:
         """How often a program was asked for: each was missed once, then hit."""
-        return len(self) + sum(e.hits[0] for entries in self.entries.values() for e in entries)
+        hits = sum(e.hits[0] for entries in self.entries.values() for e in entries)
+        return self.added + self.evicted + hits
 
     def __len__(self) -> int:
         return sum(map(len, self.entries.values()))

@@ -17,7 +17,9 @@ from ..core.record import FREED, Record, written_at
 from ..core.slots import slot
 from ..eager.cells import Written
 from ..eager.control import derivative, edge_of
-from ..eager.tape import item_of
+from ..eager.leaving import constant_promises
+from ..eager.tape import item_of, leaf_written
+from ..eager.tape import overwritten as overwritten_past
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
 from ..executors.choice import Choice
@@ -59,8 +61,11 @@ class Captured:
         self.updates = [s.cell for s in self.program.states if s.update is not None]
         self.choice.frozen = not (current.top.recording or self.updates or self.after)
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
-        self.copied = overwritten(self.program, written)
+        self.copied = overwritten(self.program, [*written, *found.constants])
         self.writes = any(type(each) is Written for each in self.after)
+        of = self.walk.of if self.walk is not None else ()
+        self.computed = [k for j, (which, k) in self.same.items()
+                         if which is INPUT and j in of and not stops[k]]  # fmt: skip
 
     # ---- tracing -----------------------------------------------------------------------------
 
@@ -68,19 +73,30 @@ class Captured:
         """What the function returns, and the cotangents of what that was computed from."""
         for x, stop in zip(inputs, self.stops, strict=True):
             x.stop_gradient = stop
+        starts = [edge_of(x) for x in inputs]
         results = list(function(*inputs))
-        of = [k for k, y in enumerate(results) if wants_gradient(y) and not walked(y)]
-        if of and current.top.recording:
-            results += self.walk_back(current.top, inputs, results, of)
-        return results
-
-    def walk_back(self, tracer, inputs, results, of) -> list[Tensor]:
-        cotangents = [given(tracer, results[k].spec, f"g{k}") for k in of]
         for y in results:  # an outer tensor may be a result and used nowhere
             if isinstance(y, Tensor):
-                tracer.borrow(y)
-        borrowed = [b.tensor for b in list(tracer.borrowed.values())]
-        ends = {edge_of(x): x for x in (*inputs, *borrowed) if wants_gradient(x)}
+                current.top.borrow(y)
+        outside = [(b.tensor, b.record) for b in current.top.borrowed.values()]
+        pairs = (*zip(inputs, starts, strict=True), *outside)
+        changed = {id(x): x for x, start in pairs if not x.is_leaf and x.record is not start}
+        results += [x for x in changed.values() if id(x) not in map(id, results)]
+        self.same = identical(current.top, inputs, results)
+        old = {k for k, (which, _) in self.same.items()
+               if which is RESULT or id(results[k]) not in changed}  # fmt: skip
+        of = [k for k, y in enumerate(results)
+              if k not in old and wants_gradient(y) and not walked(y)]  # fmt: skip
+        if of and current.top.recording:
+            results += self.walk_back(current.top, inputs, starts, results, of)
+        return results
+
+    def walk_back(self, tracer, inputs, starts, results, of) -> list[Tensor]:
+        cotangents = [given(tracer, results[k].spec, f"g{k}") for k in of]
+        ends = dict(zip(starts, inputs, strict=True))
+        for b in tracer.borrowed.values():
+            ends[None if b.stop_gradient else b.record or edge_of(b.tensor)] = b.tensor
+        ends.pop(None, None)
         seeds = [(edge_of(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
         with Recording(False), without_hooks(ends):
             found = pull_back(seeds, set(ends))
@@ -111,23 +127,36 @@ class Captured:
         for layer, training in self.layers:
             if layer.training is not training:
                 return False
+        return not self.unmet() and (not self.taken or all(was.holds() for was in self.taken))
+
+    def unmet(self) -> tuple | None:
+        """(a tensor of the outside, what is expected of it) where that is not so."""
         for x, condition in self.conditions:
             if not holds[condition](x):
-                return False
-        return not self.taken or all(was.holds() for was in self.taken)
+                return x, condition
+        return None
 
     def __call__(self, inputs: list[Tensor]) -> tuple[list, dict]:
         """The results of the function for these inputs, None where it gave no tensor, and the
         sizes that were open.
         """
+        for k in self.computed:
+            if inputs[k].is_leaf:
+                raise leaf_written()
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         run = self.choice.run
         outputs, sizes = current.top.quietly(run, self.program, arrays)  # this thread's context
         self.write_back(inputs, outputs)
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
+        for j, (which, k) in self.same.items():
+            results[j] = k if which is OUTER else (inputs if which is INPUT else results)[k]
         if self.backward is not None and current.top.recording:
             residuals = outputs[self.residuals : len(self.program.outputs)]
             self.put_on_tape(inputs, results, residuals, sizes)
+        elif self.walk is not None and current.top.recording:
+            for k in self.walk.of:
+                if k in self.same:  # nothing that wants a gradient leads to its new values
+                    results[k].record = overwritten_past(results[k])
         return results, sizes
 
     @slot("jit.write_back")
@@ -154,6 +183,28 @@ class Captured:
         record.saved = residuals, dict(sizes), [x.array for x in inputs]
         for k, y in enumerate(made):
             y.record, y.stop_gradient = item_of(record, k), False
+
+
+INPUT, OUTER, RESULT = "input", "outer", "result"
+
+
+def identical(tracer, inputs, results) -> dict[int, tuple]:
+    """The results that are no tensors of their own: a result's number -> where it stands else, as
+    (INPUT, number), (OUTER, the tensor) or (RESULT, number).
+    """
+    made = constant_promises(tracer)
+    rebound = [pair[0] for pair in tracer.rebound] + [each[2] for each in tracer.assigned()]
+    over = set(map(id, rebound))  # a run writes there what was bound to their names
+    where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.borrowed.values()
+             if b.tensor.array not in made and id(b.tensor) not in over}  # fmt: skip
+    where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
+    found = {}
+    for j, y in enumerate(results):
+        if isinstance(y, Tensor):
+            if id(y) in where:
+                found[j] = where[id(y)]
+            where.setdefault(id(y), (RESULT, j))
+    return found
 
 
 class CapturedOp:
@@ -261,8 +312,11 @@ HOLDS = {
     "none": "{grad} is None",
     "zeros": "{stale} and {grad} is not None",
     "waiting": "{grad} is None or {stale}",
+    "flows": "not {stop}",
+    "stops": "{stop}",
 }
-"""What waits in `.grad` of a tensor, as a program may expect it; `holds` are its functions."""
+"""What a program may expect of a tensor: what waits in `.grad`, and whether it wants a gradient;
+`holds` are its functions."""
 
-NAMES = {"grad": "x._grad", "stale": "x._stale"}
+NAMES = {"grad": "x._grad", "stale": "x._stale", "stop": "x.stop_gradient"}
 holds = {name: eval(f"lambda x: {text.format(**NAMES)}") for name, text in HOLDS.items()}

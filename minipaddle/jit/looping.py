@@ -48,7 +48,8 @@ def while_loop(test, body, keeps=(), turns=(), drops=()) -> None:
     """
 
     def more():
-        return asked(test())
+        go = asked(test())
+        return as_bool(go) if is_static(go) else go
 
     go = more()
     while not is_static(go):

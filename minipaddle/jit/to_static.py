@@ -153,7 +153,7 @@ class StaticFunction:
                 if (found := call(args)) is not MISSED:
                     return found
         plain = self.plain(args) if not kwargs else None
-        captured = self.cache.serving(self.recent[plain]) if plain in self.recent else None
+        captured = self.cache.serving(self.recent.get(plain, ()))
         if captured and not captured.writes and captured.outer.keys().isdisjoint(map(id, args)):
             return self.run(captured, args, args)
         try:
@@ -233,6 +233,7 @@ class StaticFunction:
                 captured = self.traced(key, leaves, structure, places, names, sizes)
                 spent = perf_counter() - begun
                 self.cache.add(key, captured, names, spent)
+                self.recent = {k: entries for k, entries in self.recent.items() if entries}
                 if len(self.cache) == MANY + 1:
                     self.warn()
             return captured

@@ -10,7 +10,7 @@ import copy
 import dataclasses
 from typing import NamedTuple
 
-from ..core.dim import Dim, at
+from ..core.dim import at
 from ..eager.control import is_static
 from ..eager.tensor import Parameter, Tensor
 from ..ops import movement
@@ -133,12 +133,16 @@ def restoring(structure, leaves):
 
     def restore(results, sizes):
         found = [
-            x if y is None and not isinstance(x, Dim) else at(x, sizes) if y is None else y
-            for x, y in zip(leaves, results, strict=False)
+            constant(x, sizes) if y is None else y for x, y in zip(leaves, results, strict=False)
         ]
         return unflatten(structure, found)
 
-    return alone if structure is LEAF and leaves == [None] else restore
+    return alone if structure is LEAF and leaves[0] is None else restore
+
+
+def constant(x, sizes):
+    """What a run gives that is no tensor; of an array a copy, for who gets it may write to it."""
+    return x.copy() if hasattr(x, "strides") else at(x, sizes)
 
 
 def alone(results, sizes):

@@ -111,7 +111,7 @@ def put(m, x, index, value, *, axis):
     A place named twice keeps the last value; the gradient goes to every value put there.
     """
     y = x.copy()
-    y[(*(slice(None),) * axis, index)] = value
+    y[(*(slice(None),) * axis, index, ...)] = value
     return y
 
 

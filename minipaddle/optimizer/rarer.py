@@ -155,7 +155,7 @@ class Rprop(Optimizer):
         super().__init__(learning_rate, parameters, None, grad_clip, name)
 
     def options_for(self, p, group):
-        group.first = self.get_lr()
+        group.first = self._rate.number
         return group
 
     @staticmethod

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
+from ..core import dtype
 from ..core.errors import teach
-from ..core.interpreter import current
+from ..core.interpreter import current, note_refusal
 from ..eager.tensor import Tensor
 
 
@@ -15,33 +18,55 @@ class Rate:
     """
 
     moved_in = None  # the trace in which the schedule took its step
+    home = None  # a weak reference to the builder of the program that makes it anew in every run
 
     def __init__(self, value: float):
-        self._value = float(value)
+        self.number = float(value)
         self._tensors: dict = {}
+        if traces():
+            self.home = ref(current.top.builder)
 
     @property
-    def value(self) -> float:
-        return self._value
+    def value(self):
+        """The number; in a program, whose runs come later, the tensor that will hold it."""
+        return self.tensor(dtype.default()) if self.is_outside() else self.number
+
+    def is_outside(self) -> bool:
+        """Is a program being traced that a rate made elsewhere will change between its runs?"""
+        if not traces():
+            return False
+        builder, home = current.top.builder, self.home and self.home()
+        while builder is not None and builder is not home:
+            builder = builder.parent
+        return builder is None
 
     @value.setter
     def value(self, value: float) -> None:
-        self._value = float(value)
+        self.number = float(value)
         for tensor in self._tensors.values():
-            tensor.set_value(self._value)
+            tensor.set_value(self.number)
 
     def tensor(self, dtype) -> Tensor:
         """The 0-D tensor of the NumPy dtype `dtype` that always holds the value."""
-        if current.top.tracing and not current.top.by_hand and self.moved_in is current.top:
-            raise NotImplementedError(
-                teach(
-                    "a captured step uses the learning rate after its schedule's step(), which "
-                    "runs when the program has ended",
-                    hint="call scheduler.step() after optimizer.step()",
+        if traces() and self.moved_in is current.top:
+            raise note_refusal(
+                NotImplementedError(
+                    teach(
+                        "a captured step uses the learning rate after its schedule's step(), which "
+                        "runs when the program has ended",
+                        hint="call scheduler.step() after what uses the rate, as optimizer.step()",
+                    )
                 )
             )
         found = self._tensors.get(dtype)
         if found is None:
-            found = self._tensors[dtype] = Tensor(self._value, dtype=dtype)
+            own = traces() and not self.is_outside()
+            new = current.top.constant if own else Tensor
+            found = self._tensors[dtype] = new(self.number, dtype)
             found.name = "learning_rate"
         return found
+
+
+def traces() -> bool:
+    """Is a program written from what Python does now? (One written by hand has no such runs.)"""
+    return current.top.tracing and not current.top.by_hand

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 
 from ..core.errors import teach
-from ..ops import arrangement, linalg, movement, reduction
+from ..ops import arrangement, creation, linalg, movement, reduction
 
 __all__ = ["einsum"]
 
@@ -39,6 +39,8 @@ def einsum(equation, *operands):
     for k, (x, labels) in enumerate(terms[1:], start=2):
         needed = set(output).union(*(later for _, later in terms[k:]))
         result, have = contract(result, have, x, labels, needed)
+    if len(terms) == 1 and set(have) == set(output):  # nothing is computed: not a view of it
+        result = creation.assign(result)
     result, have = summed(result, have, set(output))
     return movement.transpose(result, perm=tuple(have.index(label) for label in output))
 

@@ -120,11 +120,8 @@ class CacheDrawing:
         self.add(g, above, f"{what}\n{count(hits, 'hit')}", role, self.why(k))
 
     def why(self, k: int) -> str:
-        """Why it was made, if that is still known."""
-        place = k - len(self.entries) + len(self.cache.misses)
-        if place < 0:
-            return f"program {k + 1}"
-        miss = self.cache.misses[place]
+        """Why it was made."""
+        miss = self.entries[k].miss
         return f"call {miss.call}: {miss.reason}\ntraced in {time_text(miss.seconds)}"
 
     def add(self, g, above: str, label: str, role: str, tip: str) -> str:
@@ -146,7 +143,10 @@ def facts(key, captured) -> dict:
     found |= {f"argument {k}": repr(value) for k, (_, value, *_) in enumerate(key.values, 1)}
     found |= dict(zip(SETTINGS, map(str, key.settings)))
     found |= modes(captured.layers)
-    found |= {f"{x.name}.grad": condition for x, condition in captured.conditions}
+    words = {"flows": ("stop_gradient", False), "stops": ("stop_gradient", True)}
+    for x, condition in captured.conditions:
+        what, expected = words.get(condition, ("grad", condition))
+        found[f"{x.name}.{what}"] = expected
     for left, sign, right, answer in captured.program.guards:
         found[f"{left} {sign} {right}"] = answer
     return {what: str(value) for what, value in found.items()}
@@ -191,13 +191,13 @@ def recompilations(function, *, title: str = "") -> Picture:
 
 
 def timeline_text(name: str, found, rows) -> str:
-    hits = found.calls - len(found)
-    head = f"{name}: {count(found.calls, 'call')}, {misses_text(len(found))}, {count(hits, 'hit')}"
+    hits, missed = found.calls - found.added, misses_text(found.added)
+    head = f"{name}: {count(found.calls, 'call')}, {missed}, {count(hits, 'hit')}"
     lines = [
         f"  call {miss.call:,}: {time_text(miss.seconds)}: {miss.reason}; then {count(n, 'hit')}"
         for miss, n in rows
     ]
-    older = len(found) - len(rows)
+    older = found.added - len(rows)
     return "\n".join([head, *([f"  … {misses_text(older)} before"] if older else []), *lines])
 
 

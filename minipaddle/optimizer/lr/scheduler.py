@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import wraps
 
 from ...core.errors import teach
-from ...core.interpreter import current, hosted
-from ..rate import Rate
+from ...core.interpreter import current, hosted, note_refusal
+from ..rate import Rate, traces
 
 
 def positive_int(name: str, value) -> int:
@@ -26,16 +26,43 @@ def one_of(name: str, value, allowed):
 
 
 def stepping(method):
-    """A schedule's `step` is Python's business: in a captured step it comes after the program."""
+    """A schedule's `step` is Python's business: in a captured step it comes after the program,
+    unless every run makes the schedule anew.
+    """
     later = hosted(method)
 
     @wraps(method)
     def step(self, *args, **kwargs):
+        if traces() and self.rate.home and self.rate.home() is current.top.builder:
+            return method(self, *args, **kwargs)
         if current.top.tracing:
             self.rate.moved_in = current.top
         return later(self, *args, **kwargs)
 
     return step
+
+
+def reading(method):
+    """A schedule's `get_lr` gives a number: a program, which runs later, would keep that of now."""
+
+    @wraps(method)
+    def get_lr(self):
+        if self.rate.is_outside():
+            raise note_refusal(
+                NotImplementedError(
+                    teach(
+                        f"{type(self).__name__}.get_lr() in a program: it gives the number of now, "
+                        "and the schedule goes on between the runs",
+                        hint="scheduler() is the rate at each run",
+                    )
+                )
+            )
+        return method(self)
+
+    return get_lr
+
+
+WRAPPERS = {"step": stepping, "get_lr": reading}
 
 
 class LRScheduler:
@@ -67,8 +94,9 @@ class LRScheduler:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if "step" in vars(cls):
-            cls.step = stepping(cls.step)
+        for name, wrapper in WRAPPERS.items():
+            if name in vars(cls):
+                setattr(cls, name, wrapper(vars(cls)[name]))
 
     @property
     def last_lr(self) -> float:
