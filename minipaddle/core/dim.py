@@ -33,8 +33,9 @@ from .slots import slot
 
 __all__ = [
     "COMPARE", "HINT", "UNSEEN", "Dim", "Matching", "as_guarded", "assume", "assumed", "assuming",
-    "at", "bounds", "decided", "hint_of", "hinted", "is_one", "larger", "never", "notes", "renamed",
-    "same", "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
+    "at", "bounds", "decided", "hint_of", "hinted", "is_one", "is_one_beside", "larger", "never",
+    "notes", "renamed", "same", "same_shape", "settled", "smaller", "suppose", "symbol", "symbols",
+    "unknown",
 ]  # fmt: skip
 
 
@@ -106,8 +107,22 @@ def unknown() -> Dim:
 
 
 fresh = count()
-HINT = 480
+
+
+class Unhinted(int):
+    """The hint of a size that nobody has seen."""
+
+
+HINT = Unhinted(480)
 """Stands for a size nobody has seen: many small numbers divide it."""
+
+
+def unhinted(x) -> bool:
+    """Does a size hold one that nobody has seen?"""
+    return any(
+        type(a.hint) is Unhinted if type(a) is Symbol else unhinted(a.over) or unhinted(a.under)
+        for a in getattr(x, "atoms", {}).values()
+    )
 
 
 def hinted(x, sizes: dict):
@@ -188,9 +203,11 @@ def settled(x):
 
 
 def same(a, b) -> bool:
-    """Are two sizes equal that must be? If only the hints say so, the program relies on it."""
+    """Are two sizes equal that must be? If only the hints say so, the program relies on it; so it
+    does where nobody has seen one of them: it fails in a run in which they differ.
+    """
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return decided(as_guarded(a, True), as_guarded(b, True), "==")
+        return decided(as_guarded(a, True), as_guarded(b, True), "==", must=True)
     return a == b
 
 
@@ -218,13 +235,20 @@ def is_one(n) -> bool:
     return bool(as_guarded(n, True) == 1)
 
 
+def is_one_beside(n, other) -> bool:
+    """Is a size that was seen 1, the `other` being one that nobody has seen?"""
+    return unhinted(other) and isinstance(n, Dim) and not unhinted(n) and is_one(n)
+
+
 def same_shape(a, b) -> bool:
     """Are two shapes equal that must be?"""
     return len(a) == len(b) and all(map(same, a, b))
 
 
-def decided(a, b, sign: str):
-    """Whether `a sign b`: for every size if that can be shown, else for the hints."""
+def decided(a, b, sign: str, must: bool = False):
+    """Whether `a sign b`: for every size if that can be shown, else for the hints; where one of
+    these is none, what `must` be is.
+    """
     if isinstance(b, float):
         if not math.isfinite(b) or (sign == "==" and not b.is_integer()):
             return COMPARE[sign](hint_of(a), b)
@@ -238,7 +262,7 @@ def decided(a, b, sign: str):
     answer = facts.get((str(a - b), sign)) if answer is None else answer
     if answer is not None:
         return answer
-    answer = COMPARE[sign](hint_of(difference), 0)
+    answer = COMPARE[sign](hint_of(difference), 0) or (must and unhinted(difference))
     note_all(a, sign, b, answer)
     return answer
 

@@ -24,9 +24,9 @@ def broadcast_shapes(*shapes) -> tuple:
     for d in range(-rank, 0):
         size = 1
         for n in [s[d] for s in shapes if len(s) >= -d]:
-            if size == 1:
+            if size == 1 or dims.is_one_beside(size, n):
                 size = n
-            elif n != 1 and not dims.same(size, n):
+            elif n != 1 and not dims.is_one_beside(n, size) and not dims.same(size, n):
                 if dims.is_one(size):
                     size = n
                 elif not dims.is_one(n):
@@ -48,7 +48,8 @@ def fits(shape, whole) -> bool:
     """Does a shape broadcast to `whole`, which stays as it is?"""
     behind = whole[len(whole) - len(shape) :] if len(shape) <= len(whole) else None
     return behind is not None and all(
-        n == 1 or dims.same(n, k) or dims.is_one(n) for n, k in zip(shape, behind, strict=True)
+        n == 1 or dims.is_one_beside(n, k) or dims.same(n, k) or dims.is_one(n)
+        for n, k in zip(shape, behind, strict=True)
     )
 
 

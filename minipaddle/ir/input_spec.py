@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ..core import dtype as dt
-from ..core.dim import Dim, symbol
+from ..core.dim import HINT, Dim, renamed, symbol
 from ..core.errors import teach
 from ..core.record import Spec
 
-HINT = 480
-"""Stands for an open size while a program is traced: many small numbers divide it."""
+BATCH = "batch"
+
+
+def apart(spec: Spec, place: int) -> Spec:
+    """The spec of input number `place`, its first size apart from the batch of other inputs."""
+    first, name = spec.shape[:1], f"x{place}_0"
+    return spec._replace(shape=(*(renamed(n, {BATCH: name}) for n in first), *spec.shape[1:]))
 
 
 def fits(spec: Spec, array, sizes: dict) -> bool:
@@ -34,8 +39,9 @@ def wanted(spec: Spec, sizes: dict) -> str:
 class InputSpec:
     """Shape and dtype of an input; None or -1 in `shape` is a size that varies from call to call.
 
-    Open first sizes are one and the same: the batch. Other open sizes are each their own; a name
-    ("length") instead of None says which are equal.
+    Open first sizes are called batch, and are one where they are equal in a call, or where a saved
+    program needs it. Other open sizes are each their own; a name ("length") instead of None says
+    which are equal.
     Source: Paddle API `paddle.static.InputSpec`.
 
     >>> import minipaddle as paddle
@@ -87,7 +93,7 @@ class InputSpec:
 
     def size(self, n, axis: int, place: int):
         if n == -1:
-            n = "batch" if axis == 0 else f"{self.name or f'x{place}'}_{axis}"
+            n = BATCH if axis == 0 else f"{self.name or f'x{place}'}_{axis}"
         return symbol(n, HINT) if isinstance(n, str) else n
 
     def key(self) -> tuple:

@@ -193,7 +193,7 @@ class Run:
                 y = m.asarray(y)
             values[out] = y
             if binds:
-                self.bind(step, y)
+                self.bind(step, y, program)
             for k in free:
                 values[k] = None
         return [self.number(values[k]) for k in todo.results]
@@ -207,7 +207,7 @@ class Run:
             for axis, name in binds:
                 self.sizes[name] = array.shape[axis]
         if todo.guards:
-            check(todo.guards, self.sizes)
+            check(todo.guards, self.sizes, program)
 
     def compute(self, program: Program, record: Record, given) -> object:
         """The value of one record of a program, for the values of its inputs."""
@@ -217,7 +217,7 @@ class Run:
         except Exception as error:
             fail(record, error)
         y = self.m.asarray(y) if isinstance(y, self.m.generic) else y
-        self.bind(step, y)
+        self.bind(step, y, program)
         return y
 
     def number(self, x):
@@ -234,15 +234,26 @@ class Run:
             return record.op.body(self, *given, **attrs)
         return record.op.evaluate(self.m, given, attrs)
 
-    def bind(self, step: Step, y) -> None:
+    def bind(self, step: Step, y, program: Program) -> None:
         """Sizes that a value is the first to show are known now."""
         for axis, name in step.binds:
             self.sizes[name] = y.shape[axis]
         if step.guards:
-            check(step.guards, self.sizes, step.record)
+            check(step.guards, self.sizes, program, step.record)
 
 
-def check(guards, sizes: dict, record: Record | None = None) -> None:
+def axes_of(guard: tuple, program: Program) -> str:
+    """Where the inputs show the sizes that a guard is about."""
+    found = {
+        n.text: f"; {n} is the size of axis {axis} of {record.attrs['name']}"
+        for record in reversed(program.inputs)
+        for axis, n in enumerate(record.shape)
+        if record.attrs["name"] and isinstance(n, dims.Dim) and n.text in needed(guard)
+    }
+    return "".join(found.values())
+
+
+def check(guards, sizes: dict, program: Program, record: Record | None = None) -> None:
     """Raise ValueError unless what a program takes for granted of its sizes is so."""
     for guard in guards:
         left, sign, right, answer = guard
@@ -253,7 +264,7 @@ def check(guards, sizes: dict, record: Record | None = None) -> None:
             wrong = ValueError(
                 teach(
                     f"the program takes for granted that {left} {sign} {right} is {answer}; here "
-                    f"they are {a} and {b}",
+                    f"they are {a} and {b}{axes_of(guard, program)}",
                     hint="trace the function with these sizes too; what compared the sizes, or "
                     "needed them to be equal, decided it",
                     where=record and record.where,

@@ -18,7 +18,6 @@ from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..core.spec import scalar_dtype
-from .input_spec import HINT
 from .printer import MAY_FLOW
 from .program import INPUT, NUMBER, Program, State
 from .verifier import verify
@@ -330,7 +329,7 @@ def whole(text: str) -> int:
 
 
 SIZES = {
-    "symbol": lambda name: dims.symbol(name, HINT),
+    "symbol": lambda name: dims.symbol(name, dims.HINT),
     "whole": whole,
     "plus": lambda a, b: a + b,
     "times": lambda a, b: a * b,

@@ -18,12 +18,12 @@ from ..eager.replay import replay
 from ..eager.tensor import Tensor, wrap
 from ..executors.choice import Choice
 from ..io.serialization import parsed
+from ..ir.interpreter import check
 from ..ir.parser import LONGEST, parse_all
 from ..ir.program import Program, State
 from ..nn import Layer
 from ..ops import creation
 from ..tensor.generator import GENERATOR
-from .cache import allowed
 from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, sum_of_weights
 from .to_static import fitting
 from .tree import flatten, restoring
@@ -248,15 +248,7 @@ class TranslatedLayer(Layer):
         given = arguments(method, inputs, named)
         for record, x in zip(program.inputs, given, strict=True):
             fitting(record.spec, x, record.attrs["name"], sizes)
-        if not allowed(program.guards, sizes):
-            raise ValueError(
-                teach(
-                    f"{name} was traced for other sizes than {sizes}",
-                    expected="; ".join(
-                        f"{a} {sign} {b} is {answer}" for a, sign, b, answer in program.guards
-                    ),
-                )
-            )
+        check(program.guards, sizes, program)
         states = [store.get(key) for store, key in self._kept_of[name]]
         top = current.top
         taped = top.tracing or (top.recording and any(map(wants_gradient, [*given, *states])))

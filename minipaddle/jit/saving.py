@@ -7,16 +7,18 @@ import json
 import os
 import warnings
 
+from ..core.dim import HINT, assuming, settled, symbol
 from ..core.dtype import FLOATS
 from ..core.errors import teach
 from ..core.files import replace
 from ..eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
+from ..eager.leaving import Trace
 from ..eager.tensor import Parameter
 from ..eager.tracer import trace
 from ..io.serialization import encoded
 from ..ir.control import while_loop
 from ..ir.cut import pruned
-from ..ir.input_spec import InputSpec
+from ..ir.input_spec import BATCH, InputSpec, apart
 from ..ir.parser import parse_all
 from ..ir.printer import plain
 from ..ir.program import ITEM, Program, everywhere, regions
@@ -227,12 +229,29 @@ def method_of(name: str, function, arguments: tuple) -> Method:
             x.stop_gradient = x.spec.dtype not in FLOATS
         return run(*map(creation.assign, inputs))  # what is written in place is no leaf, and ours
 
-    made = trace(differentiable, specs, name=name, names=unique(names))
+    made = trace_apart(differentiable, specs, name=name, names=unique(names))
     check_left(made.after, made.program)
     program = made.program
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
     drop_copies(program)
     return Method(lighter(program), found["structure"], found["leaves"], made.places)
+
+
+def trace_apart(function, specs, **names) -> Trace:
+    """The program of a function of inputs of which each has a first size of its own; those that it
+    takes to be equal are one, the batch.
+    """
+    batch, first = symbol(BATCH, HINT), [spec.shape[:1] == (symbol(BATCH, HINT),) for spec in specs]
+    if sum(first) < 2:
+        return trace(function, specs, **names)
+    later = [k for k in range(first.index(True) + 1, len(specs)) if first[k]]
+    own = {k: apart(specs[k], k) for k in later}
+    made = trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
+    with assuming(made.program.guards):
+        own = {k: spec for k, spec in own.items() if settled(spec.shape[0] - batch) != 0}
+    if len(own) == len(later):
+        return made
+    return trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
 
 
 def drop_copies(program: Program) -> None:

@@ -18,7 +18,7 @@ from ..core.interpreter import current
 from ..core.record import Spec
 from ..eager.tensor import Parameter, Tensor
 from ..executors.choice import Choice, backend_named
-from ..ir.input_spec import InputSpec, fits, wanted
+from ..ir.input_spec import BATCH, InputSpec, apart, fits, wanted
 from .bound import MISSED, bound
 from .cache import Cache, cache_key, settings
 from .capture import Captured
@@ -221,6 +221,8 @@ class StaticFunction:
         for k, (spec, x) in enumerate(zip(wanted, given, strict=False)):
             if isinstance(spec, InputSpec):
                 open_, name = spec.spec(k), spec.name or f"x{k}"
+                if spec.shape[:1] == (-1,) and sizes.get(BATCH) not in (None, *x.array.shape[:1]):
+                    open_ = apart(open_, k)
                 found[k] = (fitting(open_, x, name, sizes), open_.dtype, x.stop_gradient)
         return found, sizes
 
@@ -230,7 +232,13 @@ class StaticFunction:
             captured = self.cache.find(key, sizes)  # another thread may have written it
             if captured is None:
                 names, begun = argument_names(self.function, structure), perf_counter()
-                captured = self.traced(key, leaves, structure, places, names, sizes)
+                try:
+                    captured = self.traced(key, leaves, structure, places, names, sizes)
+                except Exception as error:
+                    if sizes and len(error.args) == 1:
+                        here = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+                        error.args = (f"{error}\n  where: {here}",)
+                    raise
                 spent = perf_counter() - begun
                 self.cache.add(key, captured, names, spent)
                 self.recent = {k: entries for k, entries in self.recent.items() if entries}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import same_shape
 from ..core.errors import teach
 from ..core.interpreter import Recording
 from ..core.missing import namespace
@@ -49,7 +50,7 @@ def vector_to_parameters(vec, parameters, name=None) -> None:
     """
     parameters = list(parameters)
     sizes = tuple(p.spec.size for p in parameters)
-    if vec.spec.shape != (sum(sizes),):
+    if not same_shape(vec.spec.shape, (sum(sizes),)):
         raise ValueError(
             teach(
                 f"vector_to_parameters was given {vec.spec}",

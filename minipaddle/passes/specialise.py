@@ -49,7 +49,7 @@ def sizes_of(program: Program, shapes) -> dict[str, int]:
         for record, shape in zip(program.given, shapes)
         for axis, name in bound(record.spec, known)
     }
-    check(program.guards, sizes)
+    check(program.guards, sizes, program)
     return sizes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import same
 from ..core.errors import teach
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
@@ -168,7 +169,8 @@ def index_sample(x, index):
     >>> paddle.index_sample(x, paddle.to_tensor([[0, 2], [1, 1]])).tolist()
     [[1, 3], [5, 5]]
     """
-    if x.spec.ndim != 2 or index.spec.ndim != 2 or x.spec.shape[0] != index.spec.shape[0]:
+    matrices = x.spec.ndim == index.spec.ndim == 2
+    if not matrices or not same(x.spec.shape[0], index.spec.shape[0]):
         raise ValueError(
             teach(f"index_sample of {x.spec} by {index.spec}", expected="matrices of as many rows")
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.dim import as_guarded, never, same, same_shape
 from ..core.errors import teach
 from ..core.interpreter import current
 from ..ops import linalg as ops
@@ -63,7 +64,7 @@ def bmm(x, y, name=None):
     """
     expect("bmm", x, 3)
     expect("bmm", y, 3)
-    if x.spec.shape[0] != y.spec.shape[0]:
+    if not same(x.spec.shape[0], y.spec.shape[0]):
         raise ValueError(
             teach(f"bmm of {x.spec} and {y.spec}", expected="the same number of matrices")
         )
@@ -90,7 +91,7 @@ def dot(x, y, name=None):
     >>> paddle.dot(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0])).item()
     11.0
     """
-    if x.spec.ndim not in (1, 2) or x.shape != y.shape:
+    if x.spec.ndim not in (1, 2) or not same_shape(x.spec.shape, y.spec.shape):
         raise ValueError(
             teach(f"dot of {x.spec} and {y.spec}", expected="vectors or matrices of one shape")
         )
@@ -177,9 +178,14 @@ def cross(x, y, axis=9, name=None):
     >>> paddle.cross(paddle.to_tensor([1, 0, 0]), paddle.to_tensor([0, 1, 0])).tolist()
     [0, 0, 1]
     """
-    threes = [d for d, n in enumerate(x.spec.shape) if n == 3]
-    axis = (threes[0] if threes else None) if axis == 9 else axis_of(axis, x.spec.ndim)
-    if axis not in threes:
+    shape = x.spec.shape
+    threes = [d for d, n in enumerate(shape) if not never(n, "==", 3)]
+    if axis == 9:  # of sizes that nobody has seen the last one is taken to be 3
+        first = (d for d in threes[:-1] if as_guarded(shape[d], True) == 3)
+        axis = next(first, max(threes, default=None))
+    else:
+        axis = axis_of(axis, len(shape))
+    if axis not in threes or not same(shape[axis], 3):
         raise ValueError(teach(f"cross of {x.spec}", expected="an axis of size 3"))
 
     def turned(v, by):

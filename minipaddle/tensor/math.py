@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 
+from ..core.dim import same_shape
 from ..core.errors import describe, teach
 from ..core.op import OPS, Elementwise
 from ..ops import (
@@ -205,7 +206,7 @@ def multiplex(inputs, index, name=None):
     [[1.0], [0.0]]
     """
     first = inputs[0].spec
-    if first.ndim < 2 or index.spec.shape != (first.shape[0], 1):
+    if first.ndim < 2 or not same_shape(index.spec.shape, (first.shape[0], 1)):
         raise ValueError(
             teach(
                 f"multiplex of {first} by an index of {index.spec}",

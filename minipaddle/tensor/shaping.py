@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..core import dtype as dt
-from ..core.dim import Dim, is_one
+from ..core.dim import Dim, is_one, same
 from ..core.errors import teach
 from ..ops import arrangement, movement
 from .axes import axes_of, axis_of, listed, whole_numbers
@@ -44,7 +44,7 @@ def filled(old: tuple, shape: tuple) -> tuple:
     copied = {d for d, n in enumerate(shape) if n == 0 and d < len(old)}
     left = math.prod(n for d, n in enumerate(old) if d not in copied)
     known = math.prod(n for d, n in enumerate(shape) if d not in copied and n != -1)
-    if shape.count(-1) > 1 or (-1 in shape and (known == 0 or left % known)):
+    if shape.count(-1) > 1 or (-1 in shape and (known == 0 or not same(left % known, 0))):
         raise ValueError(
             teach(
                 f"shape {list(old)} can not become {list(shape)}",

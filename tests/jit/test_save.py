@@ -567,8 +567,9 @@ def test_python_that_runs_after_each_run_is_refused(path):
     rate = paddle.optimizer.lr.StepDecay(0.1, step_size=1)
 
     def f(x):
+        y = x * rate()
         rate.step()
-        return x * rate.get_lr()
+        return y
 
     with pytest.raises(ValueError, match="a call of Python code"):
         paddle.jit.save(f, path, input_spec=[InputSpec([2])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from ...core import dtype as dt
+from ...core.dim import same
 from ...core.errors import teach
 from ...core.interpreter import current
 from ...core.op import OPS
@@ -140,7 +141,7 @@ def per_channel(weight, x, data_format: str):
     if count == 1:
         return weight.reshape([1] * ndim)
     axis = ndim - 1 if data_format.endswith("C") and len(data_format) > 2 else 1
-    if ndim < 2 or x.spec.shape[axis] != count:
+    if ndim < 2 or not same(x.spec.shape[axis], count):
         raise ValueError(
             teach(
                 f"prelu has {count} slopes for x of {x.spec}",

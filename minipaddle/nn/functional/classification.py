@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.dim import same_shape
 from ...core.errors import teach
 from ...core.interpreter import current
 from ...core.spec import normalize_axis
@@ -127,7 +128,7 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
 
 
 def require_weight(name: str, weight, classes: int) -> None:
-    if weight.spec.shape != (classes,):
+    if not same_shape(weight.spec.shape, (classes,)):
         raise ValueError(
             teach(
                 f"{name} was given weights of {weight.spec}", expected=f"[{classes}], one per class"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.dim import same_shape
 from ...core.errors import teach
 from ...ops import elementwise as e
 from ...ops import nn as ops
@@ -20,7 +21,7 @@ __all__ = [
 
 
 def require_same_shape(name: str, input, label) -> None:
-    if input.shape != label.shape:
+    if not same_shape(input.spec.shape, label.spec.shape):
         raise ValueError(
             teach(f"{name} was given {input.spec} and labels {label.spec}", expected="equal shapes")
         )

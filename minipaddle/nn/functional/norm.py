@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf, prod
 
+from ...core.dim import same_shape
 from ...core.dtype import FLOATS, HALVES, float32
 from ...core.errors import teach
 from ...core.interpreter import Recording, current
@@ -101,7 +102,7 @@ def batch_norm(
     require_rank("batch_norm", x, 2)
     shape, last = x.spec.shape, channels_at_end("batch_norm", data_format)
     place = x.spec.ndim - 1 if last else 1
-    if running_mean.spec.shape != (shape[place],):
+    if not same_shape(running_mean.spec.shape, (shape[place],)):
         raise ValueError(
             teach(
                 f"batch_norm was given x of {x.spec} and statistics of {running_mean.spec}",
@@ -187,7 +188,7 @@ def trailing(name: str, x, normalized_shape) -> tuple:
     wanted = normalized_shape
     wanted = tuple(wanted) if isinstance(wanted, list | tuple) else (int(wanted),)
     shape = x.spec.shape
-    if not wanted or shape[-len(wanted) :] != wanted:
+    if not wanted or not same_shape(shape[-len(wanted) :], wanted):
         raise ValueError(
             teach(
                 f"{name} was given x of {x.spec} and normalized_shape={list(wanted)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ...core.dim import as_guarded, same_shape
+from ...core.dim import as_guarded, same, same_shape
 from ...core.dtype import int64
 from ...core.errors import teach
 from ...ops import elementwise, indexing, movement, rounding
@@ -86,7 +86,7 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     2.0
     """
     n = x.spec.ndim - 2
-    if n not in (2, 3) or grid.spec.ndim != n + 2 or grid.spec.shape[-1] != n:
+    if n not in (2, 3) or grid.spec.ndim != n + 2 or not same(grid.spec.shape[-1], n):
         raise ValueError(
             teach(
                 f"grid_sample was given x of {x.spec} and a grid of {grid.spec}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...core import dtype as dt
+from ...core.dim import same_shape
 from ...core.errors import teach
 from ...ops import elementwise as e
 from ...ops import movement
@@ -44,7 +45,7 @@ def gather_tree(ids, parents):
     >>> paddle.nn.functional.gather_tree(ids, parents).tolist()
     [[[6, 5]], [[7, 8]]]
     """
-    if ids.spec.shape != parents.spec.shape or ids.spec.ndim != 3:
+    if ids.spec.ndim != 3 or not same_shape(ids.spec.shape, parents.spec.shape):
         raise ValueError(
             teach(
                 f"gather_tree was given ids {ids.spec} and parents {parents.spec}",

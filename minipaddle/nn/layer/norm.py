@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ...core.dim import same_shape
 from ...core.errors import teach
 from .. import functional as F
 from ..functional.input import refuse_unsupported
@@ -221,7 +222,7 @@ class SpectralNorm(Layer):
         self.weight_v = self.create_parameter([columns], start, dtype)
 
     def forward(self, x):
-        if list(x.spec.shape) != self._weight_shape:
+        if not same_shape(x.spec.shape, self._weight_shape):
             raise ValueError(
                 teach(f"SpectralNorm was given {x.spec}", expected=f"shape {self._weight_shape}")
             )

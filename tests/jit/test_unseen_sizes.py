@@ -1,0 +1,136 @@
+"""Sizes that InputSpecs leave open: what a program needs of them is checked when it runs."""
+
+import os
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle import nn
+from minipaddle.static import InputSpec
+
+rng = np.random.default_rng(0)
+
+
+def draw(*shape):
+    return paddle.to_tensor(rng.uniform(size=shape).astype("float32"))
+
+
+def open_spec(ndim: int, dtype="float32") -> InputSpec:
+    return InputSpec([None] * ndim, dtype)
+
+
+def ways(function, specs, folder):
+    """The function as it is, as a program, and as one of a file."""
+    path = os.path.join(folder, "net")
+    paddle.jit.save(function, path, input_spec=specs)
+    return function, paddle.jit.to_static(function, input_spec=specs), paddle.jit.load(path)
+
+
+def check(function, specs, folder, *calls, wrong=None):
+    """All ways agree on the calls; a `wrong` one is an error of each."""
+    eager, *others = ways(function, specs, folder)
+    expected = [eager(*call).numpy() for call in calls]
+    for way in others:
+        for call, value in zip(calls, expected, strict=True):
+            found = way(*call).numpy()
+            assert found.shape == value.shape
+            np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
+        if wrong is not None:
+            with pytest.raises(
+                ValueError, match=r"where: |takes for granted|input_spec says|shape"
+            ):
+                way(*wrong)
+
+
+LAYERS = {
+    "linear": (lambda: nn.Linear(4, 3), [(2, 4), (5, 4)], (5, 3)),
+    "batch norm": (lambda: nn.BatchNorm2D(3), [(2, 3, 4, 4), (5, 3, 6, 4)], (2, 4, 4, 4)),
+    "layer norm": (lambda: nn.LayerNorm([4]), [(2, 4), (5, 4)], (5, 3)),
+    "group norm": (lambda: nn.GroupNorm(2, 4), [(2, 4, 3, 3), (1, 4, 2, 5)], (2, 6, 3, 3)),
+    "spectral norm": (lambda: nn.SpectralNorm([4, 3]), [(4, 3)], (3, 4)),
+    "prelu": (lambda: nn.PReLU(4), [(2, 4, 3), (3, 4, 1)], (2, 3, 3)),
+    "conv": (lambda: nn.Conv2D(3, 4, 3), [(2, 3, 5, 4), (1, 3, 3, 6)], (2, 4, 5, 4)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_of_sizes_all_unseen(name, tmp_path):
+    make, shapes, wrong = LAYERS[name]
+    layer = make()
+    layer.eval()
+    calls = [(draw(*shape),) for shape in shapes]
+    check(layer, [open_spec(len(wrong))], tmp_path, *calls, wrong=(draw(*wrong),))
+
+
+FUNCTIONS = {
+    "two batches": (lambda a, b: a.sum() + b.sum(), [((2, 3), (5, 4)), ((2, 3), (2, 4))], None),
+    "one batch": (lambda a, b: a + b, [((2, 3), (2, 3)), ((4, 5), (4, 5))], ((2, 3), (4, 3))),
+    "product": (lambda a, b: a @ b, [((2, 4), (4, 3)), ((5, 3), (3, 3))], ((5, 3), (4, 3))),
+    "concat": (lambda a, b: paddle.concat([a, b], 1), [((2, 4), (2, 3))], ((2, 3), (4, 3))),
+    "cross": (paddle.cross, [((2, 3), (2, 3)), ((4, 3), (4, 3))], ((2, 4), (2, 4))),
+    "dot": (lambda a, b: paddle.dot(a, b), [((2, 3), (2, 3))], ((2, 3), (2, 4))),
+    "loss": (nn.functional.binary_cross_entropy, [((2, 3), (2, 3))], ((2, 3), (2, 4))),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_two_inputs_of_sizes_all_unseen(name, tmp_path):
+    function, calls, wrong = FUNCTIONS[name]
+    calls = [tuple(draw(*shape) for shape in call) for call in calls]
+    wrong = wrong and tuple(draw(*shape) for shape in wrong)
+    check(lambda a, b: function(a, b), [open_spec(2)] * 2, tmp_path, *calls, wrong=wrong)
+
+
+def test_broadcasting_of_a_batch_of_one():
+    static = paddle.jit.to_static(lambda a, b: a + b, input_spec=[open_spec(2)] * 2)
+    for shapes in (((2, 3), (2, 3)), ((1, 3), (5, 3)), ((5, 3), (5, 1)), ((2, 3), (2, 3))):
+        a, b = (draw(*shape) for shape in shapes)
+        np.testing.assert_array_equal(static(a, b).numpy(), (a + b).numpy())
+    assert len(static.program_cache) == 3
+
+
+def test_batches_that_must_be_equal_are_one_in_a_file(tmp_path):
+    """The text of a saved program names one batch where it needs one, and two where it does not."""
+    for function, count in ((lambda a, b: a + b, 1), (lambda a, b: (a.sum(), b.sum()), 2)):
+        _, _, loaded = ways(function, [InputSpec([None, 3]), InputSpec([None, 3])], tmp_path)
+        firsts = {str(record.shape[0]) for record in loaded.program("forward").inputs}
+        assert len(firsts) == count
+
+
+def test_the_error_names_the_input_what_it_is_and_what_it_must_be(tmp_path):
+    layer = nn.Linear(4, 3)
+    _, static, loaded = ways(layer, [InputSpec([None, None], name="pixels")], tmp_path)
+    with pytest.raises(ValueError, match=r"in_features=4[^=]*where: batch = 5, pixels_1 = 3"):
+        static(draw(5, 3))
+    with pytest.raises(ValueError, match=r"are 3 and 4; pixels_1 is the size of axis 1 of pixels"):
+        loaded(draw(5, 3))
+
+
+VALUES = {
+    "the rest": (lambda x, n: x.reshape([n, -1]), [3, 4], 5),
+    "all": (lambda x, n: x.reshape([n, n, 3]), [2], 3),
+    "broadcast": (lambda x, n: paddle.ones([n, 6]) * x, [2], 3),
+    "of the shape": (lambda x, n: x.reshape([x.shape[0] * n, -1]), [2, 3], 4),
+    "rows": (lambda x, n: x.reshape([x.shape[0], -1]) + paddle.zeros([n, 1]), [2], 3),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("shape", [[2, 6], [None, 6], [None, None]])
+def test_sizes_that_values_decide(name, shape, tmp_path):
+    function, numbers, wrong = VALUES[name]
+    x = draw(2, 6)
+    specs = [InputSpec(shape), InputSpec([], "int64")]
+    calls = [(x, paddle.to_tensor(n)) for n in numbers]
+    check(lambda x, n: function(x, n), specs, tmp_path, *calls, wrong=(x, paddle.to_tensor(wrong)))
+
+
+def test_a_known_batch_of_one_broadcasts_beside_a_size_that_a_value_decides():
+    def ones(x, n):
+        return paddle.ones([n, 4]) * x
+
+    static = paddle.jit.to_static(ones, input_spec=[InputSpec([None, 4]), InputSpec([], "int64")])
+    for rows, n in ((2, 2), (1, 3), (3, 3)):
+        x, n = draw(rows, 4), paddle.to_tensor(n)
+        np.testing.assert_array_equal(static(x, n).numpy(), ones(x, n).numpy())
