@@ -158,7 +158,9 @@ def exercise_section(name: str, exercise) -> str:
 
     plugs = ", ".join(f"`{function}` into `{slot}`" for slot, function in exercise.slots.items())
     hints = [fold(f"Hint {k}", as_hint(hint)) for k, hint in enumerate(exercise.hints, 1)]
-    facts = " · ".join(filter(None, [f"`{name}`", plugs and f"plugs {plugs}"]))
+    before = " and ".join(f"`{one}`" for one in exercise.reading)
+    facts = [f"`{name}`", exercise.effort, f"read before: {before}", plugs and f"plugs {plugs}"]
+    facts = " · ".join(filter(None, facts))
     task, code = parted(stub_of(exercise.solution))
     stub = literal(code, f"exercises/{name}.py")
     return "\n".join([f"### {prose(exercise.title)}\n", facts + "\n", task, stub, *hints])

@@ -2,7 +2,7 @@
 
 Two functions on arrays; `m` is the array module, NumPy or CuPy: the same lines run on a GPU.
 
-- `x`, of shape [..., classes], holds scores of any size (1000 must do no harm);
+- `x`, of shape [..., classes], holds scores of any size (1000 must do no harm, nor -inf);
 - `label`, of shape [...], holds whole numbers: a class from 0 to classes - 1, or `ignore_index`,
   which means that this row has no label and no part in the loss.
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import difflib
 import sys
 from itertools import groupby
 
 from . import progress, sync
 from .exercise import Exercise, book, load, names, workspace
-from .lookup import UnknownError, find
+from .lookup import UnknownError, find, find_all
 from .process import LIMIT, SEED, all_judged, judged
 from .show import MARKS, show, solution_for_rich
 
 EXAMPLES = """examples (NAME may be abbreviated):
   ./run learn                       what there is, and how far you are
+  ./run learn show accumulate       the task: how hard, how long, what to read before
   ./run learn check accumulate      judge exercises/02_autograd/accumulate.py
+  ./run learn check 02 softmax      judge a chapter's exercises and another
   ./run learn watch                 judge whenever you save
   ./run learn hint accumulate       a hint; asked again, the next"""
 
 
 def main(arguments=None, console=None) -> int:
     """Run the command. Status 0: all that was checked passed; 1: it did not; 2: a mistaken call."""
-    options = parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     console = console or terminal()
     try:
+        check_command(words)
+        options = parser().parse_args(words)
         return options.run(console, options)
     except UnknownError as error:
         console.print(f"error: {error}", style="bold", highlight=False, markup=False)
@@ -31,6 +37,23 @@ def main(arguments=None, console=None) -> int:
     except KeyboardInterrupt:
         console.print("\nstopped")
         return 130
+
+
+def check_command(words: list[str]) -> None:
+    """Raise UnknownError, with what may be meant, if the first word is no command."""
+    known = [name for name, *_ in COMMANDS]
+    if not words or words[0].startswith("-") or words[0] in known:
+        return
+    near = difflib.get_close_matches(words[0], known, 1)
+    if near:
+        hint = f"did you mean {near[0]}?"
+    else:
+        try:
+            find_all(words[:1])
+            hint = f"that is an exercise: ./run learn check {words[0]}, or show, hint, watch"
+        except UnknownError:
+            hint = f"there are {', '.join(known)}"
+    raise UnknownError(f"there is no command {words[0]!r}; {hint}")
 
 
 def terminal():
@@ -52,10 +75,15 @@ def parser() -> argparse.ArgumentParser:
     for name, run, about, named in COMMANDS:
         one = commands.add_parser(name, help=about, description=about)
         one.set_defaults(run=run)
-        if named:
+        if name == "check":
+            about = "exercises or chapters; without any: the next to do"
+            one.add_argument("names", nargs="*", metavar="NAME", help=about)
+        elif named:
             one.add_argument("name", nargs="?", metavar="NAME", help="without it: the next to do")
         if name in ("check", "watch"):
-            one.add_argument("--limit", type=float, default=LIMIT, help="seconds a check may take")
+            one.add_argument(
+                "--limit", type=float, default=LIMIT, help="processor seconds a check may take"
+            )
             one.add_argument("--seed", type=int, default=SEED, help="of the random inputs")
         if name == "check":
             one.add_argument("--all", action="store_true", help="every exercise, and the progress")
@@ -64,10 +92,10 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def meant(options) -> Exercise:
+def meant(name: str | None) -> Exercise:
     """The exercise the command line names, or else the next to do."""
-    if options.name:
-        return load(find(options.name))
+    if name:
+        return load(find(name))
     name = progress.following()
     if not name:
         raise UnknownError(f"everything in {workspace()} is solved; name an exercise")
@@ -92,6 +120,7 @@ def list_all(console, options) -> int:
             mark, short = MARKS[states[name]], name.split("/")[1]
             row = Text(f"  {mark.sign}", style=mark.colour)
             row.append(f" {short:<{name_width}}  {titles[name]:<{title_width}}  ", style="default")
+            row.append(f"{load(name).level:<6} {load(name).minutes:>3} min  ", style="default")
             row.append(remarks(states[name], known.get(name, progress.NEW)))
             lines.append(row)
     solved = sum(state == "passed" for state in states.values())
@@ -118,14 +147,34 @@ def bar(done: int, of: int, width: int = 30) -> str:
     return "█" * full + "░" * (width - full)
 
 
+def show_task(console, options) -> int:
+    """What an exercise asks, how hard it is, how long it takes, what to read before."""
+    from rich.text import Text
+
+    exercise = meant(options.name)
+    task = ast.get_docstring(ast.parse(exercise.solution)) or ""
+    facts = [
+        ("state", remarks(progress.state(exercise.name), progress.of(exercise.name))),
+        ("effort", exercise.effort),
+        ("read before", ", ".join(exercise.reading)),
+        ("replaces", ", ".join(exercise.slots)),
+        ("your file", exercise.place),
+    ]
+    lines = [f"{label:<12} {text}" for label, text in facts if text]
+    console.print(Text(exercise.name, style="bold"))
+    console.print(Text("\n".join([exercise.title, *lines, "", task])))
+    return 0
+
+
 # ---- check ---------------------------------------------------------------------------------------
 
 
 def check(console, options) -> int:
-    """Judge one exercise, or all."""
-    if options.all:
-        return check_all(console, options)
-    exercise = meant(options)
+    """Judge one exercise, several, or all."""
+    several = names() if options.all else find_all(options.names)
+    if options.all or len(several) > 1:
+        return check_all(console, options, several)
+    exercise = meant(several[0] if several else None)
     verdict = judged(exercise.name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
     show(console, verdict)
@@ -134,8 +183,8 @@ def check(console, options) -> int:
     return 0 if verdict.passed else 1
 
 
-def check_all(console, options) -> int:
-    """Judge everything anew and remember it; one line for each."""
+def check_all(console, options, several: list[str]) -> int:
+    """Judge some exercises anew and remember it; one line for each."""
     from rich.text import Text
 
     def told(verdict) -> None:
@@ -143,7 +192,7 @@ def check_all(console, options) -> int:
         line = f"{mark.sign} {verdict.name:<32} {verdict.state:<12} {verdict.seconds:5.1f} s"
         console.print(Text(line, style=mark.colour))
 
-    verdicts = all_judged(names(), told, seconds=options.limit, seed=options.seed)
+    verdicts = all_judged(several, told, seconds=options.limit, seed=options.seed)
     for verdict in verdicts:
         progress.remember(verdict)
     passed = sum(verdict.passed for verdict in verdicts)
@@ -158,7 +207,7 @@ def hint(console, options) -> int:
     """Show the hints so far and one more; the last is followed by none."""
     from rich.text import Text
 
-    exercise = meant(options)
+    exercise = meant(options.name)
     given = min(progress.of(exercise.name)["hints"] + 1, len(exercise.hints))
     progress.note(exercise.name, hints=given)
     for k, text in enumerate(exercise.hints[:given], 1):
@@ -171,7 +220,7 @@ def hint(console, options) -> int:
 
 def solution(console, options) -> int:
     """Show the annotated solution; of an exercise that is not passed only when asked twice."""
-    exercise = meant(options)
+    exercise = meant(options.name)
     seen = progress.of(exercise.name)["looked"] or progress.state(exercise.name) == "passed"
     question = f"{exercise.name} is not passed yet. Show its solution (your progress will say so)?"
     if not (seen or options.yes or agreed(console, question)):
@@ -220,12 +269,13 @@ def stubs(console, options) -> int:
 def watch(console, options) -> int:
     from .watch import watch as run
 
-    return run(console, meant(options).name, options)
+    return run(console, meant(options.name).name, options)
 
 
 COMMANDS = [
     ("list", list_all, "what there is, and how far you are", False),
-    ("check", check, "judge an exercise", True),
+    ("show", show_task, "an exercise's task, how hard it is, what to read before", True),
+    ("check", check, "judge exercises, or a chapter's", True),
     ("watch", watch, "judge an exercise whenever its file is saved", True),
     ("hint", hint, "a hint; asked again, the next", True),
     ("solution", solution, "the annotated solution", True),

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,8 @@ from types import ModuleType
 
 import numpy as np
 
-from ..core.slots import plugged, yours
+from ..core.slots import plugged
+from ..core.slots import yours as slots_of_reader
 from ..eager.tensor import Tensor
 from ..testing.gradcheck import mismatch
 from .stub import stub_of
@@ -34,6 +36,9 @@ def workspace() -> Path:
 def home() -> Path:
     """Where checks and solutions are: the book's, unless the workspace has some of its own."""
     return workspace() if (workspace() / "checks").is_dir() else BOOKS
+
+
+LEVELS = ("easy", "medium", "hard")
 
 
 @dataclass
@@ -53,19 +58,33 @@ class Test:
 class Exercise:
     """What is asked of the reader.
 
-    `slots` maps a slot of the engine to the name of the reader's function for it; `wrong` maps
-    what a wrong solution looks like ("forgetting to accumulate") to the pairs (text of the
-    solution, replacement) that make it; `unkillable` lists by hand the mutations of the solution
-    that change nothing, with the reason.
+    It is of a `level` of LEVELS and takes some `minutes` once its chapter and what `before` names
+    (chapters and exercises) are read. `slots` maps a slot of the engine to the name of the reader's
+    function for it; `wrong` maps what a wrong solution looks like ("forgetting to accumulate") to
+    the pairs (text of the solution, replacement) that make it; `unkillable` lists by hand the
+    mutations of the solution that change nothing, with the reason.
     """
 
     title: str
+    level: str
+    minutes: int
     slots: dict[str, str]
     hints: tuple[str, str, str]
     wrong: dict[str, list[tuple[str, str]]]
     unkillable: dict[str, str] = field(default_factory=dict)
+    before: tuple[str, ...] = ()
     name: str = ""
     tests: list[Test] = field(default_factory=list)
+
+    @property
+    def effort(self) -> str:
+        """How hard it is and how long it takes: `medium, 30 minutes`."""
+        return f"{self.level}, {self.minutes} minutes"
+
+    @property
+    def reading(self) -> list[str]:
+        """What to read before: the chapter, and what else is named."""
+        return [self.name.split("/")[0], *self.before]
 
     def example(self, run):
         """Decorator: a check with inputs of its own; its docstring explains."""
@@ -74,7 +93,10 @@ class Exercise:
 
     def plugged(self, yours: ModuleType):
         """The engine runs on the reader's functions while the block runs."""
-        return plugged({slot: getattr(yours, name) for slot, name in self.slots.items()})
+        found = {slot: getattr(yours, name) for slot, name in self.slots.items()}
+        now = slots_of_reader()
+        here = all(now.get(slot) is function for slot, function in found.items())
+        return nullcontext() if here else plugged(found)
 
     @property
     def path(self) -> Path:
@@ -107,6 +129,20 @@ class Exercise:
                 text = text.replace(old, new)
             texts[looks_like] = text
         return texts
+
+    def holds(self, call, oracle, shapes, **options) -> None:
+        """Add a check: `call(yours, *inputs)` is what `oracle` says, for all kinds of inputs.
+
+        See `variations.hold` for the shapes and the options.
+        """
+
+        def whatever_it_is_given(yours):
+            """The same answer for small and large arrays, other dtypes, strides and magnitudes."""
+            from .variations import hold
+
+            hold(lambda *inputs: call(yours, *inputs), oracle, shapes, **options)
+
+        self.tests.append(Test(whatever_it_is_given))
 
     # last in the class: from here on `property` is this one
     def property(self, *, examples: int = 25, **strategies):
@@ -174,7 +210,7 @@ class Disagreement(AssertionError):
     def __init__(self, why: str, given=None, expected=None, got=None, picture=None):
         super().__init__(why)
         self.given, self.expected, self.got = given, expected, got
-        self.picture, self.plugs = picture, yours()
+        self.picture, self.plugs = picture, slots_of_reader()
 
 
 def expect(got, expected, *, given=None, why="", picture=None, rtol=1e-6, atol=1e-9) -> None:

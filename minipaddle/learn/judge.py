@@ -19,7 +19,9 @@ from hypothesis.errors import Flaky
 from ..core.slots import plugged
 from ..tensor.generator import seed as seed_engine
 from .exercise import Disagreement, Exercise, Test, differs, load
+from .own import refusing
 from .stub import unwritten
+from .usage import MEMORY
 from .verdict import Verdict, shown
 
 SEED = 2026
@@ -52,15 +54,19 @@ def judge(
     for k, test in enumerate(exercise.tests):
         inputs: dict = {}
         try:
-            run(test, yours, inputs, seed, thorough)
+            with refusing(exercise, file) as refused, exercise.plugged(yours):
+                run(test, yours, inputs, seed, thorough)
+            if refused:  # and caught by the reader's code
+                raise refused[0]
         except BaseException as error:
+            error = refused[0] if refused else error
             verdict = failed(exercise, error, file)
             told(verdict, test, inputs, seed)
             if thorough and verdict.state in ("wrong", "error") and isinstance(error, Exception):
                 first(verdict)
                 verdict.looks_like = suspect(exercise, test, inputs, error)
                 first(verdict)
-                illustrate(verdict, exercise.tests[k + 1 :], yours, seed)
+                illustrate(verdict, exercise, exercise.tests[k + 1 :], yours, seed)
             return verdict
     return Verdict(exercise.name, "passed")
 
@@ -125,7 +131,7 @@ def run(test: Test, yours: ModuleType, inputs: dict, seed: int = SEED, shrink: b
 def failed(exercise: Exercise, error: BaseException, file: str) -> Verdict:
     """The verdict on code that raised: a Disagreement is wrong, what it raised itself an error."""
     if isinstance(error, Disagreement):
-        verdict = Verdict(exercise.name, "wrong", str(error))
+        verdict = Verdict(exercise.name, "wrong", str(error), line=getattr(error, "line", ""))
         verdict.given = as_dict(error.given)
         verdict.expected, verdict.got = (
             "" if value is None else shown(value) for value in (error.expected, error.got)
@@ -143,7 +149,19 @@ def failed(exercise: Exercise, error: BaseException, file: str) -> Verdict:
         return Verdict(exercise.name, "error", "your code ended the program: sys.exit", line=line)
     if type(error) is AssertionError and not line:
         return Verdict(exercise.name, "wrong", str(error))
-    return Verdict(exercise.name, "error", said(error, line), line=line)
+    return Verdict(exercise.name, "error", said(error, line) + meant_by(error, exercise), line=line)
+
+
+def meant_by(error: BaseException, exercise: Exercise) -> str:
+    """What lies behind an error that does not say it by itself."""
+    if isinstance(error, MemoryError):
+        return f"\na check may hold {MEMORY >> 30} GB: a list that grows without end?"
+    if isinstance(error, RecursionError) and exercise.slots:
+        parts = " and ".join(exercise.slots)
+        return (
+            f"\nin a check the engine's own {parts} is yours: does your code call it by any name?"
+        )
+    return ""
 
 
 def as_dict(given) -> dict[str, str]:
@@ -192,14 +210,17 @@ def draw(verdict: Verdict, error: Disagreement) -> None:
         verdict.sketch = f"(no picture: {type(broken).__name__}: {broken})"
 
 
-def illustrate(verdict: Verdict, tests: list[Test], yours: ModuleType, seed: int) -> None:
+def illustrate(
+    verdict: Verdict, exercise: Exercise, tests: list[Test], yours: ModuleType, seed: int
+) -> None:
     """If the check that failed has no picture, take that of a later one that fails."""
     ends = time.monotonic() + PATIENCE
     for test in tests:
         if verdict.picture or time.monotonic() > ends:
             return
         try:
-            run(test, yours, {}, seed)
+            with exercise.plugged(yours):
+                run(test, yours, {}, seed)
         except Disagreement as error:
             draw(verdict, error)
         except BaseException:
@@ -219,9 +240,11 @@ def suspect(exercise: Exercise, test: Test, inputs: dict, error: Exception) -> s
     for looks_like, source in exercise.wrong_solutions().items():
         try:
             seed_engine(SEED)
-            test.run(module_of(source, "<wrong>", "wrong"), **inputs)
-        except Exception as theirs:
-            if alike(theirs, error):
+            theirs = module_of(source, "<wrong>", "wrong")
+            with exercise.plugged(theirs):
+                test.run(theirs, **inputs)
+        except Exception as other:
+            if alike(other, error):
                 return looks_like
     return ""
 

@@ -18,6 +18,9 @@ def find(text: str) -> str:
     `02_autograd/accumulate`. Raises UnknownError.
     """
     everything = names()
+    if members := chapter(text):
+        inside = ", ".join(name.split("/")[1] for name in members)
+        raise UnknownError(f"{text!r} is a chapter; name one of its exercises: {inside}")
     parts = text.strip().removesuffix(".py").replace("\\", "/").strip("/").split("/")[-2:]
     for fits in (exactly, by_beginning, by_part):
         found = [name for name in everything if fits(name, parts)]
@@ -28,6 +31,18 @@ def find(text: str) -> str:
                 f"{text!r} may be {' or '.join(found)}: please give more of the name"
             )
     raise UnknownError(f"there is no exercise {text!r}{nearest(parts[-1], everything)}")
+
+
+def chapter(text: str) -> list[str]:
+    """The exercises of the chapter that `text` names or begins: `05`, `05_conv`; else none."""
+    text = text.strip().strip("/")
+    fits = text and "/" not in text and text[0].isdigit()
+    return [name for name in names() if fits and name.startswith(text)]
+
+
+def find_all(texts: list[str]) -> list[str]:
+    """The exercises that several words name: each an exercise, or all of a chapter."""
+    return list(dict.fromkeys(name for t in texts for name in chapter(t) or [find(t)]))
 
 
 def exactly(name: str, parts: list[str]) -> bool:

@@ -5,6 +5,7 @@ The child writes its verdict to a file; what it leaves out, the parent says from
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import faulthandler
 import os
@@ -20,12 +21,21 @@ from pathlib import Path
 
 from .exercise import Exercise, load
 from .judge import SEED, begun, judge
+from .usage import MEMORY, Usage, usage
 from .verdict import Verdict
 
 LIMIT = 20.0
-"""Seconds that a check may take. They take fewer than five on a busy machine."""
+"""Seconds of processor time that a check may take. They take fewer than five."""
 
-MEMORY = 4 << 30
+PATIENCE = 30
+"""A check may take so many times its limit by the clock: on a busy machine it waits its turn."""
+
+SLOW = 30.0
+"""Seconds by the clock from which a verdict says that the machine is busy."""
+
+IDLE = 0.02
+"""The share of a processor below which code is taken to wait for something. A busy machine leaves
+even the unluckiest process more."""
 PRINTED = 2000
 """Characters that are kept of what the reader's code prints."""
 
@@ -65,7 +75,7 @@ def all_judged(names, told=lambda verdict: None, **options) -> list[Verdict]:
 
 
 def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: int) -> Verdict:
-    """Judge a text in a child that gets no more than `seconds`."""
+    """Judge a text in a child that gets no more than `seconds` of processor time."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         Path(folder, "source").write_text(source, encoding="utf-8")
         command = [sys.executable, "-P", "-m", "minipaddle.learn.process"]
@@ -78,17 +88,73 @@ def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: 
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        printed = Drain(child.stdout)
+        printed, run = Drain(child.stdout), Watch(child, seconds)
         try:
-            status = child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            status = None
-            ask_where(child)
+            stopped = run.to_its_end()
+            if stopped:
+                ask_where(child)
         finally:
             kill(child)
-        verdict = left_in(folder) or gone(exercise, file, status, seconds, trace_in(folder))
-    verdict.printed = printed.text()
+        trace = trace_in(folder)
+        verdict = left_in(folder) or gone(exercise, file, stopped, child.returncode, trace)
+    verdict.printed, verdict.busy = printed.text(), run.busy()
     return verdict
+
+
+class Watch:
+    """Waits for a child that may use `seconds` of a processor, and MEMORY."""
+
+    def __init__(self, child, seconds: float):
+        self.child, self.limit = child, seconds
+        self.began = time.monotonic()
+        self.used = Usage(0.0, 0)
+
+    def to_its_end(self) -> str:
+        """Wait until it ends; if it must be stopped before, why, else ""."""
+        marks = collections.deque([(self.began, 0.0)])  # (clock, processor) of the last seconds
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.child.wait(0.1)
+                return ""
+            now, self.used = time.monotonic(), usage(self.child) or self.used
+            marks.append((now, self.used.seconds))
+            while now - marks[1][0] >= self.limit:
+                marks.popleft()
+            passed, worked = (b - a for a, b in zip(marks[0], marks[-1]))
+            waits = passed >= self.limit and worked < IDLE * passed
+            if stopped := self.too_much(now - self.began, waits):
+                return stopped
+
+    def too_much(self, clock: float, waits: bool) -> str:
+        """What of its use is too much, if anything is."""
+        seconds, memory = self.used
+        if memory > MEMORY:
+            return (
+                f"it held more than {gigabytes(MEMORY)} of memory: a list that grows without end?"
+            )
+        if seconds > self.limit:
+            held = f", and held {gigabytes(memory)} of memory" if memory > MEMORY / 4 else ""
+            used = f"{self.limit:g} s of processor time{held}"
+            return f"still running after {used}: a loop that does not end?"
+        if waits:
+            return f"it did nothing for {self.limit:g} s: does it wait for what never comes?"
+        if clock > PATIENCE * self.limit:
+            return (
+                f"the machine is too busy: in {clock:.0f} s your code got {seconds:.0f} s of a "
+                "processor. Try again, or give it more with --limit"
+            )
+        return ""
+
+    def busy(self) -> str:
+        """A remark, if the machine let the child wait for most of the time."""
+        clock = time.monotonic() - self.began
+        if clock < SLOW or self.used.seconds > clock / 2:
+            return ""
+        return f"it took {clock:.0f} s, {self.used.seconds:.0f} s of them on a processor"
+
+
+def gigabytes(n: float) -> str:
+    return f"{n / 2**30:.3g} GB"
 
 
 def environment() -> dict[str, str]:
@@ -152,10 +218,10 @@ def trace_in(folder: str) -> str | None:
         return None
 
 
-def gone(exercise: Exercise, file: Path, status, seconds: float, trace) -> Verdict:
-    """The verdict on code that left none: it hung, crashed, or ended its process."""
-    if status is None:
-        why = f"still running after {seconds:g} s: a loop that does not end?"
+def gone(exercise: Exercise, file: Path, stopped: str, status: int, trace) -> Verdict:
+    """The verdict on code that left none: it was `stopped`, crashed, or ended its process."""
+    if stopped:
+        why = stopped
     elif trace is None:
         why = "the judge itself did not start: this is not your code's fault"
     elif status < 0:

@@ -42,7 +42,8 @@ def parts(verdict: Verdict) -> list[Part]:
     """All that a verdict has to say, in order."""
     say = {"not started": unstarted, "passed": praised}.get(verdict.state, faulty)
     printed = Part("printed", verdict.printed.rstrip(), "code")
-    found = [Part("", load(verdict.name).title), *say(verdict), printed]
+    busy = Part("busy", verdict.busy)
+    found = [Part("", load(verdict.name).title), *say(verdict), printed, busy]
     return [part for part in found if part.text.strip()]
 
 

@@ -33,6 +33,7 @@ class Verdict:
     seed: int | None = None  # of the random inputs that showed it
     printed: str = ""
     seconds: float = 0.0
+    busy: str = ""  # how long it waited for a processor, if that was long
 
     @property
     def passed(self) -> bool:

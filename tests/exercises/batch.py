@@ -85,7 +85,10 @@ def in_fork(run, deadline: float) -> Outcome:
     child = os.fork()
     if child == 0:
         verdict = quietly(run)
-        os.write(writing, json.dumps([verdict.state, verdict.why[:500]]).encode())
+        kinds = sys.modules.get("tests.exercises.kinds")
+        idle = verdict.passed and kinds is not None and not kinds.met
+        state = "does not apply" if idle else verdict.state
+        os.write(writing, json.dumps([state, verdict.why[:500]]).encode())
         os._exit(0)
     os.close(writing)
     ready = select.select([reading], [], [], deadline)[0]

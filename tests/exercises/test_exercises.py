@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from minipaddle.core import slots
-from minipaddle.learn.exercise import BOOKS, load, names
+from minipaddle.learn.exercise import BOOKS, LEVELS, load, names
 from minipaddle.learn.process import judged
 from minipaddle.learn.stub import FUNCTIONS, stub_of
 from minipaddle.learn.sync import clean
@@ -95,6 +95,13 @@ def test_no_file_is_not_started(name, tmp_path, monkeypatch):
 def test_hints_slots_and_titles(name):
     exercise = load(name)
     assert exercise.title
+    assert exercise.level in LEVELS
+    assert 5 <= exercise.minutes <= 60
+    everything = names()
+    for one in exercise.before:  # what comes earlier, or stands beside it in its chapter
+        first = next(k for k, other in enumerate(everything) if f"{other}/".startswith(f"{one}/"))
+        chapter = exercise.name.split("/")[0]
+        assert one.split("/")[0] < chapter or first != everything.index(name)
     assert len(exercise.hints) == 3
     assert exercise.hints[0].rstrip().endswith("?"), "the first hint is a question"
     assert all(hint.strip() for hint in exercise.hints)

@@ -64,6 +64,7 @@ NUMPY_ALLOWED = {
     "hapi/model.py": "predictions are handed out as NumPy arrays",
     "learn/blame.py": "difference quotients are taken on the CPU",
     "learn/exercise.py": "what readers return is compared on the CPU",
+    "learn/variations.py": "likewise",
     "learn/verdict.py": "likewise",
     "io/worker.py": "a worker seeds NumPy's global generator",
     "eager/eager.py": "the hot path knows NumPy's arrays by their class",

@@ -31,6 +31,8 @@ from minipaddle.learn import Exercise, expect
 
 exercise = Exercise(
     title="Twice a number",
+    level="easy",
+    minutes=5,
     slots={},
     hints=("What is 3 + 3?", "Look at the name.", "x + x"),
     wrong={
@@ -72,6 +74,9 @@ from minipaddle.learn import Exercise, expect_gradients
 
 exercise = Exercise(
     title="The derivative of tanh",
+    level="medium",
+    minutes=120,
+    before=("01_first/double",),
     slots={"ops.tanh.vjp": "slope"},
     hints=("What is it at 0?", "Look at exp.", "g * (1 - out²)"),
     wrong={"forgetting the square": [("1 - out * out", "1 - out")]},

@@ -37,9 +37,9 @@ def test_the_list_of_a_fresh_workspace(learn):
     assert learn() == (
         0,
         """01_first
-  ○ double  Twice a number          not started
+  ○ double  Twice a number          easy     5 min  not started
 02_second
-  ○ slope   The derivative of tanh  not started
+  ○ slope   The derivative of tanh  medium 120 min  not started
 ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of 2 passed
 Next: exercises/01_first/double.py, then ./run learn check 01_first/double
 """,
@@ -53,11 +53,14 @@ def test_the_list_knows_what_happened(learn, solved):
     learn("hint", "slope")
     learn("solution", "slope", "--yes")
     page = learn()[1]
-    assert "✓ double  Twice a number          passed" in page
+    assert "✓ double  Twice a number          easy     5 min  passed" in page
     assert "not started, 1 of 3 hints, solution seen" in page
     assert "███████████████░░░░░░░░░░░░░░░ 1 of 2 passed" in page
     solved(text="def double(x):\n    return 1\n")
-    assert "? double  Twice a number          edited since the last check" in learn()[1]
+    assert (
+        "? double  Twice a number          easy     5 min  edited since the last check"
+        in learn()[1]
+    )
 
 
 def test_an_empty_course(learn, course, monkeypatch):
@@ -112,6 +115,52 @@ def test_an_unknown_name_is_a_misuse(learn):
     assert learn("check", "dubble") == (
         2,
         "error: there is no exercise 'dubble'; did you mean 01_first/double?\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("chek", "double"), "there is no command 'chek'; did you mean check?"),
+        (("double",), "no command 'double'; that is an exercise: ./run learn check double"),
+        (("dance",), "no command 'dance'; there are list, show, check, watch, hint"),
+        (("hint", "02"), "'02' is a chapter; name one of its exercises: slope"),
+        (("check", "05"), "there is no exercise '05'"),
+        (
+            ("check", "double", "dubble"),
+            "there is no exercise 'dubble'; did you mean 01_first/double",
+        ),
+    ],
+)
+def test_a_mistaken_call_is_answered(learn, words, says):
+    code, page = learn(*words)
+    assert code == 2
+    assert says in page
+
+
+def test_chapters_and_several_exercises_are_checked(learn, solved):
+    solved()
+    code, page = learn("check", "01", "slope")
+    assert code == 1
+    assert "✓ 01_first/double" in page
+    assert "○ 02_second/slope" in page
+    assert page.endswith("1 of 2 passed\n")
+    assert "01_first/double: passed" in learn("check", "01")[1]
+
+
+def test_a_task_is_shown_with_what_it_takes(learn):
+    assert learn("show", "slope") == (
+        0,
+        """02_second/slope
+The derivative of tanh
+state        not started
+effort       medium, 120 minutes
+read before  02_second, 01_first/double
+replaces     ops.tanh.vjp
+your file    exercises/02_second/slope.py
+
+The derivative of tanh.
+""",
     )
 
 

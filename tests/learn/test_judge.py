@@ -2,6 +2,7 @@
 
 import pytest
 
+from minipaddle.core import slots
 from minipaddle.learn.exercise import load
 from minipaddle.learn.judge import alike, judge, main
 from minipaddle.learn.verdict import Verdict
@@ -167,6 +168,56 @@ def test_a_plain_assertion_of_a_check_is_wrong(course):
     )
     found = judge(load("01_first/double"), "def double(x):\n    return 5\n")
     assert (found.state, found.why) == ("wrong", "no")
+
+
+BORROWED = {
+    "imported": "from minipaddle.core.grad import accumulate as ref",
+    "under another name": "from minipaddle.core.slots import find\nref = find(SLOT).get()",
+    "out of a table": "import minipaddle.core.grad as g\nx = [g.accumulate]\n"
+    "ref = lambda *a, x=x: x[0](*a)",
+}
+
+
+@pytest.mark.parametrize("how", BORROWED)
+@pytest.mark.parametrize(
+    "body", ["return ref(c, r, g)", "try: ref(c, r, g)\n    except Exception: pass"]
+)
+def test_the_engines_own_function_is_refused_by_name(how, body):
+    text = f"SLOT = 'autograd.accumulate'\n{BORROWED[how]}\ndef accumulate(c, r, g):\n    {body}\n"
+    found = judge(load("02_autograd/accumulate"), text, "mine.py", thorough=False)
+    assert found.state == "wrong"
+    assert "calls the engine's own accumulate (core/grad.py)" in found.why
+    assert found.line.startswith("mine.py:")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "02_autograd/accumulate",
+            "import sys\ndef accumulate(*a): sys.modules['minipaddle.core.grad'].accumulate(*a)",
+        ),
+        (
+            "01_arrays/softmax",
+            "import minipaddle as paddle\ndef softmax(m, x, *, axis=-1):\n"
+            "    return paddle.nn.functional.softmax(paddle.to_tensor(x), axis).numpy()",
+        ),
+    ],
+)
+def test_what_is_reached_by_name_is_the_readers_own(name, text):
+    found = judge(load(name), text, "mine.py", thorough=False)
+    assert found.state == "error"
+    assert "is yours: does your code call it by any name?" in found.why
+
+
+def test_the_engine_is_let_go_of_afterwards():
+    """What was watched is the engine's again, and may be called."""
+    before = slots.find("autograd.accumulate").get()
+    text = "def accumulate(c, r, g):\n    c[r] = g\n"
+    assert judge(load("02_autograd/accumulate"), text, __file__, thorough=False).state == "wrong"
+    assert slots.find("autograd.accumulate").get() is before
+    before(found := {}, "x", 1)
+    assert found == {"x": 1}
 
 
 def test_a_picture_that_breaks_hides_nothing(course):

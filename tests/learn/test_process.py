@@ -1,6 +1,9 @@
 """A fresh process for each verdict: whatever the reader's code does, there is one."""
 
 import os
+import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 
 from minipaddle.learn import process
 from minipaddle.learn.process import judged
+from minipaddle.learn.usage import Usage, of_ps, usage
 
 NAME = "01_first/double"
 posix = pytest.mark.skipif(os.name != "posix", reason="about processes as POSIX has them")
@@ -36,7 +40,7 @@ def test_a_solution_passes_and_the_time_is_told(solved):
     solved()
     found = judged(NAME)
     assert found.passed
-    assert 0 < found.seconds < 20
+    assert found.seconds > 0
 
 
 def test_another_file_can_be_judged(course, tmp_path):
@@ -62,11 +66,73 @@ def test_what_is_not_text_is_an_error(course, solved):
 @posix
 @pytest.mark.slow
 def test_a_loop_that_does_not_end_is_stopped_at_its_line(verdict):
-    began = time.monotonic()
-    found = verdict("while True: pass", seconds=6)
-    assert time.monotonic() - began < 12
+    found = verdict("while True: pass", seconds=4)
     assert (found.state, found.line) == ("error", "double.py:4: while True: pass")
-    assert "still running after 6 s" in found.why
+    assert "still running after 4 s of processor time" in found.why
+
+
+@posix
+@pytest.mark.slow
+def test_waiting_is_told_from_a_loop(verdict):
+    found = verdict(
+        "import threading; threading.Lock().acquire(); threading.Event().wait()", seconds=6
+    )
+    assert "it did nothing for 6 s" in found.why
+    assert found.line.startswith("double.py:4")
+
+
+class Child:
+    """A process that has used, each time it is asked, what the next pair says."""
+
+    def __init__(self, pairs):
+        self.pairs, self.clock = iter(pairs), 0.0
+
+    def wait(self, seconds):
+        self.clock += 1.0
+        raise subprocess.TimeoutExpired("child", seconds)
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda t: (t / 40, 1 << 20), "the machine is too busy: in 301 s your code got 8 s"),
+        (lambda t: (t, 1 << 20), "still running after 10 s of processor time: a loop"),
+        (lambda t: (t, 3 << 30), "processor time, and held 3 GB of memory: a loop"),
+        (lambda t: (t / 40, int(t) << 30), "it held more than 4 GB of memory: a list"),
+        (lambda t: (min(t, 2), 1 << 20), "it did nothing for 10 s"),
+    ],
+)
+def test_a_child_is_stopped_for_what_it_uses(monkeypatch, use, words):
+    """By its processor time and memory: what the clock says alone is the machine's fault."""
+    child = Child([])
+    monkeypatch.setattr(process.time, "monotonic", lambda: child.clock)
+    monkeypatch.setattr(process, "usage", lambda child: Usage(*use(child.clock)))
+    assert words in process.Watch(child, 10.0).to_its_end()
+
+
+def test_a_busy_machine_is_named(monkeypatch):
+    child = Child([])
+    monkeypatch.setattr(process.time, "monotonic", lambda: child.clock)
+    run = process.Watch(child, 10.0)
+    child.clock, run.used = 60.0, Usage(4.0, 0)
+    assert run.busy() == "it took 60 s, 4 s of them on a processor"
+    run.used = Usage(50.0, 0)
+    assert run.busy() == ""
+
+
+def test_what_a_process_uses_is_known():
+    words = "import time\nx = bytearray(80 << 20)\nwhile time.process_time() < 2.2: pass\n"
+    words += "print(flush=True)\ninput()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", words], **pipes) as child:
+        child.stdout.readline()
+        found = [usage(child)] + (
+            [of_ps(child.pid)] if os.name == "posix" and shutil.which("ps") else []
+        )
+        child.kill()
+    for used in found:
+        assert 2 <= used.seconds < 30
+        assert 80 << 20 <= used.memory < 2 << 30
 
 
 @pytest.mark.parametrize("body", ["os._exit(0)", "os._exit(3)"])
@@ -129,19 +195,15 @@ def test_a_question_is_answered_by_nobody(verdict):
 
 
 def test_a_thread_left_behind_holds_nothing(verdict):
-    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()"
-    began = time.monotonic()
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(10**6,)).start()"
     assert verdict("return 2 * x", before=thread).passed
-    assert time.monotonic() - began < 20
 
 
 @posix
 def test_a_child_left_behind_is_ended(verdict):
-    before = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])"
-    began = time.monotonic()
+    before = "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])"
     found = verdict("print(child.pid); return 2 * x", before=before)
     assert found.passed
-    assert time.monotonic() - began < 20
     time.sleep(0.2)
     assert not runs(int(found.printed.split()[0]))
 

@@ -11,6 +11,8 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The derivative of relu",
+    level="easy",
+    minutes=10,
     slots={"ops.relu.vjp": "relu"},
     hints=(
         "If x is -3 and moves a little, does max(x, 0) move? And if x is 3?",
@@ -65,9 +67,10 @@ def in_the_engine(yours, x):
 
 @exercise.example
 def as_nudging_says(yours):
-    """Nudge the input a little and see how far the output moves."""
+    """Nudge the input a little and see how far the output moves; and its gradient, in turn."""
     with exercise.plugged(yours):
-        expect_gradients(lambda x: (F.relu(x) * x * 3.0).sum(), [np.array([-1.5, -0.5, 0.5, 2.0])])
+        program = lambda x: (F.relu(x) * x * 3.0).sum()
+        expect_gradients(program, [np.array([-1.5, -0.5, 0.5, 2.0])], order=2)
 
 
 @exercise.example
@@ -85,3 +88,14 @@ def a_network_learns(yours):
             adam.step()
             adam.clear_grad()
     expect_that(loss.item() < 0.01, "a loss below 0.01 after 150 steps", got=loss.item())
+
+
+exercise.holds(
+    lambda yours, g, x: yours.relu(g, x.clip(min=0.0)),
+    lambda g, x: np.where(x > 0, g, 0.0),
+    [(3, 4), (3, 4)],
+    large=[(40, 30), (40, 30)],
+    empty=[(0, 3), (0, 3)],
+    infinite=[np.inf, -np.inf],
+    tensors=True,
+)

@@ -10,6 +10,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="One step downhill",
+    level="easy",
+    minutes=5,
     slots={"optimizer.sgd": "sgd"},
     hints=(
         "If g is positive, the loss grows when p grows. In which direction should p move?",
@@ -68,3 +70,14 @@ def a_line_is_found(yours):
     found = [net.weight.item(), net.bias.item()]
     close = np.allclose(found, [2.0, 1.0], atol=1e-3)
     expect_that(close, "weight 2 and bias 1 after a hundred steps", got=found)
+
+
+exercise.holds(
+    lambda yours, p, g: yours.sgd(p, g, paddle.to_tensor(0.1, dtype=p.dtype)),
+    lambda p, g: p - 0.1 * g,
+    [(3, 4), (3, 4)],
+    large=[(40, 30), (40, 30)],
+    empty=[(0, 3), (0, 3)],
+    infinite=[np.inf],
+    tensors=True,
+)

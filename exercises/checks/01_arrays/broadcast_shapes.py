@@ -8,6 +8,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="The shape of x + y, before there is an x or a y",
+    level="easy",
+    minutes=20,
     slots={"spec.broadcast_shapes": "broadcast_shapes"},
     hints=(
         "Write (2, 1, 3) over (4, 1), the last sizes under each other. Which sizes stand in one "

@@ -10,6 +10,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="The dtype of x + y",
+    level="medium",
+    minutes=35,
     slots={"spec.promote": "promote"},
     hints=(
         "There are three sorts of input: tensors with axes, 0-D tensors, Python numbers. Which "

@@ -12,6 +12,8 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="Scores to probabilities, without overflow",
+    level="easy",
+    minutes=15,
     slots={"ops.softmax.body": "softmax"},
     hints=(
         "e^(x - c) = e^x / e^c. What becomes of the quotient if all scores of one sum lose the "
@@ -197,3 +199,13 @@ def a_model_learns_with_it(yours):
             sgd.clear_grad()
     share = float((layer(x).argmax(-1).numpy() == label).mean())
     expect_that(share > 0.95, "over 95 % of the points in the right cloud", got=share)
+
+
+exercise.holds(
+    lambda yours, x: called(yours, x, axis=1),
+    lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True),
+    [(3, 4)],
+    large=[(30, 40)],
+    empty=[(0, 4)],
+    infinite=[-np.inf],
+)

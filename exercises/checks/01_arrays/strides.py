@@ -11,6 +11,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="A view is arithmetic on positions",
+    level="medium",
+    minutes=20,
+    before=("01_arrays/broadcast_shapes",),
     slots={"ops.as_strided.body": "as_strided"},
     hints=(
         "The rows of a 3 x 4 array begin at positions 0, 4, 8. What do you add to them to have all "
@@ -83,6 +86,13 @@ def a_single_element_and_none(yours):
     """No axes: one position. An axis of size 0: no position."""
     compare(yours, np.arange(4), (), (), 2)
     compare(yours, np.arange(4), (2, 0), (1, 1))
+    compare(yours, np.zeros((0, 3)), (0, 2), (1, 1))
+
+
+@exercise.example
+def seven_axes(yours):
+    """As many axes as you like."""
+    compare(yours, np.arange(256), (2,) * 7, (1, 2, 4, 8, 16, 32, 64), 3)
 
 
 @exercise.property(
@@ -139,3 +149,12 @@ def gradients_flow_back_through_it(yours):
     x = np.random.default_rng(0).normal(size=(2, 5))
     with exercise.plugged(yours):
         expect_gradients(lambda x: (paddle.as_strided(x, [3, 3], [2, 1], 1) ** 2).sum(), [x])
+
+
+exercise.holds(
+    lambda yours, x: yours.as_strided(np, x, shape=(3, 2), strides=(1, 4), offset=1),
+    lambda x: x.ravel()[np.array([[1, 5], [2, 6], [3, 7]])],
+    [(3, 4)],
+    large=[(30, 40)],
+    infinite=[np.inf],
+)

@@ -8,6 +8,8 @@ from minipaddle.learn import Exercise, expect, expect_gradients
 
 exercise = Exercise(
     title="A value used twice receives both gradients",
+    level="easy",
+    minutes=10,
     slots={"autograd.accumulate": "accumulate"},
     hints=(
         "What does the chain rule do with two paths from x to y? And what should a record hold "
@@ -132,3 +134,22 @@ def weights_that_are_shared(yours):
     for _ in range(100):
         expected -= rate * 2 * (expected**4 - 0.0625) * 4 * expected**3
     expect(w, [expected], given={"the gradient of (w⁴ - 1/16)²": "8 w³ (w⁴ - 1/16)"})
+
+
+def arriving(yours, *gs):
+    """What is held after all of them have arrived."""
+    cotangents = {}
+    for g in gs:
+        yours.accumulate(cotangents, "x", g)
+    return cotangents["x"]
+
+
+exercise.holds(
+    arriving,
+    lambda f, g: f + g,
+    [(3, 4), (3, 4)],
+    large=[(40, 30), (40, 30)],
+    empty=[(0, 3), (0, 3)],
+    infinite=[np.inf],
+    tensors=True,
+)

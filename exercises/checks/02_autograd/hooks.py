@@ -10,6 +10,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Hooks: your own functions, called as the gradient passes",
+    level="easy",
+    minutes=10,
     slots={"autograd.through_hooks": "through_hooks"},
     hints=(
         "Does the second hook see the gradient that arrived, or what the first made of it? "
@@ -156,3 +158,21 @@ def a_frozen_half_learns_nothing(yours):
     now = layer.weight.numpy()
     expect(now[2:], before[2:], given="a hook that sets the last two rows to zero")
     expect_that(abs(now[:2] - 1).max() < 0.5, "the other rows near 1, their best", got=now[:2])
+
+
+@exercise.example
+def ten_hooks(yours):
+    """All of them, however many: 1, 3, 7, 15 and so on."""
+    got = yours.through_hooks([lambda g: g * 2 + 1] * 10, paddle.to_tensor(0.0))
+    expect(got, 1023.0, given={"g": 0.0, "hooks": "2 g + 1, ten times"})
+
+
+exercise.holds(
+    lambda yours, g: yours.through_hooks([lambda g: None, lambda g: g * 2], g),
+    lambda g: g * 2,
+    [(3, 4)],
+    large=[(40, 30)],
+    empty=[(0, 3)],
+    infinite=[np.inf],
+    tensors=True,
+)

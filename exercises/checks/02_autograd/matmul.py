@@ -6,10 +6,14 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.core.op import OPS
+from minipaddle.core.record import Spec
 from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The two rules of a matrix product, for stacks and vectors too",
+    level="hard",
+    minutes=45,
+    before=("02_autograd/unbroadcast",),
     slots={"ops.matmul.vjp.x": "for_x", "ops.matmul.vjp.y": "for_y"},
     hints=(
         "For two matrices, which products of g with x or y have the right shape? Then: over which "
@@ -163,3 +167,28 @@ def attention_learns_with_it(yours):
             adam.clear_grad()
             losses.append(loss.item())
     expect_that(losses[-1] < 0.5 * losses[0], "half the loss after 30 steps", got=losses[::10])
+
+
+def spec(*shape):
+    return Spec(shape, np.dtype("float64"))
+
+
+def stacks(n, *front):
+    """The shapes of two stacks of matrices, n rows each."""
+    return [(*front, n, 4), (*front, n, 4)]
+
+
+OPTIONS = {"large": stacks(20, 2), "empty": stacks(3, 0), "infinite": [np.inf], "tensors": True}
+
+exercise.holds(
+    lambda yours, g, y: yours.for_x(g, spec(*g.shape[:-1], y.shape[-2]), y),
+    lambda g, y: np.einsum("...nm,...km->...nk", g, y),
+    stacks(3, 2),
+    **OPTIONS,
+)
+exercise.holds(
+    lambda yours, g, x: yours.for_y(g, x, spec(*x.shape[:-2], x.shape[-1], g.shape[-1])),
+    lambda g, x: np.einsum("...nk,...nm->...km", x, g),
+    stacks(3, 2),
+    **OPTIONS,
+)

@@ -11,6 +11,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="An operator's formula and its derivative",
+    level="easy",
+    minutes=20,
+    before=("00_five_minutes/relu",),
     slots={"ops.silu.body": "silu", "ops.silu.vjp": "silu_rule"},
     hints=(
         "silu is a product of two factors that both depend on x. What does the product rule say, "
@@ -95,3 +98,23 @@ def a_network_learns_with_it(yours):
             adam.step()
             adam.clear_grad()
     expect_that(loss.item() < 0.005, "a loss below 0.005 after 150 steps", got=loss.item())
+
+
+SHAPES = {"large": [(40, 30)] * 2, "empty": [(0, 3)] * 2}
+
+exercise.holds(
+    lambda yours, x: yours.silu(np, x),
+    lambda x: x * expit(x),
+    [(3, 4)],
+    large=[(40, 30)],
+    empty=[(0, 3)],
+    infinite=[np.inf],
+)
+exercise.holds(
+    lambda yours, g, x: yours.silu_rule(g, x),
+    lambda g, x: g * expit(x) * (1 + x * (1 - expit(x))),
+    [(3, 4), (3, 4)],
+    infinite=[np.inf],
+    tensors=True,
+    **SHAPES,
+)

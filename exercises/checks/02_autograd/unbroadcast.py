@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The derivative of repeating is summing",
+    level="medium",
+    minutes=20,
+    before=("01_arrays/broadcast_shapes",),
     slots={"autograd.sum_to": "sum_to"},
     hints=(
         "Write a few shapes that broadcast to [2, 3] under it, lined up at the last axis. In which "
@@ -107,3 +110,14 @@ def a_normalised_network_learns_with_it(yours):
             sgd.step()
             sgd.clear_grad()
     expect_that(loss.item() < 0.02, "a loss below 0.02 after 60 steps", got=loss.item())
+
+
+exercise.holds(
+    lambda yours, g: yours.sum_to(g, tuple(g.shape[1:])),
+    lambda g: g.sum(0),
+    [(3, 4)],
+    large=[(30, 40)],
+    empty=[(0, 3)],
+    infinite=[np.inf],
+    tensors=True,
+)

@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The order of the walk: inputs before uses, each record once",
+    level="medium",
+    minutes=30,
+    before=("02_autograd/accumulate",),
     slots={"autograd.history": "history"},
     hints=(
         "When may a record be put into the list? How do you know that you have met it already, and "

@@ -10,6 +10,9 @@ from minipaddle.testing import check_grad
 
 exercise = Exercise(
     title="A slope without rules, and what counts as equal",
+    level="easy",
+    minutes=20,
+    before=("02_autograd",),
     slots={"gradcheck.slope": "slope", "gradcheck.agrees": "agrees"},
     hints=(
         "You stand epsilon to the right of x, then epsilon to the left. How far apart are the two "

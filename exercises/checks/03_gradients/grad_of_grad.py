@@ -9,6 +9,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="A Hessian times a vector, without the Hessian",
+    level="medium",
+    minutes=30,
+    before=("02_autograd",),
     slots={"autograd.hessian_vector": "hessian_vector"},
     hints=(
         "The gradient of y is a list of tensors. Which single number made of them and of v has Hv "

@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="A rule of the user's own gets on the tape",
+    level="hard",
+    minutes=50,
+    before=("02_autograd/operator",),
     slots={"pylayer.apply": "apply", "pylayer.gradients": "gradients"},
     hints=(
         "What would the tape hold if forward ran like any other code, and which rule would "

@@ -12,6 +12,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Write the test that catches these wrong engines",
+    level="hard",
+    minutes=60,
+    before=("03_gradients/central_differences",),
     slots={"testing.check_engine": "check_engine"},
     hints=(
         "Take the wrong engines one by one: what is the smallest program whose gradient is wrong "

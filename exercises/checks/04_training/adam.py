@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Adam, from the first step on",
+    level="medium",
+    minutes=25,
+    before=("04_training/sgd_momentum",),
     slots={"optimizer.adam": "adam"},
     hints=(
         "If g is the same in every step, what are m and v after the first one? What must they be "
@@ -138,3 +141,26 @@ def a_network_learns(yours):
             optimizer.step()
             optimizer.clear_grad()
     expect_that(loss.item() < 0.1, "a loss below 0.1 after 60 steps", got=loss.item())
+
+
+def first_step(yours, p, g, m, v):
+    """(p, both moments) after the first step, whatever came before."""
+    numbers = (paddle.to_tensor(x, dtype=p.dtype) for x in (0.1, 0.9, 0.99))
+    lr, *powers = numbers
+    return yours.adam(p, g, lr, m, v * v, *powers, beta1=0.9, beta2=0.99, epsilon=1e-3)[:3]
+
+
+def by_paper(p, g, m, v):
+    m, v = 0.9 * m + 0.1 * g, 0.99 * v * v + 0.01 * g * g
+    return p - 0.1 * (m / (1 - 0.9)) / (np.sqrt(v / (1 - 0.99)) + 1e-3), m, v
+
+
+exercise.holds(
+    first_step,
+    by_paper,
+    [(3, 4)] * 4,
+    large=[(40, 30)] * 4,
+    empty=[(0, 3)] * 4,
+    infinite=[np.inf],
+    tensors=True,
+)

@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="Batch norm, in training and in evaluation",
+    level="medium",
+    minutes=30,
+    before=("01_arrays",),
     slots={"nn.batch_norm": "batch_norm"},
     hints=(
         "Which numbers of a batch of images share a mean? And where do mean and variance come from "
@@ -178,3 +181,26 @@ def a_network_learns(yours):
         net.eval()
         share = float((net(x).argmax(-1).numpy() == label).mean())
     expect_that(share > 0.9, "over 90 % right in evaluation", got=share)
+
+
+def normalized(training):
+    """A function of yours, x, mean, scale of the variance, weight and bias."""
+
+    def run(yours, x, mean, var, weight, bias):
+        stats = mean + 0, var * var + 0.5
+        return yours.batch_norm(x, *stats, weight, bias, training, 0.9, 1e-30, 1)
+
+    return run
+
+
+for training in (True, False):
+    exercise.holds(
+        normalized(training),
+        lambda x, mean, var, w, b, training=training: reference(
+            x, mean, var**2 + 0.5, w, b, training, 0.9, 1e-30, 1
+        )[0],
+        [(5, 3, 4), *[(3,)] * 4],
+        large=[(10, 3, 20), *[(3,)] * 4],
+        infinite=[] if training else [np.inf],
+        tensors=True,
+    )

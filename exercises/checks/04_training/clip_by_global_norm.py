@@ -9,6 +9,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="One factor for all gradients",
+    level="easy",
+    minutes=15,
     slots={"nn.clip_by_global_norm": "clip_by_global_norm"},
     hints=(
         "Which factor makes a vector of length 5 one of length 2.5? And which leaves alone one "
@@ -115,3 +117,27 @@ def a_cliff(yours):
             optimizer.step()
             optimizer.clear_grad()
     expect_that(abs(w.item()) < 0.5, "|w| below 0.5 after 30 steps", got=w.item())
+
+
+@exercise.example
+def a_list_of_ten(yours):
+    """As many gradients as a network has."""
+    grads = [[float(k)] for k in range(10)]
+    given = {"grads": grads, "limit": 1.0}
+    right = [[k / np.sqrt(285.0)] for k in range(10)]
+    expect(yours.clip_by_global_norm(tensors(grads), 1.0), right, given=given)
+
+
+def shortened(*arrays):
+    length = np.sqrt(sum((a * a).sum() for a in arrays))
+    return [a * min(1.0, 0.5 / length) if length else a for a in arrays]
+
+
+exercise.holds(
+    lambda yours, *grads: yours.clip_by_global_norm(grads, 0.5),
+    shortened,
+    [(3, 4), (2,)],
+    large=[(40, 30), (2,)],
+    empty=[(0, 3), (2,)],
+    tensors=True,
+)

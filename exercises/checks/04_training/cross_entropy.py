@@ -11,6 +11,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The loss of a classifier, and p - y",
+    level="medium",
+    minutes=40,
+    before=("01_arrays/softmax",),
     slots={
         "ops.cross_entropy.body": "cross_entropy",
         "ops.softmax_minus_label.body": "softmax_minus_label",
@@ -158,3 +161,27 @@ def a_model_learns_with_it(yours):
             optimizer.clear_grad()
     share = float((net(x).argmax(-1).numpy() == label).mean())
     expect_that(share > 0.95, "over 95 % of the points in the right cloud", got=share)
+
+
+def labelled(x):
+    """The last class for every other row, the first for the rest."""
+    return np.arange(len(x)) % 2 * (x.shape[-1] - 1)
+
+
+for part in (0, 1):
+    exercise.holds(
+        lambda yours, x, part=part: both(yours, x, labelled(x))[part],
+        lambda x, part=part: reference(x, labelled(x), -100, None)[part],
+        [(3, 4)],
+        large=[(30, 5)],
+        empty=[(0, 4)],
+        infinite=[-np.inf],
+    )
+
+
+@exercise.example
+def what_can_not_be(yours):
+    """A score of -inf is a probability of 0: nothing to others, an infinite loss to its label."""
+    x = np.array([[-np.inf, 0.0, 0.0], [-np.inf, 0.0, 0.0]])
+    expected = [np.inf, np.log(2.0)], [[-1.0, 0.5, 0.5], [0.0, -0.5, 0.5]]
+    expect(both(yours, x, np.array([0, 1])), expected, given={"x": x, "label": [0, 1]})

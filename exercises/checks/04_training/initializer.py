@@ -12,6 +12,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="How large the first weights are",
+    level="easy",
+    minutes=15,
     slots={
         "nn.initializer.fans": "fans",
         "nn.initializer.kaiming_std": "kaiming_std",

@@ -9,6 +9,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Momentum, and Nesterov's look ahead",
+    level="easy",
+    minutes=15,
+    before=("00_five_minutes/sgd",),
     slots={"optimizer.momentum": "momentum", "optimizer.nesterov": "nesterov"},
     hints=(
         "A ball rolls: what of its speed is left, and what does the slope add?",
@@ -107,3 +110,26 @@ def a_narrow_valley(yours):
                 optimizer.clear_grad()
         left = float(np.linalg.norm(w.numpy()))
         expect_that(left < 0.05, "within 0.05 of the lowest point after 80 steps", got=left)
+
+
+def step(rule):
+    """One step of a rule with lr 0.1 and mu 0.9: a function of yours, p, g, velocity."""
+    return lambda yours, p, g, v: getattr(yours, rule)(
+        p, g, paddle.to_tensor(0.1, dtype=p.dtype), v, mu=0.9
+    )
+
+
+OPTIONS = {"large": [(40, 30)] * 3, "empty": [(0, 3)] * 3, "infinite": [np.inf], "tensors": True}
+
+exercise.holds(
+    step("momentum"),
+    lambda p, g, v: (p - 0.1 * (0.9 * v + g), 0.9 * v + g),
+    [(3, 4)] * 3,
+    **OPTIONS,
+)
+exercise.holds(
+    step("nesterov"),
+    lambda p, g, v: (p - 0.1 * (g + 0.9 * (0.9 * v + g)), 0.9 * v + g),
+    [(3, 4)] * 3,
+    **OPTIONS,
+)

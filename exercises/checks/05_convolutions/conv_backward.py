@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The way back through a convolution",
+    level="hard",
+    minutes=60,
+    before=("05_convolutions/im2col",),
     slots={"ops.conv_input_grad.body": "input_grad", "ops.conv_weight_grad.body": "weight_grad"},
     hints=(
         "One weight, w[o, c, i, j]: which pixels of x does it meet while the kernel slides, and "

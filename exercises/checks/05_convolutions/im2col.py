@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="A convolution as one product of matrices",
+    level="hard",
+    minutes=45,
+    before=("01_arrays/strides", "05_convolutions/output_size"),
     slots={"ops.conv.body": "conv"},
     hints=(
         "You stand on a pixel of a patch. How many bytes further is the same pixel of the patch to "

@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="The way back through max pooling: the winner takes all",
+    level="hard",
+    minutes=50,
+    before=("05_convolutions/output_size",),
     slots={"ops.max_pool_grad.body": "max_pool_grad"},
     hints=(
         "Nudge a pixel that is not the largest of its window: how far does the result move? And if "

@@ -12,6 +12,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="How large is the result of a convolution?",
+    level="easy",
+    minutes=15,
     slots={"conv.out_size": "output_size"},
     hints=(
         "A kernel of 3 taps with dilation 2 lies on an axis. How many pixels are there from its "

@@ -12,6 +12,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="A convolution without patches: a sum over taps",
+    level="easy",
+    minutes=20,
+    before=("05_convolutions/output_size",),
     slots={"conv.correlate": "correlate"},
     hints=(
         "Take one tap alone: its weights are a matrix [filter, channel], what it meets is a matrix "

@@ -17,6 +17,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Run the records in order",
+    level="medium",
+    minutes=25,
     slots={"ir.run": "run"},
     hints=(
         "What do you need to know when a record's turn comes, and where does its value go?",

@@ -18,6 +18,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="When a value may be let go",
+    level="medium",
+    minutes=25,
+    before=("06_programs/interpreter",),
     slots={"ir.last_uses": "last_uses"},
     hints=(
         "Somebody reads the program to you from its end. How do you know, when a value is named, "

@@ -14,6 +14,9 @@ _LEFT = "left = x.shape if x.ndim > 1 else (1, *x.shape)"
 _RIGHT = "right = y.shape if y.ndim > 1 else (*y.shape, 1)"
 exercise = Exercise(
     title="What a result will look like, before there is one",
+    level="medium",
+    minutes=35,
+    before=("01_arrays/broadcast_shapes",),
     slots={"ops.matmul.infer": "matmul_spec", "ops.concat.infer": "concat_spec"},
     hints=(
         "Which sizes of x and y must agree, which of them are gone afterwards, and which "

@@ -19,6 +19,9 @@ from minipaddle.learn import Exercise, expect_that
 
 exercise = Exercise(
     title="Is this a program at all?",
+    level="hard",
+    minutes=45,
+    before=("06_programs/interpreter",),
     slots={"ir.check_uses": "check_uses", "ir.check_spec": "check_spec"},
     hints=(
         "You read the program aloud, from the top. Which names may the next record mention?",

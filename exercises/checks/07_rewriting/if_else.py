@@ -12,6 +12,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="`if` becomes two functions and a call",
+    level="hard",
+    minutes=45,
+    before=("07_rewriting/live_after",),
     slots={"jit.if_else": "if_else"},
     hints=(
         "Which statements stand for the `if` in the converted source, and which of them are there "

@@ -13,6 +13,9 @@ from minipaddle.learn import Exercise, expect
 
 exercise = Exercise(
     title="Which names are still needed?",
+    level="hard",
+    minutes=45,
+    before=("07_rewriting/modified_names",),
     slots={
         "jit.live.plain": "plain",
         "jit.live.leaving": "leaving",

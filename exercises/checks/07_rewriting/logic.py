@@ -9,6 +9,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="`and` and `or` that decide late",
+    level="medium",
+    minutes=25,
+    before=("07_rewriting/runtime_if",),
     slots={"jit.runtime.and_": "and_", "jit.runtime.or_": "or_"},
     hints=(
         "If the left operand has no value yet, when will it be known whether the right one counts, "

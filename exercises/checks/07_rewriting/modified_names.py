@@ -13,6 +13,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="The names a block binds",
+    level="medium",
+    minutes=30,
     slots={"jit.modified_names": "modified_names"},
     hints=(
         "Which nodes of the tree bind a name all by themselves, and at which must you stop walking "

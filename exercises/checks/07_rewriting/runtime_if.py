@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients
 
 exercise = Exercise(
     title="`if` at run time: it decides late",
+    level="medium",
+    minutes=35,
+    before=("06_programs",),
     slots={"jit.runtime.if_else": "if_else"},
     hints=(
         "While a program is written both sides run, one after the other. What has the first one "

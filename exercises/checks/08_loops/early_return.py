@@ -16,6 +16,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="An early `return`: one way out of a function",
+    level="hard",
+    minutes=60,
+    before=("08_loops/lower_break",),
     slots={
         "jit.jumps.return": "on_return",
         "jit.jumps.block": "block",

@@ -16,6 +16,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="`break` and `continue` become flags",
+    level="hard",
+    minutes=50,
+    before=("08_loops/while_loop",),
     slots={
         "jit.jumps.break": "on_break",
         "jit.jumps.continue": "on_continue",

@@ -17,6 +17,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Names that some path leaves undefined",
+    level="hard",
+    minutes=50,
+    before=("07_rewriting/modified_names",),
     slots={
         "jit.known.block": "block",
         "jit.known.both": "both",

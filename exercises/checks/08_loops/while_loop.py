@@ -15,6 +15,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="A `while` becomes two functions and a call, and the runtime goes round",
+    level="medium",
+    minutes=40,
+    before=("07_rewriting/if_else",),
     slots={
         "jit.while_statement": "while_statement",
         "jit.carried_names": "carried_names",

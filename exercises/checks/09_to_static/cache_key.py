@@ -15,6 +15,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="A cache key: what must be equal for a program to serve again",
+    level="medium",
+    minutes=40,
+    before=("07_rewriting",),
     slots={
         "jit.cache_key": "cache_key",
         "jit.cache_constant": "constant",

@@ -19,6 +19,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="What is converted, and what is only called",
+    level="hard",
+    minutes=45,
+    before=("07_rewriting",),
     slots={"jit.converts": "converts", "jit.runtime.call": "call"},
     hints=(
         "Why would you not simply convert everything that has a source? And why not only what "

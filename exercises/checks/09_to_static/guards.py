@@ -13,6 +13,9 @@ from minipaddle.static import InputSpec
 
 exercise = Exercise(
     title="Decisions about open sizes: certain for every size, or guarded",
+    level="hard",
+    minutes=50,
+    before=("09_to_static/sizes",),
     slots={"dim.bounds": "bounds", "dim.certain": "certain", "jit.allowed": "allowed"},
     hints=(
         "n is at least 1. What is the least value of 3n + 2, and the greatest? And of 5 - n? What "

@@ -13,6 +13,9 @@ from minipaddle.static import InputSpec
 
 exercise = Exercise(
     title="Sizes as polynomials: the product and the quotient",
+    level="medium",
+    minutes=40,
+    before=("06_programs/shape_rule",),
     slots={"dim.times": "times", "dim.divided": "divided"},
     hints=(
         "Multiply (n + 1)·(n - 1) by hand, term by term. How many products are there, and how many "

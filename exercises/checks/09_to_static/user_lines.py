@@ -13,6 +13,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="The location map: from an error in converted code to your lines",
+    level="medium",
+    minutes=40,
+    before=("07_rewriting",),
     slots={
         "jit.place": "place",
         "jit.block_of": "block_of",

@@ -14,6 +14,9 @@ from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
     title="Append the backward: the walk back, over a tape or into a program",
+    level="hard",
+    minutes=60,
+    before=("02_autograd/walk", "06_programs"),
     slots={"autograd.pull_back": "append_backward"},
     hints=(
         "Which records must you have passed before you may hand on a cotangent? And which records "

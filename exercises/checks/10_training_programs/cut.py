@@ -16,6 +16,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="The cut: what the forward keeps for the backward",
+    level="medium",
+    minutes=40,
+    before=("06_programs/last_uses",),
     slots={
         "ir.depending": "depending",
         "ir.residuals_of": "residuals_of",

@@ -20,6 +20,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="A hostile file: sizes and names first",
+    level="medium",
+    minutes=40,
     slots={
         "ir.elements": "elements",
         "jit.check_names": "check_names",

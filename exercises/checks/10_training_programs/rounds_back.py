@@ -15,6 +15,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="The derivative of a loop is a loop: the last round first",
+    level="hard",
+    minutes=60,
+    before=("08_loops", "10_training_programs/append_backward"),
     slots={"control.rounds_back": "rounds_back"},
     hints=(
         "With three rounds, written one after the other, in which order would the walk back pass "

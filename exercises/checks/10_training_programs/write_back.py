@@ -15,6 +15,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="What a captured step leaves behind: states and their new values",
+    level="medium",
+    minutes=45,
+    before=("09_to_static",),
     slots={
         "tracer.updates": "updates",
         "jit.overwritten": "overwritten",

@@ -17,6 +17,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Rules of algebra, for numbers that are not quite numbers",
+    level="medium",
+    minutes=30,
+    before=("11_passes/dead_code",),
     slots={"algebra.numbers": "numbers", "algebra.transposes": "transposes"},
     hints=(
         "Put 0.0, -0.0, inf and nan into each of the trees: for which of them does x + 0 give "

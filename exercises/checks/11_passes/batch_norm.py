@@ -17,6 +17,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Folding batch norm into the convolution before it",
+    level="hard",
+    minutes=50,
+    before=("04_training/batch_norm", "11_passes/algebra"),
     slots={"batch_norm.folds": "folds", "batch_norm.rules": "rules"},
     hints=(
         "Output channel o of a convolution is a sum of pixels times w[o]. What is f[o] times that "

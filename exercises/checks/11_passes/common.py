@@ -19,6 +19,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Common subexpressions: the same is computed once",
+    level="medium",
+    minutes=45,
+    before=("06_programs",),
     slots={"passes.common": "common", "common.exact": "exact"},
     hints=(
         "v1 = exp(x), v2 = exp(x), v3 = add(v1, 1.0), v4 = add(v2, 1.0): how can you see that v3 "

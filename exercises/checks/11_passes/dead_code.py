@@ -20,6 +20,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Dead code: what nobody needs is not computed",
+    level="easy",
+    minutes=25,
+    before=("06_programs/last_uses",),
     slots={"ir.needed": "needed", "ir.has_effect": "has_effect"},
     hints=(
         "Of the last record of a program you can say at once whether it is needed. And of the one "

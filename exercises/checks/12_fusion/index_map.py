@@ -14,6 +14,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Index maps: from where an element comes",
+    level="hard",
+    minutes=50,
+    before=("01_arrays/strides",),
     slots={
         "ops.transpose.source": "transposed",
         "ops.reshape.source": "reshaped",

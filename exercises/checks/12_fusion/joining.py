@@ -18,6 +18,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Joining groups: the group between, and the value that must be stored",
+    level="hard",
+    minutes=45,
+    before=("11_passes",),
     slots={"fusion.outputs": "outputs", "fusion.between": "between"},
     hints=(
         "exp, then a matrix product of it, then their sum: what would a kernel of exp and sum have "

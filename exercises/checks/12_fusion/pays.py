@@ -17,6 +17,9 @@ from minipaddle.passes.nest import NotOneNest
 
 exercise = Exercise(
     title="What fusion pays: bytes before, and bytes after",
+    level="medium",
+    minutes=35,
+    before=("12_fusion/joining",),
     slots={"fusion.pays": "pays"},
     hints=(
         "What do two kernels move that one would not? And what does one kernel with three stages "

@@ -17,6 +17,9 @@ from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Reduce, use, reduce: the stages of a row",
+    level="hard",
+    minutes=45,
+    before=("12_fusion/joining",),
     slots={"nest.stage_of": "stage_of", "codegen.needed_later": "needed_later"},
     hints=(
         "To compute exp(x - max) you must have been along the row how often? And the sum of it?",

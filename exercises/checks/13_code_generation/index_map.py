@@ -19,6 +19,9 @@ ZERO = "a loop begins at 0, where the rest is less than n: a common quotient is 
 
 exercise = Exercise(
     title="Where an element comes from: quotients and remainders",
+    level="hard",
+    minutes=45,
+    before=("12_fusion/index_map",),
     slots={"index.divided": "divided"},
     hints=(
         "Take 12·i + 8·j + 5, divided by 4. Which part of it can not influence the remainder?",

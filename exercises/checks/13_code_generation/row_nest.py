@@ -18,6 +18,9 @@ from minipaddle.testing import played
 
 exercise = Exercise(
     title="The row nest: one walk along the row for each fold",
+    level="hard",
+    minutes=50,
+    before=("13_code_generation/statements",),
     slots={"codegen.row_nest": "row_nest"},
     hints=(
         "A softmax needs the largest element, then a sum, then divides. After which line is the "

@@ -19,6 +19,9 @@ from minipaddle.testing import played
 
 exercise = Exercise(
     title="A formula as lines of C: what is used twice is computed once",
+    level="medium",
+    minutes=45,
+    before=("12_fusion",),
     slots={"codegen.statements": "statements"},
     hints=(
         "How often is a value needed, and how do you know before you write the first line?",

@@ -26,6 +26,9 @@ from minipaddle.testing import played
 
 exercise = Exercise(
     title="May a result be written over its input?",
+    level="hard",
+    minutes=45,
+    before=("14_memory/liveness",),
     slots={
         "nest.in_place": "in_place",
         "memory.may_replace": "may_replace",

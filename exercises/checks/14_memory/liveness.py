@@ -17,6 +17,9 @@ from minipaddle.passes import memory
 
 exercise = Exercise(
     title="From when to when a value is needed, where several names mean one memory",
+    level="medium",
+    minutes=40,
+    before=("06_programs/last_uses",),
     slots={"memory.roots": "roots", "memory.lifetimes": "lifetimes"},
     hints=(
         "v2 = reshape(v1), and long after the last reader of v1 somebody reads v2. What happens if "

@@ -19,6 +19,9 @@ from minipaddle.passes.recompute import recompute
 
 exercise = Exercise(
     title="A recomputation policy: what to let go and make again",
+    level="medium",
+    minutes=30,
+    before=("14_memory/liveness",),
     slots={"recompute.chosen": "chosen"},
     hints=(
         "a is made again from x, b from a. Can both go?",

@@ -20,6 +20,9 @@ from minipaddle.passes.schedule import schedule
 
 exercise = Exercise(
     title="A schedule: the same records in an order that needs less memory",
+    level="hard",
+    minutes=45,
+    before=("14_memory/liveness",),
     slots={"schedule.order": "order"},
     hints=(
         "Two long arrays wait to be summed, and a third could be made. Which of the three records "
@@ -227,7 +230,7 @@ def a_training_step(yours):
         expect(np.asarray(b), np.asarray(a), rtol=1e-5)
     n = 600
     work = work_of([[8]] * n + [[1]] * n, [[]] * n + [[k] for k in range(n)])
-    began = time.perf_counter()
+    began = time.process_time()
     checked(yours, work, "1200 records")
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     expect_that(seconds < 5, "1200 records in a few seconds", got=f"{seconds:.1f} seconds")

@@ -10,6 +10,8 @@ from minipaddle.tuning import proof
 
 exercise = Exercise(
     title="Is a kernel faster, or was it luck?",
+    level="easy",
+    minutes=15,
     slots={"tuning.accepted": "accepted"},
     hints=(
         "One run of a hundred was interrupted and took ten times as long. Which number for a whole "
@@ -57,6 +59,8 @@ CASES = {
     "four wins of six": ([10, 10, 10, 10, 10, 10], [9, 9, 9, 9, 11, 10], True),
     "three wins of six": ([10, 10, 10, 10, 9, 9], [9, 9, 9, 10, 9.1, 9.1], False),
     "all wins, one of them late": ([10, 10, 1000], [9, 9, 900], True),
+    "medians 10 and 11, two wins by half": ([1, 10, 100], [0.5, 11, 50], False),
+    "medians 20 and 19.5, a small and a large win": ([10, 20, 30], [9.95, 40, 19.5], True),
     "a loss in a late run": ([10, 10, 10, 10], [9, 9, 9, 99], True),
 }
 """Seconds of the default, of the other, and whether that is accepted."""
@@ -64,7 +68,7 @@ CASES = {
 
 @exercise.example
 def the_cases(yours):
-    """Sixteen kernels, each measured a few times in turn with the default."""
+    """Some kernels, each measured a few times in turn with the default."""
     got = {what: bool(yours.accepted([*a], [*b])) for what, (a, b, _) in CASES.items()}
     given = {what: {"default": a, "other": b} for what, (a, b, _) in CASES.items()}
     expect(got, {what: answer for what, (*_, answer) in CASES.items()}, given=given)

@@ -13,6 +13,8 @@ from minipaddle.tuning.space import Space, key_of
 
 exercise = Exercise(
     title="One generation of evolution: mutants, children, and who is measured",
+    level="medium",
+    minutes=35,
     slots={
         "tuning.mutate": "mutate",
         "tuning.crossover": "crossover",

@@ -10,6 +10,9 @@ from minipaddle.tuning.cost_model import Sample
 
 exercise = Exercise(
     title="The loss of a model that tells the faster of two kernels",
+    level="medium",
+    minutes=20,
+    before=("04_training",),
     slots={"tuning.ranking_loss": "ranking_loss"},
     hints=(
         "Of a column [n, 1] and a row [1, n], what is in place (i, j) of the difference? Which of "
@@ -99,3 +102,12 @@ def the_engine_learns(yours):
     right = np.mean([scores[i] > scores[j] for i, j in pairs])
     expect_that(right > 0.85, "of two ways the faster one has the higher score",
                 given=f"{len(pairs)} pairs", got=f"{right:.0%} of them")  # fmt: skip
+
+
+exercise.holds(
+    lambda yours, scores, pairs: yours.ranking_loss(scores, (pairs > 0).astype(pairs.dtype)),
+    lambda scores, pairs: closed(scores, pairs > 0),
+    [(4,), (4, 4)],
+    large=[(12,), (12, 12)],
+    tensors=True,
+)

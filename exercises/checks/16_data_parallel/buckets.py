@@ -12,6 +12,8 @@ from minipaddle.passes.data_parallel import data_parallel
 
 exercise = Exercise(
     title="Buckets: which gradients travel together",
+    level="medium",
+    minutes=30,
     slots={"data_parallel.grouped": "grouped"},
     hints=(
         "What must you remember of the bucket you are filling? And of which gradient can you tell, "

@@ -11,6 +11,9 @@ from minipaddle.passes.data_parallel import data_parallel
 
 exercise = Exercise(
     title="Where overlap breaks: gradients computed too late",
+    level="hard",
+    minutes=50,
+    before=("11_passes/dead_code", "16_data_parallel/turns"),
     slots={"data_parallel.prompt": "prompt"},
     hints=(
         "Which way must you walk to know, at each record, which marks need it? And when you place "

@@ -10,6 +10,8 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Ring all-reduce: send to the next, receive from the one before",
+    level="medium",
+    minutes=40,
     slots={"distributed.all_reduce": "ring"},
     hints=(
         "Draw three ranks and three parts. After the first step, which part of which rank holds a "

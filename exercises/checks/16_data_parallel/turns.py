@@ -11,6 +11,9 @@ from minipaddle.passes.data_parallel import Bucket, data_parallel
 
 exercise = Exercise(
     title="The pass: what must wait for a bucket, and what need not",
+    level="hard",
+    minutes=40,
+    before=("11_passes", "16_data_parallel/buckets"),
     slots={"data_parallel.turns": "turns"},
     hints=(
         "Go through the records in their order. When you come to one, what do you know of its "

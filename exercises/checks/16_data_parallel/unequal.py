@@ -10,6 +10,9 @@ from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
     title="Unequal batches: the gradient of the joined batch",
+    level="easy",
+    minutes=20,
+    before=("02_autograd",),
     slots={"distributed.joined_mean": "joined_mean"},
     hints=(
         "Write the mean of the joined batch as a sum over the ranks. What stands before the mean "

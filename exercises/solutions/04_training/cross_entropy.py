@@ -2,7 +2,7 @@
 
 Two functions on arrays; `m` is the array module, NumPy or CuPy: the same lines run on a GPU.
 
-- `x`, of shape [..., classes], holds scores of any size (1000 must do no harm);
+- `x`, of shape [..., classes], holds scores of any size (1000 must do no harm, nor -inf);
 - `label`, of shape [...], holds whole numbers: a class from 0 to classes - 1, or `ignore_index`,
   which means that this row has no label and no part in the loss.
 
@@ -30,7 +30,7 @@ def cross_entropy(m, x, label, *, ignore_index, mean=None):
     """-log of the probability of the label: one for each row, or their mean."""
     counts, at = _places(m, x, label, ignore_index)
     z = x - x.max(axis=-1, keepdims=True)  # softmax does not change, and e^z is at most 1
-    of_label = m.sum(z * at, axis=-1)
+    of_label = m.where(at, z, 0).sum(axis=-1)  # not z * at: a z of -inf times 0 is no number
     loss = (m.log(m.exp(z).sum(axis=-1)) - of_label) * counts
     return loss if mean is None else loss.sum() / _number(m, counts, mean)
 
