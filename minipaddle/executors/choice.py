@@ -16,7 +16,7 @@ from ..passes.data_parallel import data_parallel
 from ..passes.manager import chosen_by, told
 from ..passes.specialise import open_sizes, sizes_of
 from . import cuda
-from .compiler import compiler
+from .compiler import Unusable, compiler, give_up, unusable
 from .interpreted import Interpreted
 from .native import CannotCompile, Executable
 
@@ -97,6 +97,9 @@ class Choice:
             return cuda.Executable(program, self.strategy, sizes)
         if self.backend == "cuda":
             raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
-        if compiler() is None:
-            return Interpreted(program, self.strategy, sizes)
-        return Executable(program, self.strategy, sizes, frozen=self.frozen)
+        if compiler() is not None and not unusable:
+            try:
+                return Executable(program, self.strategy, sizes, frozen=self.frozen)
+            except Unusable as why:
+                give_up(why)
+        return Interpreted(program, self.strategy, sizes)

@@ -1,7 +1,12 @@
 """Which C compiler there is, and what people are told of it."""
 
+import os
 import shutil
 import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -55,8 +60,12 @@ def test_what_is_not_declared_does_not_compile(tmp_path):
 @pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
 def test_a_file_without_parallel_loops_needs_no_threads(tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr(c, "called", lambda cc, words: told.append(cc.openmp))
-    monkeypatch.setattr(c.os, "replace", lambda made, path: None)
+
+    def called(cc, words):
+        told.append(cc.openmp)
+        Path(words[words.index("-o") + 1]).write_bytes(b"object")
+
+    monkeypatch.setattr(c, "called", called)
     c.build(c.compiler(), ["#pragma omp simd"], tmp_path / "f.so")
     c.build(c.compiler(), ["", "#pragma omp parallel for"], tmp_path / "f.so")
     assert told == [c.VECTORS, *[c.compiler().openmp] * 3]
@@ -66,7 +75,108 @@ def test_none_is_none(monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CC", "none")
     assert c.compiler.__wrapped__() is None
     monkeypatch.setenv("MINIPADDLE_CC", "there-is-no-such-compiler")
-    assert c.compiler.__wrapped__() is None
+    with pytest.warns(UserWarning, match="MINIPADDLE_CC is 'there-is-no-such-compiler'"):
+        assert c.compiler.__wrapped__() is None
+
+
+# ---- what goes wrong -------------------------------------------------------------------------
+
+
+def one_program(k, backend="native"):
+    return paddle.jit.to_static(lambda x: paddle.tanh(x) * k, backend=backend)(paddle.zeros([3]))
+
+
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.99])
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_damaged_object_is_made_again(tmp_path, monkeypatch, part, cut):
+    """Loaded as it is, it would end this process."""
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    text = f'__attribute__((visibility("default"))) int seven(void) {{ return 7; }} // {part} {cut}'
+    path = c.path_of(text, c.compiler())
+    c.build(c.compiler(), [text], path)
+    whole = path.read_bytes()
+    place = int(part * len(whole))
+    path.write_bytes(
+        whole[:place] + (b"" if cut else bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    )
+    assert c.load(text).seven() == 7
+    assert path.read_bytes() == whole
+
+
+def cache_is_a_file(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path / "file"))
+
+
+def cache_is_full(tmp_path, monkeypatch):
+    def full(files):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(c, "replace", full)
+
+
+def compiler_is(script):
+    def choose(tmp_path, monkeypatch):
+        path = tmp_path / "cc"
+        path.write_text(f"#!/bin/sh\n[ $1 = --version ] && exec echo cc 1\n{script}\n")
+        path.chmod(0o755)
+        made = c.Compiler((str(path),), "cc 1", (), c.VECTORS)
+        monkeypatch.setattr(c, "compiler", lambda: made)
+        monkeypatch.setattr("minipaddle.executors.choice.compiler", lambda: made)
+        monkeypatch.setattr(c, "PATIENCE", 0.2)
+
+    return choose
+
+
+BROKEN = {
+    "cache_is_a_file": (cache_is_a_file, "MINIPADDLE_CACHE"),
+    "cache_is_full": (cache_is_full, "No space left on device(.|\n)*MINIPADDLE_CACHE"),
+    "no_room_says_the_compiler": (
+        compiler_is("echo ld: final link failed: No space left on device >&2; exit 1"),
+        "No space left on device(.|\n)*MINIPADDLE_CACHE",
+    ),
+    "hangs": (compiler_is("sleep 60 & wait"), "takes more than 0.2 s(.|\n)*MINIPADDLE_CC"),
+    "silent": (compiler_is("exit 3"), r"without a word \(status 3\)(.|\n)*MINIPADDLE_CC"),
+    "makes_nothing": (compiler_is("exit 0"), "makes nothing(.|\n)*MINIPADDLE_CC"),
+}
+
+
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell scripts")
+@pytest.mark.parametrize("broken", [*BROKEN])
+def test_what_can_not_compile_interprets_with_one_warning(broken, tmp_path, monkeypatch):
+    change, message = BROKEN[broken]
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(c, "unusable", [])
+    monkeypatch.setattr("minipaddle.executors.choice.unusable", c.unusable)
+    change(tmp_path, monkeypatch)
+    with pytest.warns(UserWarning, match=message) as heard:
+        assert one_program(2).tolist() == [0.0] * 3
+    assert len(heard) == 1
+    assert one_program(3).tolist() == [0.0] * 3  # a second warning would be an error
+
+
+def test_a_compiler_that_hangs_leaves_no_process(tmp_path):
+    mark = tmp_path / "alive"
+    with pytest.raises(subprocess.TimeoutExpired):
+        c.output_of(["sh", "-c", f"(sleep 1; touch {mark}) & wait"], 0.2)
+    time.sleep(1.2)
+    assert not mark.exists()
+
+
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+def test_a_cache_that_may_only_be_read_serves(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    text = '__attribute__((visibility("default"))) int eight(void) { return 8; }\n'
+    c.build(c.compiler(), [text], c.path_of(text, c.compiler()))
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(c.os, "utime", refuse)
+    monkeypatch.setattr(c, "build", refuse)
+    assert c.load(text).eight() == 8
 
 
 def test_run_check_says_what_there_is(capsys):

@@ -308,15 +308,6 @@ def test_a_report_says_what_was_made():
 # ---- the compiler and its cache ---------------------------------------------------------------
 
 
-def test_a_damaged_object_is_made_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
-    text = '__attribute__((visibility("default"))) int seven(void) { return 7; }\n'
-    path = c.path_of(text, c.compiler())
-    path.write_bytes(b"\x7fELF and no more")
-    assert c.load(text).seven() == 7
-    assert path.stat().st_size > 1000
-
-
 def test_the_cache_has_a_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
     monkeypatch.setattr(c, "LIMIT", 40_000)
