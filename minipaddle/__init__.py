@@ -10,6 +10,7 @@ from . import (
     callbacks,
     device,
     distributed,
+    distribution,
     framework,
     hapi,
     io,

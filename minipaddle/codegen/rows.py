@@ -24,7 +24,7 @@ from .fold import Fold, joined
 from .kernel import C_TYPES, local
 from .scalar import Text, wide
 from .schedule import pick
-from .writer import PARALLEL, Writer, dear
+from .writer import Writer, dear
 
 BLOCK = 1024
 """Columns that are accumulated at a time."""

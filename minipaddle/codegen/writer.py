@@ -87,7 +87,9 @@ class Writer:
         with self.loop(loops[: k - 1], *words):
             self.put(f"for (int64_t {start} = 0; {start} < {last}; {start} += {step}) {{")
             self.depth += 1
-            self.put(f"const int64_t {end} = {start} + {step} < {last} ? {start} + {step} : {last};")
+            self.put(
+                f"const int64_t {end} = {start} + {step} < {last} ? {start} + {step} : {last};"
+            )
             self.starts[a], self.ends[a], before = start, end, self.ends.get(a)
             yield loops[k - 1 :]
             del self.starts[a], self.ends[a]

@@ -62,7 +62,12 @@ LEFT_OUT = {
     "paddle.viz.curves draws what a training writes down": "callbacks.[VW]*",
     "paddle.optimizer.lr.ReduceOnPlateau does it": "callbacks.ReduceLROnPlateau",
     "it is about how Paddle itself is developed": "utils.deprecated utils.require_version block",
-    PART + "distributions and boxes": "distribution vision.ops",
+    "draws need gradients of the gamma function's inverse, or an algorithm of their own": """
+        distribution.Beta distribution.Binomial distribution.Chi2 distribution.ContinuousBernoulli
+        distribution.Dirichlet distribution.ExponentialFamily distribution.Gamma
+        distribution.Geometric distribution.LKJCholesky distribution.Multi* distribution.Poisson
+        distribution.StudentT distribution.*Transform* distribution.transform""",
+    PART + "boxes": "vision.ops",
     "MiniPaddle fuses operations by itself: write them one after the other": """
         incubate.nn incubate.softmax_mask_fuse* incubate.cc incubate.identity_loss
         nn.functional.*flash* nn.functional.sparse_attention nn.attention linalg.fp8_*

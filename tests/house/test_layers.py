@@ -28,7 +28,7 @@ amp | quantization | distributed | inference | static | vision | text | hapi | t
 viz | testing
 learn
 base
-autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
+autograd | callbacks | common_ops_import | device | distribution | framework | linalg | utils | version
 """
 RANK = {
     name.strip(): rank

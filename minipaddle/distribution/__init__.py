@@ -1,0 +1,15 @@
+"""Probability distributions: a formula for the density, one for drawing, one for each divergence.
+
+Parameters are numbers, lists, arrays or tensors, and are broadcast against each other; gradients
+flow through densities, entropies, divergences and `rsample`. Shapes: `sample(shape)` gives
+[*shape, *batch_shape, *event_shape]. Source: Paddle API `paddle.distribution`.
+"""
+
+from ..core.missing import namespace
+from . import base, continuous, discrete
+from .base import *
+from .continuous import *
+from .discrete import *
+
+__all__ = [*base.__all__, *continuous.__all__, *discrete.__all__]
+__getattr__ = namespace("paddle.distribution", globals())
