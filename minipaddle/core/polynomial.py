@@ -12,7 +12,7 @@ import re
 
 from . import dtype as dt
 from .errors import teach
-from .interpreter import current
+from .interpreter import current, note_refusal
 from .slots import slot
 
 Monomial = tuple  # of atoms, sorted by their text; () is the number 1
@@ -169,13 +169,12 @@ class Polynomial:
         return current.top.constant(self, dt.default())
 
     def unknown_yet(self) -> TypeError:
-        return TypeError(
-            teach(
-                f"the size {self} is known only when the program runs: it is no number yet",
-                hint="give InputSpec a number there, or write the loop in a function that "
-                "to_static converts",
-            )
+        message = teach(
+            f"the size {self} is known only when the program runs: it is no number yet",
+            hint="give InputSpec a number there, or write the loop in a function that to_static "
+            "converts",
         )
+        return note_refusal(TypeError(message))
 
 
 MOST_TERMS, HIGHEST_DEGREE = 1000, 64
@@ -183,9 +182,8 @@ MOST_TERMS, HIGHEST_DEGREE = 1000, 64
 
 
 def too_large() -> Exception:
-    return OverflowError(
-        f"a size of more than {MOST_TERMS} terms, or of a degree above {HIGHEST_DEGREE}"
-    )
+    message = f"a size of more than {MOST_TERMS} terms, or of a degree above {HIGHEST_DEGREE}"
+    return note_refusal(OverflowError(message))
 
 
 def terms_of(x) -> dict:

@@ -4,7 +4,7 @@ two names of a tensor is noticed (see `Builder.write`).
 
 from __future__ import annotations
 
-from ..core.interpreter import current
+from ..core.interpreter import current, note_refusal
 from ..ir.builder import chosen
 from .tensor import Tensor
 
@@ -29,7 +29,7 @@ def related_by_loop(tracer, body, carried, outs, last) -> None:
     builder, inner = tracer.builder, body.builder
     builder.stale |= inner.stale
     for p in inner.stale.keys() & inner.captured.keys():  # the next round uses it again
-        raise inner.stale[p]
+        raise note_refusal(inner.stale[p])
     origins = [r.value.array.origins() if r.spec else [] for r in body.results]
     given = [outer(body, r) for r in body.results]
     sources = [{tracer.borrow(x), *found} for x, found in zip(carried, given, strict=True)]
@@ -40,7 +40,7 @@ def related_by_loop(tracer, body, carried, outs, last) -> None:
     written = {k: r for k, r in written.items() if r is not inner.program.inputs[k]}
     for k, record in written.items():
         if not sources[k].isdisjoint(inner.captured):
-            raise chosen(record.where)
+            raise note_refusal(chosen(record.where))
         for p in sources[k]:
             builder.spoil([p, *p.relatives()], record.where)
     for k, (x, found) in enumerate(zip(outs, sources, strict=True)):

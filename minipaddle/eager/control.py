@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, teach
 from ..core.grad import filled
-from ..core.interpreter import OUT, current
+from ..core.interpreter import OUT, current, note_refusal
 from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
 from ..core.spec import promote, scalar_dtype
@@ -231,7 +231,7 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()
     specs = [x.spec for x in carried]
     test = branch(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried)
     if test.builder.changed():
-        raise NotImplementedError(teach("the condition of a loop writes to a tensor in place"))
+        raise note_refusal(NotImplementedError(teach("a loop's condition writes to a tensor")))
     written = body.builder.changed()
     tapes = {**test.tapes, **body.tapes}
     outputs = body.outputs(tracer, specs, written, tapes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..core.errors import teach
 from ..core.grad import filled, fit
-from ..core.interpreter import OUT, Recording, current
+from ..core.interpreter import OUT, Recording, current, note_refusal
 from ..core.record import Spec
 from ..ir import control
 from .control import edges_of, emitted, zeros_like
@@ -30,9 +30,8 @@ def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[T
         builder.program.outputs = [builder.value(tracer.borrow(g)) for g in found]
         tapes = dict(tracer.tapes)
     if builder.changed():
-        raise NotImplementedError(
-            teach("a backward of a PyLayer, or a hook, that writes to a tensor outside, in place")
-        )
+        what = "a backward of a PyLayer, or a hook, that writes to a tensor outside, in place"
+        raise note_refusal(NotImplementedError(teach(what)))
     used = list(builder.captured)
     arrays = [*map(tracer.borrow, [*results, *inputs]), *used]
     tapes = [*[None] * len(results), *inputs, *map(tapes.get, used)]

@@ -11,6 +11,7 @@ import numpy
 from ..core import dim as dims
 from ..core.dtype import float64
 from ..core.errors import teach
+from ..core.interpreter import note_refusal
 from ..core.record import Record
 from ..core.spec import scalar_dtype
 from ..ir.builder import Builder, Writing
@@ -43,12 +44,11 @@ def sizes_in(builder: Builder, record: Record):
     if record.dtype.kind not in "iu" or record.spec.ndim > 1:
         raise TypeError(teach(f"sizes in {record.spec}", expected="whole numbers, 0-D or 1-D"))
     if not all(isinstance(n, int) for n in record.shape):
-        raise TypeError(
-            teach(
-                f"a shape in {record.spec}: how many axes it has is known when the program runs",
-                hint="give InputSpec a number there",
-            )
+        message = teach(
+            f"a shape in {record.spec}: how many axes it has is known when the program runs",
+            hint="give InputSpec a number there",
         )
+        raise note_refusal(TypeError(message))
     numbers = builder.promise(record, builder.place)
     flat = [numbers] if not record.shape else builder.emit(movement.unstack, [numbers], {"axis": 0})
     sizes = [builder.emit(extent, [x], {}).shape[0] for x in flat]

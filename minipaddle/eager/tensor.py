@@ -10,7 +10,7 @@ import numpy
 from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.errors import teach
-from ..core.interpreter import current
+from ..core.interpreter import current, note_refusal
 from ..core.missing import missing
 from ..core.record import Spec, writes
 from ..ops.gradient import AVERAGING, gradient
@@ -366,12 +366,11 @@ class Parameter(Tensor):
 
     def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
         if current.top.tracing:
-            raise NotImplementedError(
-                teach(
-                    "a parameter made while a program is traced: it would be new in every run",
-                    hint="make layers and parameters in __init__, or before the call",
-                )
+            message = teach(
+                "a parameter made while a program is traced: it would be new in every run",
+                hint="make layers and parameters in __init__, or before the call",
             )
+            raise note_refusal(NotImplementedError(message))
         super().__init__(data, dtype, stop_gradient=not trainable)
         self.name = name
         self.optimize_attr = {"learning_rate": 1.0}

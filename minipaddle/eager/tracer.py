@@ -114,7 +114,10 @@ class Tracer(Eager):
             flow = mask if self.recording else 0
             y = self.builder.emit(op, arrays, attrs, self.place_in_layers(), flow)
         except (ValueError, TypeError, IndexError) as error:
-            raise op.explain(error, inputs, attrs) from error
+            told = op.explain(error, inputs, attrs)
+            if any(isinstance(n, dims.Dim) for x in arrays for n in getattr(x, "shape", ())):
+                note_refusal(told)  # of sizes that a run may know to fit
+            raise told from error
         kept = op.kept[mask] if mask and self.recording else None
         if type(y) is tuple:
             return self.several(op, edges, arrays, attrs, kept, y)

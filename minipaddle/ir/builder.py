@@ -14,6 +14,7 @@ from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
 from ..core.dtype import int64
 from ..core.errors import called, teach, user_frame
+from ..core.interpreter import note_refusal
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .program import INPUT, ITEM, NUMBER, Program, State
@@ -59,18 +60,11 @@ class Promise:
 
     def origins(self) -> list[Promise]:
         """Itself, what it may be and what it views, those that these may be and view, …"""
-        found = [self]
-        for promise in found:
-            around = (*promise.sources, promise.base)
-            found += [p for p in around if p is not None and p not in found]
-        return found
+        return reached(self, step=lambda p: p.sources if p.base is None else (*p.sources, p.base))
 
     def relatives(self) -> list[Promise]:
         """The others whose values change, or may change, when it is written."""
-        found = self.origins()
-        for promise in found:
-            found += [p for p in promise.lent or () if p not in found]
-        return found[1:]
+        return reached(*self.origins(), step=lambda p: p.lent or ())[1:]
 
     @property
     def record(self) -> Record:
@@ -115,12 +109,25 @@ class Promise:
         return (1,) * self.ndim
 
     def __getattr__(self, name: str):
+        if name.startswith("__"):  # NumPy asks for its protocols; `__array__` answers
+            raise AttributeError(name)
         raise known_later(name)
 
     def __array__(self, *args, **kwargs):
         raise known_later("numpy")
 
     __iter__ = __bool__ = __float__ = __int__ = __index__ = __len__ = __array__
+
+
+def reached(*promises, step) -> list[Promise]:
+    """These promises, those that `step` gives for each of them, and so on."""
+    found = dict.fromkeys(promises)
+    waiting = [*promises]
+    for promise in waiting:
+        new = [p for p in dict.fromkeys(step(promise)) if p not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return waiting
 
 
 class Flags:
@@ -178,12 +185,14 @@ class ElsewhereError(ValueError):
 def known_later(what: str) -> Exception:
     """The error for asking a promise for its value; `what` if no function of ours was called."""
     what = called().rpartition(".")[2] or what
-    return TypeError(
-        teach(
-            f"{what}: while a program is traced a tensor has no value yet",
-            expected="operators on tensors; values are there when the program runs",
-            hint="write it with paddle's functions, or keep this part out of the program with "
-            "@paddle.jit.not_to_static",
+    return note_refusal(
+        TypeError(
+            teach(
+                f"{what}: while a program is traced a tensor has no value yet",
+                expected="operators on tensors; values are there when the program runs",
+                hint="write it with paddle's functions, or keep this part out of the program with "
+                "@paddle.jit.not_to_static",
+            )
         )
     )
 
@@ -208,12 +217,11 @@ class Builder:
         found = self.values.get(promise)
         if found is None:
             if self.parent is None:
-                raise ElsewhereError(
-                    teach(
-                        "a tensor of another program, or of a branch or a loop that has ended",
-                        hint="return it from there",
-                    )
+                message = teach(
+                    "a tensor of another program, or of a branch or a loop that has ended",
+                    hint="return it from there",
                 )
+                raise note_refusal(ElsewhereError(message))
             found = self.capture(promise)
         return found
 
@@ -249,19 +257,18 @@ class Builder:
     def spoil_viewed(self, related, where) -> None:
         """A view was written at `where`: what shares its memory may not be used any more."""
         if any(other.outside for other in related):
-            raise NotImplementedError(
-                teach(
-                    "an in-place change of a view, in a program: what it views would not change",
-                    hint="clone() it first, or assign by x[...] = value",
-                )
+            message = teach(
+                "an in-place change of a view, in a program: what it views would not change",
+                hint="clone() it first, or assign by x[...] = value",
             )
+            raise note_refusal(NotImplementedError(message))
         self.stale |= dict.fromkeys(related, view_changed(where))
 
     def spoil(self, related, where, may_be: bool = True) -> None:
         """What shares its memory with something written at `where`, or may do so, is not known."""
         for other in related:
             if other.outside and may_be:
-                raise chosen(where, "an argument, or a tensor of the outside")
+                raise note_refusal(chosen(where, "an argument, or a tensor of the outside"))
             viewed = other.base is not None and not may_be
             self.stale[other] = viewed_before(where) if viewed else chosen(where)
 
@@ -270,7 +277,7 @@ class Builder:
         builder = self
         while builder is not None:
             if promise in builder.stale:
-                raise builder.stale[promise]
+                raise note_refusal(builder.stale[promise])
             builder = builder.parent
         return promise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from functools import reduce
+from functools import partial, reduce
 
 from ..core.dim import Dim, larger, smaller
 from ..core.dtype import default, int64
@@ -15,9 +15,11 @@ from ..ops.indexing import take
 from ..tensor.joining import grown
 from ..tensor.rest import stacked
 from .effects import print_
+from .iterators import bounded
 from .leaves import scalar
 from .logic import and_, or_, truth
 from .sequences import Sequence, enumerate_, range_, reversed_, sequence, zip_
+from .writing import writing
 
 
 def len_(x):
@@ -105,10 +107,12 @@ def all_(items):
 
 def folded(items, combine, empty: bool):
     """`any` and `all`: Python's answers stay Python's."""
-    out = empty
+    out, items = empty, iter(items)
     for x in items:
-        out = combine(out, lambda: truth(x))  # noqa: B023
-        if not is_static(out) and out is not empty:
+        out = combine(out, partial(truth, x))
+        if is_static(out):
+            return reduce(lambda out, x: combine(out, partial(truth, x)), bounded(items), out)
+        if out is not empty:
             return out
     return out
 
@@ -128,5 +132,7 @@ TABLE = {
     enumerate: enumerate_,
     zip: zip_,
     reversed: reversed_,
+    setattr: lambda owner, name, value: builtins.setattr(writing(owner, name), name, value),
+    delattr: lambda owner, name: builtins.delattr(writing(owner, name), name),
 }
 """What is called in place of a builtin."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from types import BuiltinMethodType, FunctionType, MethodType
+from functools import lru_cache, partial
+from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
 from ..core.slots import slot
 from ..eager.control import is_static
@@ -14,6 +14,7 @@ from .ignore import MARK, converts, ours
 from .parting import before_write
 from .places import CONTAINERS
 from .sequences import pick
+from .snapshot import Snapshot
 from .source import SourceMissing
 from .transpile import transpile
 
@@ -27,8 +28,10 @@ def call(function):
     if kind is MethodType:
         inner = call(function.__func__)
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
-    if kind is BuiltinMethodType:
+    if kind is BuiltinMethodType or kind is MethodWrapperType:
         return builtin(function)
+    if kind is CACHED:
+        return uncached(function)
     if isinstance(function, type):
         return constructing(function)
     if kind is partial:
@@ -38,6 +41,25 @@ def call(function):
         found = converted(inner)
         return function if found is inner else MethodType(found, function)
     return function
+
+
+CACHED = type(lru_cache(call))
+
+
+def uncached(function):
+    """What `functools.lru_cache` keeps the results of: a run makes its own, with its own tensors.
+
+    Its effects would be those of each call, not of the first; so it may have none.
+    """
+    inner = call(function.__wrapped__)
+
+    def run(*args, **kwargs):
+        before = Snapshot([inner])
+        result = inner(*args, **kwargs)
+        before.check("by a function whose results are kept (functools.lru_cache)")
+        return result
+
+    return run
 
 
 def converted(function: FunctionType) -> FunctionType:

@@ -6,17 +6,16 @@ from __future__ import annotations
 
 import builtins
 import dis
-import threading
 from contextlib import contextmanager
 
 from ..core.errors import inside, line_of
-from ..core.interpreter import current
+from ..core.interpreter import current, note_refusal
 from ..core.slots import slot
 from ..eager.control import BranchError, as_bool, cond, is_static
 from ..eager.tape import LeafError
 from ..ops.logic import logical_not
 from .dy2static.utils import refusal
-from .effects import check_raised, walk
+from .effects import catching, check_raised, walk
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
 from .parting import part
 from .places import MISSING, journal, lasting, variables
@@ -61,16 +60,6 @@ class Again(Exception):
     """A trace learned something that it should have known from its start."""
 
 
-class Catching(threading.local):
-    """What the `try` statements around catch on this thread, the innermost last."""
-
-    def __init__(self):
-        self.open: list = []
-
-
-catching = Catching()
-
-
 @contextmanager
 def trying(kinds):
     """The body of a `try`; `kinds()` gives the exceptions it catches."""
@@ -79,6 +68,11 @@ def trying(kinds):
         yield
     finally:
         catching.open.pop()
+
+
+def caught(kinds):
+    """What a handler of `kinds` catches; nothing once the trace is refused, which ends it."""
+    return () if current.top.refusal else kinds
 
 
 class Raised(Exception):
@@ -90,12 +84,6 @@ class Raised(Exception):
 
     def unless(self, held) -> None:
         """Let the program raise the error when it runs, unless `held` is true."""
-        if any(isinstance(self.error, kinds()) for kinds in catching.open):
-            raise refusal(
-                f"{type(self.error).__name__} is raised under a condition on a tensor, inside a "
-                "`try` that catches it: when the program runs nothing can catch it",
-                hint="write the handler as the other side of the condition",
-            )
         check_raised(held, self.error)
 
 
@@ -194,7 +182,7 @@ class Choice:
 
     def trace(self, k: int) -> list:
         """Run one side, put everything back, and give the leaves of what it left."""
-        with journal([*self.keeps, *self.drops]) as noted:
+        with journal([*self.keeps, *self.drops], [self.sides[k]], Raised) as noted:
             with telling(k):
                 returned = self.sides[k]()
             values = noted.values()
@@ -300,7 +288,7 @@ class Choice:
                     place, paths(state.structure)[k], str(error.left), str(error.right)
                 )
             k -= len(state.leaves)
-        return error
+        return note_refusal(error)
 
 
 def is_plain(x) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import threading
 
 from ..core.dtype import bool_
 from ..core.errors import PACKAGE, inside
@@ -11,6 +12,7 @@ from ..core.op import Op, opaque
 from ..core.record import Spec
 from ..eager.printing import format_tensor
 from ..eager.tensor import Tensor, wrap
+from .dy2static.utils import refusal
 
 BOOL = Spec((), bool_.numpy)
 
@@ -28,6 +30,27 @@ def _(held, *, text, kind):
     return held
 
 
+class Catching(threading.local):
+    """What the `try` statements around catch on this thread, the innermost last."""
+
+    def __init__(self):
+        self.open: list = []
+
+
+catching = Catching()
+
+
+def check_held(held, text: str, kind: type, error: Exception | None = None):
+    """`held`; the program raises the error of Python `kind` if it is false, for `error`."""
+    if any(isinstance(error or kind(text), kinds()) for kinds in catching.open):
+        raise refusal(
+            f"{type(error or kind(text)).__name__} is raised under a condition on a tensor, inside "
+            "a `try` that catches it: when the program runs nothing can catch it",
+            hint="write the handler as the other side of the condition",
+        )
+    return check(held, text=text, kind=kind.__name__)
+
+
 def check_raised(held, error: Exception) -> None:
     """Let the program raise an error like this one if `held` is false."""
     own, text = type(error), error.args[0] if error.args else ""
@@ -39,8 +62,7 @@ def check_raised(held, error: Exception) -> None:
         kind = RuntimeError
     if kind is not own and own.__module__.partition(".")[0] != PACKAGE:
         text = f"{own.__name__}: {error}"
-    kind = kind.__name__
-    held = check(held, text=text, kind=kind)
+    held = check_held(held, text, kind, error)
     held.array.record.where = raised_at(error) or held.array.record.where
 
 

@@ -12,7 +12,7 @@ from ..core.slots import slot
 from ..eager.control import is_static
 from ..ops import logic as ops
 from .choosing import Choice
-from .effects import check
+from .effects import check_held
 from .leaves import scalar
 from .sequences import asked
 
@@ -142,6 +142,6 @@ def assert_(test, text=None) -> None:
     """`assert test, text()`: a tensor is checked when the program runs."""
     test = asked(test)
     if is_static(test):
-        check(truth(test), text=str(text()) if text else "", kind="AssertionError")
+        check_held(truth(test), str(text()) if text else "", AssertionError)
     elif not test:
         raise AssertionError(*([text()] if text else []))

@@ -4,10 +4,10 @@ the round on in which the condition is a tensor, the rest is one `while_loop` of
 
 from __future__ import annotations
 
-from itertools import islice
 from operator import is_
 
 from ..core.errors import line_of, user_frame
+from ..core.interpreter import note_refusal
 from ..core.slots import slot
 from ..eager.control import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control import while_loop as program_loop
@@ -17,12 +17,12 @@ from ..ops.logic import logical_not
 from ..tensor.rest import PENDING, Rest
 from .choosing import Again, Choice, Raised, nothing, telling, wording
 from .dy2static.utils import refusal
-from .effects import check
+from .effects import check_held
+from .iterators import bounded
 from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
 from .logic import none
 from .parting import part
 from .places import (
-    MISSING,
     Attribute,
     Contents,
     Global,
@@ -34,9 +34,6 @@ from .places import (
 from .sequences import asked, sequence
 from .tree import paths
 from .unsure import doubtful
-
-ENDLESS = 10_000
-"""So many rounds of a Python iterator are unrolled after a tensor may have ended the loop."""
 
 
 @slot("jit.runtime.while_loop")
@@ -82,15 +79,9 @@ def for_loop(iterable, body, keeps=(), turns=(), drops=(), stops=()) -> None:
 def unrolled(going, steps, body, groups, flags) -> None:
     """The rounds after a tensor may have ended the loop: each asks whether it did."""
     keeps, turns, drops = groups
-    for item in islice(steps, ENDLESS):
+    for item in bounded(steps):
         Choice(going, lambda: body(item), nothing, [*keeps, *turns], drops, lenient=True).made()  # noqa: B023
         going = none([flag.get() for flag in flags])
-    if next(steps, MISSING) is not MISSING:
-        raise refusal(
-            f"a loop over a Python iterator did not end in {ENDLESS} rounds, and only a tensor can "
-            "end it",
-            hint="loop over range(n), or write `while`",
-        )
 
 
 def indexed(items, body, groups, flags) -> None:
@@ -131,7 +122,7 @@ class FirstRound(Exception):
     """A value is None before the first round and a tensor after it."""
 
 
-UNBOUND = {Global: "NameError", Attribute: "AttributeError"}
+UNBOUND = {Global: NameError, Attribute: AttributeError}
 
 
 class Loop:
@@ -170,12 +161,14 @@ class Loop:
     def after_first(self) -> None:
         """The first round apart: after it the names hold tensors."""
 
+        body, test = self.body, self.test
+
         def rounds():
-            self.body()
+            body()
             groups = [[p for p in self.places if p not in self.kept], self.drops]
-            go = self.test()
+            go = test()
             if is_static(go):
-                Loop(go, self.test, self.body, self.kept, *groups).made()
+                Loop(go, test, body, self.kept, *groups).made()
 
         turns = [p for p in self.places if p not in self.kept]
         Choice(self.go, rounds, nothing, self.kept, [*turns, *self.drops]).made()
@@ -215,7 +208,7 @@ class Loop:
         for place in self.kept:
             if place.key in self.begin and isinstance(place, Global | Attribute):
                 said = f"{wording(place)} has no value: {self.reason()}"
-                check(as_bool(self.go), text=said, kind=UNBOUND[type(place)])
+                check_held(as_bool(self.go), said, UNBOUND[type(place)])
 
     def reason(self) -> str:
         """Why a name that the rounds bind may have no value."""
@@ -286,7 +279,7 @@ class Loop:
 
     def round(self, slots, now) -> list:
         """Trace one round: the new condition, then the new value of each leaf that goes round."""
-        with journal([*self.places, *self.drops]) as noted:
+        with journal([*self.places, *self.drops], [self.body, self.test], Raised) as noted:
             self.given = {}
             for i, place in enumerate(self.places):
                 self.begun(i, place, self.filled(i, slots, now, self.before))
@@ -384,7 +377,7 @@ class Loop:
 
     def disagreement(self, error: CarriedError, slots):
         if not error.k:
-            return error
+            return note_refusal(error)
         i, j = slots[error.k - 1]
         path = paths(self.before[i].structure)[j]
         return self.refused(self.places[i], path, str(error.before), str(error.after))

@@ -13,6 +13,7 @@ from ..core.interpreter import current
 from .dy2static.utils import refusal
 from .leaves import alive
 from .places import CONTAINERS, PARTED, Contents, journals, note
+from .snapshot import references
 from .tree import occurrences, parts
 
 
@@ -52,7 +53,7 @@ def held(container) -> bool:
         (place.owner is container) + (value is container) + occurrences(container, value)
         for place, value in noted
     )
-    known += sum(state.holds(container) for state in alive.states)
+    known += sum(state.holds(container) for state in alive.states) + references(container)
     return sys.getrefcount(container) > HERE + known
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import OrderedDict, defaultdict
 from contextlib import contextmanager
 from types import CellType
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from ..core.interpreter import current
 from ..eager.tensor import Tensor
 from ..ir.builder import Promise
+from .snapshot import Snapshot, opened, put_back
 from .tree import containers, occurrences, parts
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
@@ -127,7 +129,7 @@ def same_parts(a, b) -> bool:
     return all(v is w for v, w in zip(a, b))
 
 
-CONTAINERS = (list, dict, set)
+CONTAINERS = (list, dict, set, OrderedDict, defaultdict)
 
 
 class Journals(threading.local):
@@ -149,14 +151,18 @@ def note(place) -> None:
 class journal:
     """A block in which writes are noted, and afterwards undone.
 
-    `places` are noted from the start.
+    `places` are noted from the start. Nothing else that the functions `reach` can get at may change
+    if the block ends, or raises one of the errors `unless`.
     """
 
-    def __init__(self, places):
+    def __init__(self, places, reach=(), unless=()):
         self.noted: dict = {}
-        self.first = places
+        self.now: dict = {}
+        self.first, self.reach, self.unless = places, reach, unless
 
     def __enter__(self):
+        self.before = Snapshot(self.reach) if self.reach else None
+        opened.snapshots += [self.before] * bool(self.reach)
         journals.open.append(self.noted)
         for place in self.first:
             note(place)
@@ -167,11 +173,26 @@ class journal:
 
     def values(self) -> dict:
         """What the places that were noted hold now, by their keys."""
-        return {key: place.get() for key, (place, _) in self.noted.items()}
+        self.now = {key: place.get() for key, (place, _) in self.noted.items()}
+        return self.now
 
-    def __exit__(self, *exc):
+    def __exit__(self, kind, *exc):
         journals.open.pop()
         self.restore()
+        if self.reach:
+            before, self.before = opened.snapshots.pop(), None
+            if kind is None or issubclass(kind, self.unless):
+                self.note_unseen(before)
+
+    def note_unseen(self, before: Snapshot) -> None:
+        """Note the containers that code changed which is not converted; refuse other changes."""
+        for x, held in before.changes():
+            if type(x) in CONTAINERS and id(x) not in PARTED.get(current.top, ()):
+                place = Contents(x)
+                self.now[place.key] = place.get()
+                put_back(x, held)
+                self.noted[place.key] = (place, place.get())
+        before.check()
 
     def restore(self) -> None:
         """Every place that was noted as it was before the block."""

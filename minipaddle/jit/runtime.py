@@ -3,7 +3,7 @@ it does what Python does, on a tensor of a program it writes the program.
 """
 
 from .calling import attr, call, item
-from .choosing import if_else, if_exp, trying
+from .choosing import caught, if_else, if_exp, trying
 from .logic import and_, and_value, assert_, chain, in_, none, not_, not_in, or_, or_value
 from .looping import for_loop, while_loop
 from .writing import defined, writing, writing_names
@@ -14,6 +14,7 @@ __all__ = [
     "assert_",
     "attr",
     "call",
+    "caught",
     "chain",
     "defined",
     "for_loop",

@@ -16,6 +16,7 @@ from ..ops import elementwise, indexing, movement
 from ..tensor.joining import grown
 from ..tensor.rest import Rest, stacked
 from .dy2static.utils import refusal
+from .iterators import bounded
 from .leaves import scalar
 
 
@@ -77,7 +78,7 @@ class Listed(Sequence):
     """A list of Python beside a sequence of the program, as in `zip`."""
 
     def __init__(self, items):
-        self.items = list(items)
+        self.items = list(items) if isinstance(items, list | tuple) else [*bounded(iter(items))]
         self.length = len(self.items)
 
     def at(self, k):
@@ -152,7 +153,7 @@ def enumerate_(items, start=0):
     if found is None and not is_static(start):
         return builtins.enumerate(items, start)
     if found is None:
-        return [(start + k, item) for k, item in builtins.enumerate(items)]
+        return ((start + k, item) for k, item in builtins.enumerate(items))
     return Enumerated(found, start)
 
 

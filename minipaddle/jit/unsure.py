@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from ..core.interpreter import current
 from ..eager.tensor import Tensor
-from .effects import check
+from .effects import check_held
 from .places import DOUBTED, Variable
 from .tree import parts
 
@@ -44,7 +44,7 @@ class Unsure(Tensor):
         builder = current.top.builder
         if self.held is not True and not any(b in self.checked for b in around(builder)):
             self.checked.add(builder)
-            check(self.held, text=said, kind="UnboundLocalError")
+            check_held(self.held, said, UnboundLocalError)
         return self.known
 
     def like(self, known, held):

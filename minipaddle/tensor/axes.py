@@ -10,7 +10,7 @@ from operator import index
 
 from ..core.dim import Dim, as_guarded
 from ..core.errors import called, teach
-from ..core.interpreter import current
+from ..core.interpreter import current, note_refusal
 from ..core.spec import normalize_axis
 from ..ops.var import Var
 
@@ -47,13 +47,12 @@ def number(n, what: str = "axis") -> int:
     """What decides how a program goes on must be a number when it is written."""
     n = whole(n)
     if isinstance(n, Dim):
-        raise TypeError(
-            teach(
-                f"{what} is {n}, which is known only when the program runs",
-                expected="a number of Python: the shapes that follow depend on it",
-                hint="give it as an argument that is no tensor",
-            )
+        message = teach(
+            f"{what} is {n}, which is known only when the program runs",
+            expected="a number of Python: the shapes that follow depend on it",
+            hint="give it as an argument that is no tensor",
         )
+        raise note_refusal(TypeError(message))
     return n
 
 

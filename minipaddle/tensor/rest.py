@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.errors import teach
+from ..core.interpreter import note_refusal
 from ..ops import movement
 from ..ops.var import Var
 
@@ -22,13 +23,12 @@ class Rest:
     def taken(self, *args):
         """What Python would do with an item: NotImplementedError, for these are many."""
         known(self)
-        raise NotImplementedError(
-            teach(
-                "a list that grew in a loop on a tensor: how long it is, only the program will "
-                "know, so Python can not take it apart",
-                hint="paddle.stack(items), len(items), items[k], `for item in items:`",
-            )
+        message = teach(
+            "a list that grew in a loop on a tensor: how long it is, only the program will know, "
+            "so Python can not take it apart",
+            hint="paddle.stack(items), len(items), items[k], `for item in items:`",
         )
+        raise note_refusal(NotImplementedError(message))
 
     __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = taken
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = taken
@@ -40,14 +40,12 @@ class Rest:
 def known(rest: Rest) -> bool:
     """True; NotImplementedError in the loop that appends to the list."""
     if rest.stack is PENDING:
-        raise NotImplementedError(
-            teach(
-                "a list that grows in a loop on a tensor is read in that loop: what the rounds "
-                "before have appended, only the program knows",
-                hint="keep what a round needs in a name of its own: last = f(last); "
-                "items.append(last)",
-            )
+        message = teach(
+            "a list that grows in a loop on a tensor is read in that loop: what the rounds before "
+            "have appended, only the program knows",
+            hint="keep what a round needs in a name of its own: last = f(last); items.append(last)",
         )
+        raise note_refusal(NotImplementedError(message))
     return True
 
 

@@ -43,7 +43,7 @@ def converted(name, text, **context):
          "def f():\n    global g\n    _jst.writing_names(lambda: (g,))\n    g = 1"),
         ("tries", "try: a\nexcept E: b\nexcept: c",
          "try:\n    with _jst.trying(lambda: (E, BaseException)):\n        a\n"
-         "except E:\n    b\nexcept:\n    c"),
+         "except _jst.caught(E):\n    b\nexcept _jst.caught(BaseException):\n    c"),
         ("tries", "try: a\nfinally: b", "try:\n    a\nfinally:\n    b"),
         ("conditional", "a if t else b", "_jst.if_exp(t, lambda: a, lambda: b)"),
         ("conditional", "class C:\n x = a if t else b", "class C:\n    x = a if t else b"),

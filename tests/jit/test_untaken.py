@@ -2,8 +2,10 @@
 names. When it is taken, the program raises what eager mode raises, at the user's line.
 """
 
+import ast
 import inspect
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -340,6 +342,214 @@ def test_no_handler_of_the_users_swallows_a_refusal(function):
     for _ in range(2):
         with pytest.raises(Dygraph2StaticException, match="nothing can catch it"):
             static(*tensors(0))
+
+
+def value_in_a_try(x, n):
+    try:
+        y = x * float(x.numpy().sum())
+    except Exception:
+        y = x * 0
+    return y
+
+
+def view_before_a_change(x, n):
+    z = x * 1.0
+    y = z[0:2]
+    z.add_(paddle.ones([3]))
+    try:
+        z = y + 1
+    except NotImplementedError:
+        z = z * 0
+    return z
+
+
+def change_of_what_was_chosen(x, n):
+    y = x * 1.0
+    z = x if n > 0 else y
+    try:
+        z.add_(x)
+        y = y + 1
+    except NotImplementedError:
+        y = y * 0
+    return y
+
+
+def change_of_a_view(x, n):
+    x = x.detach()
+    y = x[0:2]
+    try:
+        y.add_(paddle.ones([2]))
+    except Exception:
+        y = y * 0
+    return y
+
+
+def list_that_grew(x, n):
+    items = []
+    while n > 0:
+        items.append(x)
+        n = n - 1
+    try:
+        first, *_ = items
+        y = first * 2
+    except Exception:
+        y = x * 0
+    return y
+
+
+def parameter_of_a_trace(x, n):
+    try:
+        return x * paddle.create_parameter([3], "float32")
+    except Exception:
+        return x * 0
+
+
+def escaped(x, n):
+    kept = []
+
+    @paddle.jit.not_to_static
+    def keep(y):
+        kept.append(y)
+
+    try:
+        if n > 0:
+            keep(x * 2)
+        return kept[0] + 1
+    except Exception:
+        return x * 0
+
+
+def caught_in_a_group(x, n):
+    y = x
+    try:
+        y = x * float(x.numpy().sum())
+    except* TypeError:
+        y = x * 0
+    return y
+
+
+ONLY_A_TRACE_RAISES = [
+    value_in_a_try, view_before_a_change, change_of_what_was_chosen, change_of_a_view,
+    list_that_grew, parameter_of_a_trace, escaped, caught_in_a_group,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ONLY_A_TRACE_RAISES, ids=lambda f: f.__name__)
+def test_what_only_a_trace_raises_ends_it(function):
+    with pytest.raises(Exception, match=rf"line \d+, in {function.__name__}"):
+        paddle.jit.to_static(function)(*tensors(2))
+
+
+def test_sizes_that_only_a_run_knows_are_caught_by_no_handler():
+    def padded(x):
+        try:
+            return x + paddle.zeros([int(x.shape[0]) // 1])
+        except (TypeError, ValueError):
+            return x * 0
+
+    def matched(x, y):
+        try:
+            return x.reshape([2, -1]) + y.reshape([3, -1])
+        except ValueError:
+            return x * 0
+
+    spec = [paddle.static.InputSpec([None], name=name) for name in "xy"]
+    x = paddle.ones([6])
+    assert paddle.jit.to_static(padded, input_spec=spec[:1])(x).tolist() == [1.0] * 6
+    with pytest.raises(ValueError, match="broadcast"):
+        paddle.jit.to_static(matched, input_spec=spec)(x, x)
+
+
+def test_no_handler_runs_after_a_refusal():
+    handled = []
+
+    def logged(x, n):
+        try:
+            if n > 0:
+                raise ValueError("bad")
+        except Exception:
+            handled.append("a line of a log")
+            raise
+        return x
+
+    with pytest.raises(Dygraph2StaticException, match="nothing can catch it"):
+        paddle.jit.to_static(logged)(*tensors(0))
+    assert not handled
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_what_a_program_checks_is_caught_by_no_handler(n):
+    def asserted(x, n):
+        try:
+            assert n > 2
+        except AssertionError:
+            x = x * 0
+        return x
+
+    def unbound(x, n):
+        while n > 0:
+            y = x * n
+            n = n - 1
+        try:
+            x = x + y
+        except NameError:
+            x = x * 0
+        return x
+
+    for function in (asserted, unbound):
+        with pytest.raises(Dygraph2StaticException, match="nothing can catch it"):
+            paddle.jit.to_static(function)(*tensors(n))
+
+
+def test_a_probe_of_an_object_is_no_refusal():
+    def probed(x):
+        found = [hasattr(x, name) for name in ("numpy", "no_such", "__array__", "__len__")]
+        return x * sum(found)
+
+    x = paddle.ones([2])
+    assert paddle.jit.to_static(probed)(x).tolist() == probed(x).tolist()
+
+
+TRACING = ["ir/builder", "eager/aliases", "eager/control", "eager/custom", "eager/sizes",
+           "eager/tracer", "tensor/rest", "core/polynomial", "core/dim",
+           *(f"jit/{name}" for name in ("builtin", "calling", "choosing", "effects", "leaves",
+             "logic", "looping", "outside", "parting", "places", "sequences", "snapshot",
+             "unsure", "writing"))]  # fmt: skip
+"""The modules that work only while a program is traced."""
+NOTING = {"note_refusal", "refusal", "unsupported", "known_later", "unknown_yet", "refused",
+          "disagreement", "too_large"}  # fmt: skip
+RETRYING = {"Again", "FirstRound", "Raised", "BranchError", "CarriedError"}
+"""The runtime catches these itself, below the user's frames."""
+EAGER_TOO = {
+    ("builder", "AttributeError"): "what a missing protocol of NumPy gives",
+    ("tracer", "told"): "what an operator says of sizes that are known",
+    ("tracer", "leaf_written"): "eager mode raises it, too",
+    ("sizes", "TypeError"): "sizes in a float tensor",
+    ("control", "ValueError"): "a condition of several elements; a body's mistake",
+    ("polynomial", "ZeroDivisionError"): "a size divided by 0",
+    ("sequences", "TypeError"): "range() of a float tensor",
+    ("unsure", "UnboundLocalError"): "the variable has no value for certain",
+    ("logic", "AssertionError"): "the user's assertion on a Python value",
+    ("looping", "raised.error"): "the user's error in a round that runs for certain",
+    ("effects", "getattr"): "the user's error, when the program runs",
+}
+
+
+def test_every_error_of_tracing_is_noted():
+    package, unused = Path(paddle.__file__).parent, dict(EAGER_TOO)
+    for module in TRACING:
+        path = package / f"{module}.py"
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Raise) and node.exc):
+                continue
+            called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            name = ast.unparse(called).removeprefix("self.")
+            if name in NOTING | RETRYING:
+                continue
+            reason = (path.stem, name.partition("(")[0])
+            assert reason in EAGER_TOO, f"{path}:{node.lineno}: raise note_refusal({name}(...))"
+            unused.pop(reason, None)
+    assert not unused
 
 
 def test_no_context_swallows_a_refusal():

@@ -1,4 +1,4 @@
-"""`try`: an error that a program raises when it runs cannot be caught by what is traced."""
+"""`try`: no handler catches what a program raises when it runs, or that there is no program."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import ast
 
 from ...core.slots import slot
 from ..scope import suspends
-from ..templates import fill, lazily, load, stand
-from ..walking import BODIES, Rewriter
+from ..templates import fill, lazily, load, runtime, stand
+from ..walking import BODIES, Rewriter, copied
 from .survey import looks_for
 
 
 @slot("jit.tries")
-@looks_for(ast.Try)
+@looks_for(ast.Try, ast.TryStar)
 def tries(tree: ast.AST, context) -> ast.AST:
-    """`try: A except E: B` -> `try: with _jst.trying(lambda: (E,)): A except E: B`."""
+    """`try: A except E: B` -> `try: with _jst.trying(lambda: (E,)): A except _jst.caught(E): B`."""
     return Tries().visit(tree)
 
 
@@ -23,10 +23,14 @@ class Tries(Rewriter):
 
     def visit_Try(self, node):
         self.generic_visit(node)
+        kinds = [h.type or load("BaseException", h) for h in node.handlers]
         if node.handlers and not suspends(node.body):
-            kinds = [h.type or load("BaseException", h) for h in node.handlers]
             caught = lazily(stand(ast.Tuple(kinds, ast.Load()), node.handlers[0]))
             node.body = fill(
                 "with _jst.trying(caught): body", node.body[0], caught=caught, body=node.body
             )
+        for handler, kind in zip(node.handlers, kinds, strict=True):
+            handler.type = runtime("caught", handler, copied(kind))
         return node
+
+    visit_TryStar = visit_Try

@@ -1,0 +1,375 @@
+"""Objects of Python that a branch or a loop on a tensor may change behind the converter's back: by
+libraries, iterators, operators and context managers of the user's, arrays of NumPy. The program
+does what eager mode does, or the trace is refused, and the object is as it was.
+"""
+
+import collections
+import contextlib
+import copy
+import functools
+import heapq
+import io
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.jit import iterators
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
+
+
+class Counting:
+    """What the user's own operators and contexts change."""
+
+    def __init__(self):
+        self.count, self.array, self.queue = 0, np.zeros(2), collections.deque()
+
+    def __enter__(self):
+        self.count += 1
+
+    def __exit__(self, *exc):
+        return False
+
+    def __setitem__(self, key, value):
+        self.count += 1
+
+    def __getitem__(self, key):
+        self.count += 1
+        return key
+
+    def __iadd__(self, other):
+        self.count += other
+        return self
+
+    def __eq__(self, other):
+        self.count += 1
+        return True
+
+    __hash__ = None
+
+    @functools.cached_property
+    def table(self):
+        return [1, 2]
+
+
+class World:
+    """What the changes below are made to."""
+
+    def __init__(self):
+        self.queue, self.bytes = collections.deque([1]), bytearray(b"abc")
+        self.order = collections.OrderedDict(a=1, b=2)
+        self.default = collections.defaultdict(list)
+        self.array, self.objects = np.zeros(3), np.array([[], None], object)
+        self.counting, self.table, self.heap = Counting(), {"a": 1}, [3, 4]
+        self.steps, self.generator = iter([1, 2, 3]), (k for k in range(9))
+        self.zip, self.count = zip([1, 2], [3, 4]), itertools.count()
+        self.words, self.file = map(str, [1, 2]), io.StringIO()
+        self.random, self.generator_of_numpy = random.Random(0), np.random.default_rng(0)
+        self.inner = {"rows": [collections.deque()]}
+
+    def held(self):
+        """All that can be compared."""
+        c = self.counting
+        return copy.deepcopy([self.queue, self.bytes, [*self.order], [*self.default.items()],
+                self.array.tolist(), self.objects.tolist(), c.count, c.array.tolist(), c.queue,
+                [*vars(c)], self.table, self.heap, self.inner,
+                random.getstate(), np.random.get_state()[2]])  # fmt: skip
+
+
+W = World()
+TOTAL = 0
+
+
+@contextlib.contextmanager
+def opening():
+    W.queue.append(1)
+    yield
+
+
+@paddle.jit.not_to_static
+def count_up():
+    global TOTAL
+    TOTAL += 1
+
+
+@functools.lru_cache
+def cached(n):
+    W.table["n"] = n
+    return n
+
+
+def context(manager):
+    with manager:
+        pass
+
+
+def stored(items):
+    items[0] = 1
+
+
+def augmented(array):
+    array *= 2
+    array += 1
+
+
+def named():
+    W.counting += 1
+
+
+def unpacked():
+    _first, *_ = W.steps
+
+
+CHANGES = {
+    "deque": lambda: W.queue.append(2),
+    "deque in a list in a dict": lambda: W.inner["rows"][0].append(1),
+    "bytearray": lambda: W.bytes.extend(b"d"),
+    "array item": lambda: W.array.__setitem__(0, 5.0),
+    "array.fill": lambda: W.array.fill(5.0),
+    "array by operators": lambda: augmented(W.array),
+    "array by an output": lambda: np.add(W.array, 1, out=W.array),
+    "array of an attribute": lambda: W.counting.array.put(0, 7),
+    "array of objects": lambda: W.objects[0].append(1),
+    "next(it)": lambda: next(W.steps),
+    "list(it)": lambda: list(W.steps),
+    "a, *b = it": unpacked,
+    "generator": lambda: next(W.generator),
+    "zip": lambda: next(W.zip),
+    "map": lambda: next(W.words),
+    "count": lambda: next(W.count),
+    "file": lambda: W.file.write("x"),
+    "random": lambda: random.random(),
+    "a random.Random": lambda: W.random.random(),
+    "numpy.random": lambda: np.random.rand(),
+    "a generator of NumPy": lambda: W.generator_of_numpy.random(),
+    "random.shuffle": lambda: random.shuffle(W.heap),
+    "context manager": lambda: context(W.counting),
+    "contextlib": lambda: context(opening()),
+    "own __setitem__": lambda: stored(W.counting),
+    "own __getitem__": lambda: W.counting[0],
+    "own __iadd__": named,
+    "own __eq__": lambda: W.counting == 3,
+    "cached_property": lambda: W.counting.table,
+    "object.__setattr__": lambda: object.__setattr__(W.counting, "count", 9),
+    "not_to_static": count_up,
+    "lru_cache": lambda: cached(3),
+    "heapq": lambda: heapq.heappush(W.heap, 1),
+    "dict.__setitem__": lambda: dict.__setitem__(W.table, "k", 1),
+    "OrderedDict.move_to_end": lambda: W.order.move_to_end("a"),
+}
+
+
+@pytest.fixture(autouse=True)
+def world():
+    W.__init__()
+    cached.cache_clear()
+
+
+def branch(x, change):
+    if x.sum() > 100:
+        change()
+    return x * 2
+
+
+def loop(x, change):
+    n = x.sum()
+    while n > 0:
+        change()
+        n = n - 1
+    return n
+
+
+@pytest.mark.parametrize("function", [branch, loop])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_changes_that_no_program_makes_are_refused(function, change):
+    before, total = W.held(), TOTAL
+    static = paddle.jit.to_static(functools.partial(function, change=change))
+    with pytest.raises(Dygraph2StaticException, match=f"line .*, in {function.__name__}"):
+        static(paddle.ones([3]))
+    assert W.held() == before
+    assert total == TOTAL or change is count_up
+
+
+def a_name(x):
+    if x.sum() > 0:
+        W.inner["rows"][0].append(1)
+    return x
+
+
+def test_the_object_is_named():
+    with pytest.raises(Dygraph2StaticException, match=r"`W.inner\['rows'\]\[0\]` \(deque\)"):
+        paddle.jit.to_static(a_name)(paddle.ones([1]))
+
+
+# ---- what is as in eager mode --------------------------------------------------------------------
+
+
+def things_of_the_block(x):
+    if x.sum() > 0:
+        queue, array, steps = collections.deque([x]), np.zeros(2), iter([2.0, 3.0])
+        queue.append(x * 2)
+        array[0] = 4
+        augmented(array)
+        context(Counting())
+        x = queue.pop() * next(steps) + float(array[0])
+    return x
+
+
+def attributes_by_name(x):
+    W.counting.count = 0
+    if x.sum() > 0:
+        W.counting.count = 2
+    else:
+        W.counting.count = 5
+    return x * W.counting.count
+
+
+def items_by_name(x):
+    table = {"a": x}
+    if x.sum() > 0:
+        table.__setitem__("a", x * 2)
+    return table["a"]
+
+
+def missing_keys(x):
+    if x.sum() > 0:
+        W.default["a"].append(x)
+    else:
+        W.default["a"].append(x * 3)
+    y = W.default["a"].pop()
+    del W.default["a"]
+    return y
+
+
+def an_ordered_dict(x):
+    order = collections.OrderedDict(a=x, b=x)
+    for _ in range(3):
+        if x.sum() > 0:
+            order.update(a=order["a"] + 1)
+        order.move_to_end("a")
+    return order["a"]
+
+
+def a_sum_with_its_state_put_back(x):
+    if x.sum() > 0:
+        with np.errstate(all="ignore"):
+            x = x * 2
+    return x
+
+
+AS_EAGER = [things_of_the_block, attributes_by_name, items_by_name, missing_keys,
+            an_ordered_dict, a_sum_with_its_state_put_back]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", AS_EAGER, ids=lambda f: f.__name__)
+def test_same_as_eager(function):
+    static = paddle.jit.to_static(function)
+    for x in (paddle.ones([2]), -paddle.ones([2])):
+        assert static(x).tolist() == function(x).tolist()
+
+
+def test_what_is_cached_is_each_runs_own():
+    made = []
+
+    @functools.lru_cache
+    def mask(n):
+        return paddle.arange(n).astype("float32")
+
+    def masked(x):
+        return x * mask(x.shape[0]) + mask(x.shape[0])
+
+    static = paddle.jit.to_static(masked)
+    for n in (2, 3, 2):
+        made.append(static(paddle.ones([n])).tolist())
+    assert made == [masked(paddle.ones([n])).tolist() for n in (2, 3, 2)]
+
+
+# ---- loops over iterators that a tensor ends -----------------------------------------------------
+
+
+def forever():
+    k = 0
+    while True:
+        k += 1
+        yield k
+
+
+ENDLESS = {"count": itertools.count, "iter": lambda: iter(int, 1), "generator": forever,
+           "enumerate": lambda: enumerate(forever()),
+           "cycle": lambda: itertools.cycle([1, 2])}  # fmt: skip
+
+
+def until(x, items):
+    for _ in items():
+        x = x + 1
+        if x.sum() > 10:
+            break
+    return x
+
+
+def returned(x, items):
+    for _ in items():
+        x = x + 1
+        if x.sum() > 10:
+            return x
+    return x
+
+
+def whether_any(x, items):
+    return x * 2 if any(x.sum() < len(str(k)) for k in items()) else x
+
+
+@pytest.mark.parametrize("function", [until, returned, whether_any])
+@pytest.mark.parametrize("items", ENDLESS.values(), ids=ENDLESS)
+def test_an_endless_iterator_is_refused(monkeypatch, function, items):
+    monkeypatch.setattr(iterators, "UNSIZED", 12)
+    with pytest.raises(Dygraph2StaticException, match="did not end in 12 rounds"):
+        paddle.jit.to_static(functools.partial(function, items=items))(paddle.ones([3]))
+
+
+def rows_and_numbers(x):
+    for k, (a, b) in enumerate(zip([1, 2, 3, 4], forever())):
+        x = x + k * a + b
+        if x.sum() > 10:
+            break
+    return x
+
+
+def a_generator_of_its_own(x):
+    for k in (k * 2 for k in range(20)):
+        if x.sum() > 10:
+            return x
+        x = x + k
+    return x
+
+
+@pytest.mark.parametrize("function", [rows_and_numbers, a_generator_of_its_own])
+def test_iterators_that_end(monkeypatch, function):
+    monkeypatch.setattr(iterators, "UNSIZED", 24)
+    x = paddle.ones([2])
+    assert paddle.jit.to_static(function)(x).tolist() == function(x).tolist()
+
+
+def an_iterator_used_again(x):
+    steps = iter([1, 2, 3])
+    for k in steps:
+        x = x + k
+        if x.sum() > 2:
+            break
+    return x + next(steps)
+
+
+def an_iterator_in_another(x):
+    for k, step in enumerate(W.steps):
+        x = x + k * step
+        if x.sum() > 2:
+            break
+    return x
+
+
+@pytest.mark.parametrize("function", [an_iterator_used_again, an_iterator_in_another])
+def test_an_iterator_that_others_use_is_refused(function):
+    with pytest.raises(Dygraph2StaticException, match=r"`(W\.)?steps`.*only a run knows"):
+        paddle.jit.to_static(function)(paddle.ones([3]))
