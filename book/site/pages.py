@@ -99,8 +99,8 @@ def write_pages(source: Path) -> None:
 
 def row(name: str, chapter: Chapter) -> str:
     """The chapter's line in the table of the first page."""
-    link, effort = f"[{chapter.title}](/{name}.ipynb)", f"{chapter.level}, {chapter.minutes}"
-    return f"| {chapter.number} | {link} | {chapter.question} | {effort} |"
+    link = f"[{chapter.title}](/{name}.ipynb)"
+    return f"| {chapter.number} | {link} | {chapter.question} | {chapter.effort} |"
 
 
 def staged(notebook):

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from .exercise import LEVELS
+
 BOOK = Path(__file__).parents[2] / "book"
 
 
@@ -21,10 +23,15 @@ class Chapter(NamedTuple):
     before: str
     question: str
 
+    @property
+    def effort(self) -> str:
+        """How hard it is and how long it takes: `medium, 60 minutes`."""
+        return f"{self.level}, {self.minutes} minutes"
+
 
 HEAD = re.compile(
     r"# (\d+) · (.+)\n\n"
-    r"\*Part (.+) · (easy|moderate|demanding) · (\d+ minutes) · read before: (.+)\*\n\n"
+    rf"\*Part (.+) · ({'|'.join(LEVELS)}) · (\d+) minutes · read before: (.+)\*\n\n"
     r"([^?]+\?)\s"
 )
 

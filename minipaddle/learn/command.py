@@ -9,6 +9,7 @@ import sys
 from itertools import groupby
 
 from . import progress, sync
+from .chapters import chapters
 from .exercise import Exercise, book, load, names, workspace
 from .lookup import UnknownError, find, find_all
 from .process import LIMIT, SEED, all_judged, judged
@@ -111,11 +112,13 @@ def list_all(console, options) -> int:
 
     states = {name: progress.state(name) for name in names()}
     titles = {name: load(name).title for name in states}
-    known, lines = progress.read(), []
+    known, lines, heads = progress.read(), [], chapters()
     name_width = max((len(name.split("/")[1]) for name in states), default=0)
     title_width = max(map(len, titles.values()), default=0)
     for chapter, members in groupby(states, lambda name: name.split("/")[0]):
         lines.append(Text(chapter, style="bold"))
+        if chapter in heads:
+            lines[-1].append(f"  {heads[chapter].effort}", style="default")
         for name in members:
             mark, short = MARKS[states[name]], name.split("/")[1]
             row = Text(f"  {mark.sign}", style=mark.colour)

@@ -14,7 +14,9 @@ SUMS = [
     "sum of 10⁶", "sum along rows", "sum down columns", "variance down columns", "softmax",
     "softmax down columns", "batch_norm, NCHW", "batch_norm, NHWC", "layer_norm", "group_norm",
 ]  # fmt: skip
-needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
+needs_compiler = pytest.mark.skipif(
+    compiler() is None, reason="no C compiler: install gcc or clang"
+)
 
 
 @needs_compiler

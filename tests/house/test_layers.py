@@ -28,7 +28,8 @@ amp | quantization | distributed | inference | static | vision | text | hapi | t
 viz | testing
 learn
 base
-autograd | callbacks | common_ops_import | device | distribution | framework | linalg | utils | version
+linalg | utils | version
+autograd | callbacks | common_ops_import | device | distribution | framework
 """
 RANK = {
     name.strip(): rank
