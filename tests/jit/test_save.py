@@ -604,9 +604,8 @@ def test_sizes_the_program_was_not_made_for(path):
     paddle.jit.save(f, path, input_spec=[InputSpec([None])])
     loaded = paddle.jit.load(path)
     same(loaded(data(5)), data(5) * 2)
-    with pytest.raises(ValueError, match="other sizes") as caught:
+    with pytest.raises(ValueError, match="batch > 4 is True; here they are 3 and 4; batch is the"):
         loaded(data(3))
-    assert "batch" in str(caught.value)
 
 
 def test_an_error_knows_the_users_line(path):
