@@ -78,12 +78,12 @@ class Gradient(NamedTuple):
 class Attribute(NamedTuple):
     """An attribute of a layer that a run gives a new tensor."""
 
-    store: dict
+    layer: object
     name: str
     outputs: tuple
 
     def leave(self, inputs, array) -> None:
-        self.store[self.name] = wrap(array)
+        setattr(self.layer, self.name, wrap(array))
 
 
 class Written(NamedTuple):

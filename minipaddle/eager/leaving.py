@@ -71,7 +71,8 @@ def finished(tracer, results: list, inputs: list) -> Trace:
     conditions = [(b.tensor, b.condition()) for b in tracer.borrowed.values()]
     conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.borrowed]
     if tracer.differentiable:
-        conditions += [(b.tensor, b.flow()) for b in tracer.borrowed.values()]
+        own = [b for k, b in tracer.borrowed.items() if k not in tracer.gradients]
+        conditions += [(b.tensor, b.flow()) for b in own]
     root.program.outputs = outputs
     constants = [r for r, p in root.begun.items() if p in constant_promises(tracer)]
     for state, now in zip(root.program.states, updates(root), strict=True):
@@ -118,11 +119,11 @@ def promised(x: Tensor) -> bool:
 def kept_in_layers(tracer, outputs: list) -> list[Attribute]:
     """What the run will assign to attributes of layers. Over a tensor alike it writes instead."""
     root, found, over = tracer.root, [], list(tracer.rebound)
-    for store, name, before, now in tracer.assigned():
+    for layer, _, name, before, now in tracer.assigned():
         if isinstance(before, Tensor) and before.spec == now.spec:
             over.append((before, now))
         else:
-            found.append(Attribute(store, name, (len(outputs),)))
+            found.append(Attribute(layer, name, (len(outputs),)))
             outputs.append(final(tracer, now))
     values = [root.promise(final(tracer, now), root.place) for _, now in over]
     for (before, _), value in zip(over, values, strict=True):

@@ -135,6 +135,8 @@ class Tensor(Indexing, Values, Placed, Methods):
             current.top.borrow(self)
         if self._stale:
             self.grad = current.top.waiting(self)
+        if self._grad is not None and not current.top.tracing:
+            self._grad.stop_gradient = False  # as in Paddle
         return self._grad
 
     @grad.setter
@@ -293,9 +295,8 @@ class Tensor(Indexing, Values, Placed, Methods):
     # ---- in place ----------------------------------------------------------------------------
 
     def become(self, result: Tensor, *, reshaped: bool = False) -> Tensor:
-        """Take over the value and the past of `result`: what every in-place method ends with.
-
-        The memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
+        """Take over the value and the past of `result`: what every in-place method ends with. The
+        memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
         """
         shapes = self.array.shape, result.array.shape
         if not reshaped and shapes[0] != shapes[1] and not same_shape(*shapes):

@@ -46,7 +46,7 @@ class Tracer(Eager):
         super().__init__()
         self.builder = self.root = Builder(name, place=current_place())
         self.layers: dict[int, object] = {}  # the layers that were called, by id
-        self.stores: list[tuple] = []  # (a layer's attributes or buffers, what they were)
+        self.stores: list[tuple] = []  # (a layer, its attributes or buffers, what they were)
         self.calls: list[tuple] = []  # what Python does after each run
         self.rebound: list[tuple] = []  # (a tensor outside, one whose value it has after a run)
         self.leaving: list[tuple] = []  # (tensors, what makes of their outputs something to leave)
@@ -82,13 +82,15 @@ class Tracer(Eager):
         if id(layer) not in self.layers:
             self.layers[id(layer)] = layer
             for store in (vars(layer), getattr(layer, "_buffers", {})):
-                self.stores.append((store, dict(store)))
+                self.stores.append((layer, store, dict(store)))
 
     def assigned(self) -> list[tuple]:
-        """(attributes, name, before, tensor) for each attribute that was assigned a new tensor."""
+        """(layer, where it stands, name, before, tensor) for each attribute that was assigned a new
+        tensor.
+        """
         return [
-            (store, name, before.get(name, MISSING), now)
-            for store, before in self.stores
+            (layer, store, name, before.get(name, MISSING), now)
+            for layer, store, before in self.stores
             for name, now in store.items()
             if now is not before.get(name) and isinstance(now, Tensor) and promised(now)
         ]
@@ -324,11 +326,15 @@ class Tracer(Eager):
             x = b.tensor
             x.array, x.record, x.stop_gradient = b.array, b.record, b.stop_gradient
             x._grad, x._stale = b.grad, b.stale
-        for store, name, before, _ in self.assigned():
+        for _, store, name, before, _ in self.assigned():
             if before is MISSING:
                 del store[name]
             else:
                 store[name] = before
+        for layer, store, before in self.stores:  # what became a buffer is what it was
+            for name in getattr(layer, "_buffers", {}).keys() & (before.keys() - store.keys()):
+                del layer._buffers[name]
+                store[name] = before[name]
 
 
 NUMBERS = (bool, int, float, dims.Dim)

@@ -193,7 +193,7 @@ def identical(tracer, inputs, results) -> dict[int, tuple]:
     (INPUT, number), (OUTER, the tensor) or (RESULT, number).
     """
     made = constant_promises(tracer)
-    rebound = [pair[0] for pair in tracer.rebound] + [each[2] for each in tracer.assigned()]
+    rebound = [pair[0] for pair in tracer.rebound] + [each[3] for each in tracer.assigned()]
     over = set(map(id, rebound))  # a run writes there what was bound to their names
     where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.borrowed.values()
              if b.tensor.array not in made and id(b.tensor) not in over}  # fmt: skip

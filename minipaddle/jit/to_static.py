@@ -25,8 +25,9 @@ from .capture import Captured
 from .dy2static.utils import refusal
 from .errors import retold
 from .ignore import MARK
+from .inspection import Inspection
 from .outside import watched
-from .transpile import code_text, transpile
+from .transpile import transpile
 from .tree import describe, flatten, paths, restoring, unflatten
 
 OFTEN, KEPT = 3, 4
@@ -114,7 +115,7 @@ def layer_to_static(layer, input_spec, build_strategy, backend):
 TENSORS = {Tensor, Parameter}
 
 
-class StaticFunction:
+class StaticFunction(Inspection):
     """What `to_static` makes of a function: calling it runs a program, written when needed."""
 
     is_property = False  # is it a value of the layer, for `jit.save`?
@@ -268,47 +269,7 @@ class StaticFunction:
             stacklevel=5,
         )
 
-    # ---- looking -----------------------------------------------------------------------------
-
-    @property
-    def code(self) -> str:
-        """The converted source. Source: Paddle `StaticFunction.code`."""
-        return code_text(self.function)
-
-    @property
-    def dygraph_function(self):
-        """The function as it was written."""
-        return self.function
-
-    @property
-    def program_cache(self) -> Cache:
-        """The programs written so far."""
-        return self.cache
-
-    @property
-    def concrete_program(self):
-        """The program written last. Raises RuntimeError if there is none yet."""
-        found = [e.captured for entries in self.cache.entries.values() for e in entries]
-        if not found:
-            raise RuntimeError(
-                teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
-            )
-        return max(found, key=lambda captured: captured.number)
-
-    @property
-    def main_program(self):
-        return self.concrete_program.program
-
-    @property
-    def executables(self) -> list:
-        """The native programs compiled so far for the program written last: each has a `report()`,
-        the `source` in C, the memory `plan`, the `snapshots` of the passes.
-        """
-        return [*self.concrete_program.choice.made.values()]
-
-    def explain(self) -> str:
-        """Why each program was written, in order."""
-        return "\n".join(f"{k}. {miss.reason}" for k, miss in enumerate(self.cache.misses, 1))
+    # ---- back again ------------------------------------------------------------------------
 
     def rollback(self):
         """The function as it was; a layer's `forward` again. Source: Paddle

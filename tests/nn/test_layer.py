@@ -86,10 +86,8 @@ def test_assignment_moves_a_name_between_kinds():
     assert not hasattr(layer, "plain")
 
 
-def test_a_tensor_is_no_part_unless_registered():
+def test_a_registered_buffer_is_replaced_and_deleted():
     layer = nn.Layer()
-    layer.x = paddle.ones([1])
-    assert layer.buffers() == []
     layer.register_buffer("state", paddle.ones([1]))
     layer.state = paddle.zeros([1])
     assert layer.buffers()[0].tolist() == [0.0]

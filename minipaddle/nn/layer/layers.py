@@ -186,7 +186,7 @@ class Layer(Tree, State):
         what = f"{type(self).__name__} was given a {wanted.__name__.lower()} named {name!r}"
         if not isinstance(name, str):
             raise TypeError(teach(what, expected="a string"))
-        if not name or "." in name:
+        if not name or ("." in name and kind != "_sub_layers"):  # as in Paddle
             raise KeyError(
                 teach(what, expected="a name that is not empty and has no '.': dots separate paths")
             )
@@ -228,14 +228,21 @@ class Layer(Tree, State):
             if parts is not None and name in parts:
                 self._replace(kind, name, value)
                 return
+        if isinstance(value, Tensor):
+            self._adopt("_buffers", name, value)
+            self._non_persistable_buffer_names_set.add(name)
+            return
         object.__setattr__(self, public_name(self, name) or name, value)
 
     def _adopt(self, kind: str, name: str, part) -> None:
-        """A parameter or layer was assigned: it leaves wherever the name stood before."""
+        """A parameter, a layer or a tensor, a buffer that is not saved, was assigned: it leaves
+        wherever the name stood before.
+        """
         own = self.__dict__
         if kind not in own:
             raise ValueError(not_initialised(self))
         own.pop(name, None)
+        self._non_persistable_buffer_names_set.discard(name)
         for other in KINDS:
             if other != kind:
                 own[other].pop(name, None)

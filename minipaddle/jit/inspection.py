@@ -1,0 +1,92 @@
+"""What a converted function shows of itself: its code, its programs, and why each was written."""
+
+from __future__ import annotations
+
+from ..core.errors import teach
+from ..ir.input_spec import InputSpec
+from .cache import Cache
+from .transpile import code_text
+
+
+class Inspection:
+    """The part of `StaticFunction` that looks."""
+
+    @property
+    def code(self) -> str:
+        """The converted source. Source: Paddle `StaticFunction.code`."""
+        return code_text(self.function)
+
+    @property
+    def dygraph_function(self):
+        """The function as it was written."""
+        return self.function
+
+    @property
+    def program_cache(self) -> Cache:
+        """The programs written so far."""
+        return self.cache
+
+    @property
+    def concrete_program(self):
+        """The program written last. Raises RuntimeError if there is none yet."""
+        found = [e.captured for entries in self.cache.entries.values() for e in entries]
+        if not found:
+            raise RuntimeError(
+                teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
+            )
+        return max(found, key=lambda captured: captured.number)
+
+    @property
+    def main_program(self):
+        return self.concrete_program.program
+
+    @property
+    def executables(self) -> list:
+        """The native programs compiled so far for the program written last: each has a `report()`,
+        the `source` in C, the memory `plan`, the `snapshots` of the passes.
+        """
+        return [*self.concrete_program.choice.made.values()]
+
+    @property
+    def inputs(self) -> list:
+        """The inputs of the program written last, as InputSpecs; see `concrete_program`.
+
+        Source: Paddle `StaticFunction.inputs`.
+        """
+        found = self.concrete_program
+        pairs = zip(found.program.inputs, found.stops, strict=False)
+        return [InputSpec(r.shape, r.dtype, r.attrs["name"], stop) for r, stop in pairs]
+
+    @property
+    def outputs(self) -> list:
+        """The tensors that the program written last gives, as InputSpecs."""
+        found = self.concrete_program
+        results = [found.program.outputs[k] for k in found.places if k is not None]
+        return [InputSpec(r.shape, r.dtype, f"output_{k}") for k, r in enumerate(results)]
+
+    @property
+    def class_instance(self):
+        """The object whose method it is; None for a function."""
+        return getattr(self.function, "__self__", None)
+
+    def train(self) -> None:
+        """Does nothing but for a layer that evaluates: RuntimeError, since its mode is its own.
+
+        Source: Paddle `StaticFunction.train`.
+        """
+        self.require_mode(True)
+
+    def eval(self) -> None:
+        """The same for a layer that trains. Source: Paddle `StaticFunction.eval`."""
+        self.require_mode(False)
+
+    def require_mode(self, training: bool) -> None:
+        if getattr(self.class_instance, "training", training) is not training:
+            how = "train" if training else "eval"
+            raise RuntimeError(
+                teach(f"{how}() of a layer's {self.__name__}", hint=f"layer.{how}() sets the mode")
+            )
+
+    def explain(self) -> str:
+        """Why each program was written, in order."""
+        return "\n".join(f"{k}. {miss.reason}" for k, miss in enumerate(self.cache.misses, 1))
