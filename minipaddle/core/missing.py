@@ -67,7 +67,10 @@ LEFT_OUT = {
         distribution.Dirichlet distribution.ExponentialFamily distribution.Gamma
         distribution.Geometric distribution.LKJCholesky distribution.Multi* distribution.Poisson
         distribution.StudentT distribution.*Transform* distribution.transform""",
-    PART + "boxes": "vision.ops",
+    "it is one detector's way to boxes; nms, roi_align and yolo_box are there": """
+        vision.ops.PSRoIPool vision.ops.psroi_pool vision.ops.box_coder vision.ops.matrix_nms
+        vision.ops.distribute_fpn_proposals vision.ops.generate_proposals vision.ops.prior_box
+        vision.ops.yolo_loss""",
     "MiniPaddle fuses operations by itself: write them one after the other": """
         incubate.nn incubate.softmax_mask_fuse* incubate.cc incubate.identity_loss
         nn.functional.*flash* nn.functional.sparse_attention nn.attention linalg.fp8_*

@@ -4,7 +4,7 @@ Source: Paddle API `paddle.vision`.
 """
 
 from ..core.missing import namespace
-from . import datasets, models, transforms
+from . import datasets, models, ops, transforms
 from .models import *
 from .transforms import *
 

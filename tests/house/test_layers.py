@@ -21,15 +21,14 @@ eager
 passes
 codegen
 executors
-nn | regularizer
+nn | regularizer | distribution
 optimizer | io | metric
 jit
 amp | quantization | distributed | inference | static | vision | text | hapi | tuning
 viz | testing
 learn
 base
-linalg | utils | version
-autograd | callbacks | common_ops_import | device | distribution | framework
+autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
 """
 RANK = {
     name.strip(): rank

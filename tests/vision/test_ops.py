@@ -1,0 +1,117 @@
+"""Operators on boxes against Paddle 3.3.1's results, finite differences and eager mode."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.testing import check_grad
+from minipaddle.vision import ops
+from tests.data.make_paddle_vision_ops import boxes_in, calls
+
+DATA = Path(__file__).parents[1] / "data" / "paddle_vision_ops.json"
+PADDLE = json.loads(DATA.read_text())["results"]
+CALLS = calls(paddle)
+
+
+@pytest.mark.parametrize("name", PADDLE)
+def test_results_are_paddles(name):
+    found = CALLS[name]()
+    parts = found if isinstance(found, tuple) else (found,)
+    for part, (shape, values) in zip(parts, PADDLE[name], strict=True):
+        assert part.shape == shape
+        np.testing.assert_allclose(part.numpy().ravel(), values, 2e-4, 2e-5)
+
+
+RNG = np.random.default_rng(4)
+X, INSIDE, EACH = RNG.normal(size=(2, 2, 6, 5)), boxes_in(RNG, 3, 5.0), np.array([1, 2])
+OFFSET, MASK = RNG.normal(size=(2, 16, 5, 4)), RNG.uniform(size=(2, 8, 5, 4))
+WEIGHT, BIAS = RNG.normal(size=(4, 1, 2, 2)), RNG.normal(size=4)
+
+
+def align(x):
+    return ops.roi_align(x, paddle.to_tensor(INSIDE), paddle.to_tensor(EACH), 2)
+
+
+def pool(x):
+    return ops.roi_pool(x, paddle.to_tensor(INSIDE), paddle.to_tensor(EACH), 2)
+
+
+def deform(x, offset, weight, bias, mask):
+    return ops.deform_conv2d(x, offset, weight, bias, 1, 0, 1, 2, 2, mask)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [(align, [X]), (pool, [X]), (deform, [X, OFFSET, WEIGHT, BIAS, MASK])],
+)
+def test_gradients(function, inputs):
+    check_grad(function, *inputs)
+
+
+def test_gradients_of_boxes():
+    def boxes(x):
+        size = paddle.to_tensor([[40, 60]])
+        found, scores = ops.yolo_box(x, size, [10, 13], 2, 0.0, 32, False)
+        return found.sum() * 0.01 + (scores * scores).sum()
+
+    check_grad(boxes, RNG.normal(size=(1, 7, 2, 3)))
+
+
+@pytest.mark.parametrize("name", ["nms, top 5", "roi_align -1 True", "yolo_box, iou aware"])
+def test_a_program_gives_the_same(name):
+    eager, traced = CALLS[name](), paddle.jit.to_static(CALLS[name])()
+    eager, traced = ((r if isinstance(r, tuple) else (r,)) for r in (eager, traced))
+    for a, b in zip(eager, traced, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-6)
+
+
+def test_a_program_keeps_as_many_boxes_as_there_are():
+    keep = paddle.jit.to_static(lambda boxes: ops.nms(boxes, 0.3))
+    for seed in (0, 1, 2):
+        boxes = paddle.to_tensor(boxes_in(np.random.default_rng(seed), 15, 9.0))
+        assert keep(boxes).tolist() == greedy(boxes.numpy(), 0.3)
+
+
+def greedy(boxes, threshold: float) -> list[int]:
+    """The boxes that stay, one after the other."""
+    kept = []
+    for k, (x1, y1, x2, y2) in enumerate(boxes):
+        for a1, b1, a2, b2 in boxes[kept]:
+            width, height = min(x2, a2) - max(x1, a1), min(y2, b2) - max(y1, b1)
+            shared = max(width, 0) * max(height, 0)
+            if shared / ((x2 - x1) * (y2 - y1) + (a2 - a1) * (b2 - b1) - shared) > threshold:
+                break
+        else:
+            kept.append(k)
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_suppression_is_greedy(seed):
+    boxes = boxes_in(np.random.default_rng(seed), 60, 12.0)
+    for threshold in (0.0, 0.3, 0.7):
+        assert ops.nms(paddle.to_tensor(boxes), threshold).tolist() == greedy(boxes, threshold)
+
+
+def test_layers():
+    layer = ops.DeformConv2D(2, 4, 3, padding=1, groups=2, bias_attr=False)
+    assert layer.weight.shape == [4, 1, 3, 3]
+    assert layer.bias is None
+    x = paddle.to_tensor(X.astype("float32"))
+    plain = paddle.nn.functional.conv2d(x, layer.weight, padding=1, groups=2)
+    np.testing.assert_allclose(
+        layer(x, paddle.zeros([2, 18, 6, 5])).numpy(), plain.numpy(), 1e-5, 1e-6
+    )
+    given = x, paddle.to_tensor(INSIDE), paddle.to_tensor(EACH)
+    assert (ops.RoIAlign(2)(*given) == ops.roi_align(*given, 2)).all()
+    assert (ops.RoIPool([2, 3])(*given) == ops.roi_pool(*given, [2, 3])).all()
+
+
+def test_mistakes_are_explained():
+    with pytest.raises(ValueError, match="all three, or scores"):
+        ops.nms(paddle.ones([2, 4]), categories=[0])
+    with pytest.raises(ValueError, match="expected: 16 channels"):
+        ops.yolo_box(paddle.ones([1, 15, 2, 2]), paddle.ones([1, 2]), [1, 1, 2, 2], 3, 0.1, 32)
