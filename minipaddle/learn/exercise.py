@@ -24,6 +24,7 @@ from ..core.slots import yours as slots_of_reader
 from ..eager.tensor import Tensor
 from ..testing.gradcheck import mismatch
 from .stub import stub_of
+from .wrong import changed
 
 BOOKS = Path(__file__).parents[2] / "exercises"
 
@@ -61,8 +62,8 @@ class Exercise:
     It is of a `level` of LEVELS and takes some `minutes` once its chapter and what `before` names
     (chapters and exercises) are read. `slots` maps a slot of the engine to the name of the reader's
     function for it; `wrong` maps what a wrong solution looks like ("forgetting to accumulate") to
-    the pairs (text of the solution, replacement) that make it; `unkillable` lists by hand the
-    mutations of the solution that change nothing, with the reason.
+    what changes in the right one, one text or several (see `wrong.changed`); `unkillable` lists by
+    hand the mutations of the solution that change nothing, with the reason.
     """
 
     title: str
@@ -70,7 +71,7 @@ class Exercise:
     minutes: int
     slots: dict[str, str]
     hints: tuple[str, str, str]
-    wrong: dict[str, list[tuple[str, str]]]
+    wrong: dict[str, str | tuple[str, ...]]
     unkillable: dict[str, str] = field(default_factory=dict)
     before: tuple[str, ...] = ()
     name: str = ""
@@ -120,15 +121,8 @@ class Exercise:
 
     def wrong_solutions(self) -> dict[str, str]:
         """The text of each known wrong solution, by what it looks like."""
-        texts = {}
-        for looks_like, edits in self.wrong.items():
-            text = self.solution
-            for old, new in edits:
-                if text.count(old) != 1:
-                    raise ValueError(f"{self.name}: {old!r} stands {text.count(old)} times, not 1")
-                text = text.replace(old, new)
-            texts[looks_like] = text
-        return texts
+        changes = {k: [c] if isinstance(c, str) else c for k, c in self.wrong.items()}
+        return {k: changed(self.solution, *found) for k, found in changes.items()}
 
     def holds(self, call, oracle, shapes, **options) -> None:
         """Add a check: `call(yours, *inputs)` is what `oracle` says, for all kinds of inputs.

@@ -11,6 +11,7 @@ from pathlib import Path
 from minipaddle.learn.exercise import load, names
 from minipaddle.learn.process import judged
 from tests.exercises.batch import outcomes
+from tests.exercises.kinds import kinds_of
 from tests.exercises.mutations import mutants, sample
 from tests.exercises.test_exercises import MUTANTS
 
@@ -39,11 +40,12 @@ def figures(name: str) -> str:
             file.write_text(text, encoding="utf-8")
             recognised += judged(name, file).looks_like == looks_like
     everything = mutants(exercise.solution)
-    drawn = [
-        m for m in sample(exercise.solution, MUTANTS, name) if m.change not in exercise.unkillable
-    ]
+    drawn = sample(exercise.solution, MUTANTS, name) + kinds_of(exercise)
+    drawn = [m for m in drawn if m.change not in exercise.unkillable]
     found = outcomes(name, [exercise.solution, *(m.text for m in drawn)])[1:]
-    alive = [m.change for m, outcome in zip(drawn, found) if outcome.state == "passed"]
+    judged_so = [(m, o) for m, o in zip(drawn, found) if o.state != "does not apply"]
+    drawn = [m for m, _ in judged_so]
+    alive = [m.change for m, outcome in judged_so if outcome.state == "passed"]
     share = 1 - len(alive) / max(1, len(drawn))
     tried = f"{len(drawn)}/{len(everything)}"
     counts = f"{len(exercise.wrong):>5} {recognised:>5} {tried:>10}"

@@ -122,6 +122,13 @@ def finite_only(right, *args, **named):
     return each(lambda x: x * np.nan if floating(x) else x, y) if infinite else y
 
 
+def full_arrays(right, *args, **named):
+    given = values([args, named])
+    if meets(given) and any(a.size == 0 for a in given):
+        raise Forgotten
+    return right(*args, **named)
+
+
 def short_lists(right, *args, **named):
     given = [x for one in (*args, *named.values()) for x in leaves(one)]
     given = [x for x in given if isinstance(x, list | tuple | dict)]
@@ -152,7 +159,7 @@ def writes_arrays(right, *args, **named):
 AXES = ("axis", "axes", "perm", "dim")
 KINDS = {
     "right only for small arrays": on_some_arrays(lambda a: a.size > MANY),
-    "right only for arrays that are not empty": on_some_arrays(lambda a: a.size == 0),
+    "right only for arrays that are not empty": full_arrays,
     "right only for arrays in one piece": on_some_arrays(lambda a: not a.flags.forc, arrays),
     "right only for strides above 0": on_some_arrays(
         lambda a: any(s < 0 for s in a.strides), arrays

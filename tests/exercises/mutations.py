@@ -9,6 +9,8 @@ import ast
 import random
 from typing import NamedTuple
 
+from minipaddle.learn.wrong import ARROW, first_line
+
 
 class Mutant(NamedTuple):
     """A changed program, and the change: `return a + b → return a - b`."""
@@ -44,6 +46,23 @@ COMPARISON = {
     ast.In: [ast.NotIn],
     ast.NotIn: [ast.In],
 }
+NEARBY = {
+    "all": "any",
+    "any": "all",
+    "argmax": "argmin",
+    "ceil": "floor",
+    "floor": "ceil",
+    "max": "min",
+    "maximum": "minimum",
+    "mean": "sum",
+    "median": "max",
+    "min": "max",
+    "minimum": "maximum",
+    "sorted": "list",
+    "sum": "max",
+    "zeros": "ones",
+}
+"""Functions, and another that one might take for them."""
 SYMMETRIC = {"max", "min", "maximum", "minimum", "add", "multiply", "swapaxes", "equal", "gcd"}
 """Functions that do not mind an exchange of their arguments."""
 IDLE = (
@@ -63,7 +82,7 @@ def mutants(source: str) -> list[Mutant]:
             setattr(owner, field, value)
             now = "pass" if owner is not statement and dropped(before, value) else None
             text = ast.unparse(ast.fix_missing_locations(tree))
-            found.setdefault(text, f"{was} → {now or first_line(statement)}")
+            found.setdefault(text, f"{was}{ARROW}{now or first_line(statement)}")
             setattr(owner, field, before)
     found.pop(ast.unparse(tree), None)
     return [Mutant(text, change) for text, change in found.items()]
@@ -128,7 +147,12 @@ def in_expression(node):
                 yield node, "ops", [*node.ops[:k], other(), *node.ops[k + 1 :]]
     elif isinstance(node, ast.Constant):
         yield from ((node, "value", value) for value in near(node.value))
-    elif isinstance(node, ast.Call) and called(node) not in SYMMETRIC:
+    elif isinstance(node, ast.Call):
+        if called(node) in NEARBY and not (called(node) == "sorted" and node.keywords):
+            field = "attr" if isinstance(node.func, ast.Attribute) else "id"
+            yield node.func, field, NEARBY[called(node)]
+        if called(node) in SYMMETRIC:
+            return
         for k in range(len(node.args) - 1):
             swapped = [*node.args[:k], node.args[k + 1], node.args[k], *node.args[k + 2 :]]
             yield node, "args", swapped
@@ -150,8 +174,3 @@ def near(value):
     if isinstance(value, bool):
         return [not value]
     return [value + 1, value - 1] if isinstance(value, int | float) else []
-
-
-def first_line(statement) -> str:
-    """A statement as one line; of a compound one its head."""
-    return ast.unparse(statement).splitlines()[0]

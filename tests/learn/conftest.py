@@ -36,11 +36,11 @@ exercise = Exercise(
     slots={},
     hints=("What is 3 + 3?", "Look at the name.", "x + x"),
     wrong={
-        "squaring": [("_times(x, 2)", "x * x")],
-        "adding two": [("_times(x, 2)", "x + 2")],
-        "halving": [("_times(x, 2)", "x / 2")],
-        "doing nothing": [("_times(x, 2)", "x")],
-        "turning the sign": [("_times(x, 2)", "-2 * x")],
+        "squaring": "_times(x, 2) → x * x",
+        "adding two": "_times(x, 2) → x + 2",
+        "halving": "_times(x, 2) → x / 2",
+        "doing nothing": "_times(x, 2) → x",
+        "turning the sign": "_times(x, 2) → -2 * x",
     },
 )
 
@@ -79,7 +79,7 @@ exercise = Exercise(
     before=("01_first/double",),
     slots={"ops.tanh.vjp": "slope"},
     hints=("What is it at 0?", "Look at exp.", "g * (1 - out²)"),
-    wrong={"forgetting the square": [("1 - out * out", "1 - out")]},
+    wrong={"forgetting the square": "1 - out * out → 1 - out"},
 )
 
 

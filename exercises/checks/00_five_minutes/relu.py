@@ -21,12 +21,12 @@ exercise = Exercise(
         "where out is above 0: g\nelsewhere: 0",
     ),
     wrong={
-        "letting everything pass": [("paddle.where(out > 0, g, 0.0)", "g")],
-        "the two cases exchanged": [("(out > 0, g, 0.0)", "(out > 0, 0.0, g)")],
-        "looking at the sign of g": [("where(out > 0,", "where(g > 0,")],
-        "multiplying by out": [("paddle.where(out > 0, g, 0.0)", "g * out")],
-        "forgetting g": [("g, 0.0)", "1.0, 0.0)")],
-        "a leaky relu": [("g, 0.0)", "g, 0.1 * g)")],
+        "letting everything pass": "paddle.where(out > 0, g, 0.0) → g",
+        "the two cases exchanged": "paddle.where(out > 0, g, 0.0) → paddle.where(out > 0, 0.0, g)",
+        "looking at the sign of g": "out → g",
+        "multiplying by out": "paddle.where(out > 0, g, 0.0) → g * out",
+        "forgetting g": "paddle.where(out > 0, g, 0.0) → paddle.where(out > 0, 1.0, 0.0)",
+        "a leaky relu": "0.0 → 0.1 * g",
     },
 )
 

@@ -19,16 +19,14 @@ exercise = Exercise(
         "return p less (lr times g)",
     ),
     wrong={
-        "climbing instead of descending": [("return p - lr * g", "return p + lr * g")],
-        "forgetting the learning rate": [("return p - lr * g", "return p - g")],
-        "looking only at the sign of g": [("return p - lr * g", "return p - lr * g.sign()")],
-        "giving the step, not the new value": [("return p - lr * g", "return -lr * g")],
-        "dividing by the learning rate": [("return p - lr * g", "return p - g / lr")],
-        "shrinking p along with the step": [
-            ("return p - lr * g", "return (p - lr * g) * (1 - lr)")
-        ],
-        "exchanging p and g": [("return p - lr * g", "return g - lr * p")],
-        "writing into p itself": [("return p - lr * g", "p.subtract_(lr * g)\n    return p")],
+        "climbing instead of descending": "p - lr * g → p + lr * g",
+        "forgetting the learning rate": "lr * g → g",
+        "looking only at the sign of g": "lr * g → lr * g.sign()",
+        "giving the step, not the new value": "p - lr * g → -lr * g",
+        "dividing by the learning rate": "lr * g → g / lr",
+        "shrinking p along with the step": "p - lr * g → (p - lr * g) * (1 - lr)",
+        "exchanging p and g": "p - lr * g → g - lr * p",
+        "writing into p itself": "return p - lr * g → p.subtract_(lr * g); return p",
     },
 )
 

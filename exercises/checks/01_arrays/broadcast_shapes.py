@@ -23,24 +23,22 @@ exercise = Exercise(
         "    if it has another size there, raise ValueError with both",
     ),
     wrong={
-        "lining shapes up at their first axis": [("start=rank - len(shape)", "start=0")],
-        "letting a 1 overwrite what was known": [("if size == 1:", "if size == -1:")],
-        "taking a size of 0 for a missing one": [("not in (1, size)", "not in (0, 1, size)")],
-        "taking the larger size instead of refusing": [
-            ("if together[axis] not in (1, size):", "if False:"),
-            ("together[axis] = size\n", "together[axis] = max(size, together[axis])\n"),
-        ],
-        "looking at no more than two shapes": [
-            ("for shape in shapes:", "for shape in shapes[:2]:")
-        ],
-        "returning a list": [("return tuple(together)", "return together")],
-        "not expecting to be given no shape": [(", default=()", "")],
-        "refusing without saying what": [
-            (
-                'f"sizes {together[axis]} and {size} of {shapes} do not go together"',
-                '"shapes do not match"',
-            )
-        ],
+        "lining shapes up at their first axis": "rank - len(shape) → 0",
+        "letting a 1 overwrite what was known": "size == 1 → size == -1",
+        "taking a size of 0 for a missing one": "(1, size) → (0, 1, size)",
+        "taking the larger size instead of refusing": (
+            "together[axis] not in (1, size) → False",
+            "together[axis] = size → together[axis] = max(size, together[axis])",
+        ),
+        "looking at no more than two shapes": "for shape in shapes: → for shape in shapes[:2]:",
+        "returning a list": "tuple(together) → together",
+        "not expecting to be given no shape": (
+            "max(shapes, key=len, default=()) → max(shapes, key=len)"
+        ),
+        "refusing without saying what": (
+            "f'sizes {together[axis]} and {size} of {shapes} do not go together' → 'shapes do "
+            "not match'"
+        ),
     },
 )
 

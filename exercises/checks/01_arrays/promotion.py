@@ -25,31 +25,29 @@ exercise = Exercise(
         "    if there are any, they decide: return the widest of them",
     ),
     wrong={
-        "NumPy's rule, under which everything mixes": [
-            ("if len(with_axes) > 1 and not with_axes <= FLOATS:", "if False:")
-        ],
-        "refusing two floating dtypes": [(" and not with_axes <= FLOATS", "")],
-        "letting a 0-D tensor widen the others": [
-            ("tiers = [with_axes, without_axes, numbers]",
-             "tiers = [with_axes | without_axes, numbers]")
-        ],
-        "letting a Python number widen a tensor": [
-            ("tiers = [with_axes, without_axes, numbers]",
-             "tiers = [with_axes | numbers, without_axes]")
-        ],
-        "keeping whole numbers whole beside a float": [
-            (" if category(dtype) == highest", "")
-        ],
-        "asking numbers before 0-D tensors": [
-            ("[with_axes, without_axes, numbers]", "[with_axes, numbers, without_axes]")
-        ],
-        "taking the first dtype instead of the widest": [
-            ("return reduce(wider, leading)", "return sorted(leading, key=str)[0]")
-        ],
-        "forgetting the default dtype": [("default() if dtype in FLOATS else dtype", "dtype")],
-        "taking bfloat16 for a whole number": [
-            ("if dtype in FLOATS:", 'if dtype.kind == "f":')
-        ],
+        "NumPy's rule, under which everything mixes": (
+            "len(with_axes) > 1 and (not with_axes <= FLOATS) → False"
+        ),
+        "refusing two floating dtypes": (
+            "len(with_axes) > 1 and (not with_axes <= FLOATS) → len(with_axes) > 1"
+        ),
+        "letting a 0-D tensor widen the others": (
+            "[with_axes, without_axes, numbers] → [with_axes | without_axes, numbers]"
+        ),
+        "letting a Python number widen a tensor": (
+            "[with_axes, without_axes, numbers] → [with_axes | numbers, without_axes]"
+        ),
+        "keeping whole numbers whole beside a float": (
+            "[dtype for dtype in tier if category(dtype) == highest] → [dtype for dtype in tier]"
+        ),
+        "asking numbers before 0-D tensors": (
+            "[with_axes, without_axes, numbers] → [with_axes, numbers, without_axes]"
+        ),
+        "taking the first dtype instead of the widest": (
+            "reduce(wider, leading) → sorted(leading, key=str)[0]"
+        ),
+        "forgetting the default dtype": "default() if dtype in FLOATS else dtype → dtype",
+        "taking bfloat16 for a whole number": "category(): dtype in FLOATS → dtype.kind == 'f'",
     },
 )  # fmt: skip
 

@@ -25,24 +25,22 @@ exercise = Exercise(
         "return e over its sum along the axis, the axis kept",
     ),
     wrong={
-        "forgetting to subtract the maximum": [("m.exp(x - top)", "m.exp(x)")],
-        "one maximum for the whole array": [("m.max(x, axis=axis, keepdims=True)", "m.max(x)")],
-        "subtracting the mean": [("m.max(x,", "m.mean(x,")],
-        "subtracting the minimum": [("m.max(x,", "m.min(x,")],
-        "dividing by the sum of everything": [
-            ("m.sum(weights, axis=axis, keepdims=True)", "m.sum(weights)")
-        ],
-        "losing the axis of the sum": [
-            ("m.sum(weights, axis=axis, keepdims=True)", "m.sum(weights, axis=axis)")
-        ],
-        "always the last axis": [
-            ("m.max(x, axis=axis", "m.max(x, axis=-1"),
-            ("m.sum(weights, axis=axis", "m.sum(weights, axis=-1"),
-        ],
-        "writing into x": [
-            ("weights = m.exp(x - top)", "x -= top\n    weights = m.exp(x)"),
-        ],
-        "NumPy instead of m": [("m.exp(", "__import__('numpy').exp(")],
+        "forgetting to subtract the maximum": "x - top → x",
+        "one maximum for the whole array": "m.max(x, axis=axis, keepdims=True) → m.max(x)",
+        "subtracting the mean": "m.max → m.mean",
+        "subtracting the minimum": "m.max → m.min",
+        "dividing by the sum of everything": (
+            "m.sum(weights, axis=axis, keepdims=True) → m.sum(weights)"
+        ),
+        "losing the axis of the sum": (
+            "m.sum(weights, axis=axis, keepdims=True) → m.sum(weights, axis=axis)"
+        ),
+        "always the last axis": (
+            "m.max(x, axis=axis, keepdims=True) → m.max(x, axis=-1, keepdims=True)",
+            ("m.sum(weights, axis=axis, keepdims=True) → m.sum(weights, axis=-1, keepdims=True)"),
+        ),
+        "writing into x": "weights = m.exp(x - top) → x -= top; weights = m.exp(x)",
+        "NumPy instead of m": "m.exp → __import__('numpy').exp",
     },
 )
 

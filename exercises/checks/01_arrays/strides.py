@@ -26,14 +26,18 @@ exercise = Exercise(
         "return flat at all the positions",
     ),
     wrong={
-        "forgetting the offset": [("m.full(shape, offset)", "m.full(shape, 0)")],
-        "adding the offset along every axis": [("strides[axis]\n", "strides[axis] + offset\n")],
-        "giving the last axis the first stride": [("strides[axis]", "strides[-1 - axis]")],
-        "all strides 1": [(" * strides[axis]", "")],
-        "strides in bytes": [("strides[axis]", "strides[axis] * x.itemsize // 2")],
-        "reading memory as it lies, not row-major": [("m.ravel(x)", "m.ravel(x, 'K')")],
-        "column-major": [("m.ravel(x)", "m.ravel(x, 'F')")],
-        "NumPy instead of m": [("m.arange(size)", "__import__('numpy').arange(size)")],
+        "forgetting the offset": "offset → 0",
+        "adding the offset along every axis": (
+            "m.arange(size) * strides[axis] → m.arange(size) * strides[axis] + offset"
+        ),
+        "giving the last axis the first stride": "strides[axis] → strides[-1 - axis]",
+        "all strides 1": "m.arange(size) * strides[axis] → m.arange(size)",
+        "strides in bytes": (
+            "m.arange(size) * strides[axis] → m.arange(size) * strides[axis] * x.itemsize // 2"
+        ),
+        "reading memory as it lies, not row-major": "m.ravel(x) → m.ravel(x, 'K')",
+        "column-major": "m.ravel(x) → m.ravel(x, 'F')",
+        "NumPy instead of m": "m.arange → __import__('numpy').arange",
     },
 )
 

@@ -21,24 +21,19 @@ exercise = Exercise(
         "otherwise put g there",
     ),
     wrong={
-        "forgetting to accumulate: the last one wins": [
-            ("cotangents[record] = cotangents[record] + g", "cotangents[record] = g")
-        ],
-        "keeping the first one only": [("cotangents[record] = cotangents[record] + g", "pass")],
-        "adding in place, into a tensor that others hold": [
-            ("cotangents[record] = cotangents[record] + g", "cotangents[record].add_(g)")
-        ],
-        "subtracting": [("cotangents[record] + g", "cotangents[record] - g")],
-        "taking the mean": [("cotangents[record] + g", "(cotangents[record] + g) * 0.5")],
-        "counting the first contribution twice": [
-            (
-                "    else:\n        cotangents[record] = g",
-                "    else:\n        cotangents[record] = g + g",
-            )
-        ],
-        "cutting what arrived off the tape: no second derivative": [
-            ("cotangents[record] + g", "cotangents[record].detach() + g")
-        ],
+        "forgetting to accumulate: the last one wins": "cotangents[record] + g → g",
+        "keeping the first one only": "cotangents[record] = cotangents[record] + g → pass",
+        "adding in place, into a tensor that others hold": (
+            "cotangents[record] = cotangents[record] + g → cotangents[record].add_(g)"
+        ),
+        "subtracting": "cotangents[record] + g → cotangents[record] - g",
+        "taking the mean": "cotangents[record] + g → (cotangents[record] + g) * 0.5",
+        "counting the first contribution twice": (
+            "cotangents[record] = g → cotangents[record] = g + g"
+        ),
+        "cutting what arrived off the tape: no second derivative": (
+            "cotangents[record] + g → cotangents[record].detach() + g"
+        ),
     },
 )
 

@@ -24,23 +24,15 @@ exercise = Exercise(
         "return g",
     ),
     wrong={
-        "showing every hook the gradient that arrived": [
-            (
-                "    for hook in hooks:\n        answer = hook(g)",
-                "    first = g\n    for hook in hooks:\n        answer = hook(first)",
-            )
-        ],
-        "taking None for an answer": [("        if answer is not None:", "        if True:")],
-        "ignoring what hooks return": [("            g = answer", "            pass")],
-        "newest hook first": [("in hooks:", "in list(hooks)[::-1]:")],
-        "stopping at the first hook that answers": [
-            ("            g = answer\n", "            g = answer\n            break\n")
-        ],
-        "taking a gradient of zeros for no answer": [
-            ("if answer is not None:", "if answer is not None and bool((answer != 0).any()):")
-        ],
-        "adding the answer instead of replacing": [("g = answer", "g = g + answer")],
-        "calling the first hook only": [("in hooks:", "in hooks[:1]:")],
+        "taking None for an answer": "answer is not None → True",
+        "ignoring what hooks return": "g = answer → pass",
+        "newest hook first": "hooks → list(hooks)[::-1]",
+        "stopping at the first hook that answers": "g = answer → g = answer; break",
+        "taking a gradient of zeros for no answer": (
+            "answer is not None → answer is not None and bool((answer != 0).any())"
+        ),
+        "adding the answer instead of replacing": "g = answer → g = g + answer",
+        "calling the first hook only": "hooks → hooks[:1]",
     },
 )
 

@@ -26,15 +26,15 @@ exercise = Exercise(
         "            return g * slope",
     ),
     wrong={
-        "leaving out the second term of the product rule": [("s * (1 + x * (1 - s))", "s")],
-        "leaving out the first term of the product rule": [("(1 + x * (1 - s))", "(x * (1 - s))")],
-        "forgetting the chain rule: g is not used": [("return g * slope", "return slope")],
-        "a wrong sign in the derivative of the sigmoid": [("1 + x * (1 - s)", "1 - x * (1 - s)")],
-        "computing the sigmoid alone": [("return x * sigmoid", "return sigmoid")],
-        "a sigmoid with the sign of x turned round": [("m.exp(-x)", "m.exp(x)")],
-        "cutting the rule off the tape: no second derivative": [
-            ("F.sigmoid(x)", "F.sigmoid(x.detach())")
-        ],
+        "leaving out the second term of the product rule": "s * (1 + x * (1 - s)) → s",
+        "leaving out the first term of the product rule": "1 + x * (1 - s) → x * (1 - s)",
+        "forgetting the chain rule: g is not used": "g * slope → slope",
+        "a wrong sign in the derivative of the sigmoid": "1 + x * (1 - s) → 1 - x * (1 - s)",
+        "computing the sigmoid alone": "x * sigmoid → sigmoid",
+        "a sigmoid with the sign of x turned round": "m.exp(-x) → m.exp(x)",
+        "cutting the rule off the tape: no second derivative": (
+            "F.sigmoid(x) → F.sigmoid(x.detach())"
+        ),
     },
 )
 

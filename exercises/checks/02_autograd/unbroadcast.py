@@ -24,15 +24,13 @@ exercise = Exercise(
         "    sum g over it, and keep the axis",
     ),
     wrong={
-        "summing the last axes instead of the first": [("g.sum(axis=0)", "g.sum(axis=-1)")],
-        "losing the axis of size 1": [(", keepdim=True", "")],
-        "forgetting the stretched axes": [("if size == 1:", "if False:")],
-        "forgetting the axes in front": [("in range(extra)", "in range(0)")],
-        "taking the mean instead of the sum": [("g.sum(axis=0)", "g.mean(axis=0)")],
-        "taking one copy instead of the sum of all": [("g.sum(axis=0)", "g[0]")],
-        "cutting the sum off the tape: no second derivative": [
-            ("    return g\n", "    return g.detach()\n")
-        ],
+        "summing the last axes instead of the first": "g.sum(axis=0) → g.sum(axis=-1)",
+        "losing the axis of size 1": "g.sum(axis=axis, keepdim=True) → g.sum(axis=axis)",
+        "forgetting the stretched axes": "size == 1 → False",
+        "forgetting the axes in front": "range(extra) → range(0)",
+        "taking the mean instead of the sum": "g.sum(axis=0) → g.mean(axis=0)",
+        "taking one copy instead of the sum of all": "g.sum(axis=0) → g[0]",
+        "cutting the sum off the tape: no second derivative": "return g → return g.detach()",
     },
 )
 

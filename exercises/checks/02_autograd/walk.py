@@ -26,44 +26,31 @@ exercise = Exercise(
         "return what was seen, in the order of .time",
     ),
     wrong={
-        "newest first": [("    return order\n", "    return order[::-1]\n")],
-        "a record once for every path that leads to it": [
-            ("elif record not in seen:", "else:"),
-        ],
-        "a function that calls itself: no deep tape": [
-            (
-                "    stack = [(root, False) for root in roots]",
-                "    def visit(record):\n"
-                "        if record is not None and record not in seen:\n"
-                "            seen.add(record)\n"
-                "            for edge in record.inputs:\n"
-                "                visit(edge)\n"
-                "            order.append(record)\n\n"
-                "    for root in roots:\n"
-                "        visit(root)\n"
-                "    stack = []",
-            )
-        ],
-        "looking through a list for what was seen: quadratic": [
-            ("order, seen = [], set()", "order, seen = [], []"),
-            ("seen.add(record)", "seen.append(record)"),
-        ],
-        "a record as soon as it is met, its inputs after it": [
-            (
-                "            seen.add(record)\n",
-                "            seen.add(record)\n            order.append(record)\n",
-            ),
-            (
-                "        if inputs_stand:\n            order.append(record)\n",
-                "        if inputs_stand:\n            pass\n",
-            ),
-        ],
-        "following the first input only": [("in record.inputs if", "in record.inputs[:1] if")],
-        "starting at the first root only": [("for root in roots]", "for root in list(roots)[:1]]")],
-        "leaving the roots out": [
-            ("    return order\n", "    return [r for r in order if r not in set(roots)]\n")
-        ],
-        "None among the inputs taken for a record": [(" if edge is not None]", "]")],
+        "newest first": "return order → return order[::-1]",
+        "a record once for every path that leads to it": (
+            "if record not in seen: → seen.add(record); stack.append((record, True)); stack += "
+            "[(edge, False) for edge in record.inputs if edge is not None]"
+        ),
+        "looking through a list for what was seen: quadratic": (
+            "set() → []",
+            "seen.add → seen.append",
+        ),
+        "a record as soon as it is met, its inputs after it": (
+            "order.append(record) → pass",
+            ("stack.append((record, True)) → order.append(record); stack.append((record, True))"),
+        ),
+        "following the first input only": (
+            "stack += [(edge, False) for edge in record.inputs if edge is not None] → stack += "
+            "[(edge, False) for edge in record.inputs[:1] if edge is not None]"
+        ),
+        "starting at the first root only": (
+            "[(root, False) for root in roots] → [(root, False) for root in list(roots)[:1]]"
+        ),
+        "leaving the roots out": "return order → return [r for r in order if r not in set(roots)]",
+        "None among the inputs taken for a record": (
+            "stack += [(edge, False) for edge in record.inputs if edge is not None] → stack += "
+            "[(edge, False) for edge in record.inputs]"
+        ),
     },
 )
 

@@ -25,32 +25,24 @@ exercise = Exercise(
         "agrees: is |derivative - quotient| at most atol + rtol * the larger size?",
     ),
     wrong={
-        "a forward difference": [
-            ("behind[index] -= epsilon", "pass"),
-            ("(2 * epsilon)", "epsilon"),
-        ],
-        "dividing by the step instead of twice the step": [("(2 * epsilon)", "epsilon")],
-        "nudging x itself": [("x.copy(), x.copy()", "x, x.copy()")],
-        "nudging one copy up, then down from there": [("x.copy(), x.copy()", "[x.copy()] * 2")],
-        "nudging every element": [("ahead[index] += epsilon", "ahead += epsilon")],
-        "forgetting the parentheses around 2 * epsilon": [("(2 * epsilon)", "2 * epsilon")],
-        "down minus up": [("f(ahead) - f(behind)", "f(behind) - f(ahead)")],
-        "an absolute tolerance only": [
-            ("atol + rtol * max(abs(derivative), abs(quotient))", "atol")
-        ],
-        "a relative tolerance only": [("atol + rtol *", "rtol *")],
-        "letting NaN pass": [
-            (
-                "return abs(derivative - quotient) <= allowed",
-                "return not abs(derivative - quotient) > allowed",
-            )
-        ],
-        "comparing without sizes": [
-            ("return abs(derivative - quotient)", "return derivative - quotient")
-        ],
-        "sizes with their signs": [
-            ("max(abs(derivative), abs(quotient))", "max(derivative, quotient)")
-        ],
+        "dividing by the step instead of twice the step": "2 * epsilon → epsilon",
+        "nudging x itself": "(x.copy(), x.copy()) → (x, x.copy())",
+        "nudging one copy up, then down from there": "(x.copy(), x.copy()) → [x.copy()] * 2",
+        "nudging every element": "ahead[index] += epsilon → ahead += epsilon",
+        "forgetting the parentheses around 2 * epsilon": (
+            "(f(ahead) - f(behind)) / (2 * epsilon) → (f(ahead) - f(behind)) / 2 * epsilon"
+        ),
+        "down minus up": "f(ahead) - f(behind) → f(behind) - f(ahead)",
+        "an absolute tolerance only": "atol + rtol * max(abs(derivative), abs(quotient)) → atol",
+        "a relative tolerance only": (
+            "atol + rtol * max(abs(derivative), abs(quotient)) → rtol * max(abs(derivative), "
+            "abs(quotient))"
+        ),
+        "letting NaN pass": (
+            "abs(derivative - quotient) <= allowed → not abs(derivative - quotient) > allowed"
+        ),
+        "comparing without sizes": "abs(derivative - quotient) → derivative - quotient",
+        "sizes with their signs": "max(abs(derivative), abs(quotient)) → max(derivative, quotient)",
     },
 )
 

@@ -24,65 +24,50 @@ exercise = Exercise(
         "return zeros where a product is None",
     ),
     wrong={
-        "the gradient instead of its gradient": [
+        "the gradient instead of its gradient": (
+            "[paddle.zeros_like(x) if p is None else p for x, p in zip(xs, products, "
+            "strict=True)] → [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, "
+            "slopes, strict=True)]"
+        ),
+        "forgetting the vector": "slope * v → slope",
+        "multiplying after the second gradient": (
+            "slope * v → slope",
             (
-                "return [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, products",
-                "return [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, slopes",
+                "return [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, "
+                "products, strict=True)] → products = [p and p * v for p, v in zip(products, "
+                "vectors)]; return [paddle.zeros_like(x) if p is None else p for x, p in "
+                "zip(xs, products, strict=True)]"
             ),
-        ],
-        "forgetting the vector": [("(slope * v).sum()", "slope.sum()")],
-        "multiplying after the second gradient": [
-            ("(slope * v).sum()", "slope.sum()"),
+        ),
+        "only the first tensor": "sum(along[1:], along[0]) → along[0]",
+        "one tensor at a time: the blocks between two are lost": (
             (
-                "return [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, products",
-                "products = [p and p * v for p, v in zip(products, vectors)]\n"
-                "    return [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, products",
+                "number = sum(along[1:], along[0]) → own = [paddle.grad(a, [x], None, True, "
+                "True)[0] for a, x in zip(along, xs)]"
             ),
-        ],
-        "only the first tensor": [("sum(along[1:], along[0])", "along[0]")],
-        "one tensor at a time: the blocks between two are lost": [
-            (
-                "number = sum(along[1:], along[0])",
-                "own = [paddle.grad(a, [x], None, True, True)[0] for a, x in zip(along, xs)]",
-            ),
-            (
-                "products = paddle.grad(number, xs, create_graph=True, allow_unused=True)",
-                "products = own",
-            ),
-        ],
-        "a product that can not be differentiated again": [
-            (
-                "products = paddle.grad(number, xs, create_graph=True, allow_unused=True)",
-                "products = paddle.grad(number, xs, allow_unused=True)",
-            ),
-        ],
-        "a tape that is used up": [
-            (
-                "products = paddle.grad(number, xs, create_graph=True, allow_unused=True)",
-                "products = paddle.grad(number, xs, retain_graph=False, create_graph=True, "
-                "allow_unused=True)",
-            ),
-        ],
-        "an unused tensor is an error": [
-            (
-                "slopes = paddle.grad(y, xs, create_graph=True, allow_unused=True)",
-                "slopes = paddle.grad(y, xs, create_graph=True)",
-            ),
-        ],
-        "None for what nothing leads to": [
-            (
-                "return [paddle.zeros_like(x) if p is None else p for x, p in zip(xs, products, "
-                "strict=True)]",
-                "return list(products)",
-            ),
-        ],
-        "differentiating v too": [
-            ("(slope * v).sum()", "(slope * (v + x - x.detach())).sum()"),
-            (
-                "for slope, v in zip(slopes, vectors, strict=True)",
-                "for slope, v, x in zip(slopes, vectors, xs, strict=True)",
-            ),
-        ],
+            "paddle.grad(number, xs, create_graph=True, allow_unused=True) → own",
+        ),
+        "a product that can not be differentiated again": (
+            "paddle.grad(number, xs, create_graph=True, allow_unused=True) → "
+            "paddle.grad(number, xs, allow_unused=True)"
+        ),
+        "a tape that is used up": (
+            "paddle.grad(number, xs, create_graph=True, allow_unused=True) → "
+            "paddle.grad(number, xs, retain_graph=False, create_graph=True, allow_unused=True)"
+        ),
+        "an unused tensor is an error": (
+            "paddle.grad(y, xs, create_graph=True, allow_unused=True) → paddle.grad(y, xs, "
+            "create_graph=True)"
+        ),
+        "None for what nothing leads to": (
+            "[paddle.zeros_like(x) if p is None else p for x, p in zip(xs, products, "
+            "strict=True)] → list(products)"
+        ),
+        "differentiating v too": (
+            "[(slope * v).sum() for slope, v in zip(slopes, vectors, strict=True) if slope is "
+            "not None] → [(slope * (v + x - x.detach())).sum() for slope, v, x in zip(slopes, "
+            "vectors, xs, strict=True) if slope is not None]"
+        ),
     },
     unkillable={
         "along = [(slope * v).sum() for slope, v in zip(slopes, vectors, strict=True) "

@@ -25,43 +25,35 @@ exercise = Exercise(
         "gradients: call backward; one gradient becomes a tuple of one; wrong number: ValueError",
     ),
     wrong={
-        "leaving forward on the tape": [
-            ("with paddle.no_grad():  # the rule stands for the whole of it", "if True:"),
-            ("return on_tape(layer, ctx, inputs, results)", "return results"),
-        ],
-        "forward on the tape, and a record besides": [
-            ("with paddle.no_grad():  # the rule stands for the whole of it", "if True:")
-        ],
-        "one context for all applications": [
-            (
-                "ctx = PyLayerContext()",
-                "ctx = layer.ctx = getattr(layer, 'ctx', None) or PyLayerContext()",
-            )
-        ],
-        "counting every argument as an input": [
-            ("inputs = tensors_in(args, kwargs)", "inputs = list(args)")
-        ],
-        "forgetting keyword arguments": [
-            ("inputs = tensors_in(args, kwargs)", "inputs = tensors_in(args, {})")
-        ],
-        "a record though nobody wants a gradient": [("wanted = any(", "wanted = True or any(")],
-        "a record inside no_grad": [
-            ("if wanted and paddle.is_grad_enabled():", "if wanted:"),
-        ],
-        "every input must want a gradient": [("wanted = any(", "wanted = all(")],
-        "returning the results off the tape": [
-            (
-                "return on_tape(layer, ctx, inputs, results)",
-                "on_tape(layer, ctx, inputs, results)",
-            )
-        ],
-        "one gradient not made a tuple": [("found = [found]", "return found")],
-        "not counting the gradients": [("len(found) != count or not usable", "not usable")],
-        "letting numbers pass as gradients": [
-            ("len(found) != count or not usable", "len(found) != count")
-        ],
-        "refusing None": [("g is None or isinstance", "isinstance")],
-        "gradients in one list": [("layer.backward(ctx, *grads)", "layer.backward(ctx, grads)")],
+        "leaving forward on the tape": (
+            "with paddle.no_grad(): → if True: results = layer.forward(ctx, *args, **kwargs)",
+            "on_tape(layer, ctx, inputs, results) → results",
+        ),
+        "forward on the tape, and a record besides": (
+            "with paddle.no_grad(): → if True: results = layer.forward(ctx, *args, **kwargs)"
+        ),
+        "one context for all applications": (
+            "ctx = PyLayerContext() → ctx = layer.ctx = getattr(layer, 'ctx', None) or "
+            "PyLayerContext()"
+        ),
+        "counting every argument as an input": "tensors_in(args, kwargs) → list(args)",
+        "forgetting keyword arguments": "tensors_in(args, kwargs) → tensors_in(args, {})",
+        "a record though nobody wants a gradient": (
+            "any((not x.stop_gradient for x in inputs)) → True or any((not x.stop_gradient for "
+            "x in inputs))"
+        ),
+        "a record inside no_grad": "wanted and paddle.is_grad_enabled() → wanted",
+        "every input must want a gradient": "any → all",
+        "returning the results off the tape": (
+            "return on_tape(layer, ctx, inputs, results) → on_tape(layer, ctx, inputs, results)"
+        ),
+        "one gradient not made a tuple": "found = [found] → return found",
+        "not counting the gradients": "len(found) != count or not usable → not usable",
+        "letting numbers pass as gradients": (
+            "len(found) != count or not usable → len(found) != count"
+        ),
+        "refusing None": "g is None or isinstance(g, paddle.Tensor) → isinstance(g, paddle.Tensor)",
+        "gradients in one list": "layer.backward(ctx, *grads) → layer.backward(ctx, grads)",
     },
 )
 

@@ -30,42 +30,42 @@ exercise = Exercise(
         "a PyLayer with a rule of your own: x.grad against it",
     ),
     wrong={
-        "a test that says yes to everything": [
-            ("    cube, row = draw", "    return\n    cube, row = draw")
-        ],
-        "a test without second derivatives": [("row, order=2)", "row)")],
-        "a test without broadcasting": [("pair = matrix, row", "pair = row, row")],
-        "a test of one number only": [
+        "a test that says yes to everything": (
+            "cube, row = (draw(2, 2, 2), draw(4)) → return; cube, row = (draw(2, 2, 2), draw(4))"
+        ),
+        "a test without second derivatives": (
+            "check_grad(function, row, order=2) → check_grad(function, row)"
+        ),
+        "a test without broadcasting": "(matrix, row) → (row, row)",
+        "a test of one number only": (
+            "matrix = paddle.reshape(cube, [2, -1]) → cube, row = (draw(1, 1, 1), draw(1)); "
+            "matrix = paddle.reshape(cube, [1, 1])"
+        ),
+        "a test without hooks": "_check_hooks(draw(), draw(), draw()) → pass",
+        "a test that tries one hook": (
+            "y.register_hook(lambda g: g * second) → pass",
+            "(second + first) * second → second + first",
+        ),
+        "a test without PyLayer": "_check_own_rule(draw(), draw()) → pass",
+        "a test that uses no value twice": (
             (
-                "    matrix = paddle.reshape",
-                "    cube, row = draw(1, 1, 1), draw(1)\n    matrix = paddle.reshape",
+                "for function in (F.relu, paddle.sum, paddle.mean, _turned, _same_row_twice, "
+                "_detour, _shared): → for function in (F.relu, paddle.sum, paddle.mean, "
+                "_turned): check_grad(function, cube)"
             ),
-            ("[2, -1]", "[1, 1]"),
-        ],
-        "a test without hooks": [("    _check_hooks(draw(), draw(), draw())\n", "")],
-        "a test that tries one hook": [
-            ("    y.register_hook(lambda g: g * second)\n", ""),
-            ("(second + first) * second * (1", "(second + first) * (1"),
-        ],
-        "a test without PyLayer": [("    _check_own_rule(draw(), draw())\n", "")],
-        "a test that uses no value twice": [
-            (", _same_row_twice, _detour, _shared)", ")"),
-            ("    check_grad(_product, matrix)\n", ""),
-        ],
-        "a test of positive numbers only": [
-            ("check_grad(function, cube)", "check_grad(function, cube.abs())")
-        ],
-        "a test that fails on the right engine": [
-            ("(second + first) * second", "second + first * second")
-        ],
-        "looking at what is plugged in": [
-            (
-                "    cube, row = draw",
-                "    from minipaddle.core.slots import yours\n"
-                "    assert set(yours()) <= {'testing.check_engine'}\n    return\n"
-                "    cube, row = draw",
-            )
-        ],
+            "check_grad(_product, matrix) → pass",
+        ),
+        "a test of positive numbers only": (
+            "check_grad(function, cube) → check_grad(function, cube.abs())"
+        ),
+        "a test that fails on the right engine": (
+            "(second + first) * second * (1 - y * y) → second + first * second * (1 - y * y)"
+        ),
+        "looking at what is plugged in": (
+            "cube, row = (draw(2, 2, 2), draw(4)) → from minipaddle.core.slots import yours; "
+            "assert set(yours()) <= {'testing.check_engine'}; return; cube, row = (draw(2, 2, "
+            "2), draw(4))"
+        ),
     },
     unkillable={
         "check_grad(function, row, order=2) → check_grad(function, row, order=3)": (

@@ -24,30 +24,38 @@ exercise = Exercise(
         "return p, m, v, both powers times their betas",
     ),
     wrong={
-        "forgetting the bias correction": [
-            ("moment1 / (1 - power1)", "moment1"), ("moment2 / (1 - power2)", "moment2"),
-        ],
-        "correcting by one step too many": [
-            ("(1 - power1)", "(1 - power1 * beta1)"), ("(1 - power2)", "(1 - power2 * beta2)"),
-        ],
-        "correcting as in the first step for ever": [
-            ("(1 - power1)", "(1 - beta1)"), ("(1 - power2)", "(1 - beta2)"),
-        ],
-        "handing back the corrected averages": [
-            ("return p, moment1, moment2,", "return p, mean, square,")
-        ],
-        "not moving the powers on": [("power1 * beta1, power2 * beta2", "power1, power2")],
-        "epsilon inside the root": [
-            ("paddle.sqrt(square) + epsilon", "paddle.sqrt(square + epsilon)")
-        ],
-        "forgetting the root": [("paddle.sqrt(square)", "square")],
-        "averaging g instead of g²": [("(1 - beta2) * g * g", "(1 - beta2) * g")],
-        "exchanging the betas": [
-            ("moment1 = beta1 * moment1 + (1 - beta1)", "moment1 = beta2 * moment1 + (1 - beta2)"),
-            ("moment2 = beta2 * moment2 + (1 - beta2)", "moment2 = beta1 * moment2 + (1 - beta1)"),
-        ],
-        "adding g without 1 - beta1": [("(1 - beta1) * g\n", "g\n")],
-        "climbing": [("p - lr * mean", "p + lr * mean")],
+        "forgetting the bias correction": (
+            "moment1 / (1 - power1) → moment1",
+            "moment2 / (1 - power2) → moment2",
+        ),
+        "correcting by one step too many": (
+            "1 - power1 → 1 - power1 * beta1",
+            "1 - power2 → 1 - power2 * beta2",
+        ),
+        "correcting as in the first step for ever": (
+            "1 - power1 → 1 - beta1",
+            "1 - power2 → 1 - beta2",
+        ),
+        "handing back the corrected averages": (
+            "(p, moment1, moment2, power1 * beta1, power2 * beta2) → (p, mean, square, power1 "
+            "* beta1, power2 * beta2)"
+        ),
+        "not moving the powers on": (
+            "(p, moment1, moment2, power1 * beta1, power2 * beta2) → (p, moment1, moment2, "
+            "power1, power2)"
+        ),
+        "epsilon inside the root": "paddle.sqrt(square) + epsilon → paddle.sqrt(square + epsilon)",
+        "forgetting the root": "paddle.sqrt(square) → square",
+        "averaging g instead of g²": "(1 - beta2) * g → 1 - beta2",
+        "exchanging the betas": (
+            "beta1 * moment1 + (1 - beta1) * g → beta2 * moment1 + (1 - beta2) * g",
+            "beta2 * moment2 + (1 - beta2) * g * g → beta1 * moment2 + (1 - beta1) * g * g",
+        ),
+        "adding g without 1 - beta1": "(1 - beta1) * g → g",
+        "climbing": (
+            "p - lr * mean / (paddle.sqrt(square) + epsilon) → p + lr * mean / "
+            "(paddle.sqrt(square) + epsilon)"
+        ),
     },
 )  # fmt: skip
 

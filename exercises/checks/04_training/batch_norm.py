@@ -24,33 +24,36 @@ exercise = Exercise(
         "y = (x - mean) / root of (var + epsilon); times weight, plus bias, where there are any",
     ),
     wrong={
-        "batch statistics in evaluation": [("    if training:", "    if True:")],
-        "running statistics in training": [
-            ("    y = (x - mean)", "    mean, var = running_mean.reshape(shape), "
-             "running_var.reshape(shape)\n    y = (x - mean)"),
-        ],
-        "momentum the other way round, as PyTorch has it": [
-            ("(momentum * running + (1 - momentum)", "((1 - momentum) * running + momentum")
-        ],
-        "dividing the variance by the count less 1": [
-            ("((x - mean) ** 2).mean(others, keepdim=True)",
-             "((x - mean) ** 2).sum(others, keepdim=True) / max(x.size // x.shape[axis] - 1, 1)"),
-        ],
-        "a mean over everything": [("x.mean(others, keepdim=True)", "x.mean()"),],
-        "channels always on axis 1": [
-            ("-1 if d == axis", "-1 if d == 1"), ("if d != axis]", "if d != 1]"),
-        ],
-        "forgetting the root": [("paddle.rsqrt(var + epsilon)", "(1 / (var + epsilon))")],
-        "epsilon outside the root": [
-            ("paddle.rsqrt(var + epsilon)", "(1 / (var.sqrt() + epsilon))")
-        ],
-        "never moving the statistics": [("    running.set_value(", "    (")],
-        "a mean that is taken as constant": [
-            ("mean = x.mean(others", "mean = x.detach().mean(others")
-        ],
-        "moving the statistics in evaluation": [
-            ("    y = (x - mean)", "    _move(running_mean, mean, momentum)\n    y = (x - mean)"),
-        ],
+        "batch statistics in evaluation": "training → True",
+        "running statistics in training": (
+            "y = (x - mean) * paddle.rsqrt(var + epsilon) → mean, var = "
+            "(running_mean.reshape(shape), running_var.reshape(shape)); y = (x - mean) * "
+            "paddle.rsqrt(var + epsilon)"
+        ),
+        "momentum the other way round, as PyTorch has it": (
+            "momentum * running + (1 - momentum) * batch.reshape([-1]) → (1 - momentum) * "
+            "running + momentum * batch.reshape([-1])"
+        ),
+        "dividing the variance by the count less 1": (
+            "((x - mean) ** 2).mean(others, keepdim=True) → ((x - mean) ** 2).sum(others, "
+            "keepdim=True) / max(x.size // x.shape[axis] - 1, 1)"
+        ),
+        "a mean over everything": "x.mean(others, keepdim=True) → x.mean()",
+        "channels always on axis 1": (
+            "d == axis → d == 1",
+            "[d for d in range(x.ndim) if d != axis] → [d for d in range(x.ndim) if d != 1]",
+        ),
+        "forgetting the root": "paddle.rsqrt(var + epsilon) → 1 / (var + epsilon)",
+        "epsilon outside the root": "paddle.rsqrt(var + epsilon) → 1 / (var.sqrt() + epsilon)",
+        "never moving the statistics": (
+            "running.set_value(momentum * running + (1 - momentum) * batch.reshape([-1])) → "
+            "momentum * running + (1 - momentum) * batch.reshape([-1])"
+        ),
+        "a mean that is taken as constant": "x.mean → x.detach().mean",
+        "moving the statistics in evaluation": (
+            "y = (x - mean) * paddle.rsqrt(var + epsilon) → _move(running_mean, mean, "
+            "momentum); y = (x - mean) * paddle.rsqrt(var + epsilon)"
+        ),
     },
 )  # fmt: skip
 

@@ -21,31 +21,26 @@ exercise = Exercise(
         "factor = limit / (norm, but at least limit)\nreturn every g times the factor, as a list",
     ),
     wrong={
-        "clipping each gradient by itself": [
-            ("return [g * factor for g in grads]",
-             "return [g * (limit / (g * g).sum().sqrt().clip(min=limit)) for g in grads]"),
-        ],
-        "cutting every element": [
-            ("return [g * factor for g in grads]", "return [g.clip(-limit, limit) for g in grads]")
-        ],
-        "lengthening short gradients too": [
-            ("norm.clip(min=limit)", "norm")
-        ],
-        "forgetting the root": [
-            ("paddle.sqrt(sum((g * g).sum() for g in grads))", "sum((g * g).sum() for g in grads)")
-        ],
-        "a sum of norms": [
-            ("paddle.sqrt(sum((g * g).sum() for g in grads))",
-             "sum(paddle.sqrt((g * g).sum()) for g in grads)")
-        ],
-        "scaling to length 1": [("factor = limit /", "factor = 1 /")],
-        "leaving the last gradient out of the norm": [
-            ("for g in grads))", "for g in grads[: max(1, len(grads) - 1)]))")
-        ],
-        "writing into the gradients": [
-            ("return [g * factor for g in grads]", "return [g.multiply_(factor) for g in grads]")
-        ],
-        "absolute values instead of squares": [("(g * g).sum()", "g.abs().sum()")],
+        "clipping each gradient by itself": (
+            "g * factor → g * (limit / (g * g).sum().sqrt().clip(min=limit))"
+        ),
+        "cutting every element": "g * factor → g.clip(-limit, limit)",
+        "lengthening short gradients too": "norm.clip(min=limit) → norm",
+        "forgetting the root": (
+            "paddle.sqrt(sum(((g * g).sum() for g in grads))) → sum(((g * g).sum() for g in "
+            "grads))"
+        ),
+        "a sum of norms": (
+            "paddle.sqrt(sum(((g * g).sum() for g in grads))) → sum((paddle.sqrt((g * "
+            "g).sum()) for g in grads))"
+        ),
+        "scaling to length 1": "limit / norm.clip(min=limit) → 1 / norm.clip(min=limit)",
+        "leaving the last gradient out of the norm": (
+            "((g * g).sum() for g in grads) → ((g * g).sum() for g in grads[:max(1, len(grads) "
+            "- 1)])"
+        ),
+        "writing into the gradients": "g * factor → g.multiply_(factor)",
+        "absolute values instead of squares": "g * g → g.abs()",
     },
 )  # fmt: skip
 

@@ -29,29 +29,40 @@ exercise = Exercise(
         "with a mean: the sum (of the loss), or all (of the slope), over the number that counts",
     ),
     wrong={
-        "overflow": [("z = x - x.max(axis=-1, keepdims=True)", "z = x"),],
-        "overflow in the derivative": [("e = m.exp(x - x.max(axis=-1, keepdims=True))",
-                                        "e = m.exp(x)")],
-        "forgetting to subtract the label": [("keepdims=True) - at)", "keepdims=True))")],
-        "y - p": [("(e / e.sum(axis=-1, keepdims=True) - at)",
-                   "(at - e / e.sum(axis=-1, keepdims=True))")],
-        "counting ignored rows": [("m.maximum(counts.sum(), 1) if mean == \"valid\" else ", "")],
-        "never counting ignored rows": [(" if mean == \"valid\" else counts.size", "")],
-        "ignored rows in the loss": [("of_label) * counts", "of_label)")],
-        "ignored rows in the derivative": [(" - at) * counts[..., None]", " - at)")],
-        "forgetting to divide the derivative by the count": [
-            ("slope if mean is None else slope / _number(m, counts, mean)", "slope")
-        ],
-        "dividing by zero when every row is ignored": [("m.maximum(counts.sum(), 1)",
-                                                        "counts.sum()")],
-        "probability instead of its logarithm": [
-            ("m.log(m.exp(z).sum(axis=-1)) - of_label",
-             "1 - m.exp(of_label) / m.exp(z).sum(axis=-1)")
-        ],
-        "softmax down the columns": [("e / e.sum(axis=-1, keepdims=True)",
-                                      "e / e.sum(axis=0, keepdims=True)")],
-        "writing into the scores": [("    e = m.exp(x - x.max(axis=-1, keepdims=True))",
-                                     "    x -= x.max(axis=-1, keepdims=True)\n    e = m.exp(x)")],
+        "overflow": "cross_entropy(): x - x.max(axis=-1, keepdims=True) → x",
+        "overflow in the derivative": "m.exp(x - x.max(axis=-1, keepdims=True)) → m.exp(x)",
+        "forgetting to subtract the label": (
+            "e / e.sum(axis=-1, keepdims=True) - at → e / e.sum(axis=-1, keepdims=True)"
+        ),
+        "y - p": "e / e.sum(axis=-1, keepdims=True) - at → at - e / e.sum(axis=-1, keepdims=True)",
+        "counting ignored rows": (
+            "m.maximum(counts.sum(), 1) if mean == 'valid' else counts.size → counts.size"
+        ),
+        "never counting ignored rows": (
+            "m.maximum(counts.sum(), 1) if mean == 'valid' else counts.size → "
+            "m.maximum(counts.sum(), 1)"
+        ),
+        "ignored rows in the loss": (
+            "(m.log(m.exp(z).sum(axis=-1)) - of_label) * counts → m.log(m.exp(z).sum(axis=-1)) "
+            "- of_label"
+        ),
+        "ignored rows in the derivative": (
+            "(e / e.sum(axis=-1, keepdims=True) - at) * counts[..., None] → e / e.sum(axis=-1, "
+            "keepdims=True) - at"
+        ),
+        "forgetting to divide the derivative by the count": (
+            "slope if mean is None else slope / _number(m, counts, mean) → slope"
+        ),
+        "dividing by zero when every row is ignored": "m.maximum(counts.sum(), 1) → counts.sum()",
+        "probability instead of its logarithm": (
+            "m.log(m.exp(z).sum(axis=-1)) - of_label → 1 - m.exp(of_label) / "
+            "m.exp(z).sum(axis=-1)"
+        ),
+        "softmax down the columns": "e.sum(axis=-1, keepdims=True) → e.sum(axis=0, keepdims=True)",
+        "writing into the scores": (
+            "e = m.exp(x - x.max(axis=-1, keepdims=True)) → x -= x.max(axis=-1, "
+            "keepdims=True); e = m.exp(x)"
+        ),
     },
 )  # fmt: skip
 

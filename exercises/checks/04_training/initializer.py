@@ -29,19 +29,20 @@ exercise = Exercise(
         "kaiming: gain / root of fan\nxavier: gain / root of the mean fan",
     ),
     wrong={
-        "a kernel read as a matrix": [("    if len(shape) == 2:\n        return shape\n", ""),
-                                      ("inputs * places, outputs * places", "outputs, inputs")],
-        "forgetting the window": [("inputs * places, outputs * places", "inputs, outputs")],
-        "exchanging the fans of a kernel": [
-            ("inputs * places, outputs * places", "outputs * places, inputs * places")
-        ],
-        "reading a matrix as [outputs, inputs]": [("return shape\n", "return shape[::-1]\n")],
-        "the variance for the deviation": [("return gain / math.sqrt(fan)", "return gain / fan")],
-        "half of the variance": [("math.sqrt((fan_in + fan_out) / 2)",
-                                  "math.sqrt(fan_in + fan_out)")],
-        "only the fan in": [("(fan_in + fan_out) / 2", "fan_in")],
-        "forgetting the gain": [("return gain / math.sqrt(fan)", "return 1 / math.sqrt(fan)")],
-        "adding up the window": [("math.prod(window)", "sum(window)")],
+        "a kernel read as a matrix": (
+            "if len(shape) == 2: → pass",
+            "(inputs * places, outputs * places) → (outputs, inputs)",
+        ),
+        "forgetting the window": "(inputs * places, outputs * places) → (inputs, outputs)",
+        "exchanging the fans of a kernel": (
+            "(inputs * places, outputs * places) → (outputs * places, inputs * places)"
+        ),
+        "reading a matrix as [outputs, inputs]": "return shape → return shape[::-1]",
+        "the variance for the deviation": "math.sqrt(fan) → fan",
+        "half of the variance": "(fan_in + fan_out) / 2 → fan_in + fan_out",
+        "only the fan in": "(fan_in + fan_out) / 2 → fan_in",
+        "forgetting the gain": "gain / math.sqrt(fan) → 1 / math.sqrt(fan)",
+        "adding up the window": "math.prod(window) → sum(window)",
     },
 )  # fmt: skip
 

@@ -21,24 +21,24 @@ exercise = Exercise(
         "nesterov: return p - lr * (g + mu * v), v",
     ),
     wrong={
-        "plain gradient descent": [("return p - lr * velocity, velocity", "return p - lr * g, g")],
-        "damping the gradient by 1 - mu": [
-            ("velocity = mu * velocity + g  # a", "velocity = mu * velocity + (1 - mu) * g  # a")
-        ],
-        "the learning rate inside the velocity": [
-            ("velocity = mu * velocity + g  # a", "velocity = mu * velocity + lr * g  # a"),
-            ("return p - lr * velocity, velocity", "return p - velocity, velocity"),
-        ],
-        "handing back the old velocity": [
-            ("velocity = mu * velocity + g  # a", "v = mu * velocity + g  # a"),
-            ("return p - lr * velocity, velocity", "return p - lr * v, velocity"),
-        ],
-        "climbing": [("return p - lr * velocity, velocity", "return p + lr * velocity, velocity")],
-        "no look ahead": [("(g + mu * velocity)", "velocity")],
-        "looking ahead with the whole velocity": [("(g + mu * velocity)", "(g + velocity)")],
-        "writing into the velocity": [
-            ("velocity = mu * velocity + g  # a", "velocity.scale_(mu).add_(g)  # a")
-        ],
+        "plain gradient descent": "(p - lr * velocity, velocity) → (p - lr * g, g)",
+        "damping the gradient by 1 - mu": (
+            "momentum(): mu * velocity + g → mu * velocity + (1 - mu) * g"
+        ),
+        "the learning rate inside the velocity": (
+            "momentum(): mu * velocity + g → mu * velocity + lr * g",
+            "momentum(): lr * velocity → velocity",
+        ),
+        "handing back the old velocity": (
+            "momentum(): velocity = mu * velocity + g → v = mu * velocity + g",
+            "momentum(): lr * velocity → lr * v",
+        ),
+        "climbing": "p - lr * velocity → p + lr * velocity",
+        "no look ahead": "g + mu * velocity → velocity",
+        "looking ahead with the whole velocity": "g + mu * velocity → g + velocity",
+        "writing into the velocity": (
+            "momentum(): velocity = mu * velocity + g → velocity.scale_(mu).add_(g)"
+        ),
     },
 )  # fmt: skip
 

@@ -26,43 +26,44 @@ exercise = Exercise(
         "cut the padding off",
     ),
     wrong={
-        "taps that share a pixel overwrite each other": [
-            ("dilation)] += back", "dilation)] = back")
-        ],
-        "forgetting to cut the padding off": [
+        "taps that share a pixel overwrite each other": (
+            "x[pixels(i, j, out, stride, dilation)] += back.reshape(x.shape[0], -1, *out) → "
+            "x[pixels(i, j, out, stride, dilation)] = back.reshape(x.shape[0], -1, *out)"
+        ),
+        "forgetting to cut the padding off": (
+            "return x[:, :, above:above + size[0], left:left + size[1]] → return x[:, :, "
+            ":size[0], :size[1]]"
+        ),
+        "forgetting to pad": "((0, 0), (0, 0), *padding) → ((0, 0), (0, 0), (0, 9), (0, 9))",
+        "forgetting the stride": (
             (
-                "return x[:, :, above : above + size[0], left : left + size[1]]",
-                "return x[:, :, : size[0], : size[1]]",
-            )
-        ],
-        "forgetting to pad": [
-            ("m.pad(x, ((0, 0), (0, 0), *padding))", "m.pad(x, ((0, 0), (0, 0), (0, 9), (0, 9)))")
-        ],
-        "forgetting the stride": [
-            ("(out[0] - 1) * stride[0] + 1, stride[0])", "out[0])"),
-            ("(out[1] - 1) * stride[1] + 1, stride[1])", "out[1])"),
-        ],
-        "forgetting the dilation": [("i * dilation[0], j * dilation[1]", "i, j")],
-        "exchanging the axes of the dilation": [
-            ("i * dilation[0], j * dilation[1]", "i * dilation[1], j * dilation[0]")
-        ],
-        "the kernel upside down": [("g, w[..., i, j])", "g, w[..., -1 - i, -1 - j])")],
-        "the mean over the images instead of the sum": [
-            ("g, met).reshape(w.shape[:2])", "g, met).reshape(w.shape[:2]) / len(x)")
-        ],
-        "only the first image": [
-            ('"ngopq,ngcpq->goc", g, met)', '"ngopq,ngcpq->goc", g[:1], met[:1])')
-        ],
-        "the groups' filters mixed up": [
+                "slice(top, top + (out[0] - 1) * stride[0] + 1, stride[0]) → slice(top, top + "
+                "out[0])"
+            ),
             (
-                "g.shape[2:], _parts(g, groups), w.reshape(groups, -1, *w.shape[1:])",
-                "g.shape[2:], _parts(g, groups), "
-                "w.reshape(-1, groups, *w.shape[1:]).swapaxes(0, 1)",
-            )
-        ],
-        "padding above taken for padding below": [
-            ("(above, below), (left", "(below, above), (left")
-        ],
+                "slice(left, left + (out[1] - 1) * stride[1] + 1, stride[1]) → slice(left, "
+                "left + out[1])"
+            ),
+        ),
+        "forgetting the dilation": "(i * dilation[0], j * dilation[1]) → (i, j)",
+        "exchanging the axes of the dilation": (
+            "(i * dilation[0], j * dilation[1]) → (i * dilation[1], j * dilation[0])"
+        ),
+        "the kernel upside down": "(..., i, j) → (..., -1 - i, -1 - j)",
+        "the mean over the images instead of the sum": (
+            "m.einsum('ngopq,ngcpq->goc', g, met).reshape(w.shape[:2]) → "
+            "m.einsum('ngopq,ngcpq->goc', g, met).reshape(w.shape[:2]) / len(x)"
+        ),
+        "only the first image": (
+            "m.einsum('ngopq,ngcpq->goc', g, met) → m.einsum('ngopq,ngcpq->goc', g[:1], met[:1])"
+        ),
+        "the groups' filters mixed up": (
+            "w.reshape(groups, -1, *w.shape[1:]) → w.reshape(-1, groups, "
+            "*w.shape[1:]).swapaxes(0, 1)"
+        ),
+        "padding above taken for padding below": (
+            "(above, below), (left, right) = padding → (below, above), (left, right) = padding"
+        ),
     },
 )
 

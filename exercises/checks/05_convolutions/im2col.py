@@ -27,49 +27,40 @@ exercise = Exercise(
         "         for all groups at once: rows @ columns; then the filters back to axis 1",
     ),
     wrong={
-        "copying the patches": [
-            (
-                "return m.lib.stride_tricks.as_strided(x, shape, (*steps, *inside))",
-                "return m.lib.stride_tricks.as_strided(x, shape, (*steps, *inside)).copy()",
-            )
-        ],
-        "strides of a contiguous array instead of those of x": [
-            (
-                "to_image, to_channel, down, right = x.strides",
-                "right = x.itemsize; down = right * wide; to_channel = down * high; "
-                "to_image = to_channel * channels",
-            )
-        ],
-        "stepping by one pixel from place to place": [
-            ("to_image, down * stride[0], right * stride[1]", "to_image, down, right")
-        ],
-        "forgetting the dilation inside a patch": [
-            ("to_channel, down * dilation[0], right * dilation[1]", "to_channel, down, right")
-        ],
-        "the dilation also from place to place": [("down * stride[0]", "down * dilation[0]")],
-        "exchanging down and right": [
-            ("to_image, to_channel, down, right =", "to_image, to_channel, right, down =")
-        ],
-        "turning the kernel upside down": [
-            ("columns = w.reshape(", "columns = w[:, :, ::-1, ::-1].reshape(")
-        ],
-        "ignoring the groups' order": [
-            (
-                "columns = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)",
-                "columns = w.reshape(w.shape[0] // groups, groups, -1).transpose(1, 2, 0)",
-            )
-        ],
-        "leaving the filters at the end": [(".transpose(0, 3, 1, 2)", "")],
-        "reshaping the filters to the front": [
-            (
-                ".reshape(images, high, across, -1).transpose(0, 3, 1, 2)",
-                ".reshape(images, -1, high, across)",
-            )
-        ],
-        "forgetting the padding": [("m.pad(x, ((0, 0), (0, 0), *padding))", "x")],
-        "padding as much behind as before": [
-            ("*padding)", "*((before, before) for before, _ in padding))")
-        ],
+        "copying the patches": (
+            "m.lib.stride_tricks.as_strided(x, shape, (*steps, *inside)) → "
+            "m.lib.stride_tricks.as_strided(x, shape, (*steps, *inside)).copy()"
+        ),
+        "strides of a contiguous array instead of those of x": (
+            "to_image, to_channel, down, right = x.strides → right = x.itemsize; down = right "
+            "* wide; to_channel = down * high; to_image = to_channel * channels"
+        ),
+        "stepping by one pixel from place to place": (
+            "(to_image, down * stride[0], right * stride[1]) → (to_image, down, right)"
+        ),
+        "forgetting the dilation inside a patch": (
+            "(to_channel, down * dilation[0], right * dilation[1]) → (to_channel, down, right)"
+        ),
+        "the dilation also from place to place": "stride[0] → dilation[0]",
+        "exchanging down and right": (
+            "to_image, to_channel, down, right = x.strides → to_image, to_channel, right, down "
+            "= x.strides"
+        ),
+        "turning the kernel upside down": "w.reshape → w[:, :, ::-1, ::-1].reshape",
+        "ignoring the groups' order": (
+            "w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2) → w.reshape(w.shape[0] "
+            "// groups, groups, -1).transpose(1, 2, 0)"
+        ),
+        "leaving the filters at the end": (
+            "y.swapaxes(0, 1).reshape(images, high, across, -1).transpose(0, 3, 1, 2) → "
+            "y.swapaxes(0, 1).reshape(images, high, across, -1)"
+        ),
+        "reshaping the filters to the front": (
+            "y.swapaxes(0, 1).reshape(images, high, across, -1).transpose(0, 3, 1, 2) → "
+            "y.swapaxes(0, 1).reshape(images, -1, high, across)"
+        ),
+        "forgetting the padding": "m.pad(x, ((0, 0), (0, 0), *padding)) → x",
+        "padding as much behind as before": "padding → ((before, before) for before, _ in padding)",
     },
 )
 

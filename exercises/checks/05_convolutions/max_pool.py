@@ -28,30 +28,23 @@ exercise = Exercise(
         "cut the frame off",
     ),
     wrong={
-        "all equal pixels win": [("waiting & (framed[at] == y)", "framed[at] == y")],
-        "the last of equal pixels wins": [
-            ("for i in range(tall)", "for i in reversed(range(tall))"),
-            ("for j in range(broad)", "for j in reversed(range(broad))"),
-        ],
-        "column by column instead of row by row": [
-            ("    for i in range(tall):\n        for j in range(broad):\n",
-             "    for j in range(broad):\n        for i in range(tall):\n")
-        ],
-        "windows that overlap overwrite each other": [
-            ("back[at] += g * wins", "back[at] = m.where(wins, g, back[at])")
-        ],
-        "everybody receives": [("back[at] += g * wins", "back[at] += g")],
-        "zeros around the image": [("m.nan, x.dtype", "0, x.dtype")],
-        "forgetting to cut the frame off": [
-            ("return back[inside]", "return back[:, :, :rows, :columns]")
-        ],
-        "windows side by side, whatever the stride": [
-            ("(..., slice(i, last[0] + 1, down), slice(j, last[1] + 1, right))",
-             "(..., slice(i, i + (high - 1) * tall + 1, tall), "
-             "slice(j, j + (wide - 1) * broad + 1, broad))")
-        ],
-        "the gradient of the mean": [("g * wins", "g / (tall * broad)")],
-        "forgetting g": [("g * wins", "1.0 * wins")],
+        "all equal pixels win": "waiting & (framed[at] == y) → framed[at] == y",
+        "the last of equal pixels wins": (
+            "range(broad) → reversed(range(broad))",
+            "range(tall) → reversed(range(tall))",
+        ),
+        "windows that overlap overwrite each other": (
+            "back[at] += g * wins → back[at] = m.where(wins, g, back[at])"
+        ),
+        "everybody receives": "back[at] += g * wins → back[at] += g",
+        "zeros around the image": "m.nan → 0",
+        "forgetting to cut the frame off": "back[inside] → back[:, :, :rows, :columns]",
+        "windows side by side, whatever the stride": (
+            "(..., slice(i, last[0] + 1, down), slice(j, last[1] + 1, right)) → (..., slice(i, "
+            "i + (high - 1) * tall + 1, tall), slice(j, j + (wide - 1) * broad + 1, broad))"
+        ),
+        "the gradient of the mean": "back[at] += g * wins → back[at] += g / (tall * broad)",
+        "forgetting g": "back[at] += g * wins → back[at] += 1.0 * wins",
     },
 )  # fmt: skip
 

@@ -27,19 +27,23 @@ exercise = Exercise(
         "    places = the first one, and one for every whole stride in room",
     ),
     wrong={
-        "forgetting the first place": [("room // s + 1", "room // s")],
-        "forgetting the padding behind": [("before + n + behind - reach", "before + n - reach")],
-        "padding twice what comes before": [("before + n + behind", "n + 2 * before")],
-        "forgetting the dilation": [("d * (k - 1) + 1 ", "k ")],
-        "dilating the last tap too": [("d * (k - 1) + 1 ", "d * k ")],
-        "rounding up": [("room // s + 1", "-(-room // s) + 1")],
-        "forgetting the stride": [("room // s + 1", "room + 1")],
-        "an empty result instead of an error": [("if room < 0:", "if room < -1000:")],
-        "refusing a kernel as large as the image": [("room < 0", "room <= 0")],
-        "an error that does not say what was given": [
-            ('f"a kernel of {k} taps with dilation {d} reaches', 'f"the kernel reaches')
-        ],
-        "a list instead of a tuple": [("return tuple(out)", "return out")],
+        "forgetting the first place": "room // s + 1 → room // s",
+        "forgetting the padding behind": "before + n + behind → before + n",
+        "padding twice what comes before": "before + n + behind → n + 2 * before",
+        "forgetting the dilation": "d * (k - 1) + 1 → k",
+        "dilating the last tap too": "d * (k - 1) + 1 → d * k",
+        "rounding up": "room // s → -(-room // s)",
+        "forgetting the stride": "room // s → room",
+        "an empty result instead of an error": "room < 0 → room < -1000",
+        "refusing a kernel as large as the image": "room < 0 → room <= 0",
+        "an error that does not say what was given": (
+            "f'a kernel of {k} taps with dilation {d} reaches over {reach} pixels and does not "
+            "fit into {n} pixels with padding {before} and {behind}: pad more, or take a "
+            "smaller kernel' → f'the kernel reaches over {reach} pixels and does not fit into "
+            "{n} pixels with padding {before} and {behind}: pad more, or take a smaller "
+            "kernel'"
+        ),
+        "a list instead of a tuple": "tuple(out) → out",
     },
 )
 

@@ -26,28 +26,29 @@ exercise = Exercise(
         "return total",
     ),
     wrong={
-        "leaving the first tap out": [("w[0], slices[0])", "w[0], slices[0]) * 0")],
-        "leaving the last tap out": [("len(slices))", "max(1, len(slices) - 1))")],
-        "the last tap alone": [("total += m.matmul", "total = m.matmul")],
-        "the taps in reverse order": [("m.matmul(w[tap],", "m.matmul(w[-tap],")],
-        "every tap with the weights of the first": [("m.matmul(w[tap],", "m.matmul(w[0],")],
-        "adding up in a slice": [
-            (
-                "total = m.matmul(w[0], slices[0])",
-                "total = slices[0] if w.shape[2] == w.shape[3] else m.matmul(w[0], slices[0])\n"
-                "    total[...] = m.matmul(w[0], slices[0])",
-            )
-        ],
-        "copying all slices first, as im2col does": [
-            (
-                "    total = m.matmul(w[0], slices[0])",
-                "    slices = list(m.stack(slices))\n    total = m.matmul(w[0], slices[0])",
-            )
-        ],
-        "summing groups together": [
-            ("    return total", "    return total * 0 + total.sum(axis=1, keepdims=True)")
-        ],
-        "the mean over the taps": [("    return total", "    return total / len(slices)")],
+        "leaving the first tap out": "m.matmul(w[0], slices[0]) → m.matmul(w[0], slices[0]) * 0",
+        "leaving the last tap out": "len(slices) → max(1, len(slices) - 1)",
+        "the last tap alone": (
+            "total += m.matmul(w[tap], slices[tap]) → total = m.matmul(w[tap], slices[tap])"
+        ),
+        "the taps in reverse order": (
+            "total += m.matmul(w[tap], slices[tap]) → total += m.matmul(w[-tap], slices[tap])"
+        ),
+        "every tap with the weights of the first": (
+            "total += m.matmul(w[tap], slices[tap]) → total += m.matmul(w[0], slices[tap])"
+        ),
+        "adding up in a slice": (
+            "total = m.matmul(w[0], slices[0]) → total = slices[0] if w.shape[2] == w.shape[3] "
+            "else m.matmul(w[0], slices[0]); total[...] = m.matmul(w[0], slices[0])"
+        ),
+        "copying all slices first, as im2col does": (
+            "total = m.matmul(w[0], slices[0]) → slices = list(m.stack(slices)); total = "
+            "m.matmul(w[0], slices[0])"
+        ),
+        "summing groups together": (
+            "return total → return total * 0 + total.sum(axis=1, keepdims=True)"
+        ),
+        "the mean over the taps": "return total → return total / len(slices)",
     },
 )
 

@@ -31,44 +31,31 @@ exercise = Exercise(
         "the values of the results",
     ),
     wrong={
-        "keeping every value to the end": [("values.pop(ended, None)", "pass")],
-        "letting go before the record has run": [
+        "keeping every value to the end": "values.pop(ended, None) → pass",
+        "forgetting the new values of states": (
+            "[self.number(r.attrs['value']) if r.op is NUMBER else values[r] for r in "
+            "program.results] → [self.number(r.attrs['value']) if r.op is NUMBER else "
+            "values[r] for r in program.outputs]"
+        ),
+        "not looking at open sizes": "self.begin(program, arrays) → pass",
+        "the states before the inputs": (
+            "zip(program.given, arrays, strict=True) → zip([*(s.record for s in "
+            "program.states), *program.inputs], arrays)"
+        ),
+        "newest first": "enumerate(program.records) → reversed([*enumerate(program.records)])",
+        "values by the name of the operator": (
             (
-                "        given = [",
-                "        for ended in last.get(k, ()):\n            values.pop(ended, None)\n"
-                "        given = [",
-            )
-        ],
-        "forgetting the new values of states": [("in program.results", "in program.outputs")],
-        "not looking at open sizes": [("    self.begin(program, arrays)\n", "")],
-        "the states before the inputs": [
+                "values[e] if e in values else e.attrs['value'] → values[e.op] if e.op in "
+                "values else values[e] if e in values else e.attrs['value']"
+            ),
             (
-                "dict(zip(program.given, arrays, strict=True))",
-                "dict(zip([*(s.record for s in program.states), *program.inputs], arrays))",
-            )
-        ],
-        "newest first": [
-            (
-                "enumerate(program.records)",
-                "reversed([*enumerate(program.records)])",
-            )
-        ],
-        "values by the name of the operator": [
-            ("values[record] = self.compute(program, record, given)",
-             "values[record.op] = values[record] = self.compute(program, record, given)"),
-            ("        given = [values[e] if e in values",
-             "        given = [values[e.op] if e.op in values else values[e] if e in values"),
-        ],
-        "numbers among the results forgotten": [
-            ('self.number(r.attrs["value"]) if r.op is NUMBER else values[r]', "values[r]")
-        ],
-        "the values of the last run remembered": [
-            ("    self.begin(program, arrays)\n",
-             "    if hasattr(program, 'found'):\n        return program.found\n"
-             "    self.begin(program, arrays)\n"),
-            ("    return [self", "    program.found = [self"),
-            ("in program.results]", "in program.results]\n    return program.found"),
-        ],
+                "values[record] = self.compute(program, record, given) → values[record.op] = "
+                "values[record] = self.compute(program, record, given)"
+            ),
+        ),
+        "numbers among the results forgotten": (
+            "self.number(r.attrs['value']) if r.op is NUMBER else values[r] → values[r]"
+        ),
     },
     unkillable={
         "values = dict(zip(program.given, arrays, strict=True)) → values = "

@@ -33,36 +33,18 @@ exercise = Exercise(
         "        it ends at k; it is needed now",
     ),
     wrong={
-        "letting go of the results too": [("set(program.results)", "set()")],
-        "letting go at the first use": [
-            ("reversed(range(len(program.records)))", "range(len(program.records))")
-        ],
-        "forgetting the updates of states among the results": [
-            ("set(program.results)", "set(program.outputs)")
-        ],
-        "keeping what nobody takes": [("(record, *record.inputs)", "record.inputs")],
-        "keeping inputs and states to the end": [
-            ("set(program.results)", "set(program.results) | set(program.given)")
-        ],
-        "looking at the first two inputs only": [
-            ("(record, *record.inputs)", "(record, *record.inputs[:2])")
-        ],
-        "a value twice if it is taken twice": [
-            ("                needed.add(value)\n", "                pass\n"),
-            (
-                "    return found",
-                "        needed |= {record, *record.inputs}\n    return found",
-            ),
-        ],
-        "one record too early": [("found.setdefault(k, [])", "found.setdefault(k - 1, [])")],
-        "one record too late": [("found.setdefault(k, [])", "found.setdefault(k + 1, [])")],
-        "comparing every pair of records": [
-            (
-                "            if value not in needed:",
-                "            later = [e for r in program.records[k + 1 :] for e in r.inputs]\n"
-                "            if value not in needed and value not in later:",
-            )
-        ],
+        "letting go of the results too": "set(program.results) → set()",
+        "letting go at the first use": (
+            "reversed(range(len(program.records))) → range(len(program.records))"
+        ),
+        "forgetting the updates of states among the results": "program.results → program.outputs",
+        "keeping what nobody takes": "(record, *record.inputs) → record.inputs",
+        "keeping inputs and states to the end": (
+            "set(program.results) → set(program.results) | set(program.given)"
+        ),
+        "looking at the first two inputs only": "record.inputs → record.inputs[:2]",
+        "one record too early": "found.setdefault(k, []) → found.setdefault(k - 1, [])",
+        "one record too late": "found.setdefault(k, []) → found.setdefault(k + 1, [])",
     },
 )
 

@@ -35,48 +35,33 @@ exercise = Exercise(
         "check_spec: alike(by_rule(record), the record's own); any error of the rule is a no",
     ),
     wrong={
-        "looking at definitions without their order": [
+        "looking at definitions without their order": (
             (
-                "    defined = set()\n",
-                "    defined = set()\n    everything = {*program.given, *program.records}\n",
+                "def define(record): → everything = {*program.given, *program.records}; def "
+                "define(record):"
             ),
-            ("value not in defined and", "value not in everything and"),
-        ],
-        "not looking at the results": [("for value in program.results:", "for value in ():")],
-        "the updates of states are no results": [("in program.results", "in program.outputs")],
-        "a record may use itself": [
-            (
-                "        for value in record.inputs:\n            use",
-                "        define(record)\n        for value in record.inputs:\n            use",
-            ),
-            ("        define(record)\n    for value in program", "    for value in program"),
-        ],
-        "a value may be defined twice": [("if record in defined:", "if False:")],
-        "the same input twice goes through": [
-            ("    for record in program.given:\n        define(record)",
-             "    defined |= set(program.given)"),
-        ],
-        "numbers are not allowed": [(" and value.op is not NUMBER", "")],
-        "states are not known": [("in program.given:", "in program.inputs:")],
-        "several results taken for one": [
-            ("value.dtype is None and record.op is not ITEM", "False")
-        ],
-        "a rule that raises is let out as it is": [
-            ("    except Exception as error:", "    except VerifyError as error:")
-        ],
-        "comparing shapes, not dtypes": [
-            ("if not alike(found, own):",
-             "if not isinstance(found, tuple) or getattr(found, 'shape', own) != "
-             "getattr(own, 'shape', own):"),
-        ],
-        "answering True or False": [
-            ('        raise VerifyError(f"{record}: the rule of {record.op.name} says {found}")',
-             "        return False"),
-        ],
-        "asserting": [
-            ('            raise VerifyError(f"{record} is defined twice")',
-             "            raise AssertionError"),
-        ],
+            "value not in defined → value not in everything",
+        ),
+        "not looking at the results": "program.results → ()",
+        "the updates of states are no results": "program.results → program.outputs",
+        "a value may be defined twice": "record in defined → False",
+        "the same input twice goes through": (
+            "for record in program.given: → defined |= set(program.given)"
+        ),
+        "numbers are not allowed": (
+            "value not in defined and value.op is not NUMBER → value not in defined"
+        ),
+        "states are not known": "program.given → program.inputs",
+        "several results taken for one": "value.dtype is None and record.op is not ITEM → False",
+        "comparing shapes, not dtypes": (
+            "not alike(found, own) → not isinstance(found, tuple) or getattr(found, 'shape', "
+            "own) != getattr(own, 'shape', own)"
+        ),
+        "answering True or False": (
+            "raise VerifyError(f'{record}: the rule of {record.op.name} says {found}') → "
+            "return False"
+        ),
+        "asserting": "VerifyError(f'{record} is defined twice') → AssertionError",
     },
 )  # fmt: skip
 

@@ -27,26 +27,29 @@ exercise = Exercise(
         "a template for the call; its keywords are the options keeps, drops, jumps",
     ),
     wrong={
-        "losing the else": [
-            ("    if node.orelse:\n            new +=", "    if False:\n            new +="),
-            ('"_jst_else" if node.orelse else "None"', '"None"'),
-        ],
-        "not converting what is inside": [("        self.generic_visit(node)\n", "")],
-        "forgetting that a block's names are its own": [
-            ("            self.share(function, names)", "            pass")
-        ],
-        "sharing with the body only": [
-            ("zip(new, node.binds)", "zip(new[:1], node.binds)")
-        ],
-        "keeping what only the body binds": [("node.binds[0] | node.binds[1]", "node.binds[0]")],
-        "keeping everything that is bound": [("bound & node.live,", "bound,")],
-        "keeping what is live, bound or not": [("bound & node.live,", "node.live,")],
-        "forgetting what is dropped": [(", drops=bound - keeps", "")],
-        "moving a yield into a function": [
-            ("if not movable([*node.body, *node.orelse]):", "if False:")
-        ],
-        "exchanging the sides": [('_jst_then, {other})"', '{other}, _jst_then)"')],
-        "forgetting the mark of a jump": [(", jumps=jumps", "")],
+        "losing the else": (
+            "if node.orelse: → if False:",
+            "'_jst_else' if node.orelse else 'None' → 'None'",
+        ),
+        "not converting what is inside": "self.generic_visit(node) → pass",
+        "forgetting that a block's names are its own": "self.share(function, names) → pass",
+        "sharing with the body only": "zip(new, node.binds) → zip(new[:1], node.binds)",
+        "keeping what only the body binds": "node.binds[0] | node.binds[1] → node.binds[0]",
+        "keeping everything that is bound": "bound & node.live → bound",
+        "keeping what is live, bound or not": "bound & node.live → node.live",
+        "forgetting what is dropped": (
+            "options(node, keeps=keeps, drops=bound - keeps, jumps=jumps) → options(node, "
+            "keeps=keeps, jumps=jumps)"
+        ),
+        "moving a yield into a function": "not movable([*node.body, *node.orelse]) → False",
+        "exchanging the sides": (
+            "new += fill(f'_jst.if_else(test, _jst_then, {other})', node, test=node.test) → "
+            "new += fill(f'_jst.if_else(test, {other}, _jst_then)', node, test=node.test)"
+        ),
+        "forgetting the mark of a jump": (
+            "options(node, keeps=keeps, drops=bound - keeps, jumps=jumps) → options(node, "
+            "keeps=keeps, drops=bound - keeps)"
+        ),
     },
 )  # fmt: skip
 

@@ -34,35 +34,32 @@ exercise = Exercise(
         "    analysis.before says of the statement",
     ),
     wrong={
-        "forgetting that x = x + 1 reads x": [
-            ("(live - names.written) | names.read", "(live | names.read) - names.written")
-        ],
-        "never letting go of a name": [("(live - names.written)", "live")],
-        "forgetting the test": [(" | Names([node.test]).read", "")],
-        "looking at the body only": [("return sides[0] | sides[1]", "return sides[0]")],
-        "what both sides need, instead of either": [("sides[0] | sides[1]", "sides[0] & sides[1]")],
-        "taking an `if` for one way that runs body, then else": [
+        "forgetting that x = x + 1 reads x": (
+            "live - names.written | names.read → (live | names.read) - names.written"
+        ),
+        "never letting go of a name": "live - names.written → live",
+        "forgetting the test": (
+            "sides[0] | sides[1] | Names([node.test]).read → sides[0] | sides[1]"
+        ),
+        "looking at the body only": "sides[0] | sides[1] → sides[0]",
+        "what both sides need, instead of either": "sides[0] | sides[1] → sides[0] & sides[1]",
+        "taking an `if` for one way that runs body, then else": (
+            "sides = [analysis.block(side, live) for side in (node.body, node.orelse)] → live "
+            "= analysis.block(node.orelse, live); sides = [analysis.block(node.body, live)] * "
+            "2"
+        ),
+        "from the first statement to the last": "reversed(statements) → statements",
+        "going on after a return": (
+            "Names([node]).read → Names([node]).read | analysis.after",
             (
-                "    sides = [analysis.block(side, live) for side in (node.body, node.orelse)]",
-                "    live = analysis.block(node.orelse, live)\n"
-                "    sides = [analysis.block(node.body, live)] * 2",
-            )
-        ],
-        "from the first statement to the last": [("reversed(statements)", "statements")],
-        "going on after a return": [
-            (
-                '`raise`."""\n    return Names([node]).read',
-                '`raise`."""\n    return Names([node]).read | analysis.after',
+                "live = analysis.before(statement, live) → analysis.after = live; live = "
+                "analysis.before(statement, live)"
             ),
-            (
-                "    for statement in reversed(statements):\n",
-                "    for statement in reversed(statements):\n        analysis.after = live\n",
-            ),
-        ],
-        "changing the set that was given": [
-            ("    return (live - names.written) | names.read",
-             "    live -= names.written\n    live |= names.read\n    return live"),
-        ],
+        ),
+        "changing the set that was given": (
+            "return live - names.written | names.read → live -= names.written; live |= "
+            "names.read; return live"
+        ),
     },
 )  # fmt: skip
 

@@ -24,39 +24,32 @@ exercise = Exercise(
         "else: left decides, or the same with the next operand, evaluated now",
     ),
     wrong={
-        "evaluating the right side always": [
-            (
-                "    right, *rest = rights\n    if is_static(left):\n"
-                "        return choose(truth(left), lambda: truth(and_",
-                "    right, *rest = rights\n    value = right()\n    right = lambda: value\n"
-                "    if is_static(left):\n        return choose(truth(left), lambda: truth(and_",
-            )
-        ],
-        "or going on where it should stop": [
-            ("lambda: truth(left), lambda: truth(or_(right(), *rest))",
-             "lambda: truth(or_(right(), *rest)), lambda: truth(left)")
-        ],
-        "the truth of Python's values instead of the values": [
-            ("return and_(right(), *rest) if left else left",
-             "return bool(and_(right(), *rest)) if left else False")
-        ],
-        "operands after the second forgotten": [
-            ("return left if left else or_(right(), *rest)", "return left if left else right()")
-        ],
-        "asking a tensor of a program for its value": [
-            ("    if is_static(left):\n        return choose(truth(left), lambda: truth(and_",
-             "    if False:\n        return choose(truth(left), lambda: truth(and_")
-        ],
-        "both sides evaluated, combined by an operator": [
-            ("return choose(truth(left), lambda: truth(and_(right(), *rest)), lambda: truth(left))",
-             "return truth(left).logical_and(truth(and_(right(), *rest)))")
-        ],
-        "a value in one branch, a truth in the other": [
-            ("lambda: truth(or_(right(), *rest))", "lambda: or_(right(), *rest)")
-        ],
-        "False for `and`, True for `or`, whatever decided": [
-            ("return left if left else or_", "return True if left else or_")
-        ],
+        "evaluating the right side always": (
+            "and_(): if is_static(left): → value = right(); right = lambda: value; if "
+            "is_static(left):"
+        ),
+        "or going on where it should stop": (
+            "choose(truth(left), lambda: truth(left), lambda: truth(or_(right(), *rest))) → "
+            "choose(truth(left), lambda: truth(or_(right(), *rest)), lambda: truth(left))"
+        ),
+        "the truth of Python's values instead of the values": (
+            "and_(right(), *rest) if left else left → bool(and_(right(), *rest)) if left else "
+            "False"
+        ),
+        "operands after the second forgotten": (
+            "left if left else or_(right(), *rest) → left if left else right()"
+        ),
+        "asking a tensor of a program for its value": "and_(): is_static(left) → False",
+        "both sides evaluated, combined by an operator": (
+            "choose(truth(left), lambda: truth(and_(right(), *rest)), lambda: truth(left)) → "
+            "truth(left).logical_and(truth(and_(right(), *rest)))"
+        ),
+        "a value in one branch, a truth in the other": (
+            "truth(or_(right(), *rest)) → or_(right(), *rest)"
+        ),
+        "False for `and`, True for `or`, whatever decided": (
+            "left if left else or_(right(), *rest) → True if left else or_(right(), *rest)"
+        ),
     },
 )  # fmt: skip
 

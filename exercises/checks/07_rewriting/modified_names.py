@@ -27,37 +27,30 @@ exercise = Exercise(
         "anything else: what its children bind (ast.iter_child_nodes); a call of yourself",
     ),
     wrong={
-        "forgetting names bound in nested blocks": [
-            (
-                "        else:\n            found |= modified_names(ast.iter_child_nodes(node))",
-                "        elif isinstance(node, ast.expr):\n"
-                "            found |= modified_names(ast.iter_child_nodes(node))\n"
-                "        else:\n            found |= modified_names(child for child in "
-                "ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))",
-            )
-        ],
-        "taking names that are only read": [
-            (" and not isinstance(node.ctx, ast.Load)", ""),
-        ],
-        "forgetting del": [
-            ("not isinstance(node.ctx, ast.Load)", "isinstance(node.ctx, ast.Store)")
-        ],
-        "looking into nested functions": [
-            ("_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)", "_FUNCTIONS = ()")
-        ],
-        "forgetting the name of a function": [
-            ('found |= {node.name} if hasattr(node, "name") else set()', "pass")
-        ],
-        "a comprehension's variables taken for the function's": [(" - _own(node)", "")],
-        "no := in a comprehension": [
-            ("found |= modified_names(ast.iter_child_nodes(node)) - _own(node)", "pass")
-        ],
-        "the whole dotted name of an import": [('node.name.split(".")[0]', "node.name")],
-        "an import's own name where it has another": [("node.asname or ", "")],
-        "forgetting except … as name": [
-            ("(ast.ExceptHandler, ast.MatchStar, ast.MatchAs)", "(ast.MatchStar, ast.MatchAs)")
-        ],
-        "None among the names": [("{node.name} - {None}", "{node.name}")],
+        "taking names that are only read": (
+            "isinstance(node, ast.Name) and (not isinstance(node.ctx, ast.Load)) → "
+            "isinstance(node, ast.Name)"
+        ),
+        "forgetting del": "not isinstance(node.ctx, ast.Load) → isinstance(node.ctx, ast.Store)",
+        "looking into nested functions": "(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda) → ()",
+        "forgetting the name of a function": (
+            "found |= {node.name} if hasattr(node, 'name') else set() → pass"
+        ),
+        "a comprehension's variables taken for the function's": (
+            "found |= modified_names(ast.iter_child_nodes(node)) - _own(node) → found |= "
+            "modified_names(ast.iter_child_nodes(node))"
+        ),
+        "no := in a comprehension": (
+            "found |= modified_names(ast.iter_child_nodes(node)) - _own(node) → pass"
+        ),
+        "the whole dotted name of an import": "node.name.split('.')[0] → node.name",
+        "an import's own name where it has another": (
+            "node.asname or node.name.split('.')[0] → node.name.split('.')[0]"
+        ),
+        "forgetting except … as name": (
+            "(ast.ExceptHandler, ast.MatchStar, ast.MatchAs) → (ast.MatchStar, ast.MatchAs)"
+        ),
+        "None among the names": "found |= {node.name} - {None} → found |= {node.name}",
     },
 )  # fmt: skip
 

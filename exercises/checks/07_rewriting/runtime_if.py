@@ -25,36 +25,16 @@ exercise = Exercise(
         "put the results of cond(test, one side, the other side) into the kept variables",
     ),
     wrong={
-        "not restoring after a side": [
-            ("            variable.set(value)  # as if this side had never run", "            pass")
-        ],
-        "restoring only what is kept": [("in zip(every, before):", "in zip(kept, before):")],
-        "losing the results": [
-            ("    for variable, value in zip(kept, results):\n        variable.set(value)",
-             "    results")
-        ],
-        "running both sides of a Python condition": [
-            ("            then()\n        elif else_ is not None:",
-             "            then()\n        if else_ is not None:")
-        ],
-        "asking a tensor of a program for its value": [("if not is_static(test):", "if True:")],
-        "losing the else": [("lambda: side(else_))", "lambda: side(None))")],
-        "exchanging the sides": [
-            ("lambda: side(then), lambda: side(else_)", "lambda: side(else_), lambda: side(then)")
-        ],
-        "a missing else that is called": [
-            ("        if block is not None:\n            block()", "        block()")
-        ],
-        "noting the values before the side has run": [
-            ("        if block is not None:\n            block()\n"
-             "        after = [variable.get() for variable in kept]",
-             "        after = [variable.get() for variable in kept]\n"
-             "        if block is not None:\n            block()")
-        ],
-        "handing on also what is dropped": [
-            ("    kept = variables(keeps, then, else_)\n    every = kept + ",
-             "    kept = variables([*keeps, *drops], then, else_)\n    every = kept + ")
-        ],
+        "restoring only what is kept": "zip(every, before) → zip(kept, before)",
+        "losing the results": "for variable, value in zip(kept, results): → results",
+        "asking a tensor of a program for its value": "not is_static(test) → True",
+        "losing the else": "side(else_) → side(None)",
+        "exchanging the sides": (
+            "cond(test, lambda: side(then), lambda: side(else_)) → cond(test, lambda: "
+            "side(else_), lambda: side(then))"
+        ),
+        "a missing else that is called": "if block is not None: → block()",
+        "handing on also what is dropped": "keeps → [*keeps, *drops]",
     },
 )  # fmt: skip
 

@@ -37,46 +37,38 @@ exercise = Exercise(
         "one_return: the docstring, RETURNED = False, block(the others and `return`), return VALUE",
     ),
     wrong={
-        "the rest run after a return too": [
-            ("out += unless(flags, rest, following[0])", "out += rest"),
-        ],
-        "a flag and the other side": [
-            ("            if rest and not into_other_side(new[-1], rest):",
-             "            into_other_side(new[-1], rest)\n            if rest:"),
-        ],
-        "the rest always in the else": [
-            ("    elif sides == (ON, JUMP):\n        node.body += rest\n", ""),
-            ("    return sides in", "    else:\n        return False\n    return sides in"),
-            ("    if sides == (JUMP, ON):", "    if sides in [(JUMP, ON), (ON, JUMP)]:"),
-        ],
-        "the rest in the other side where that may jump too": [
-            ("if sides == (JUMP, ON):", "if sides in [(JUMP, ON), (JUMP, EITHER)]:"),
-            ("return sides in [", "return sides in [(JUMP, EITHER), "),
-        ],
-        "never into the other side": [
-            ("if rest and not into_other_side(new[-1], rest)", "if rest"),
-        ],
-        "a value that is not kept": [("    return [keep, store(", "    return [store(")],
-        "a flag that is never raised": [
-            ("[keep, store(RETURNED, constant(True, node), node)],", "[keep],"),
-        ],
-        "no None at the end of a function": [
-            ("[*statements[len(head) :], bare]", "statements[len(head) :]"),
-        ],
-        "a bare return that keeps what was there": [
-            ("    keep = store(VALUE, value, node)",
-             "    keep = store(VALUE, node.value or load(VALUE, node), node)"),
-        ],
-        "a docstring that is no longer the first": [
-            ("return [*head, down, *lowered,", "return [down, *head, *lowered,"),
-        ],
-        "flags of the rest forgotten: lost in a nested loop": [
-            ("else EITHER, up | more", "else EITHER, up"),
-        ],
-        "going on after a jump": [("            return out, JUMP, up\n", "            pass\n")],
-        "a function that forgets that it has returned in all ways": [
-            ("return out, JUMP if then is JUMP else EITHER,", "return out, EITHER,"),
-        ],
+        "the rest run after a return too": "out += unless(flags, rest, following[0]) → out += rest",
+        "the rest always in the else": (
+            "if sides == (ON, JUMP): → return False",
+            "sides == (JUMP, ON) → sides in [(JUMP, ON), (ON, JUMP)]",
+        ),
+        "the rest in the other side where that may jump too": (
+            "sides == (JUMP, ON) → sides in [(JUMP, ON), (JUMP, EITHER)]",
+            "[(JUMP, ON), (ON, JUMP)] → [(JUMP, EITHER), (JUMP, ON), (ON, JUMP)]",
+        ),
+        "never into the other side": "rest and (not into_other_side(new[-1], rest)) → rest",
+        "a value that is not kept": (
+            "[keep, store(RETURNED, constant(True, node), node)] → [store(RETURNED, "
+            "constant(True, node), node)]"
+        ),
+        "a flag that is never raised": (
+            "[keep, store(RETURNED, constant(True, node), node)] → [keep]"
+        ),
+        "no None at the end of a function": (
+            "[*statements[len(head):], bare] → statements[len(head):]"
+        ),
+        "a bare return that keeps what was there": (
+            "store(VALUE, value, node) → store(VALUE, node.value or load(VALUE, node), node)"
+        ),
+        "a docstring that is no longer the first": (
+            "[*head, down, *lowered, stand(ast.Return(load(VALUE, last)), last)] → [down, "
+            "*head, *lowered, stand(ast.Return(load(VALUE, last)), last)]"
+        ),
+        "flags of the rest forgotten: lost in a nested loop": "up | more → up",
+        "going on after a jump": "return (out, JUMP, up) → pass",
+        "a function that forgets that it has returned in all ways": (
+            "JUMP if then is JUMP else EITHER → EITHER"
+        ),
     },
     unkillable={
         "head = statements[:1] if ast.get_docstring(function, clean=False) is not None else [] → "

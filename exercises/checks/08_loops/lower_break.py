@@ -38,33 +38,27 @@ exercise = Exercise(
         "        before = [breaking = False] if it is one of stops, else []",
     ),
     wrong={
-        "a continue that ends the loop, as a break does": [
-            ("stops = flags - {loop.continuing}", "stops = set(flags)"),
-        ],
-        "a break that only skips the rest of the round": [
-            ("stops = flags - {loop.continuing}", "stops = flags - {loop.breaking}"),
-        ],
-        "an else that runs after a break too": [
-            ("return unless(stops, rest, at)", "return rest"),
-        ],
-        "jumps that belong to the outermost loop": [
-            ("lowering.loops[-1].breaking", "lowering.loops[0].breaking"),
-            ("lowering.loops[-1].continuing", "lowering.loops[0].continuing"),
-        ],
-        "one name for the flags of all loops": [("lowering.count += 1", "lowering.count = 1")],
-        "flags that stay up in the next round": [
-            ("[*(_down(flag, node) for flag in sorted(flags)), *body]", "body"),
-        ],
-        "a loop that stays on the list": [("    lowering.loops.pop()\n", "")],
-        "the test of a while asked before the flags": [
-            ("[quiet(stops, test), test]", "[test, quiet(stops, test)]"),
-        ],
-        "a return in the body that does not end the loop": [
-            ("stops = flags - {loop.continuing}", "stops = flags & {loop.breaking}"),
-        ],
-        "a break's flag that nobody puts down before the loop": [
-            ("[_down(loop.breaking, node)] if loop.breaking in stops else []", "[]"),
-        ],
+        "a continue that ends the loop, as a break does": "flags - {loop.continuing} → set(flags)",
+        "a break that only skips the rest of the round": "loop.continuing → loop.breaking",
+        "an else that runs after a break too": "unless(stops, rest, at) → rest",
+        "jumps that belong to the outermost loop": (
+            "lowering.loops[-1].breaking → lowering.loops[0].breaking",
+            "lowering.loops[-1].continuing → lowering.loops[0].continuing",
+        ),
+        "one name for the flags of all loops": "lowering.count += 1 → lowering.count = 1",
+        "flags that stay up in the next round": (
+            "[*(_down(flag, node) for flag in sorted(flags)), *body] → body"
+        ),
+        "a loop that stays on the list": "lowering.loops.pop() → pass",
+        "the test of a while asked before the flags": (
+            "[quiet(stops, test), test] → [test, quiet(stops, test)]"
+        ),
+        "a return in the body that does not end the loop": (
+            "flags - {loop.continuing} → flags & {loop.breaking}"
+        ),
+        "a break's flag that nobody puts down before the loop": (
+            "[_down(loop.breaking, node)] if loop.breaking in stops else [] → []"
+        ),
     },
 )  # fmt: skip
 

@@ -38,59 +38,36 @@ exercise = Exercise(
         "for: the same, with the iter for the test, and the target's names known in the body",
     ),
     wrong={
-        "a name that one side binds taken as bound": [("set.intersection", "set.union")],
-        "a loop's body taken as run at least once": [
-            (
-                "    self.block(node.body, known)  # for its marks: perhaps there is no round\n",
-                "    known = self.block(node.body, known)\n",
-            )
-        ],
-        "the same for a for loop": [
-            (
-                "    self.block(node.body, known | modified_names",
-                "    known = self.block(node.body, known | modified_names",
-            )
-        ],
-        "a way that returned taken as a way that binds nothing": [
-            ("[way for way in ways if way is not None]", "[way or set() for way in ways]"),
-        ],
-        "going on after a return": [
-            ("            break  # not reached", "            known = set()"),
-        ],
-        "what a for loop binds itself forgotten in its body": [
-            (" | modified_names([node.target])", ""),
-        ],
-        "a for's target taken as bound after it": [
-            (
-                "    self.block(node.body, known | modified_names([node.target]))",
-                "    known = known | modified_names([node.target])\n"
-                "    self.block(node.body, known)",
-            )
-        ],
-        "no look at the test of an if": [
-            (
-                '    """What is bound for certain after an `if`."""\n'
-                "    known = self.reads([node.test], known)\n",
-                '    """What is bound for certain after an `if`."""\n',
-            )
-        ],
-        "what a test binds forgotten": [
-            (
-                '    """What is bound for certain after a `while`."""\n'
-                "    known = self.reads([node.test], known)\n",
-                '    """What is bound for certain after a `while`."""\n'
-                "    self.reads([node.test], known)\n",
-            )
-        ],
-        "an else that is not looked at": [
-            ("    self.block(node.body, known | modified_names([node.target]))\n"
-             "    return self.both(known, self.block(node.orelse, known))",
-             "    self.block(node.body, known | modified_names([node.target]))\n"
-             "    return known"),
-        ],
-        "both sides where nobody comes, known as nothing": [
-            ("if ways else None", "if ways else set()"),
-        ],
+        "a name that one side binds taken as bound": "set.intersection → set.union",
+        "a loop's body taken as run at least once": (
+            "self.block(node.body, known) → known = self.block(node.body, known)"
+        ),
+        "the same for a for loop": (
+            "self.block(node.body, known | modified_names([node.target])) → known = "
+            "self.block(node.body, known | modified_names([node.target]))"
+        ),
+        "a way that returned taken as a way that binds nothing": (
+            "[way for way in ways if way is not None] → [way or set() for way in ways]"
+        ),
+        "going on after a return": "break → known = set()",
+        "what a for loop binds itself forgotten in its body": (
+            "known | modified_names([node.target]) → known"
+        ),
+        "a for's target taken as bound after it": (
+            "self.block(node.body, known | modified_names([node.target])) → known = known | "
+            "modified_names([node.target]); self.block(node.body, known)"
+        ),
+        "no look at the test of an if": "if_(): known = self.reads([node.test], known) → pass",
+        "what a test binds forgotten": (
+            "while_(): known = self.reads([node.test], known) → self.reads([node.test], known)"
+        ),
+        "an else that is not looked at": (
+            "for_(): self.both(known, self.block(node.orelse, known)) → known"
+        ),
+        "both sides where nobody comes, known as nothing": (
+            "set.intersection(*ways) if ways else None → set.intersection(*ways) if ways else "
+            "set()"
+        ),
     },
     unkillable={
         f"return self.both({a}, {b}) → return self.both({b}, {a})": "ways meet in any order"

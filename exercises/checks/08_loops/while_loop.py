@@ -34,38 +34,17 @@ exercise = Exercise(
         "the three groups as variables; Loop(answer, test, body, *groups).made()",
     ),
     wrong={
-        "binding names of its own in the body": [("    share(body, node.binds[1])\n", "")],
-        "the test's names forgotten": [("    share(test, node.binds[0])  #", "    pass  #")],
-        "sharing the names with the wrong function": [
-            ("share(test, node.binds[0])", "share(test, node.binds[1])"),
-            ("share(body, node.binds[1])", "share(body, node.binds[0])"),
-        ],
-        "a tensor noticed only in the first round": [
-            (
-                "    while not is_static(answer):\n        if not answer:",
-                "    first = is_static(answer)\n    while not first:\n        if not answer:",
-            )
-        ],
-        "the condition asked once for all rounds": [
-            ("        body()\n        answer = test()\n", "        body()\n"),
-        ],
-        "the first round without a question": [
-            ("    answer = test()\n    while", "    body()\n    answer = test()\n    while"),
-        ],
-        "the condition asked twice in each round": [
-            ("        if not answer:", "        if not test():"),
-        ],
-        "carrying only what is needed after the loop": [
-            ("turns = bound & head - live", "turns = set()"),
-        ],
-        "carrying every name, temporaries too": [
-            ("turns = bound & head - live", "turns = bound - live"),
-        ],
-        "what is needed later taken for no result": [
-            ("keeps = bound & live", "keeps = bound & head"),
-        ],
-        "names that the loop only reads": [("turns = bound & head - live", "turns = head - live")],
-        "a name in two groups": [("turns = bound & head - live", "turns = bound & head")],
+        "binding names of its own in the body": "share(body, node.binds[1]) → pass",
+        "sharing the names with the wrong function": (
+            "share(test, node.binds[0]) → share(test, node.binds[1])",
+            "share(body, node.binds[1]) → share(body, node.binds[0])",
+        ),
+        "the condition asked twice in each round": "not answer → not test()",
+        "carrying only what is needed after the loop": "bound & head - live → set()",
+        "carrying every name, temporaries too": "bound & head - live → bound - live",
+        "what is needed later taken for no result": "bound & live → bound & head",
+        "names that the loop only reads": "bound & head - live → head - live",
+        "a name in two groups": "head - live → head",
     },
     unkillable={
         "groups = [variables(names, body, test) for names in (keeps, turns, drops)] → "

@@ -34,45 +34,34 @@ exercise = Exercise(
         "anything else: type(x), x",
     ),
     wrong={
-        "shape is all that counts of a tensor": [
-            ("tuple(specs), tuple(values)", "tuple((s, '', '') for s, *_ in specs), tuple(values)")
-        ],
-        "tensors that are not in the key at all": [("tuple(specs), tuple(values)",
-                                                    "(), tuple(values)")],
-        "not saying which arguments are tensors": [("return Key(structure, tuple(places)",
-                                                    "return Key(structure, ()")],
-        "not saying how the arguments are nested": [("return Key(structure, ", "return Key('', ")],
-        "leaving out what is no tensor": [("tuple(values), settings()", "(), settings()")],
-        "taking 1, 1.0 and True for the same": [
-            ("    return type(x), x\n", "    return object, x\n"),
-            ("return type(x), value", "return object, value"),
-        ],
-        "0.0 and -0.0 being the same": [(", math.copysign(1.0, value)", "")],
-        "a nan that is never found again": [("math.nan if math.isnan(x) else x", "x")],
-        "looking at the sign of Python's floats only": [
-            ("    if isinstance(x, Real) and not isinstance(x, int):",
-             "    if type(x) is float:")
-        ],
-        "comparing tensors by what is in them": [
-            ("    if isinstance(x, paddle.Tensor):\n        return type(x), Itself(x)\n",
-             "    if isinstance(x, paddle.Tensor):\n        return type(x), str(x.tolist())\n")
-        ],
-        "giving up on what has no hash": [
-            ("    try:\n        hash(x)\n    except TypeError:\n"
-             "        return type(x), Itself(x)\n", "")
-        ],
-        "all sets being the same": [
-            ("    except TypeError:\n        return type(x), Itself(x)",
-             "    except TypeError:\n        return type(x), None")
-        ],
-        "a new program for every new object": [
-            ("    return type(x), x\n", "    return type(x), Itself(x)\n")
-        ],
-        "a new program for every tensor": [(" if k not in places]", "]")],
-        "forgetting that gradients may be recorded": [("return current.top.recording, ",
-                                                       "return True, ")],
-        "forgetting the default dtype": [("paddle.get_default_dtype()", "None")],
-        "forgetting what is plugged in": [("(), slots.epoch", "(), 0")],
+        "shape is all that counts of a tensor": "specs → ((s, '', '') for s, *_ in specs)",
+        "tensors that are not in the key at all": "tuple(specs) → ()",
+        "not saying which arguments are tensors": "tuple(places) → ()",
+        "not saying how the arguments are nested": "structure → ''",
+        "leaving out what is no tensor": "tuple(values) → ()",
+        "taking 1, 1.0 and True for the same": (
+            (
+                "(type(x), value, math.copysign(1.0, value)) → (object, value, "
+                "math.copysign(1.0, value))"
+            ),
+            "(type(x), x) → (object, x)",
+        ),
+        "0.0 and -0.0 being the same": (
+            "(type(x), value, math.copysign(1.0, value)) → (type(x), value)"
+        ),
+        "a nan that is never found again": "math.nan if math.isnan(x) else x → x",
+        "looking at the sign of Python's floats only": (
+            "isinstance(x, Real) and (not isinstance(x, int)) → type(x) is float"
+        ),
+        "giving up on what has no hash": "try: → pass",
+        "a new program for every new object": "(type(x), x) → (type(x), Itself(x))",
+        "a new program for every tensor": (
+            "[constant(x) for k, x in enumerate(leaves) if k not in places] → [constant(x) for "
+            "k, x in enumerate(leaves)]"
+        ),
+        "forgetting that gradients may be recorded": "current.top.recording → True",
+        "forgetting the default dtype": "paddle.get_default_dtype() → None",
+        "forgetting what is plugged in": "slots.epoch → 0",
     },
     unkillable={
         "return (type(x), value, math.copysign(1.0, value)) → "

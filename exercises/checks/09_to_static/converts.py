@@ -35,48 +35,40 @@ exercise = Exercise(
         "call: by type(function); what stayed the same is given back as it is",
     ),
     wrong={
-        "overlooking not_to_static": [
-            ('if getattr(function, MARK, False) or "_jst" in', 'if "_jst" in')
-        ],
-        "converting what has been converted": [(' or "_jst" in code.co_freevars', "")],
-        "converting coroutines": [
-            ("    if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):\n        return False\n",
-             "")
-        ],
-        "converting the modules to be ignored": [
-            ("    if _in_one_of(module, ignored):\n        return False\n", "")
-        ],
-        "ignoring modules whose names begin alike": [
-            ('module.startswith(name + ".")', "module.startswith(name)")
-        ],
-        "ignoring a module, but not those of its package": [
-            (' or module.startswith(name + ".")', "")
-        ],
-        "converting all of this package": [("return _in_one_of(module, OPEN)", "return True")],
-        "leaving the layers' own calls alone": [("return _in_one_of(module, OPEN)",
-                                                 "return False")],
-        "looking for the whole name in Python's library": [
-            ('module.split(".")[0] in sys', "module in sys")
-        ],
-        "converting Python's library": [
-            ('    if module.split(".")[0] in sys.stdlib_module_names:\n        return False\n', "")
-        ],
-        "leaving every installed library alone": [(" or uses_us(module)\n", "\n")],
-        "converting every library": [("return not installed(code.co_filename) or uses_us(module)",
-                                      "return True")],
-        "losing the object of a method": [
-            ("else MethodType(inner, function.__self__)", "else inner")
-        ],
-        "forgetting the methods": [
-            ("        inner = call(function.__func__)\n", "        return function\n")
-        ],
-        "losing what a partial has been given": [
-            ("partial(call(function.func), *function.args, **function.keywords)",
-             "call(function.func)")
-        ],
-        "objects that can be called": [("        new = converted(inner)", "        new = inner")],
-        "a marked object": [(" and not getattr(function, MARK, False):", ":")],
-        "classes": [("        return constructing(function)", "        return function")],
+        "overlooking not_to_static": (
+            "getattr(function, MARK, False) or '_jst' in code.co_freevars → '_jst' in "
+            "code.co_freevars"
+        ),
+        "converting what has been converted": (
+            "getattr(function, MARK, False) or '_jst' in code.co_freevars → getattr(function, "
+            "MARK, False)"
+        ),
+        "converting coroutines": "if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR): → pass",
+        "converting the modules to be ignored": "if _in_one_of(module, ignored): → pass",
+        "ignoring modules whose names begin alike": "name + '.' → name",
+        "ignoring a module, but not those of its package": (
+            "module == name or module.startswith(name + '.') → module == name"
+        ),
+        "converting all of this package": "_in_one_of(module, OPEN) → True",
+        "leaving the layers' own calls alone": "_in_one_of(module, OPEN) → False",
+        "looking for the whole name in Python's library": "module.split('.')[0] → module",
+        "converting Python's library": "if module.split('.')[0] in sys.stdlib_module_names: → pass",
+        "leaving every installed library alone": (
+            "not installed(code.co_filename) or uses_us(module) → not installed(code.co_filename)"
+        ),
+        "converting every library": "not installed(code.co_filename) or uses_us(module) → True",
+        "losing the object of a method": "MethodType(inner, function.__self__) → inner",
+        "forgetting the methods": "inner = call(function.__func__) → return function",
+        "losing what a partial has been given": (
+            "partial(call(function.func), *function.args, **function.keywords) → "
+            "call(function.func)"
+        ),
+        "objects that can be called": "converted(inner) → inner",
+        "a marked object": (
+            "type(inner) is FunctionType and (not getattr(function, MARK, False)) → "
+            "type(inner) is FunctionType"
+        ),
+        "classes": "constructing(function) → function",
     },
 )  # fmt: skip
 

@@ -28,49 +28,42 @@ exercise = Exercise(
         "allowed: if all symbols are known and the answer would be another: False; else True",
     ),
     wrong={
-        "a negative coefficient that does not exchange the bounds": [
-            ("        if coefficient < 0:\n            pair.reverse()\n", "")
-        ],
-        "a missing bound counted as 0": [
-            ("    return None if None in parts else sum(parts)",
-             "    return sum(part for part in parts if part is not None)")
-        ],
-        "multiplying bounds of what may be negative": [
-            ("        if len(ends) > 1 and any(least is None or least < 0 for least, _ in ends):\n"
-             "            return None, None\n", "")
-        ],
-        "the bounds of the last term alone": [
-            ("    return _sum(lows), _sum(highs)", "    return _sum(lows[-1:]), _sum(highs[-1:])")
-        ],
-        "certain where it is only possible": [
-            ("return True if yes else False if no else None",
-             "return False if no else True")
-        ],
-        "never certain that not": [
-            ("return True if yes else False if no else None", "return True if yes else None")
-        ],
-        "equal when the bounds touch 0": [
-            ("return False if below or above else None",
-             "return False if below or above else True if low == high == 0 else None")
-        ],
-        "less or equal taken for less": [('"<=": (upto, above)', '"<=": (below, from_)')],
-        "a bound of 0 that is overlooked": [
-            ("upto, from_ = high is not None and high <= 0, low is not None and low >= 0",
-             "upto, from_ = bool(high) and high <= 0, bool(low) and low >= 0")
-        ],
-        "guards that were answered with no are forgotten": [
-            ("        if known and COMPARE", "        if answer and known and COMPARE")
-        ],
-        "one guard that holds is enough": [
-            ("!= answer:\n            return False\n    return True",
-             "== answer:\n            return True\n    return not guards")
-        ],
-        "asking for sizes that are not known yet": [("        if known and COMPARE",
-                                                     "        if COMPARE")],
-        "looking at the left side of a guard only": [("(symbols(left) | symbols(right))",
-                                                      "symbols(left)")],
-        "every program serves every size": [("            return False\n    return True",
-                                             "            return True\n    return True")],
+        "a negative coefficient that does not exchange the bounds": "if coefficient < 0: → pass",
+        "a missing bound counted as 0": (
+            "None if None in parts else sum(parts) → sum((part for part in parts if part is "
+            "not None))"
+        ),
+        "multiplying bounds of what may be negative": (
+            "if len(ends) > 1 and any((least is None or least < 0 for least, _ in ends)): → pass"
+        ),
+        "the bounds of the last term alone": (
+            "(_sum(lows), _sum(highs)) → (_sum(lows[-1:]), _sum(highs[-1:]))"
+        ),
+        "certain where it is only possible": (
+            "True if yes else False if no else None → False if no else True"
+        ),
+        "never certain that not": "False if no else None → None",
+        "equal when the bounds touch 0": (
+            "False if below or above else None → False if below or above else True if low == "
+            "high == 0 else None"
+        ),
+        "less or equal taken for less": "(upto, above) → (below, from_)",
+        "a bound of 0 that is overlooked": (
+            "(high is not None and high <= 0, low is not None and low >= 0) → (bool(high) and "
+            "high <= 0, bool(low) and low >= 0)"
+        ),
+        "guards that were answered with no are forgotten": (
+            "known and COMPARE[sign](at(left, sizes), at(right, sizes)) != answer → answer and "
+            "known and (COMPARE[sign](at(left, sizes), at(right, sizes)) != answer)"
+        ),
+        "asking for sizes that are not known yet": (
+            "known and COMPARE[sign](at(left, sizes), at(right, sizes)) != answer → "
+            "COMPARE[sign](at(left, sizes), at(right, sizes)) != answer"
+        ),
+        "looking at the left side of a guard only": (
+            "symbols(left) | symbols(right) → symbols(left)"
+        ),
+        "every program serves every size": "allowed(): False → True",
     },
     unkillable={
         "if coefficient < 0: → if coefficient <= 0:": "no term has the coefficient 0",

@@ -29,39 +29,37 @@ exercise = Exercise(
         "    all names there, and the coefficient divides: whole; otherwise: rest",
     ),
     wrong={
-        "losing like terms": [
-            ("product[monomial] = product.get(monomial, 0) + c * d", "product[monomial] = c * d")
-        ],
-        "n·m and m·n being two things": [("tuple(sorted(left + right))", "left + right")],
-        "a square being no square": [("tuple(sorted(left + right))",
-                                      "tuple(sorted({*left, *right}))")],
-        "adding coefficients": [("+ c * d", "+ c + d")],
-        "rounding where it does not come out even": [
-            (" and coefficient % c == 0", "")
-        ],
-        "dividing the names away without looking": [
-            ("        if name not in left:\n            return None\n        left.remove(name)",
-             "        if name not in left:\n            continue\n        left.remove(name)")
-        ],
-        "removing every n for one n": [
-            ("        left.remove(name)  # one of them: n·n / n is n",
-             "        left = [each for each in left if each != name]")
-        ],
-        "losing the remainder of the number": [
-            ("whole[()], rest[()] = divmod(coefficient, c)", "whole[()] = coefficient // c")
-        ],
-        "a number that is not split": [
-            ("        if not monomial and not names:\n"
-             "            whole[()], rest[()] = divmod(coefficient, c)\n        elif",
-             "        if")
-        ],
-        "a sum that does not divide itself": [
-            ("return ({(): 1}, {}) if over == under else ({}, over)", "return {}, over")
-        ],
-        "a sum that divides everything": [
-            ("return ({(): 1}, {}) if over == under else ({}, over)", "return {(): 1}, {}")
-        ],
-        "whole and rest exchanged": [("    return whole, rest", "    return rest, whole")],
+        "losing like terms": "product.get(monomial, 0) + c * d → c * d",
+        "n·m and m·n being two things": "tuple(sorted(left + right)) → left + right",
+        "a square being no square": "left + right → {*left, *right}",
+        "adding coefficients": (
+            "product.get(monomial, 0) + c * d → product.get(monomial, 0) + c + d"
+        ),
+        "rounding where it does not come out even": (
+            "quotient is not None and coefficient % c == 0 → quotient is not None"
+        ),
+        "dividing the names away without looking": "return None → continue",
+        "removing every n for one n": (
+            "left.remove(name) → left = [each for each in left if each != name]"
+        ),
+        "losing the remainder of the number": (
+            "whole[()], rest[()] = divmod(coefficient, c) → whole[()] = coefficient // c"
+        ),
+        "a number that is not split": (
+            (
+                "whole[()], rest[()] = divmod(coefficient, c) → whole[quotient] = coefficient "
+                "// c"
+            ),
+            "if quotient is not None and coefficient % c == 0: → rest[monomial] = coefficient",
+            "not monomial and (not names) → quotient is not None and coefficient % c == 0",
+        ),
+        "a sum that does not divide itself": (
+            "({(): 1}, {}) if over == under else ({}, over) → ({}, over)"
+        ),
+        "a sum that divides everything": (
+            "({(): 1}, {}) if over == under else ({}, over) → ({(): 1}, {})"
+        ),
+        "whole and rest exchanged": "return (whole, rest) → return (rest, whole)",
     },
 )  # fmt: skip
 

@@ -32,40 +32,34 @@ exercise = Exercise(
         "          append Line(code, *place(code, tb_lasti)); no longer directly after",
     ),
     wrong={
-        "pointing at the function's first line": [
-            ("    if last != line:\n        return line, None, None\n    return line, start, end",
-             "    if last != line:\n        return code.co_firstlineno, None, None\n"
-             "    return code.co_firstlineno, start, end")
-        ],
-        "taking an offset in bytes for a number of an instruction": [("[offset // 2]",
-                                                                      "[offset]")],
-        "pointing at the end of a long expression": [("        return line, None, None",
-                                                      "        return last, None, None")],
-        "columns of an expression that goes on to another line": [("    if last != line:\n"
-                                                                   "        return line, None, "
-                                                                   "None\n", "")],
-        "looking for blocks one level down only": [
-            ("(x == inner or block_of(x, inner))", "x == inner")
-        ],
-        "asking where a frame is now": [("place(code, traceback.tb_lasti)",
-                                         "place(code, traceback.tb_frame.f_lasti)")],
-        "showing the frames of the package": [
-            ("inside(traceback.tb_frame) or code", "code")
-        ],
-        "showing code that has no file": [(' or code.co_filename == "<string>"', "")],
-        "showing the head of the if beside the line in it": [
-            ("                lines.pop()  # the line in the block says more than the head of the "
-             "`if`\n", "                pass\n")
-        ],
-        "dropping the line that called a function of your own": [
-            ("lines and directly_after and block_of", "lines and block_of")
-        ],
-        "dropping every line before a frame of the package": [
-            (" and block_of(lines[-1].code, code)", "")
-        ],
-        "innermost first": [("    return lines, left_out", "    return lines[::-1], left_out")],
-        "only the line that failed": [("    return lines, left_out",
-                                       "    return lines[-1:], left_out")],
+        "pointing at the function's first line": (
+            "(line, None, None) → (code.co_firstlineno, None, None)",
+            "(line, start, end) → (code.co_firstlineno, start, end)",
+        ),
+        "taking an offset in bytes for a number of an instruction": "offset // 2 → offset",
+        "pointing at the end of a long expression": "(line, None, None) → (last, None, None)",
+        "columns of an expression that goes on to another line": "if last != line: → pass",
+        "looking for blocks one level down only": "x == inner or block_of(x, inner) → x == inner",
+        "asking where a frame is now": "traceback.tb_lasti → traceback.tb_frame.f_lasti",
+        "showing the frames of the package": (
+            "inside(traceback.tb_frame) or code.co_filename == '<string>' → code.co_filename "
+            "== '<string>'"
+        ),
+        "showing code that has no file": (
+            "inside(traceback.tb_frame) or code.co_filename == '<string>' → "
+            "inside(traceback.tb_frame)"
+        ),
+        "showing the head of the if beside the line in it": "lines.pop() → pass",
+        "dropping the line that called a function of your own": (
+            "lines and directly_after and block_of(lines[-1].code, code) → lines and "
+            "block_of(lines[-1].code, code)"
+        ),
+        "dropping every line before a frame of the package": (
+            "lines and directly_after and block_of(lines[-1].code, code) → lines and "
+            "directly_after"
+        ),
+        "innermost first": "(lines, left_out) → (lines[::-1], left_out)",
+        "only the line that failed": "(lines, left_out) → (lines[-1:], left_out)",
     },
     unkillable={
         "lines, left_out, directly_after = ([], 0, False) → "

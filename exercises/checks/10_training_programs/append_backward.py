@@ -31,45 +31,38 @@ exercise = Exercise(
         "finally: passing is what it was",
     ),
     wrong={
-        "forgetting to add up": [("grad.accumulate(arrived, edge, gx)", "arrived[edge] = gx")],
-        "a seed that comes twice counted once": [
-            ("grad.accumulate(arrived, record, g)\n    order", "arrived[record] = g\n    order")
-        ],
-        "oldest first": [("in reversed(order):", "in order:")],
-        "records for what nobody wants": [
-            ("    leading -= blocked", "    leading = set(order) - blocked")
-        ],
-        "only who takes a wanted record leads on": [
-            ("if not leading.isdisjoint(record.inputs):", "if not wanted & set(record.inputs):")
-        ],
-        "stopping at what is wanted": [
+        "forgetting to add up": "grad.accumulate(arrived, edge, gx) → arrived[edge] = gx",
+        "a seed that comes twice counted once": (
+            "grad.accumulate(arrived, record, g) → arrived[record] = g"
+        ),
+        "oldest first": "reversed(order) → order",
+        "records for what nobody wants": "leading -= blocked → leading = set(order) - blocked",
+        "only who takes a wanted record leads on": (
+            "leading.isdisjoint(record.inputs) → wanted & set(record.inputs)"
+        ),
+        "stopping at what is wanted": (
+            "if record.inputs: → if record.inputs and record not in wanted:"
+        ),
+        "passing what is blocked": "leading -= blocked → pass",
+        "blocked before it is known who leads on": (
+            "set(wanted) → set(wanted) - blocked",
+            "leading -= blocked → pass",
+        ),
+        "hooks forgotten": (
+            "grad.through_hooks(record.hooks or (), arrived.pop(record)) → arrived.pop(record)"
+        ),
+        "hooks after the result is noted": (
             (
-                "            if record.inputs:\n",
-                "            if record.inputs and record not in wanted:\n",
-            )
-        ],
-        "passing what is blocked": [("    leading -= blocked\n", "")],
-        "blocked before it is known who leads on": [
-            ("    leading -= blocked\n", ""),
-            ("    leading = set(wanted)\n", "    leading = set(wanted) - blocked\n"),
-        ],
-        "hooks forgotten": [
-            ("grad.through_hooks(record.hooks or (), arrived.pop(record))", "arrived.pop(record)")
-        ],
-        "hooks after the result is noted": [
-            (
-                "            g = grad.through",
-                "            first = arrived[record]\n            g = grad.through",
+                "g = grad.through_hooks(record.hooks or (), arrived.pop(record)) → first = "
+                "arrived[record]; g = grad.through_hooks(record.hooks or (), "
+                "arrived.pop(record))"
             ),
-            ("found[record] = g\n", "found[record] = first\n"),
-        ],
-        "letting go of everything, asked or not": [("if release:", "if True:")],
-        "never letting go": [
-            ("                if release:\n                    record.saved = FREED\n", "")
-        ],
-        "the layer of the record forgotten": [("            top.passing = record\n", "")],
-        "not putting back what was passed": [("        top.passing = before\n", "        pass\n")],
-        "leaves only": [("    if wanted is None:\n", "    if True:\n")],
+            "found[record] = g → found[record] = first",
+        ),
+        "letting go of everything, asked or not": "release → True",
+        "never letting go": "if release: → pass",
+        "the layer of the record forgotten": "top.passing = record → pass",
+        "leaves only": "wanted is None → True",
     },
 )
 

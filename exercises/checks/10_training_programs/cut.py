@@ -36,47 +36,49 @@ exercise = Exercise(
         "second: residuals + late inputs, no states, late, wanted",
     ),
     wrong={
-        "only what takes a late input itself waits": [
-            ("if not found.isdisjoint(record.inputs):", "if set(inputs) & set(record.inputs):")
-        ],
-        "the inputs depend on themselves": [("return found - set(inputs)", "return found")],
-        "keeping every value of the forward": [
-            (
-                "[value for value in [*program.given, *program.records] if value in needed]",
-                "[v for v in [*program.given, *program.records] if v not in late]",
-            )
-        ],
-        "late outputs that do not wait forgotten": [("{*wanted, *(value", "{*(value")],
-        "what late records make kept too": [("in record.inputs)} - {*late}", "in record.inputs)}")],
-        "inputs and states need not be handed over": [
-            (
-                "[*program.given, *program.records] if value in needed",
-                "program.records if value in needed",
-            )
-        ],
-        "late inputs kept as residuals": [
-            ("    residuals = [value for value in residuals if value not in late_inputs]\n", "")
-        ],
-        "nothing made again": [
-            (
-                "late, residuals = again(late, program, wanted, {*own, *program.given})",
-                "residuals = residuals_of(late, program, wanted)",
-            )
-        ],
-        "everything costs room": [("{*own, *program.given})", "set())")],
-        "records that nobody needs left in": [
-            ("return pruned(first), second", "return first, second")
-        ],
-        "the residuals before the outputs": [("[*own, *residuals],", "[*residuals, *own],")],
-        "the late inputs first": [("[*residuals, *late_inputs]", "[*late_inputs, *residuals]")],
-        "the late outputs in the order of the program": [
-            (
-                "[program.outputs[k] for k in late_outputs]",
-                "[program.outputs[k] for k in sorted(late_outputs)]",
-            )
-        ],
-        "the states forgotten": [("        program.states,\n", "        [],\n")],
-        "the guards forgotten": [("        program.guards,\n", "")],
+        "only what takes a late input itself waits": (
+            "not found.isdisjoint(record.inputs) → set(inputs) & set(record.inputs)"
+        ),
+        "the inputs depend on themselves": "found - set(inputs) → found",
+        "keeping every value of the forward": (
+            "[value for value in [*program.given, *program.records] if value in needed] → [v "
+            "for v in [*program.given, *program.records] if v not in late]"
+        ),
+        "late outputs that do not wait forgotten": (
+            "{*wanted, *(value for record in late for value in record.inputs)} → {*(value for "
+            "record in late for value in record.inputs)}"
+        ),
+        "what late records make kept too": (
+            "{*wanted, *(value for record in late for value in record.inputs)} - {*late} → "
+            "{*wanted, *(value for record in late for value in record.inputs)}"
+        ),
+        "inputs and states need not be handed over": (
+            "[value for value in [*program.given, *program.records] if value in needed] → "
+            "[value for value in program.records if value in needed]"
+        ),
+        "late inputs kept as residuals": (
+            "residuals = [value for value in residuals if value not in late_inputs] → pass"
+        ),
+        "nothing made again": (
+            "late, residuals = again(late, program, wanted, {*own, *program.given}) → "
+            "residuals = residuals_of(late, program, wanted)"
+        ),
+        "everything costs room": "{*own, *program.given} → set()",
+        "records that nobody needs left in": "pruned(first) → first",
+        "the residuals before the outputs": "[*own, *residuals] → [*residuals, *own]",
+        "the late inputs first": "[*residuals, *late_inputs] → [*late_inputs, *residuals]",
+        "the late outputs in the order of the program": (
+            "[program.outputs[k] for k in late_outputs] → [program.outputs[k] for k in "
+            "sorted(late_outputs)]"
+        ),
+        "the states forgotten": "program.states → []",
+        "the guards forgotten": (
+            "Program(program.name, [value for value in program.inputs if value not in "
+            "late_inputs], program.states, [record for record in program.records if record not "
+            "in waiting], [*own, *residuals], program.guards) → Program(program.name, [value "
+            "for value in program.inputs if value not in late_inputs], program.states, [record "
+            "for record in program.records if record not in waiting], [*own, *residuals])"
+        ),
     },
 )
 

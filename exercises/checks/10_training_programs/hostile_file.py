@@ -38,64 +38,65 @@ exercise = Exercise(
         "    no path twice, no empty part, no more than DEEPEST; the two sets share nothing",
     ),
     wrong={
-        "an open size is no size": [
-            (
-                "        if isinstance(size, int):\n            count",
-                "        if not isinstance(size, int):\n            return 0\n        if True:\n"
-                "            count",
-            )
-        ],
-        "two negative sizes make a positive": [
-            ("LARGEST + 1 if size < 0 else max(size, 1)", "size or 1")
-        ],
-        "an axis of 0 makes all small": [("max(size, 1)", "size")],
-        "a negative size is none": [("LARGEST + 1 if size < 0 else max(size, 1)", "max(size, 1)")],
-        "a product of 64 bits": [
-            ("    return count\n", "    return (count + 2**63) % 2**64 - 2**63\n")
-        ],
-        "forward is taken": [('    taken.remove("forward")\n', "")],
-        "a name of the loaded layer": [(' | {"program"}', "")],
-        "names of every Layer allowed": [("set(dir(Layer))", "{'forward'}")],
-        "underscores allowed": [(' or name.startswith("_")', "")],
-        "anything may be an attribute": [(" or not name.isidentifier()", "")],
-        "a name twice": [("name in seen or ", "")],
-        "constants with a place": [('("constant", "random")', '("random",)')],
-        "an empty part": [('"" in parts or ', "")],
-        "two states in one place": [(" or path in tensors", "")],
-        "without end": [("len(parts) > DEEPEST or ", "")],
-        "only neighbours compared: a tensor in a tensor": [
-            (
-                "            for k in range(1, len(parts)):\n"
-                '                layers.add(".".join(parts[:k]))',
-                '            layers.add(".".join(parts[:-1]))',
-            )
-        ],
-        "beginnings of names taken for layers": [
-            (
-                "            for k in range(1, len(parts)):\n"
-                '                layers.add(".".join(parts[:k]))',
-                "            for k in range(1, len(path)):\n                layers.add(path[:k])",
-            )
-        ],
-        "every path with every other": [
-            (
-                "    both = tensors & layers\n",
-                "    both = {a for a in tensors for b in tensors if b.startswith(a + '.')}\n",
-            )
-        ],
-        "the whole name in the message": [("{path[:80]!r}", "{path!r}")],
-        "an assertion": [
-            (
-                'raise Damaged(f"{name[:80]!r} can not be the name of a method or a property")',
-                "raise AssertionError(name[:80])",
-            )
-        ],
-        "False for a bad name": [
-            (
-                'raise Damaged(f"{name[:80]!r} can not be the name of a method or a property")',
-                "return False",
-            )
-        ],
+        "two negative sizes make a positive": (
+            "count *= LARGEST + 1 if size < 0 else max(size, 1) → count *= size or 1"
+        ),
+        "an axis of 0 makes all small": (
+            "count *= LARGEST + 1 if size < 0 else max(size, 1) → count *= LARGEST + 1 if size "
+            "< 0 else size"
+        ),
+        "a negative size is none": (
+            "count *= LARGEST + 1 if size < 0 else max(size, 1) → count *= max(size, 1)"
+        ),
+        "a product of 64 bits": "return count → return (count + 2 ** 63) % 2 ** 64 - 2 ** 63",
+        "forward is taken": "taken.remove('forward') → pass",
+        "a name of the loaded layer": "set(dir(Layer)) | {'program'} → set(dir(Layer))",
+        "names of every Layer allowed": "set(dir(Layer)) → {'forward'}",
+        "underscores allowed": (
+            "name in taken or name in seen or (not name.isidentifier()) or "
+            "name.startswith('_') → name in taken or name in seen or (not name.isidentifier())"
+        ),
+        "anything may be an attribute": (
+            "name in taken or name in seen or (not name.isidentifier()) or "
+            "name.startswith('_') → name in taken or name in seen or name.startswith('_')"
+        ),
+        "a name twice": (
+            "name in taken or name in seen or (not name.isidentifier()) or "
+            "name.startswith('_') → name in taken or not name.isidentifier() or "
+            "name.startswith('_')"
+        ),
+        "constants with a place": "('constant', 'random') → ('random',)",
+        "an empty part": (
+            "len(parts) > DEEPEST or '' in parts or path in tensors → len(parts) > DEEPEST or "
+            "path in tensors"
+        ),
+        "two states in one place": (
+            "len(parts) > DEEPEST or '' in parts or path in tensors → len(parts) > DEEPEST or "
+            "'' in parts"
+        ),
+        "without end": (
+            "len(parts) > DEEPEST or '' in parts or path in tensors → '' in parts or path in "
+            "tensors"
+        ),
+        "only neighbours compared: a tensor in a tensor": (
+            "for k in range(1, len(parts)): → layers.add('.'.join(parts[:-1]))"
+        ),
+        "beginnings of names taken for layers": (
+            "'.'.join(parts[:k]) → path[:k]",
+            "range(1, len(parts)) → range(1, len(path))",
+        ),
+        "every path with every other": (
+            "tensors & layers → {a for a in tensors for b in tensors if b.startswith(a + '.')}"
+        ),
+        "the whole name in the message": "path[:80] → path",
+        "an assertion": (
+            "Damaged(f'{name[:80]!r} can not be the name of a method or a property') → "
+            "AssertionError(name[:80])"
+        ),
+        "False for a bad name": (
+            "raise Damaged(f'{name[:80]!r} can not be the name of a method or a property') → "
+            "return False"
+        ),
     },
     unkillable={
         "for k in range(1, len(parts)): → for k in range(0, len(parts)):": (

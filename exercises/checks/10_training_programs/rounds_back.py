@@ -33,47 +33,41 @@ exercise = Exercise(
         "while_loop(i > 0, one round, start), without i",
     ),
     wrong={
-        "the first round first": [
+        "the first round first": "take(stack, i, axis=0) → take(stack, rounds - 1 - i, axis=0)",
+        "one round too late": (
             (
-                "        values = [take(stack, i, axis=0)",
-                "        values = [take(stack, rounds - 1 - i, axis=0)",
-            )
-        ],
-        "one round too late": [
-            ("        i = i - 1\n", ""),
-            ("        return [i, *carried", "        return [i - 1, *carried"),
-            ("[take(stack, i, axis=0)", "[take(stack, (i < rounds).astype('int64') * i, axis=0)"),
-        ],
-        "one round too few": [("lambda i, *_: i > 0", "lambda i, *_: i > 1")],
-        "the last round's values in every round": [
-            ("[take(stack, i, axis=0)", "[take(stack, rounds - 1, axis=0)")
-        ],
-        "the cotangents of the end in every round": [
-            ("            after[k] = g\n", "            pass\n")
-        ],
-        "a weight gets what the first round says": [
-            ("*(before + g for before, g in sums)", "*(g for before, g in sums)")
-        ],
-        "a weight's sum begins with ones": [
-            ("zeros_like(constants[k])", "(zeros_like(constants[k]) + 1)")
-        ],
-        "constants counted from the first carried value": [
-            ("[len(stacks) + k for k in shared]", "[k for k in shared]")
-        ],
-        "the stacks' own cotangents forgotten": [
-            ("[g + take(kept_ends[k], i, axis=0) for k, g in", "[g for k, g in")
-        ],
-        "all constants asked for": [
-            (
-                "[len(stacks) + k for k in shared]",
-                "[len(stacks) + k for k in range(len(constants))]",
+                "i = i - 1 → values = [take(stack, (i < rounds).astype('int64') * i, axis=0) "
+                "for stack in stacks]"
             ),
-            ("zeros_like(constants[k]) for k in shared", "zeros_like(c) for c in constants"),
-        ],
-        "values without a gradient taken along": [
-            ("            after[k] = g\n", "            after[moving.index(k)] = g\n")
-        ],
-        "the counter handed out": [("one_round, start)[1:]", "one_round, start)")],
+            "values = [take(stack, i, axis=0) for stack in stacks] → pass",
+            (
+                "[i, *carried, *(before + g for before, g in sums)] → [i - 1, *carried, "
+                "*(before + g for before, g in sums)]"
+            ),
+        ),
+        "one round too few": "i > 0 → i > 1",
+        "the last round's values in every round": (
+            "take(stack, i, axis=0) → take(stack, rounds - 1, axis=0)"
+        ),
+        "the cotangents of the end in every round": "after[k] = g → pass",
+        "a weight gets what the first round says": "before + g → g",
+        "a weight's sum begins with ones": (
+            "zeros_like(constants[k]) → zeros_like(constants[k]) + 1"
+        ),
+        "constants counted from the first carried value": "len(stacks) + k → k",
+        "the stacks' own cotangents forgotten": "g + take(kept_ends[k], i, axis=0) → g",
+        "all constants asked for": (
+            (
+                "[len(stacks) + k for k in shared] → [len(stacks) + k for k in "
+                "range(len(constants))]"
+            ),
+            "(zeros_like(constants[k]) for k in shared) → (zeros_like(c) for c in constants)",
+        ),
+        "values without a gradient taken along": "after[k] = g → after[moving.index(k)] = g",
+        "the counter handed out": (
+            "while_loop(lambda i, *_: i > 0, one_round, start)[1:] → while_loop(lambda i, *_: "
+            "i > 0, one_round, start)"
+        ),
     },
     unkillable={
         "sums = zip(cotangents[len(moving):], found[len(moving):], strict=True) → "

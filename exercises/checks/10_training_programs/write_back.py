@@ -35,57 +35,42 @@ exercise = Exercise(
         "write_back: copies; cells and outputs behind the program's own; each.leave",
     ),
     wrong={
-        "every state has an update": [("now if now is not state.record else None", "now")],
-        "the value from the beginning": [
-            ("now if now is not state.record else None", "state.record")
-        ],
-        "only states that changed are listed": [
-            (
-                "        found.append(now if now is not state.record else None)",
-                "        if now is not state.record:\n            found.append(now)",
-            )
-        ],
-        "views of views forgotten": [("            exposed.add(record)\n", "            pass\n")],
-        "only views look into other memory": [
-            (
-                '        elif record.op.kind == "control" or record.op is ITEM:\n',
-                "        elif False:\n",
-            )
-        ],
-        "whatever is made of a state looks into it": [
-            (
-                "            continue  # it computes an array of its own",
-                "            sources = record.inputs",
-            )
-        ],
-        "a view of every input": [("sources = record.inputs[:1]  #", "sources = record.inputs  #")],
-        "states that stay as they are": [("if s.update is not None", "if True")],
-        "inputs that are written forgotten": [("{*inputs, *(s.record", "{*(s.record")],
-        "not looking at the new values": [
-            ("in enumerate(program.results)", "in enumerate(program.outputs)")
-        ],
-        "no copies": [("        outputs[k] = outputs[k].copy()\n", "        pass\n")],
-        "copies in a list of one's own": [
-            ("    for k in self.copied:", "    outputs = list(outputs)\n    for k in self.copied:")
-        ],
-        "copies after the writing": [
-            ("outputs[k] = outputs[k].copy()", "pass"),
-            (
-                "        cell.write(array)\n",
-                "        cell.write(array)\n    for k in self.copied:\n"
-                "        outputs[k] = outputs[k].copy()\n",
-            ),
-        ],
-        "the first outputs for the states": [
-            ("new = outputs[len(self.program.outputs) :]", "new = outputs[: len(self.updates)]")
-        ],
-        "nothing left for Python": [
-            ("        each.leave(inputs, *(outputs[k] for k in each.outputs))", "        pass")
-        ],
-        "the old arrays to be left behind": [
-            ("    for k in self.copied:", "    old = list(outputs)\n    for k in self.copied:"),
-            ("each.leave(inputs, *(outputs[k] for", "each.leave(inputs, *(old[k] for"),
-        ],
+        "every state has an update": "now if now is not state.record else None → now",
+        "the value from the beginning": "now if now is not state.record else None → state.record",
+        "only states that changed are listed": (
+            "found.append(now if now is not state.record else None) → if now is not "
+            "state.record: found.append(now)"
+        ),
+        "views of views forgotten": "exposed.add(record) → pass",
+        "only views look into other memory": (
+            "record.op.kind == 'control' or record.op is ITEM → False"
+        ),
+        "whatever is made of a state looks into it": "continue → sources = record.inputs",
+        "a view of every input": "record.inputs[:1] → record.inputs",
+        "states that stay as they are": (
+            "(s.record for s in program.states if s.update is not None) → (s.record for s in "
+            "program.states if True)"
+        ),
+        "inputs that are written forgotten": (
+            "{*inputs, *(s.record for s in program.states if s.update is not None)} → "
+            "{*(s.record for s in program.states if s.update is not None)}"
+        ),
+        "not looking at the new values": (
+            "[k for k, record in enumerate(program.results) if record in exposed] → [k for k, "
+            "record in enumerate(program.outputs) if record in exposed]"
+        ),
+        "no copies": "outputs[k] = outputs[k].copy() → pass",
+        "copies in a list of one's own": (
+            "for k in self.copied: → outputs = list(outputs); for k in self.copied:"
+        ),
+        "the first outputs for the states": (
+            "outputs[len(self.program.outputs):] → outputs[:len(self.updates)]"
+        ),
+        "nothing left for Python": "each.leave(inputs, *(outputs[k] for k in each.outputs)) → pass",
+        "the old arrays to be left behind": (
+            "for k in self.copied: → old = list(outputs); for k in self.copied:",
+            "(outputs[k] for k in each.outputs) → (old[k] for k in each.outputs)",
+        ),
     },
     unkillable={
         "for cell, array in zip(self.updates, new, strict=True): → "

@@ -32,28 +32,60 @@ exercise = Exercise(
         "     lambda x, *, p, q: transpose(x, perm=p[d] for each d of q, as a tuple))",
     ),
     wrong={
-        "x + 0 is x": [("x - 0, _same", "x + 0, _same")],
-        "x - 0 forgotten": [("        Rule(lambda x: x - 0, _same),  # but", "        # but")],
-        "x - x is 0": [("Rule(lambda x: x / 1, _same)", "Rule(lambda x: x - x, lambda x: x * 0)")],
-        "a division by any number is a product": [("x * (1 / c), _power_of_two)", "x * (1 / c))")],
-        "a product as if the number were its own inverse": [("x * (1 / c), _p", "x * c, _p")],
-        "negative powers of two forgotten": [("abs(fraction) == 0.5", "fraction == 0.5")],
-        "any even number": [
-            ("    return abs(fraction) == 0.5", "    return c == int(c) and c % 2 == 0")
-        ],
-        "as small or large as it likes": [
-            ("not 2.0**-126 <= abs(c) <= 2.0**126", "not 0 < abs(c) < math.inf")
-        ],
-        "y - x for x - y": [("lambda x, y: x - y)", "lambda x, y: y - x)")],
-        "x - -y forgotten": [("        Rule(lambda x, y: x - neg(y), lambda x, y: x + y),\n", "")],
-        "the condition instead of the value": [("lambda c, x: x)", "lambda c, x: c)")],
-        "perms in the other order": [("tuple(p[d] for d in q)", "tuple(q[d] for d in p)")],
-        "the inner perm is enough": [("tuple(p[d] for d in q)", "p")],
-        "every transpose does nothing": [(", lambda x, p: list(p) == sorted(p))", ")")],
-        "only transposes of matrices": [("list(p) == sorted(p)", "p == (0, 1)")],
-        "twice is nothing": [
-            ("lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q))", "_same")
-        ],
+        "x + 0 is x": "x - 0 → x + 0",
+        "x - 0 forgotten": (
+            "[Rule(lambda x: x * 1, _same), Rule(lambda x: x / 1, _same), Rule(lambda x: x - "
+            "0, _same), Rule(lambda x: pow(x, 1), _same), Rule(lambda x: x * -1, neg), "
+            "Rule(lambda x: neg(neg(x)), _same), Rule(lambda x, y: x - neg(y), lambda x, y: x "
+            "+ y), Rule(lambda x, y: x + neg(y), lambda x, y: x - y), Rule(lambda x: pow(x, "
+            "2), square), Rule(lambda x: maximum(x, x), _same), Rule(lambda x: minimum(x, x), "
+            "_same), Rule(lambda c, x: where(c, x, x), lambda c, x: x), Rule(lambda x, *, c: x "
+            "/ c, lambda x, *, c: x * (1 / c), _power_of_two)] → [Rule(lambda x: x * 1, "
+            "_same), Rule(lambda x: x / 1, _same), Rule(lambda x: pow(x, 1), _same), "
+            "Rule(lambda x: x * -1, neg), Rule(lambda x: neg(neg(x)), _same), Rule(lambda x, "
+            "y: x - neg(y), lambda x, y: x + y), Rule(lambda x, y: x + neg(y), lambda x, y: x "
+            "- y), Rule(lambda x: pow(x, 2), square), Rule(lambda x: maximum(x, x), _same), "
+            "Rule(lambda x: minimum(x, x), _same), Rule(lambda c, x: where(c, x, x), lambda c, "
+            "x: x), Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two)]"
+        ),
+        "x - x is 0": "Rule(lambda x: x / 1, _same) → Rule(lambda x: x - x, lambda x: x * 0)",
+        "a division by any number is a product": (
+            "Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two) → "
+            "Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c))"
+        ),
+        "a product as if the number were its own inverse": "1 / c → c",
+        "negative powers of two forgotten": "abs(fraction) → fraction",
+        "any even number": "abs(fraction) == 0.5 → c == int(c) and c % 2 == 0",
+        "as small or large as it likes": (
+            "2.0 ** (-126) <= abs(c) <= 2.0 ** 126 → 0 < abs(c) < math.inf"
+        ),
+        "y - x for x - y": "x - y → y - x",
+        "x - -y forgotten": (
+            "[Rule(lambda x: x * 1, _same), Rule(lambda x: x / 1, _same), Rule(lambda x: x - "
+            "0, _same), Rule(lambda x: pow(x, 1), _same), Rule(lambda x: x * -1, neg), "
+            "Rule(lambda x: neg(neg(x)), _same), Rule(lambda x, y: x - neg(y), lambda x, y: x "
+            "+ y), Rule(lambda x, y: x + neg(y), lambda x, y: x - y), Rule(lambda x: pow(x, "
+            "2), square), Rule(lambda x: maximum(x, x), _same), Rule(lambda x: minimum(x, x), "
+            "_same), Rule(lambda c, x: where(c, x, x), lambda c, x: x), Rule(lambda x, *, c: x "
+            "/ c, lambda x, *, c: x * (1 / c), _power_of_two)] → [Rule(lambda x: x * 1, "
+            "_same), Rule(lambda x: x / 1, _same), Rule(lambda x: x - 0, _same), Rule(lambda "
+            "x: pow(x, 1), _same), Rule(lambda x: x * -1, neg), Rule(lambda x: neg(neg(x)), "
+            "_same), Rule(lambda x, y: x + neg(y), lambda x, y: x - y), Rule(lambda x: pow(x, "
+            "2), square), Rule(lambda x: maximum(x, x), _same), Rule(lambda x: minimum(x, x), "
+            "_same), Rule(lambda c, x: where(c, x, x), lambda c, x: x), Rule(lambda x, *, c: x "
+            "/ c, lambda x, *, c: x * (1 / c), _power_of_two)]"
+        ),
+        "the condition instead of the value": "lambda c, x: x → lambda c, x: c",
+        "perms in the other order": "(p[d] for d in q) → (q[d] for d in p)",
+        "the inner perm is enough": "tuple((p[d] for d in q)) → p",
+        "every transpose does nothing": (
+            "Rule(lambda x, *, p: transpose(x, perm=p), _same, lambda x, p: list(p) == "
+            "sorted(p)) → Rule(lambda x, *, p: transpose(x, perm=p), _same)"
+        ),
+        "only transposes of matrices": "list(p) == sorted(p) → p == (0, 1)",
+        "twice is nothing": (
+            "lambda x, *, p, q: transpose(x, perm=tuple((p[d] for d in q))) → _same"
+        ),
     },
 )
 

@@ -32,28 +32,41 @@ exercise = Exercise(
         "folds: every tensor of rest is [1, O, 1, 1] and of_states(made_by(it))",
     ),
     wrong={
-        "the factor along the wrong axis": [
-            ("= (f.spec.size, *[1] * (w", "= (1, f.spec.size, *[1] * (-1 + w")
-        ],
-        "the shift is not scaled": [("**numbers) + b * f", "**numbers) + b")],
-        "the kernel is not scaled": [
-            ("_scaled(x, w, f, **numbers) + b", "_plain(x, w, **numbers) + b")
-        ],
-        "one of two shifts lost": [("**numbers) + (b + t)", "**numbers) + b")],
-        "shifts multiplied": [("**numbers) + (b + t)", "**numbers) + (b * t)")],
-        "a factor from the image": [(" or not of_states(made_by(value)):", ":")],
-        "a number for each pixel": [
-            ("if value.spec.shape != tuple(channels) or not", "if not")
-        ],
-        "only images with two axes": [("channels = [1] * w.spec.ndim", "channels = [1] * 4")],
-        "only one tensor is asked": [
-            ("return False\n    return True", "return False\n        break\n    return True")
-        ],
-        "groups forgotten": [("dilation, groups=groups)", "dilation, groups=1)")],
-        "a convolution that others use too": [("_scaled, folds, alone=True)", "_scaled, folds)")],
-        "no condition": [("_scaled, folds, alone=True)", "_scaled, alone=True)")],
-        "convolutions without a bias only": [("groups) + b) * f", "groups) - b) * f")],
-        "two shifts left": [("groups) + b) + t", "groups) - b) + t")],
+        "the factor along the wrong axis": (
+            "(f.spec.size, *[1] * (w.spec.ndim - 1)) → (1, f.spec.size, *[1] * (-1 + "
+            "w.spec.ndim - 1))"
+        ),
+        "the shift is not scaled": "b * f → b",
+        "the kernel is not scaled": "_scaled(x, w, f, **numbers) → _plain(x, w, **numbers)",
+        "one of two shifts lost": "b + t → b",
+        "shifts multiplied": "b + t → b * t",
+        "a factor from the image": (
+            "value.spec.shape != tuple(channels) or not of_states(made_by(value)) → "
+            "value.spec.shape != tuple(channels)"
+        ),
+        "a number for each pixel": (
+            "value.spec.shape != tuple(channels) or not of_states(made_by(value)) → not "
+            "of_states(made_by(value))"
+        ),
+        "only images with two axes": "[1] * w.spec.ndim → [1] * 4",
+        "groups forgotten": (
+            "conv(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups) → "
+            "conv(x, w, stride=stride, padding=padding, dilation=dilation, groups=1)"
+        ),
+        "a convolution that others use too": (
+            "Rule(_times, _scaled, folds, alone=True) → Rule(_times, _scaled, folds)"
+        ),
+        "no condition": (
+            "Rule(_times, _scaled, folds, alone=True) → Rule(_times, _scaled, alone=True)"
+        ),
+        "convolutions without a bias only": (
+            "(_plain(x, w, stride, padding, dilation, groups) + b) * f → (_plain(x, w, stride, "
+            "padding, dilation, groups) - b) * f"
+        ),
+        "two shifts left": (
+            "_plain(x, w, stride, padding, dilation, groups) + b + t → _plain(x, w, stride, "
+            "padding, dilation, groups) - b + t"
+        ),
     },
 )  # fmt: skip
 

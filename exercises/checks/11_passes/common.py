@@ -34,53 +34,37 @@ exercise = Exercise(
         "    else it stays; now[record] = new if new is another record",
     ),
     wrong={
-        "what is printed twice is printed once": [
-            (" or has_effect(old)):", "):")
-        ],
-        "two results share their memory": [
-            (" and not {old, earlier} <= results:", ":")
-        ],
-        "results are never replaced": [
-            ("not {old, earlier} <= results:", "old not in results:")
-        ],
-        "what stands for a result forgotten": [
-            ("                if old in results:\n                    results.add(earlier)\n", "")
-        ],
-        "a replaced record is no result": [
-            ("            if old in results:\n                results.add(record)\n", "")
-        ],
-        "0.0 is -0.0": [("return float, repr(value)", "return float, value")],
-        "1 is True": [("return type(value), value", "return value")],
-        "tuples compared as Python does": [
-            ("tuple(exact(part) for part in value)", "tuple(value)")
-        ],
-        "the inputs as they were": [
-            ("[now.get(x, x) for x in old.inputs]", "list(old.inputs)")
-        ],
-        "the order of inputs does not matter": [
-            ("record.shape, tuple(inputs), tup", "record.shape, frozenset(inputs), tup")
-        ],
-        "attributes forgotten": [(", tuple(inputs), tuple(attrs)", ", tuple(inputs)")],
-        "attributes in the order they were written": [
-            ("sorted(record.attrs.items())", "record.attrs.items()")
-        ],
-        "numbers are never equal": [
-            ('exact(x.attrs["value"]) if x.op is NUMBER else x', "x")
-        ],
-        "numbers are all equal": [
-            ('exact(x.attrs["value"]) if x.op is NUMBER else x', "None if x.op is NUMBER else x")
-        ],
-        "regions left as they are": [("{name: common(region) for", "{name: region for")],
-        "the last one stands for the others": [
-            (
-                "earlier = seen.setdefault(_key(record), record)",
-                "k = _key(record); earlier = seen.get(k, record); seen[k] = record",
-            )
-        ],
-        "the operator is enough": [(
-                "record.op, record.dtype, record.shape, tuple(inputs), tuple(attrs)",
-                "record.op, tuple(inputs)[:1]",
-            )],
+        "what is printed twice is printed once": (
+            "inside or old in stays or has_effect(old) → inside or old in stays"
+        ),
+        "two results share their memory": (
+            "earlier is not record and (not {old, earlier} <= results) → earlier is not record"
+        ),
+        "results are never replaced": "not {old, earlier} <= results → old not in results",
+        "0.0 is -0.0": "repr(value) → value",
+        "1 is True": "(type(value), value) → value",
+        "tuples compared as Python does": "(exact(part) for part in value) → value",
+        "the inputs as they were": "[now.get(x, x) for x in old.inputs] → list(old.inputs)",
+        "the order of inputs does not matter": "tuple(inputs) → frozenset(inputs)",
+        "attributes forgotten": (
+            "(record.op, record.dtype, record.shape, tuple(inputs), tuple(attrs)) → "
+            "(record.op, record.dtype, record.shape, tuple(inputs))"
+        ),
+        "attributes in the order they were written": (
+            "[(name, exact(value)) for name, value in sorted(record.attrs.items())] → [(name, "
+            "exact(value)) for name, value in record.attrs.items()]"
+        ),
+        "numbers are never equal": "exact(x.attrs['value']) if x.op is NUMBER else x → x",
+        "numbers are all equal": "exact(x.attrs['value']) → None",
+        "regions left as they are": "common(region) → region",
+        "the last one stands for the others": (
+            "earlier = seen.setdefault(_key(record), record) → k = _key(record); earlier = "
+            "seen.get(k, record); seen[k] = record"
+        ),
+        "the operator is enough": (
+            "(record.op, record.dtype, record.shape, tuple(inputs), tuple(attrs)) → "
+            "(record.op, tuple(inputs)[:1])"
+        ),
     },
 )  # fmt: skip
 

@@ -35,34 +35,29 @@ exercise = Exercise(
         "hand out what stays in the order of the program",
     ),
     wrong={
-        "the last first": [("kept.insert(0, record)", "kept.append(record)")],
-        "forgetting what others take": [("            live |= {*record.inputs}\n", "")],
-        "only the first input is needed": [("{*record.inputs}", "{*record.inputs[:1]}")],
-        "going forward": [
-            ("reversed(program.records)", "program.records"),
-            ("kept.insert(0, record)", "kept.append(record)"),
-        ],
-        "new values of states forgotten": [("{*program.results,", "{*program.outputs,")],
-        "effects forgotten": [("record in live or has_effect(record)", "record in live")],
-        "effects in regions forgotten": [
-            ("any(has_effect(inner) for inner in region.records)", "False")
-        ],
-        "effects at one depth only": [
-            ("any(has_effect(inner) for", "any(inner.op.effect for")
-        ],
-        "one region only": [("in region.records):\n            return True\n    return False",
-                             "in region.records):\n            return True\n        return False\n"
-                             "    return False")],
-        "sizes that others go by forgotten": [(", *binders(program)}", "}")],
-        "what has an effect needs nothing": [
-            ("live |= {*record.inputs}", "live |= {*record.inputs} if record in live else set()")
-        ],
-        "every record that somebody takes": [
-            (
-                "live = {*program.results,",
-                "live = {x for r in program.records for x in r.inputs} | {*program.results,",
-            )
-        ],
+        "the last first": "kept.insert(0, record) → kept.append(record)",
+        "forgetting what others take": "live |= {*record.inputs} → pass",
+        "only the first input is needed": "live |= {*record.inputs} → live |= {*record.inputs[:1]}",
+        "going forward": (
+            "kept.insert(0, record) → kept.append(record)",
+            "reversed(program.records) → program.records",
+        ),
+        "new values of states forgotten": "program.results → program.outputs",
+        "effects forgotten": "record in live or has_effect(record) → record in live",
+        "effects in regions forgotten": (
+            "any((has_effect(inner) for inner in region.records)) → False"
+        ),
+        "effects at one depth only": "has_effect(inner) → inner.op.effect",
+        "sizes that others go by forgotten": (
+            "{*program.results, *binders(program)} → {*program.results}"
+        ),
+        "what has an effect needs nothing": (
+            "live |= {*record.inputs} → live |= {*record.inputs} if record in live else set()"
+        ),
+        "every record that somebody takes": (
+            "{*program.results, *binders(program)} → {x for r in program.records for x in "
+            "r.inputs} | {*program.results, *binders(program)}"
+        ),
     },
 )  # fmt: skip
 

@@ -33,28 +33,40 @@ exercise = Exercise(
         "outputs: in needed, or somebody outside is among its users",
     ),
     wrong={
-        "results of the program forgotten": [("record in fusion.needed or users", "users")],
-        "results alone": [("needed or users - inside", "needed")],
-        "whoever is used": [("users - inside:", "users:")],
-        "stored only if nobody inside needs it": [
-            ("users - inside:", "users and not users & inside:")
-        ],
-        "stored only if somebody inside needs it too": [
-            ("users - inside:", "users & inside and users - inside:")
-        ],
-        "any way at all": [("in _before(fusion, b) if group is not a]", "in _before(fusion, b)]")],
-        "one direction": [(" or _leads(fusion, b, a)", "")],
-        "the other direction": [("return _leads(fusion, a, b) or ", "return ")],
-        "both directions at once": [("_leads(fusion, a, b) or _l", "_leads(fusion, a, b) and _l")],
-        "only one group in between": [
-            ("todo += _before(fusion, group)", "todo += {a} & _before(fusion, group)")
-        ],
-        "never between": [("        if group is a:\n            return True\n", "")],
-        "whenever something stands before b": [("        if group is a:\n", "        if True:\n")],
-        "the first record of a group is enough": [
-            ("for record in group.records for x", "for record in group.records[:1] for x")
-        ],
-        "only first inputs": [("for x in record.inputs)", "for x in record.inputs[:1])")],
+        "results of the program forgotten": (
+            "record in fusion.needed or users - inside → users - inside"
+        ),
+        "results alone": "record in fusion.needed or users - inside → record in fusion.needed",
+        "whoever is used": "users - inside → users",
+        "stored only if nobody inside needs it": "users - inside → users and (not users & inside)",
+        "stored only if somebody inside needs it too": (
+            "users - inside → users & inside and users - inside"
+        ),
+        "any way at all": (
+            "[group for group in _before(fusion, b) if group is not a] → [group for group in "
+            "_before(fusion, b)]"
+        ),
+        "one direction": "_leads(fusion, a, b) or _leads(fusion, b, a) → _leads(fusion, a, b)",
+        "the other direction": (
+            "_leads(fusion, a, b) or _leads(fusion, b, a) → _leads(fusion, b, a)"
+        ),
+        "both directions at once": (
+            "_leads(fusion, a, b) or _leads(fusion, b, a) → _leads(fusion, a, b) and "
+            "_leads(fusion, b, a)"
+        ),
+        "only one group in between": (
+            "todo += _before(fusion, group) → todo += {a} & _before(fusion, group)"
+        ),
+        "never between": "if group is a: → pass",
+        "whenever something stands before b": "group is a → True",
+        "the first record of a group is enough": (
+            "(fusion.of.get(x) for record in group.records for x in record.inputs) → "
+            "(fusion.of.get(x) for record in group.records[:1] for x in record.inputs)"
+        ),
+        "only first inputs": (
+            "(fusion.of.get(x) for record in group.records for x in record.inputs) → "
+            "(fusion.of.get(x) for record in group.records for x in record.inputs[:1])"
+        ),
     },
 )  # fmt: skip
 

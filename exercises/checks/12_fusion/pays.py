@@ -32,31 +32,33 @@ exercise = Exercise(
         "pays: try: traffic(together) <= sum of traffic(each group now); no nest: False",
     ),
     wrong={
-        "whatever is a nest": [("return together <= apart", "return True")],
-        "never": [("return together <= apart", "return together < 0")],
-        "only what saves much": [("return together <= apart", "return together < apart * 0.9")],
-        "the more bytes the better": [("return together <= apart", "return together >= apart")],
-        "results cost nothing": [(" + sum(x.spec.nbytes for x in outputs)", "")],
-        "inputs cost nothing": [("return read + sum", "return sum")],
-        "elements instead of bytes": [("x.spec.nbytes for x in o", "x.spec.size for x in o")],
-        "every stage reads again": [("len(at) if row > CACHE else 1", "len(at)")],
-        "everything stays in the cache": [("len(at) if row > CACHE else 1", "1")],
-        "short rows read again": [
-            ("len(at) if row > CACHE else 1", "1 if row > CACHE else len(at)")
-        ],
-        "one input in the cache": [("sum(x.dtype", "max(x.dtype")],
-        "elements in the cache": [("sum(x.dtype.itemsize for x in stages)", "len(stages)")],
-        "the whole array in the cache": [("nest.size // nest.rows *", "nest.size *")],
-        "only the last stage counts": [
-            (
-                "stages.setdefault(nest.number_of(load), set()).add(stage)",
-                "stages[nest.number_of(load)] = {stage}",
-            )
-        ],
-        "a group for each record": [("{fusion.of[record] for record in records}",
-                                     "[fusion.of[record] for record in records]")],
-        "what is no nest is an error": [("except NotOneNest:", "except KeyError:")],
-        "what is no nest pays": [("        return False", "        return True")],
+        "whatever is a nest": "together <= apart → True",
+        "never": "together <= apart → together < 0",
+        "only what saves much": "together <= apart → together < apart * 0.9",
+        "the more bytes the better": "together <= apart → together >= apart",
+        "results cost nothing": "read + sum((x.spec.nbytes for x in outputs)) → read",
+        "inputs cost nothing": (
+            "read + sum((x.spec.nbytes for x in outputs)) → sum((x.spec.nbytes for x in outputs))"
+        ),
+        "elements instead of bytes": (
+            "(x.spec.nbytes for x in outputs) → (x.spec.size for x in outputs)"
+        ),
+        "every stage reads again": "len(at) if row > CACHE else 1 → len(at)",
+        "everything stays in the cache": "len(at) if row > CACHE else 1 → 1",
+        "short rows read again": "len(at) if row > CACHE else 1 → 1 if row > CACHE else len(at)",
+        "one input in the cache": (
+            "sum((x.dtype.itemsize for x in stages)) → max((x.dtype.itemsize for x in stages))"
+        ),
+        "elements in the cache": "sum((x.dtype.itemsize for x in stages)) → len(stages)",
+        "the whole array in the cache": "nest.size // nest.rows → nest.size",
+        "only the last stage counts": (
+            "stages.setdefault(nest.number_of(load), set()).add(stage) → "
+            "stages[nest.number_of(load)] = {stage}"
+        ),
+        "a group for each record": (
+            "{fusion.of[record] for record in records} → [fusion.of[record] for record in "
+            "records]"
+        ),
     },
 )  # fmt: skip
 

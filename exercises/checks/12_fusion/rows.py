@@ -31,22 +31,30 @@ exercise = Exercise(
         "    else ask for its args",
     ),
     wrong={
-        "every value a stage later": [('latest + 1 if kind == "fold" else latest', "latest + 1")],
-        "a reduction costs nothing": [('latest + 1 if kind == "fold" else latest', "latest")],
-        "the stage of the last argument": [("= max(latest, arg.stage)", "= arg.stage")],
-        "the earliest argument": [("= max(latest, arg.stage)", "= min(latest, arg.stage)")],
-        "stages added up": [("latest = max(latest, arg.stage)", "latest += arg.stage")],
-        "nothing kept": [(" or (keeps and dear(node)))", ")")],
-        "everything kept": [("(node in in_memory or (keeps and dear(node)))", "True")],
-        "kept though there is no room": [("(keeps and dear(node))", "dear(node)")],
-        "what lies in memory computed again": [("(node in in_memory or (keeps", "((keeps")],
-        "kept within one stage": [("node.stage < stage and (", "(")],
-        "rows kept": [('node.kind == "load" or nest.is_row(node)', 'node.kind == "load"')],
-        "what is folded forgotten": [("= [fold.args[0] for fold in writer.folds(stage)]", "= []")],
-        "what is stored forgotten": [("writer.outputs(stage, False)]", "[]]")],
-        "what is cheap, and all it is made of, given up": [
-            ("            else:\n", "            elif node.stage == stage:\n")
-        ],
+        "every value a stage later": "latest + 1 if kind == 'fold' else latest → latest + 1",
+        "a reduction costs nothing": "latest + 1 if kind == 'fold' else latest → latest",
+        "the stage of the last argument": "max(latest, arg.stage) → arg.stage",
+        "the earliest argument": "max → min",
+        "stages added up": "latest = max(latest, arg.stage) → latest += arg.stage",
+        "nothing kept": "node in in_memory or (keeps and dear(node)) → node in in_memory",
+        "everything kept": "node in in_memory or (keeps and dear(node)) → True",
+        "kept though there is no room": "keeps and dear(node) → dear(node)",
+        "what lies in memory computed again": (
+            "node in in_memory or (keeps and dear(node)) → keeps and dear(node)"
+        ),
+        "kept within one stage": (
+            "node.stage < stage and (node in in_memory or (keeps and dear(node))) → node in "
+            "in_memory or (keeps and dear(node))"
+        ),
+        "rows kept": "node.kind == 'load' or nest.is_row(node) → node.kind == 'load'",
+        "what is folded forgotten": "[fold.args[0] for fold in writer.folds(stage)] → []",
+        "what is stored forgotten": (
+            "asked += [node for _, _, node, _ in writer.outputs(stage, False)] → asked += "
+            "[node for _, _, node, _ in []]"
+        ),
+        "what is cheap, and all it is made of, given up": (
+            "asked.extend(node.args) → if node.stage == stage: asked.extend(node.args)"
+        ),
     },
 )  # fmt: skip
 

@@ -41,31 +41,35 @@ exercise = Exercise(
         "if rest.low < 0: → if rest.low <= 0:": "0 is lifted by 0",
     },
     wrong={
-        "multiples of n do not leave": [
-            ("if factor % n == 0}", "if False}"),
-            ("factor in self.terms.items() if factor % n}", "factor in self.terms.items()}"),
-        ],
-        "the constant stays whole": [
-            ("Index(leaving, self.constant // n)", "Index(leaving)"),
-            ("Index(staying, self.constant % n)", "Index(staying, self.constant)"),
-            ("    if rest.low < 0:\n", "    if False:\n"),
-        ],
-        "the constant lost": [("Index(staying, self.constant % n)", "Index(staying)")],
-        "the rest is below n": [("    turn = rest.low // n\n", "    turn = 0\n")],
-        "never within one turn": [("    if rest.high // n == turn:", "    if n == 1:")],
-        "always within one turn": [("    if rest.high // n == turn:", "    if True:")],
-        "what is shared stays": [
-            ("shared = gcd(n, rest.constant, *staying.values())", "shared = 1")
-        ],
-        "the constant does not count for what is shared": [
-            ("gcd(n, rest.constant, *staying.values())", "gcd(n, *staying.values())")
-        ],
-        "the remainder not multiplied": [('atom(rest, "%", n) * shared', 'atom(rest, "%", n)')],
-        "a negative rest as it is": [("    if rest.low < 0:\n", "    if False:\n")],
-        "lifted too far": [("lift = -(rest.low // n)", "lift = 1 - (rest.low // n)")],
-        "lifted, and not taken back": [
-            ("rest, quotient = rest + lift * n, quotient - lift", "rest = rest + lift * n")
-        ],
+        "multiples of n do not leave": (
+            (
+                "{a: factor // n for a, factor in self.terms.items() if factor % n == 0} → {a: "
+                "factor // n for a, factor in self.terms.items() if False}"
+            ),
+            (
+                "{a: factor for a, factor in self.terms.items() if factor % n} → {a: factor "
+                "for a, factor in self.terms.items()}"
+            ),
+        ),
+        "the constant stays whole": (
+            "Index(leaving, self.constant // n) → Index(leaving)",
+            "self.constant % n → self.constant",
+            "rest.low < 0 → False",
+        ),
+        "the constant lost": "Index(staying, self.constant % n) → Index(staying)",
+        "the rest is below n": "turn = rest.low // n → turn = 0",
+        "never within one turn": "rest.high // n == turn → n == 1",
+        "always within one turn": "rest.high // n == turn → True",
+        "what is shared stays": "gcd(n, rest.constant, *staying.values()) → 1",
+        "the constant does not count for what is shared": (
+            "gcd(n, rest.constant, *staying.values()) → gcd(n, *staying.values())"
+        ),
+        "the remainder not multiplied": "atom(rest, '%', n) * shared → atom(rest, '%', n)",
+        "a negative rest as it is": "rest.low < 0 → False",
+        "lifted too far": "-(rest.low // n) → 1 - rest.low // n",
+        "lifted, and not taken back": (
+            "rest, quotient = (rest + lift * n, quotient - lift) → rest = rest + lift * n"
+        ),
     },
 )
 

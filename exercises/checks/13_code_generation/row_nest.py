@@ -34,61 +34,36 @@ exercise = Exercise(
         "    w.known[node] = Text(name, (), dtype) for each fold",
     ),
     wrong={
-        "accumulators declared before the rows": [
+        "every fold begins at 0": (
+            "f'{fold.type} {fold.name} = {fold.identity};' → f'{fold.type} {fold.name} = 0;'"
+        ),
+        "every fold is a float": (
+            "f'{fold.type} {fold.name} = {fold.identity};' → f'float {fold.name} = "
+            "{fold.identity};'"
+        ),
+        "what is known once a row forgotten": "if (once := w.outputs(stage, True)): → pass",
+        "stored once a row before it is known": (
+            "w.outputs(stage, True) → w.outputs(stage + 1, True)"
+        ),
+        "results inside the row forgotten": "w.stores(inside, memo) → []",
+        "the last stage left out": "w.stages → w.stages - 1",
+        "a loop for every stage": "folds or inside → True",
+        "loops only where something is folded": "folds or inside → folds",
+        "no fold is ever complete": "w.known[fold.node] = Text(fold.name, (), fold.dtype) → pass",
+        "the term in the place of the sum": "fold.combined(term, fold.name) → term",
+        "written one by one": (
+            "targets = w.stores(inside, memo) → targets = []; w.assign(w.stores(inside, memo))"
+        ),
+        "rows and their inner loops exchanged": (
             (
-                "    with w.each_row(rows, *w.threads(w.nest.size)):\n",
-                "    for node in w.folds(0):\n"
-                '        w.put(f"float early_{node.of.op.name} = 0;")\n'
-                "    with w.each_row(rows, *w.threads(w.nest.size)):\n",
+                "rows = [loop for loop in w.nest.loops if loop in w.kept] → rows = [loop for "
+                "loop in w.nest.loops if loop not in w.kept]"
             ),
             (
-                'w.put(f"{fold.type} {fold.name} = {fold.identity};")',
-                'w.put(f"float {fold.name} = early_{fold.node.of.op.name};")',
+                "along = [loop for loop in w.nest.loops if loop not in w.kept] → along = [loop "
+                "for loop in w.nest.loops if loop in w.kept]"
             ),
-        ],
-        "every fold begins at 0": [("= {fold.identity};", "= 0;")],
-        "every fold is a float": [('f"{fold.type} {fold.name} =', 'f"float {fold.name} =')],
-        "what is known once a row forgotten": [
-            (
-                "            if once := w.outputs(stage, True):\n"
-                "                w.assign(w.stores(once, {}))\n",
-                "",
-            )
-        ],
-        "stored once a row before it is known": [
-            (
-                "for stage in range(w.stages):\n            if once := w.outputs(stage, True):",
-                "for stage in range(w.stages):\n            if once := w.outputs(stage + 1, True):",
-            )
-        ],
-        "results inside the row forgotten": [("targets = w.stores(inside, memo)", "targets = []")],
-        "the last stage left out": [("in range(w.stages):", "in range(w.stages - 1):")],
-        "a loop for every stage": [("            if folds or inside:\n", "            if True:\n")],
-        "loops only where something is folded": [
-            ("            if folds or inside:\n", "            if folds:\n")
-        ],
-        "no fold is ever complete": [
-            (
-                "                w.known[fold.node] = Text(fold.name, (), fold.dtype)\n",
-                "                pass\n",
-            )
-        ],
-        "the term in the place of the sum": [
-            ("fold.combined(term, fold.name), fold.dtype", "term, fold.dtype")
-        ],
-        "written one by one": [
-            (
-                "        targets = w.stores(inside, memo)\n",
-                "        targets = []\n        w.assign(w.stores(inside, memo))\n",
-            )
-        ],
-        "rows and their inner loops exchanged": [
-            ("if loop in w.kept]", "if loop not in w.kept]"),
-            (
-                "along = [loop for loop in w.nest.loops if loop not in w.kept]",
-                "along = [loop for loop in w.nest.loops if loop in w.kept]",
-            ),
-        ],
+        ),
     },
 )
 

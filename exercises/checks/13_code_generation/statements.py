@@ -33,35 +33,24 @@ exercise = Exercise(
         "    remember text",
     ),
     wrong={
-        "a name for every value": [
-            ("if named and (needs[id(value)] > 1 or len(text) > LONG):", "if named:")
-        ],
-        "no names at all": [
-            ("if named and (needs[id(value)] > 1 or len(text) > LONG):", "if False:")
-        ],
-        "computing again what was said": [("        said[id(value)] = text\n", "")],
-        "a hole that occurs twice counted once": [
-            ('range(max(1, value.template.count(f"{{{k}}}")))', "range(1)")
-        ],
-        "holes without numbers not counted": [
-            (
-                'range(max(1, value.template.count(f"{{{k}}}")))',
-                'range(value.template.count(f"{{{k}}}"))',
-            )
-        ],
-        "needs counted along every path": [("    if needs[id(value)] > 1:\n        return\n", "")],
-        "roots not apart": [("range(1 + apart)", "range(1)")],
-        "what is read has no line": [(' or (apart and "[" in text)', "")],
-        "whatever is read has a line": [('(apart and "[" in text)', '"[" in text')],
-        "long lines stay long": [(" or len(text) > LONG)", ")")],
-        "parentheses around the line": [("{bare(text)};", "{text};")],
-        "everything is a float": [("{C_NAMES[value.dtype]}", "float")],
-        "leaves filled as templates": [
-            (
-                "        if value.args:\n            text = text.format(",
-                "        if True:\n            text = text.format(",
-            )
-        ],
+        "a name for every value": "named and (needs[id(value)] > 1 or len(text) > LONG) → named",
+        "no names at all": "named and (needs[id(value)] > 1 or len(text) > LONG) → False",
+        "computing again what was said": "said[id(value)] = text → pass",
+        "a hole that occurs twice counted once": "max(1, value.template.count(f'{{{k}}}')) → 1",
+        "holes without numbers not counted": (
+            "max(1, value.template.count(f'{{{k}}}')) → value.template.count(f'{{{k}}}')"
+        ),
+        "needs counted along every path": "if needs[id(value)] > 1: → pass",
+        "roots not apart": "1 + apart → 1",
+        "what is read has no line": "value.args or (apart and '[' in text) → value.args",
+        "whatever is read has a line": "apart and '[' in text → '[' in text",
+        "long lines stay long": "needs[id(value)] > 1 or len(text) > LONG → needs[id(value)] > 1",
+        "parentheses around the line": "bare(text) → text",
+        "everything is a float": (
+            "f'const {C_NAMES[value.dtype]} {name} = {bare(text)};' → f'const float {name} = "
+            "{bare(text)};'"
+        ),
+        "leaves filled as templates": "if value.args: → if True:",
     },
 )
 

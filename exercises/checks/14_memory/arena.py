@@ -28,30 +28,28 @@ exercise = Exercise(
         "    found[k] = top",
     ),
     wrong={
-        "no place is used twice": [
-            ("            if buffers[j].start < own.end and own.start < buffers[j].end\n", "")
-        ],
-        "all at 0": [("        found[k] = top\n", "        found[k] = 0\n")],
-        "one that ends is in the way of one that starts": [
-            (
-                "buffers[j].start < own.end and own.start < buffers[j].end",
-                "buffers[j].start <= own.end and own.start <= buffers[j].end",
-            )
-        ],
-        "only what starts before is in the way": [
-            (
-                "buffers[j].start < own.end and own.start < buffers[j].end",
-                "buffers[j].start <= own.start < buffers[j].end",
-            )
-        ],
-        "the smallest first": [("-buffers[k].nbytes)", "buffers[k].nbytes)")],
-        "in the order of time": [("-buffers[k].nbytes)", "buffers[k].start)")],
-        "always on top": [("            if low - top >= own.nbytes:\n                break\n", "")],
-        "a gap of any size will do": [("if low - top >= own.nbytes:", "if low > top:")],
-        "the top of the last one": [("top = max(top, high)", "top = high")],
-        "in the order of placement": [
-            ("return [found[k] for k in range(len(buffers))]", "return [*found.values()]")
-        ],
+        "no place is used twice": (
+            "((at, at + buffers[j].nbytes) for j, at in found.items() if buffers[j].start < "
+            "own.end and own.start < buffers[j].end) → ((at, at + buffers[j].nbytes) for j, at "
+            "in found.items())"
+        ),
+        "all at 0": "found[k] = top → found[k] = 0",
+        "one that ends is in the way of one that starts": (
+            "((at, at + buffers[j].nbytes) for j, at in found.items() if buffers[j].start < "
+            "own.end and own.start < buffers[j].end) → ((at, at + buffers[j].nbytes) for j, at "
+            "in found.items() if buffers[j].start <= own.end and own.start <= buffers[j].end)"
+        ),
+        "only what starts before is in the way": (
+            "((at, at + buffers[j].nbytes) for j, at in found.items() if buffers[j].start < "
+            "own.end and own.start < buffers[j].end) → ((at, at + buffers[j].nbytes) for j, at "
+            "in found.items() if buffers[j].start <= own.start < buffers[j].end)"
+        ),
+        "the smallest first": "-buffers[k].nbytes → buffers[k].nbytes",
+        "in the order of time": "-buffers[k].nbytes → buffers[k].start",
+        "always on top": "if low - top >= own.nbytes: → pass",
+        "a gap of any size will do": "low - top >= own.nbytes → low > top",
+        "the top of the last one": "max(top, high) → high",
+        "in the order of placement": "[found[k] for k in range(len(buffers))] → [*found.values()]",
     },
 )
 

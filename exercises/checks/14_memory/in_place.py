@@ -46,51 +46,55 @@ exercise = Exercise(
         "writes_over: places j where self.value(input) == old; some, and all (k, j) allowed",
     ),
     wrong={
-        "any size": [("x.spec.size != record.spec.size or ", "")],
-        "elements of any width": [(" or x.dtype.itemsize != record.dtype.itemsize", "")],
-        "wherever it is read": [("load.index == flat and ", "")],
-        "conditions do not matter": [("not load.guard and ", "")],
-        "whenever it is read": [(" and (stage, inside) <= written", "")],
-        "one good read is enough": [
-            ("if all(\n                load", "if any(\n                load")
-        ],
-        "what is stored once a row comes last": [
-            ("written = node.stage, not self.once_a_row(node, flat)", "written = node.stage, True"),
-        ],
-        "never once it was folded": [
-            ("written = node.stage, not self.once_a_row(node, flat)", "written = 0, True"),
-        ],
-        "only the first output": [
+        "any size": (
+            "x.spec.size != record.spec.size or x.dtype.itemsize != record.dtype.itemsize → "
+            "x.dtype.itemsize != record.dtype.itemsize"
+        ),
+        "elements of any width": (
+            "x.spec.size != record.spec.size or x.dtype.itemsize != record.dtype.itemsize → "
+            "x.spec.size != record.spec.size"
+        ),
+        "wherever it is read": (
+            "load.index == flat and (not load.guard) and ((stage, inside) <= written) → not "
+            "load.guard and (stage, inside) <= written"
+        ),
+        "conditions do not matter": (
+            "load.index == flat and (not load.guard) and ((stage, inside) <= written) → "
+            "load.index == flat and (stage, inside) <= written"
+        ),
+        "whenever it is read": (
+            "load.index == flat and (not load.guard) and ((stage, inside) <= written) → "
+            "load.index == flat and (not load.guard)"
+        ),
+        "one good read is enough": "all → any",
+        "what is stored once a row comes last": "not self.once_a_row(node, flat) → True",
+        "never once it was folded": "(node.stage, not self.once_a_row(node, flat)) → (0, True)",
+        "only the first output": "self.outputs → self.outputs[:1]",
+        "other bytes in the plan": (
+            "self.lives[new].nbytes != self.lives[old].nbytes or last > start → last > start"
+        ),
+        "later readers forgotten": (
             (
-                "for k, (record, node, flat) in enumerate(self.outputs):",
-                "for k, (record, node, flat) in enumerate(self.outputs[:1]):",
-            )
-        ],
-        "other bytes in the plan": [("self.lives[new].nbytes != self.lives[old].nbytes or ", "")],
-        "later readers forgotten": [
-            (" or last > start:", ":"),
-            ("return last < start or", "return last != start or"),
-        ],
-        "only when the reader has run": [
-            ("return last < start or self.writes_over(new, old)", "return last < start")
-        ],
-        "the kernel is not asked": [
-            ("return last < start or self.writes_over(new, old)", "return True")
-        ],
-        "one of its places is enough": [
-            (
-                "{(k, j) for j in places} <= set(self.inplace(record))",
-                "{(k, j) for j in places} & set(self.inplace(record))",
-            )
-        ],
-        "any result of the kernel": [
-            (
-                "{(k, j) for j in places} <= set(self.inplace(record))",
-                "set(places) <= {j for _, j in self.inplace(record)}",
-            )
-        ],
-        "what is no input": [("return bool(places) and {", "return {")],
-        "what is never read stays": [("self.reads.get(old, GIVEN)", "self.reads.get(old, 10**9)")],
+                "self.lives[new].nbytes != self.lives[old].nbytes or last > start → "
+                "self.lives[new].nbytes != self.lives[old].nbytes"
+            ),
+            "last < start → last != start",
+        ),
+        "only when the reader has run": "last < start or self.writes_over(new, old) → last < start",
+        "the kernel is not asked": "last < start or self.writes_over(new, old) → True",
+        "one of its places is enough": (
+            "{(k, j) for j in places} <= set(self.inplace(record)) → {(k, j) for j in places} "
+            "& set(self.inplace(record))"
+        ),
+        "any result of the kernel": (
+            "{(k, j) for j in places} <= set(self.inplace(record)) → set(places) <= {j for _, "
+            "j in self.inplace(record)}"
+        ),
+        "what is no input": (
+            "bool(places) and {(k, j) for j in places} <= set(self.inplace(record)) → {(k, j) "
+            "for j in places} <= set(self.inplace(record))"
+        ),
+        "what is never read stays": "GIVEN → 10 ** 9",
     },
 )
 

@@ -33,47 +33,31 @@ exercise = Exercise(
         "    Life(start, last (or start) + 1, bytes)",
     ),
     wrong={
-        "a view has memory of its own": [("looked_into(record) or (record, 0)", "(record, 0)")],
-        "a view of a view ends half way": [("found.get(below[0], below)", "below")],
-        "which result does not matter": [
-            ("found.get(below[0], below)", "found.get(below[0], (below[0], 0))")
-        ],
-        "numbers forgotten": [
-            (
-                "        found.update((number, (number, 0)) for number in numbers)\n",
-                "        pass\n",
-            )
-        ],
-        "given values start at 0": [("(record, 0): GIVEN for", "(record, 0): 0 for")],
-        "one result each": [("for k in range(len(specs_of(record))):", "for k in range(1):")],
-        "only the record itself is read": [
-            ("last.update((root[r], t) for", "last.update(((r, 0), t) for")
-        ],
-        "the first reader ends it": [
-            (
-                "last.update((root[r], t) for r in record.inputs if r.dtype is not None)",
-                "[last.setdefault(root[r], t) for r in record.inputs if r.dtype is not None]",
-            )
-        ],
-        "what is handed out forgotten": [
-            ("    last.update((root[r], len(program.records)) for r in program.results)\n", "")
-        ],
-        "only outputs are handed out": [
-            ("for r in program.results)\n    found", "for r in program.outputs)\n    found")
-        ],
-        "it ends with its last reader": [("last.get(value, begun) + 1", "last.get(value, begun)")],
-        "what nobody reads lives to the end": [
-            ("last.get(value, begun) + 1", "last.get(value, len(program.records)) + 1")
-        ],
-        "looks count as reads": [
-            ("        if looks_only(record, root):\n            continue\n", "")
-        ],
-        "the bytes of the first result": [
-            (
-                "Life(begun, end, bytes_of(specs_of(record)[k]))",
-                "Life(begun, end, bytes_of(specs_of(record)[0]))",
-            )
-        ],
+        "a view has memory of its own": "looked_into(record) or (record, 0) → (record, 0)",
+        "a view of a view ends half way": "found.get(below[0], below) → below",
+        "which result does not matter": (
+            "found.get(below[0], below) → found.get(below[0], (below[0], 0))"
+        ),
+        "given values start at 0": "GIVEN → 0",
+        "one result each": "len(specs_of(record)) → 1",
+        "only the record itself is read": "(root[r], t) → ((r, 0), t)",
+        "the first reader ends it": (
+            "last.update(((root[r], t) for r in record.inputs if r.dtype is not None)) → "
+            "[last.setdefault(root[r], t) for r in record.inputs if r.dtype is not None]"
+        ),
+        "what is handed out forgotten": (
+            "last.update(((root[r], len(program.records)) for r in program.results)) → pass"
+        ),
+        "only outputs are handed out": (
+            "((root[r], len(program.records)) for r in program.results) → ((root[r], "
+            "len(program.records)) for r in program.outputs)"
+        ),
+        "it ends with its last reader": "last.get(value, begun) + 1 → last.get(value, begun)",
+        "what nobody reads lives to the end": (
+            "last.get(value, begun) → last.get(value, len(program.records))"
+        ),
+        "looks count as reads": "if looks_only(record, root): → pass",
+        "the bytes of the first result": "specs_of(record)[k] → specs_of(record)[0]",
     },
 )
 

@@ -34,34 +34,20 @@ exercise = Exercise(
         "    take it; all four grow",
     ),
     wrong={
-        "all that can be saved": [("saved >= excess or ", "")],
-        "never mind the price": [(" or plan.score > price", "")],
-        "strictly below the price": [("plan.score > price", "plan.score >= price")],
-        "one too many": [("saved >= excess", "saved > excess")],
-        "in the order they come": [("sorted(plans, key=lambda plan: plan.score)", "plans")],
-        "the largest first": [("key=lambda plan: plan.score", "key=lambda plan: -plan.nbytes")],
-        "the fastest first": [("key=lambda plan: plan.score", "key=lambda plan: plan.seconds")],
-        "made from what is gone": [(" and not gone & plan.sources", "")],
-        "what others are made from let go": [("plan.value not in needed and ", "")],
-        "only the last one's sources are needed": [
-            ("needed |= plan.sources", "needed = plan.sources")
-        ],
-        "the sources of what was passed over count": [
-            ("            needed |= plan.sources\n", "        needed |= plan.sources\n")
-        ],
-        "a plan that does not fit ends it": [
-            (
-                "            needed |= plan.sources\n",
-                "            needed |= plan.sources\n        else:\n            return found\n",
-            )
-        ],
-        "what was passed over is saved too": [
-            ("            saved += plan.nbytes\n", ""),
-            (
-                "            needed |= plan.sources\n",
-                "            needed |= plan.sources\n        saved += plan.nbytes\n",
-            ),
-        ],
+        "all that can be saved": "saved >= excess or plan.score > price → plan.score > price",
+        "never mind the price": "saved >= excess or plan.score > price → saved >= excess",
+        "strictly below the price": "plan.score > price → plan.score >= price",
+        "one too many": "saved >= excess → saved > excess",
+        "in the order they come": "sorted(plans, key=lambda plan: plan.score) → plans",
+        "the largest first": "lambda plan: plan.score → lambda plan: -plan.nbytes",
+        "the fastest first": "lambda plan: plan.score → lambda plan: plan.seconds",
+        "made from what is gone": (
+            "plan.value not in needed and (not gone & plan.sources) → plan.value not in needed"
+        ),
+        "what others are made from let go": (
+            "plan.value not in needed and (not gone & plan.sources) → not gone & plan.sources"
+        ),
+        "only the last one's sources are needed": "needed |= plan.sources → needed = plan.sources",
     },
 )
 

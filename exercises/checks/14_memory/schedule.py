@@ -34,35 +34,27 @@ exercise = Exercise(
         "take min(ready, by (growth, k)); lower left of what it reads, waits of work.after[k]",
     ),
     wrong={
-        "the order that is given": [
-            ("k = min(ready, key=lambda k: (growth(k), k))", "k = min(ready)")
-        ],
-        "the most bytes first": [("(growth(k), k))", "(-growth(k), k))")],
-        "whatever makes least": [("for v in work.makes[k]) - dying", "for v in work.makes[k])")],
-        "every reader frees": [(" if left[v] == 1)", ")")],
-        "readers are not counted down": [("            left[v] -= 1\n", "            pass\n")],
-        "nobody is waited for": [
-            ("{k for k, n in enumerate(waits) if n == 0}", "set(range(len(waits)))"),
-            ("            if waits[j] == 0:\n                ready.add(j)\n", ""),
-        ],
-        "one of those before is enough": [
-            (
-                "            if waits[j] == 0:\n",
-                "            if waits[j] == len(work.before[j]) - 1:\n",
-            )
-        ],
-        "the last of equals": [("(growth(k), k))", "(growth(k), -k))")],
-        "what a record reads is enough": [
-            (
-                "waits = [len(before) for before in work.before]",
-                "waits = [len(r) for r in work.reads]",
-            ),
-            (
-                "        for j in work.after[k]:\n            waits[j] -= 1\n",
-                "        for j in [j for v in work.makes[k] for j in work.readers[v]]:\n"
-                "            waits[j] -= 1\n",
-            ),
-        ],
+        "the order that is given": "min(ready, key=lambda k: (growth(k), k)) → min(ready)",
+        "the most bytes first": "growth(k) → -growth(k)",
+        "whatever makes least": (
+            "sum((work.sizes[v] for v in work.makes[k])) - dying → sum((work.sizes[v] for v in "
+            "work.makes[k]))"
+        ),
+        "every reader frees": (
+            "(work.sizes[v] for v in work.reads[k] if left[v] == 1) → (work.sizes[v] for v in "
+            "work.reads[k])"
+        ),
+        "readers are not counted down": "left[v] -= 1 → pass",
+        "nobody is waited for": (
+            "{k for k, n in enumerate(waits) if n == 0} → set(range(len(waits)))",
+            "if waits[j] == 0: → pass",
+        ),
+        "one of those before is enough": "waits[j] == 0 → waits[j] == len(work.before[j]) - 1",
+        "the last of equals": "(growth(k), k) → (growth(k), -k)",
+        "what a record reads is enough": (
+            "[len(before) for before in work.before] → [len(r) for r in work.reads]",
+            "work.after[k] → [j for v in work.makes[k] for j in work.readers[v]]",
+        ),
     },
 )
 

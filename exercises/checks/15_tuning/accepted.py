@@ -21,19 +21,22 @@ exercise = Exercise(
         "and how often other[k] < default[k], times three, is at least twice the number of pairs",
     ),
     wrong={
-        "an average": [("from statistics import median", "from statistics import mean as median")],
-        "the least time": [("from statistics import median", "median = min")],
-        "any gain will do": [("0.98 * ", "")],
-        "medians alone": [("faster and 3 * wins >= 2 * len(default)", "faster")],
-        "pairs alone": [("faster and 3 * wins", "3 * wins")],
-        "one of the two is enough": [("faster and", "faster or")],
-        "the slower one": [("b < a for", "b > a for")],
-        "a tie is a win": [("b < a for", "b <= a for")],
-        "half of the pairs": [("3 * wins >= 2 * len", "2 * wins >= len")],
-        "more than two of three": [("3 * wins >= 2", "3 * wins > 2")],
-        "all pairs": [("3 * wins >= 2 * len(default)", "wins == len(default)")],
-        "a lower median": [("import median", "import median_low as median")],
-        "exchanged": [("(default, other):", "(other, default):")],
+        "an average": "from statistics import median → from statistics import mean as median",
+        "the least time": "from statistics import median → median = min",
+        "any gain will do": "0.98 * median(default) → median(default)",
+        "medians alone": "faster and 3 * wins >= 2 * len(default) → faster",
+        "pairs alone": "faster and 3 * wins >= 2 * len(default) → 3 * wins >= 2 * len(default)",
+        "one of the two is enough": (
+            "faster and 3 * wins >= 2 * len(default) → faster or 3 * wins >= 2 * len(default)"
+        ),
+        "the slower one": "b < a → b > a",
+        "a tie is a win": "b < a → b <= a",
+        "half of the pairs": "3 * wins >= 2 * len(default) → 2 * wins >= len(default)",
+        "more than two of three": "3 * wins >= 2 * len(default) → 3 * wins > 2 * len(default)",
+        "all pairs": "3 * wins >= 2 * len(default) → wins == len(default)",
+        "a lower median": (
+            "from statistics import median → from statistics import median_low as median"
+        ),
     },
     unkillable={
         "wins = sum((b < a for a, b in zip(default, other, strict=True))) → "

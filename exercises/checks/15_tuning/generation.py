@@ -30,32 +30,33 @@ exercise = Exercise(
         "picked: while there are some left and too few chosen: place 0, or with epsilon any",
     ),
     wrong={
-        "the same answer again": [("if x != parent[name]", "if True")],
-        "answers that do not count stay": [
-            ("return space.point({**parent, name: answer})  # drops and adds what the new answer "
-             "changes", "return {**parent, name: answer}")
-        ],
-        "writing into the parent": [
-            ("    return space.point({**parent, name: answer})",
-             "    parent[name] = answer\n    return space.point(parent)")
-        ],
-        "forgetting the other answers": [("{**parent, name: answer}", "{name: answer}")],
-        "always the first question": [("[*knobs][rng.integers(len(knobs))]", "[*knobs][0]")],
-        "always the next option": [("others[rng.integers(len(others))]", "others[0]")],
-        "no question is an error": [("    if not knobs:\n        return parent\n", "")],
-        "a child of the mother": [("owners[rng.integers(len(owners))][name]", "owners[0][name]")],
-        "only what both have": [
-            ("for name in {**mother, **father}:", "for name in mother.keys() & father.keys():")
-        ],
-        "only the mother's questions": [("{**mother, **father}", "mother")],
-        "a whole parent": [
-            ("    child = {}\n", "    return (mother, father)[rng.integers(2)]\n    child = {}\n")
-        ],
-        "the slowest first": [(", reverse=True)", ")")],
-        "never by chance": [("rng.random() < epsilon", "False")],
-        "always by chance": [("rng.random() < epsilon", "True")],
-        "the same point twice": [("points[left.pop(place)]", "points[left[place]]")],
-        "too many": [("len(chosen) < count", "len(chosen) <= count")],
+        "the same answer again": (
+            "[x for x in knobs[name].options if x != parent[name]] → [x for x in "
+            "knobs[name].options if True]"
+        ),
+        "answers that do not count stay": (
+            "space.point({**parent, name: answer}) → {**parent, name: answer}"
+        ),
+        "writing into the parent": (
+            "return space.point({**parent, name: answer}) → parent[name] = answer; return "
+            "space.point(parent)"
+        ),
+        "forgetting the other answers": "{**parent, name: answer} → {name: answer}",
+        "always the first question": "rng.integers(len(knobs)) → 0",
+        "always the next option": "rng.integers(len(others)) → 0",
+        "no question is an error": "if not knobs: → pass",
+        "a child of the mother": "rng.integers(len(owners)) → 0",
+        "only what both have": "{**mother, **father} → mother.keys() & father.keys()",
+        "only the mother's questions": "{**mother, **father} → mother",
+        "a whole parent": "child = {} → return (mother, father)[rng.integers(2)]; child = {}",
+        "the slowest first": (
+            "sorted(range(len(points)), key=lambda k: scores[k], reverse=True) → "
+            "sorted(range(len(points)), key=lambda k: scores[k])"
+        ),
+        "never by chance": "rng.random() < epsilon → False",
+        "always by chance": "rng.random() < epsilon → True",
+        "the same point twice": "left.pop(place) → left[place]",
+        "too many": "len(chosen) < count → len(chosen) <= count",
     },
     unkillable={
         "by_chance = rng.random() < epsilon → by_chance = rng.random() <= epsilon": "a number by "

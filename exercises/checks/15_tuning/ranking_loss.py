@@ -22,21 +22,20 @@ exercise = Exercise(
         "the sum over the marked pairs, divided by how many there are",
     ),
     wrong={
-        "asking for the slower one": [("others - mine", "mine - others")],
-        "a mean over all pairs": [
-            ("(surprise * slower).sum() / slower.sum()", "(surprise * slower).mean()")
-        ],
-        "a sum instead of a mean": [(" / slower.sum()", "")],
-        "pairs that do not count": [("(surprise * slower).sum()", "surprise.sum()")],
-        "an exponential that overflows": [
-            ("F.softplus(others - mine)", "(1 + (others - mine).exp()).log()")
-        ],
-        "a difference instead of a surprise": [("F.softplus(others - mine)", "others - mine")],
-        "a hinge": [("F.softplus(others - mine)", "F.relu(1 + others - mine)")],
-        "one loss for each score": [
-            ("(surprise * slower).sum() / slower.sum()",
-             "(surprise * slower).sum(1) / slower.sum()")
-        ],
+        "asking for the slower one": "others - mine → mine - others",
+        "a mean over all pairs": (
+            "(surprise * slower).sum() / slower.sum() → (surprise * slower).mean()"
+        ),
+        "a sum instead of a mean": (
+            "(surprise * slower).sum() / slower.sum() → (surprise * slower).sum()"
+        ),
+        "pairs that do not count": "surprise * slower → surprise",
+        "an exponential that overflows": (
+            "F.softplus(others - mine) → (1 + (others - mine).exp()).log()"
+        ),
+        "a difference instead of a surprise": "F.softplus(others - mine) → others - mine",
+        "a hinge": "F.softplus(others - mine) → F.relu(1 + others - mine)",
+        "one loss for each score": "(surprise * slower).sum() → (surprise * slower).sum(1)",
     },
 )  # fmt: skip
 

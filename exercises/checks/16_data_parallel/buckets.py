@@ -26,26 +26,26 @@ exercise = Exercise(
         "    otherwise open one",
     ),
     wrong={
-        "one bucket for all": [(" and filled + size <= limits[k]", "")],
-        "each alone": [("        if joins:\n", "        if joins and False:\n")],
-        "a bucket may be over its limit by one gradient": [
-            ("filled + size <= limits[k]", "filled <= limits[k]")
-        ],
-        "a full bucket is over its limit": [
-            ("filled + size <= limits[k]", "filled + size < limits[k]")
-        ],
-        "kinds mixed": [(" and kinds[k - 1] == kinds[k]", "")],
-        "no bucket of its own for the last ones": [(" and k != fresh", "")],
-        "the last one alone, however small": [
-            ("        fresh = k\n    return", "        pass\n    return")
-        ],
-        "the size of the bucket before is kept": [
-            ("            filled = size\n", "            filled += size\n")
-        ],
-        "the limit of the last bucket forgotten": [
-            ("if total > last or total > limits[k]:", "if total > last:")
-        ],
-        "going back past a large one": [("            break\n", "            continue\n")],
+        "one bucket for all": (
+            "k > 0 and k != fresh and (kinds[k - 1] == kinds[k]) and (filled + size <= "
+            "limits[k]) → k > 0 and k != fresh and (kinds[k - 1] == kinds[k])"
+        ),
+        "each alone": "if joins: → if joins and False:",
+        "a bucket may be over its limit by one gradient": "filled + size → filled",
+        "a full bucket is over its limit": "filled + size <= limits[k] → filled + size < limits[k]",
+        "kinds mixed": (
+            "k > 0 and k != fresh and (kinds[k - 1] == kinds[k]) and (filled + size <= "
+            "limits[k]) → k > 0 and k != fresh and (filled + size <= limits[k])"
+        ),
+        "no bucket of its own for the last ones": (
+            "k > 0 and k != fresh and (kinds[k - 1] == kinds[k]) and (filled + size <= "
+            "limits[k]) → k > 0 and kinds[k - 1] == kinds[k] and (filled + size <= limits[k])"
+        ),
+        "the size of the bucket before is kept": "filled = size → filled += size",
+        "the limit of the last bucket forgotten": (
+            "total > last or total > limits[k] → total > last"
+        ),
+        "going back past a large one": "break → continue",
     },
     unkillable={
         f"buckets, filled = ([], 0) → buckets, filled = ([], {k})": (

@@ -27,40 +27,39 @@ exercise = Exercise(
         "for each record in order: place it, if it is not placed yet",
     ),
     wrong={
-        "the order as it was": [("    return order\n", "    return program.records\n")],
-        "everything is urgent": [("if user in urgent and user not", "if user not")],
-        "users before their inputs": [
-            (" and user not in placed and ready:", " and user not in placed:")
-        ],
-        "placed twice": [
-            ("user in urgent and user not in placed and ready", "user in urgent and ready")
-        ],
-        "what leads to one gradient alone": [
-            ("0 < len(goals[record]) < 3", "0 < len(goals[record]) < 2")
-        ],
-        "what leads to three": [("0 < len(goals[record]) < 3", "0 < len(goals[record]) < 4")],
-        "marks stay where they are": [
-            ("record.op is gradient or (0 <", "(record.op is not gradient and 0 <")
-        ],
-        "results are urgent too": [("record in results or has_effect", "has_effect")],
-        "effects are urgent too": [
-            ("record in results or has_effect(record) or", "record in results or")
-        ],
-        "what is given never comes": [
-            ("value in placed or value not in users for", "value in placed for")
-        ],
-        "not what came of the one just placed": [
-            (
-                "                place(user)\n",
-                "                placed.add(user)\n                order.append(user)\n",
-            )
-        ],
-        "what happens behind a mark counts": [
-            (
-                "            goals[record] = {record}\n",
-                "            goals[record] = {record, *_of(goals, users[record])}\n",
-            )
-        ],
+        "the order as it was": "return order → return program.records",
+        "everything is urgent": (
+            "user in urgent and user not in placed and ready → user not in placed and ready"
+        ),
+        "users before their inputs": (
+            "user in urgent and user not in placed and ready → user in urgent and user not in "
+            "placed"
+        ),
+        "placed twice": (
+            "user in urgent and user not in placed and ready → user in urgent and ready"
+        ),
+        "what leads to one gradient alone": (
+            "0 < len(goals[record]) < 3 → 0 < len(goals[record]) < 2"
+        ),
+        "what leads to three": "0 < len(goals[record]) < 3 → 0 < len(goals[record]) < 4",
+        "marks stay where they are": (
+            "record.op is gradient or (0 < len(goals[record]) < 3 and None not in "
+            "goals[record]) → record.op is not gradient and 0 < len(goals[record]) < 3 and "
+            "(None not in goals[record])"
+        ),
+        "results are urgent too": (
+            "record in results or has_effect(record) or None in {*_of(goals, users[record])} → "
+            "has_effect(record) or None in {*_of(goals, users[record])}"
+        ),
+        "effects are urgent too": (
+            "record in results or has_effect(record) or None in {*_of(goals, users[record])} → "
+            "record in results or None in {*_of(goals, users[record])}"
+        ),
+        "what is given never comes": "value in placed or value not in users → value in placed",
+        "not what came of the one just placed": (
+            "place(user) → placed.add(user); order.append(user)"
+        ),
+        "what happens behind a mark counts": "{record} → {record, *_of(goals, users[record])}",
     },
 )
 

@@ -25,25 +25,24 @@ exercise = Exercise(
         "    put what came to the part: combined in the first n - 1 steps, as it is afterwards",
     ),
     wrong={
-        "only the first half: each rank has one whole part": [
-            ("range(2 * (n - 1))", "range(n - 1)")
-        ],
-        "adding what is complete": [("if step < n - 1 else came", "if True else came")],
-        "taking instead of adding": [("if step < n - 1 else came", "if False else came")],
-        "one step too many is added": [("step < n - 1 else", "step < n else")],
-        "adding, whatever is asked": [("COMBINE[op]", 'COMBINE["sum"]')],
-        "a copy that nobody sees": [("array.reshape(-1)", "array.reshape(-1).copy()")],
-        "always one's own part": [("group.send(part(rank - step),", "group.send(part(rank),")],
-        "all parts alike, the rest forgotten": [
+        "only the first half: each rank has one whole part": "2 * (n - 1) → n - 1",
+        "adding what is complete": "step < n - 1 → True",
+        "taking instead of adding": "step < n - 1 → False",
+        "one step too many is added": "step < n - 1 → step < n",
+        "adding, whatever is asked": "COMBINE[op] → COMBINE['sum']",
+        "a copy that nobody sees": "array.reshape(-1) → array.reshape(-1).copy()",
+        "always one's own part": "part(rank - step) → part(rank)",
+        "all parts alike, the rest forgotten": (
+            "flat[flat.size * k // n:flat.size * (k + 1) // n] → flat[flat.size // n * "
+            "k:flat.size // n * (k + 1)]"
+        ),
+        "the other way round the ring": (
             (
-                "flat[flat.size * k // n : flat.size * (k + 1) // n]",
-                "flat[flat.size // n * k : flat.size // n * (k + 1)]",
-            )
-        ],
-        "the other way round the ring": [
-            ("(rank + 1) % n, wait", "(rank - 1) % n, wait"),
-            ("came, (rank - 1) % n", "came, (rank + 1) % n"),
-        ],
+                "sending = group.send(part(rank - step), (rank + 1) % n, wait=False) → sending "
+                "= group.send(part(rank - step), (rank - 1) % n, wait=False)"
+            ),
+            "group.recv(came, (rank - 1) % n) → group.recv(came, (rank + 1) % n)",
+        ),
     },
     unkillable={
         "sending.wait() → pass": "ranks that are threads have taken a copy of what is sent",

@@ -25,31 +25,27 @@ exercise = Exercise(
         "if it has an effect: no less than the effects before it, which are now at this turn",
     ),
     wrong={
-        "nothing waits": [("        turn[record] = own\n", "        turn[record] = -1\n")],
-        "only who takes an average waits": [
-            ("number[value] if value in number else turn.get(value, -1)", "number.get(value, -1)")
-        ],
-        "a mark waits for its own bucket": [
-            ("        own = -1\n", "        own = number.get(record, -1)\n")
-        ],
-        "a mark as an input is there at its turn": [
-            ("number[value] if value in number else turn.get(value, -1)", "turn.get(value, -1)")
-        ],
-        "the first bucket instead of the last": [
-            (
-                "own = max(own, number[value] if value in number else turn.get(value, -1))",
-                "needs = number[value] if value in number else turn.get(value, -1)\n"
-                "            own = needs if own < 0 else min(own, needs) if needs >= 0 else own",
-            )
-        ],
-        "effects in any order": [("        if has_effect(record):\n", "        if False:\n")],
-        "an effect that does not hold back the next": [
-            ("effects = own = max(own, effects)", "own = max(own, effects)")
-        ],
-        "an effect with the turn of the last one": [
-            ("effects = own = max(own, effects)", "effects = max(own, effects); own = effects - 1")
-        ],
-        "what is given is at turn 0": [("turn.get(value, -1)", "turn.get(value, 0)")],
+        "nothing waits": "turn[record] = own → turn[record] = -1",
+        "only who takes an average waits": (
+            "number[value] if value in number else turn.get(value, -1) → number.get(value, -1)"
+        ),
+        "a mark waits for its own bucket": "own = -1 → own = number.get(record, -1)",
+        "a mark as an input is there at its turn": (
+            "number[value] if value in number else turn.get(value, -1) → turn.get(value, -1)"
+        ),
+        "the first bucket instead of the last": (
+            "own = max(own, number[value] if value in number else turn.get(value, -1)) → needs "
+            "= number[value] if value in number else turn.get(value, -1); own = needs if own < "
+            "0 else min(own, needs) if needs >= 0 else own"
+        ),
+        "effects in any order": "has_effect(record) → False",
+        "an effect that does not hold back the next": (
+            "effects = own = max(own, effects) → own = max(own, effects)"
+        ),
+        "an effect with the turn of the last one": (
+            "effects = own = max(own, effects) → effects = max(own, effects); own = effects - 1"
+        ),
+        "what is given is at turn 0": "turn.get(value, -1) → turn.get(value, 0)",
     },
     unkillable={
         "own = max(own, number[value] if value in number else turn.get(value, -1)) → "

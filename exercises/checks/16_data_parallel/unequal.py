@@ -23,19 +23,20 @@ exercise = Exercise(
         "return loss · count · (number of ranks) / total",
     ),
     wrong={
-        "the mean of means": [("return loss * (count * ranks / total)", "return loss")],
-        "a sum where the ranks take an average": [("count * ranks / total", "count / total")],
-        "the weight turned over": [("count * ranks / total", "total / (count * ranks)")],
-        "sums of losses, not means": [("count * ranks / total", "count")],
-        "every rank alike": [("count * ranks / total", "ranks / total")],
-        "nobody asked the others": [
-            ("    paddle.distributed.all_reduce(total, group=group)\n", "")
-        ],
-        "always all ranks, whatever the group": [
-            ("reduce(total, group=group)", "reduce(total)"),
-            ("size(group)\n    return", "size()\n    return"),
-        ],
-        "always in float32": [("dtype=loss.dtype", 'dtype="float32"')],
+        "the mean of means": "loss * (count * ranks / total) → loss",
+        "a sum where the ranks take an average": "count * ranks → count",
+        "the weight turned over": "count * ranks / total → total / (count * ranks)",
+        "sums of losses, not means": "count * ranks / total → count",
+        "every rank alike": "count * ranks → ranks",
+        "nobody asked the others": "paddle.distributed.all_reduce(total, group=group) → pass",
+        "always all ranks, whatever the group": (
+            (
+                "paddle.distributed.all_reduce(total, group=group) → "
+                "paddle.distributed.all_reduce(total)"
+            ),
+            "paddle.distributed.get_world_size(group) → paddle.distributed.get_world_size()",
+        ),
+        "always in float32": "loss.dtype → 'float32'",
     },
 )
 

@@ -1,0 +1,88 @@
+"""Wrong solutions, made from the right one by naming what changes.
+
+A change reads `p - lr * g → p + lr * g`: an expression or a statement of the solution, and what
+stands there instead. It is found in the syntax tree, so layout does not matter, and must be there
+once; `f(): a → b` looks within the function f alone. The head of a loop or a condition (`if a:`)
+stands for that statement and keeps its body; `pass` takes a statement away.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+ARROW = " → "
+
+
+def changed(source: str, *changes: str) -> str:
+    """The program with the changes made, one after the other; ValueError if one does not fit.
+
+    >>> from minipaddle.learn.wrong import changed
+    >>> print(changed("def f(x):\\n    return x * x", "x * x → x + x"))
+    def f(x):
+        return x + x
+    """
+    tree = ast.parse(source)
+    for change in changes:
+        old, arrow, new = change.partition(ARROW)
+        if not arrow:
+            raise ValueError(f"{change!r} has no {ARROW!r} between what is and what shall be")
+        within = re.match(r"(\w+)\(\): ", old)
+        old = old[within.end() :] if within else old
+        make = Change(old.strip(), new.strip(), within[1] if within else "")
+        tree = ast.fix_missing_locations(make.visit(tree))
+        if make.found != 1:
+            raise ValueError(f"{old!r} stands {make.found} times in the solution, not once")
+    return ast.unparse(tree)
+
+
+class Change(ast.NodeTransformer):
+    """Puts `new` where `old` stands, and counts in `found` how often that is."""
+
+    def __init__(self, old: str, new: str, within: str = ""):
+        self.old = old if is_head(old) else ast.unparse(ast.parse(old))
+        self.new, self.within, self.found = new, within, 0
+        self.expression = is_expression(old) and is_expression(new)
+
+    def visit(self, node):
+        statement = isinstance(node, ast.stmt)
+        if isinstance(node, ast.FunctionDef) and self.within not in ("", node.name):
+            return node
+        if statement and not self.expression and first_line(node) == self.old:
+            self.found += 1
+            return self.instead(node)
+        if self.expression and isinstance(node, ast.expr) and ast.unparse(node) == self.old:
+            self.found += 1
+            return ast.parse(self.new, mode="eval").body
+        node = self.generic_visit(node)
+        if statement and getattr(node, "body", node) == []:
+            node.body = [ast.Pass()]
+        return node
+
+    def instead(self, node):
+        """The statements that a statement gives way to."""
+        if self.new == "pass":
+            return []
+        if not is_head(self.new):
+            return ast.parse(self.new).body
+        before, _, head = self.new.rpartition("; ")
+        changed = ast.parse(f"{head} pass").body[0]
+        changed.body, changed.orelse = node.body, getattr(node, "orelse", [])
+        return [*ast.parse(before).body, self.generic_visit(changed)]
+
+
+def is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def is_head(text: str) -> bool:
+    return text.endswith(":")
+
+
+def first_line(statement: ast.stmt) -> str:
+    """A statement as one line; of a compound one its head."""
+    return ast.unparse(statement).splitlines()[0]

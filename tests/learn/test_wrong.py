@@ -1,0 +1,50 @@
+"""Wrong solutions are made by naming what changes in the right one."""
+
+import re
+
+import pytest
+
+from minipaddle.learn.wrong import changed
+
+TEXT = """def f(a, b):
+    if a > b:
+        return a * 2
+    for k in b:
+        a = a + k
+    return a
+
+
+def g(a):
+    a = a + k
+    return [a, 3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "was", "now"),
+    [
+        ("a * 2 → a", "return a * 2", "return a"),
+        ("a*2 → a", "return a * 2", "return a"),
+        ("if a > b: → if a >= b:", "if a > b:", "if a >= b:"),
+        ("if a > b: → pass", "    if a > b:\n        return a * 2\n", ""),
+        ("return a * 2 → pass", "return a * 2", "pass"),
+        ("for k in b: → b = b[1:]; for k in b:", "    for", "    b = b[1:]\n    for"),
+        ("return [a, 3] → b = 3; return [b]", "return [a, 3]", "b = 3\n    return [b]"),
+        ("g(): a = a + k → a += k", "def g(a):\n    a = a + k", "def g(a):\n    a += k"),
+    ],
+)
+def test_a_change_is_made(change, was, now):
+    assert changed(TEXT, change) == TEXT.replace(was, now).replace("\n\n\n", "\n\n").strip()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("a = a + k → pass", "'a = a + k' stands 2 times in the solution, not once"),
+        ("a % b → a", "'a % b' stands 0 times"),
+        ("a - b", "has no ' → '"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_the_authors_mistake(change, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        changed(TEXT, change)
