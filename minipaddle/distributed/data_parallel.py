@@ -8,6 +8,7 @@ from ..core.errors import teach
 from ..nn import Layer
 from ..ops.gradient import AVERAGING
 from .communication import broadcast
+from .objects import all_gather_object
 from .ranks import group_of
 from .reducer import Reducer
 
@@ -88,7 +89,21 @@ class DataParallel(Layer):
 
 
 def same_everywhere(layers: Layer, group) -> None:
-    """Give all ranks the parameters and buffers of the first."""
+    """Give all ranks the parameters and buffers of the first; ValueError that names those of
+    another shape or dtype.
+    """
+    tensors = [*layers.named_parameters(), *layers.named_buffers()]
+    found: list[dict] = []
+    all_gather_object(found, {name: str(x.spec) for name, x in tensors}, group)
+    first, here = found[0], group.ranks[0]
+    for rank, other in zip(group.ranks, found, strict=True):
+        if other != first:
+            names = [name for name in first | other if first.get(name) != other.get(name)]
+            said = [
+                f"  {name}: {first.get(name)} in rank {here}, {other.get(name)} in rank {rank}"
+                for name in names[:5]
+            ]
+            raise ValueError("\n".join(["DataParallel of models that differ", *said]))
     for x in [*layers.parameters(), *layers.buffers()]:
         broadcast(x, group.ranks[0], group)
 

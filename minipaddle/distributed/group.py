@@ -15,14 +15,20 @@ its ranks from 0; a *collective* is an operation that all of them take part in, 
 | all_to_all     | size parts      | part number `rank` of every rank               |
 
 Arrays are NumPy's, or CuPy's under NCCL, contiguous, and the same shape in all ranks where they are
-not split. What is reduced or received into is written where it stands. With `wait=False` a
-collective is only started: what it was given may be touched again after `Work.wait()`.
+not split: ranks that do not ask for the same get a ValueError that says what each asked for. What
+is reduced or received into is written where it stands. With `wait=False` a collective is only
+started: what it was given may be touched again after `Work.wait()`.
+
+One NaN of one rank is NaN in all after a reduction. With the environment variable
+MINIPADDLE_CHECK_NAN=1, or `group.check_nan = True` in all ranks, a reduction asks first, and names
+the ranks that bring it; each then waits for all, so it is slower.
 
 Source: MPI: A Message-Passing Interface Standard 4.0, chapter 6; NCCL User Guide.
 """
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import prod
@@ -140,6 +146,7 @@ class ProcessGroup(ABC):
     def __init__(self, id: int, ranks: Sequence[int], rank: int, timeout: float = TIMEOUT):
         self.id, self.ranks, self.rank, self.timeout = id, list(ranks), rank, timeout
         self.local_rank = rank  # its number among those on this machine
+        self.check_nan = os.environ.get("MINIPADDLE_CHECK_NAN") == "1"
 
     @property
     def size(self) -> int:
@@ -221,6 +228,8 @@ class ProcessGroup(ABC):
             raise TypeError(
                 teach(f"{name} of bool with op={op!r}", hint='"max" is or, "min" is and')
             )
+        if self.check_nan and array.dtype in FLOATS:
+            self.name_nan(name, array)
         half = self.widens and array.dtype in HALVES
         wide = array.astype(float32.numpy) if half else array
         plain = "sum" if op == "avg" else op
@@ -245,6 +254,15 @@ class ProcessGroup(ABC):
             return array
 
         return Then(work, finish)
+
+    def name_nan(self, name: str, array) -> None:
+        """Raise ValueError in all ranks that names those whose array has NaN."""
+        m = module_of(array)
+        flags = self.start("all_gather", m.asarray([m.isnan(array).any()])).wait().tolist()
+        if any(flags):
+            who = ", ".join(str(r) for r, flag in zip(self.ranks, flags, strict=True) if flag)
+            said = f"{name} of {array.dtype}{list(array.shape)}: NaN comes from rank {who}"
+            raise ValueError(teach(said, hint="look at its data and its loss, before the backward"))
 
     # ---- copies ------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ of it; a witness says which it was (see `witness.py`). The second leaves them th
 raise `PeerFailed`, and to do something about it (see `keeper.py`). What a rank raises, and a rank
 that is late, is told to all others in both.
 
+MPI compares neither shapes nor dtypes, and would add up what does not belong together: a few bytes
+that travel beside each collective say whether all ranks ask for the same (see `Agreement`).
 MPI has no time-outs and says nothing of ranks that die: each collective is begun without waiting
 and asked for until it is done, while the watch (see `watch.py`) has an eye on the others. MPI moves
 on only when it is asked: what was begun with `wait=False` is asked for by a thread.
@@ -32,6 +34,7 @@ from ..core.errors import teach
 from ..eager.device import NUMPY, module_of
 from . import witness
 from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
+from .shares import agreed, disagreement, said_by, vote
 from .watch import Hub, Line, Watch
 
 SPIN = 200
@@ -97,20 +100,56 @@ class Progress:
             time.sleep(PAUSE[1])
 
 
+class Agreement:
+    """Do all ranks ask for the same? Their votes add up to 0 if they do (see `shares.vote`)."""
+
+    def __init__(self, group: MPIGroup, name: str, array, how: dict, what: str):
+        self.group, self.what, self.given = group, what, (name, array, how)
+        self.votes = NUMPY.array([group.vote(name, array, how)], "uint64")
+        self.request = group.aside.Iallreduce(group.MPI.IN_PLACE, self.votes, group.ops["sum"])
+        self.texts = None  # of all ranks, once they do not agree
+
+    def reached(self) -> bool:
+        """Is it known? Raises ValueError that says what each rank asked for, if it is not the same.
+
+        The texts are messages, not a collective: ranks may have begun others meanwhile.
+        """
+        if not self.request.Test():
+            return False
+        if not self.votes[0]:
+            return True
+        if self.texts is None:
+            aside, size = self.group.aside, self.group.size
+            self.texts = NUMPY.zeros((size + 1, 512), "uint8")
+            text = said_by(*self.given).encode()[:512]
+            self.texts[size, : len(text)] = list(text)
+            self.sent = [aside.Isend(self.texts[size], r) for r in range(size)]
+            self.sent += [aside.Irecv(self.texts[r], r) for r in range(size)]
+        if not self.group.MPI.Request.Testall(self.sent):
+            return False
+        said = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in self.texts[:-1]]
+        raise disagreement(self.what, self.group.ranks, said)
+
+
 class Request(Work):
-    """A collective that MPI was asked for."""
+    """A collective that MPI was asked for, or a message."""
 
     def __init__(self, group: MPIGroup, request, result, what: str, number: int, ranks, kept=()):
         self.group, self.request, self.result = group, request, result
         self.what, self.number, self.ranks = what, number, ranks
         self.kept = kept  # memory that MPI reads
+        self.agreement: Agreement | None = None
         self.over, self.error = False, None
         self.lock = threading.Lock()  # no two threads may ask at once
 
     def is_completed(self) -> bool:
         with self.lock:
             try:
-                self.over = self.over or self.request.Test()
+                if not self.over and (self.agreement is None or self.agreement.reached()):
+                    self.over = self.request.Test()
+            except ValueError as error:
+                self.over, self.error = True, error
+                self.group.stuck.append(self)  # MPI may still write to its memory
             except self.group.MPI.Exception as error:
                 self.over, self.error = True, error
         return self.over
@@ -133,6 +172,8 @@ class Request(Work):
                 pause = min(2 * pause, PAUSE[1])
             elif tries > SPIN // 10:
                 time.sleep(0)  # where ranks share a core, it is another's turn
+        if isinstance(self.error, ValueError):
+            raise self.error
         if self.error is not None:
             self.group.watch.check()
             raise RuntimeError(f"{self.what}: {self.error}") from self.error
@@ -226,6 +267,7 @@ class MPIGroup(ProcessGroup):
         self.MPI, self.communicator, self.job = mpi(), communicator, job
         self.watch, self.key = job.watch, f"{id}:{','.join(map(str, self.ranks))}"
         communicator.Set_errhandler(self.MPI.ERRORS_RETURN)
+        self.aside, self.votes, self.stuck = communicator.Dup(), {}, []
         self.ops = {name: getattr(self.MPI, name.upper()) for name in ("sum", "max", "min", "prod")}
 
     @classmethod
@@ -240,8 +282,20 @@ class MPIGroup(ProcessGroup):
                 teach(f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device")
             )
         number = self.came_to(name)
+        what = f"{name} number {number}"
+        agreement = Agreement(self, name, array, how, what)
         request, result = getattr(self, f"begin_{name}")(array, **how)
-        return Request(self, request, result, f"{name} number {number}", number, self.ranks, array)
+        work = Request(self, request, result, what, number, self.ranks, array)
+        work.agreement = agreement
+        return work
+
+    def vote(self, name: str, array, how: dict) -> int:
+        """This rank's vote for a collective."""
+        key = agreed(name, array, how)
+        key += (*how["sent"], None, *how["received"]) if name == "all_to_all" else ()
+        if key not in self.votes:
+            self.votes[key] = vote(self.rank, self.size, name, array, how)
+        return self.votes[key]
 
     # Each of these gives (request, result). What is only copied is bytes to MPI.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from ..core.record import Spec
 from ..eager.device import module_of
 
@@ -114,3 +116,26 @@ def said_by(name: str, array, how: dict) -> str:
     given = [] if array is None else [str(spec(array))]
     told = [f"{k}={v}" for k, v in how.items() if k in ("op", "root", "sent", "received")]
     return f"{name}({', '.join([*given, *told])})"
+
+
+def disagreement(what: str, ranks, said) -> ValueError:
+    """The error of all ranks when they do not ask for the same: what each `said`."""
+    lines = "".join(f"\n  rank {r}: {text}" for r, text in zip(ranks, said))
+    return ValueError(f"{what}: the ranks do not ask for the same{lines}")
+
+
+def number_of(*things) -> int:
+    """64 bits that stand for some things; the same in all processes."""
+    return int.from_bytes(hashlib.blake2b(repr(things).encode(), digest_size=8).digest(), "little")
+
+
+def vote(rank: int, size: int, name: str, array, how: dict) -> int:
+    """A number of 64 bits for each rank, whose sum over all is 0 if they ask for the same (and by
+    chance in one of 2**64 other cases): Σ weight·question, where the weights sum to 0.
+    """
+    weight = number_of(rank) if rank else -sum(map(number_of, range(1, size)))
+    found = weight * number_of(agreed(name, array, how))
+    for other in range(size) if name == "all_to_all" else ():
+        found += how["sent"][other] * number_of(rank, other)
+        found -= how["received"][other] * number_of(other, rank)
+    return found % 2**64

@@ -13,7 +13,7 @@ from collections import deque
 from queue import SimpleQueue
 
 from .group import TIMEOUT, CollectiveTimeout, Done, PeerFailed, ProcessGroup, Work
-from .shares import SHARES, agreed, exchanged, said_by, spec
+from .shares import SHARES, agreed, disagreement, exchanged, said_by, spec
 
 SMALL = 1 << 16
 """Rounds of fewer bytes are done by the rank that comes last: handing over would cost more."""
@@ -138,9 +138,7 @@ class Round:
         """All are here: check that they mean the same, and let the work begin."""
         calls = list(zip(self.names, self.given, self.how))
         if len({agreed(*call) for call in calls}) > 1 or not exchanged(self.name, self.how):
-            said = [said_by(*call) for call in calls]
-            lines = "".join(f"\n  rank {r}: {text}" for r, text in zip(self.ranks, said))
-            self.error = ValueError(f"{self.what}: the ranks do not ask for the same{lines}")
+            self.error = disagreement(self.what, self.ranks, [said_by(*call) for call in calls])
             self.open = 0
         else:
             self.todo = list(range(len(self.ranks)))

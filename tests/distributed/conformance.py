@@ -5,6 +5,9 @@ What is expected follows from the ranks' numbers alone: closed forms, no second 
 
 import ml_dtypes
 import numpy as np
+import pytest
+
+import minipaddle as paddle
 
 SHAPES = [(1,), (3, 2), (5, 7, 2), (4099,), (70_000,)]
 DTYPES = ["float32", "float64", "int32", "int64", "uint8", "int8", "bool"]
@@ -171,3 +174,56 @@ def conformance(group, new_group) -> int:
     mistakes(group)
     group.barrier()
     return group.size
+
+
+# ---- ranks that disagree ---------------------------------------------------------------------
+
+ASKED = {  # what the last rank asks for, and what all others do
+    "shape": (lambda g: g.all_reduce(np.ones(4, "float32")), "all_reduce(float32[4], op=sum)"),
+    "dtype": (lambda g: g.all_reduce(np.ones(3, "int32")), "all_reduce(int32[3], op=sum)"),
+    "op": (lambda g: g.all_reduce(np.ones(3, "float32"), "max"), "all_reduce(float32[3], op=max)"),
+    "name": (lambda g: g.broadcast(np.ones(3, "float32")), "broadcast(float32[3], root=0)"),
+    "large": (lambda g: g.all_reduce(np.ones(10**6, "float32")), "float32[1000000], op=sum"),
+    "barrier": (lambda g: g.barrier(), "barrier()"),
+}
+
+
+def disagreements(new_group) -> int:
+    """All ranks are told what each asked for; what is under way at that time hinders nobody."""
+    for ask, said in ASKED.values():
+        group = new_group()
+        last = group.rank == group.size - 1
+        works = [group.all_reduce(np.ones(2), wait=False)]
+        with pytest.raises(ValueError, match="do not ask for the same") as error:
+            ask(group) if last else group.all_reduce(np.ones(3, "float32"))
+        lines = str(error.value).splitlines()[1:]
+        assert lines[0] == "  rank 0: all_reduce(float32[3], op=sum)"
+        assert f"rank {group.size - 1}: " in lines[-1]
+        assert said in lines[-1]
+        assert works[0].wait().tolist() == [group.size] * 2
+    group = new_group()
+    with pytest.raises(ValueError, match="do not ask for the same") as error:
+        group.all_to_all(np.ones(group.size + 1), [2] + [1] * (group.size - 1))
+    assert "sent=" in str(error.value)
+    return len(ASKED)
+
+
+def named_nan(group) -> str:
+    """With the option, the rank that brings NaN is named to all; a number is no reason."""
+    group.check_nan = True
+    array = np.full(3, 1.0 + group.rank, "float32")
+    if group.rank == 1:
+        array[2] = np.nan
+    with pytest.raises(ValueError, match=r"all_reduce of float32\[3\]: NaN comes from rank 1\n"):
+        group.all_reduce(array, "avg")
+    assert group.all_reduce(np.ones(2, "float32")).tolist() == [group.size] * 2
+    return "named"
+
+
+def models_that_differ(rank: int) -> str:
+    """The parameter is named, whatever carries the bytes."""
+    net = paddle.nn.Sequential(paddle.nn.Linear(3, 4), paddle.nn.Linear(4, 2 + rank))
+    expected = r"1\.weight: float32\[4, 2\] in rank 0, float32\[4, 3\] in rank 1\n  1\.bias"
+    with pytest.raises(ValueError, match=expected):
+        paddle.DataParallel(net)
+    return "named"

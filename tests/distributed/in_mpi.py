@@ -11,12 +11,22 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed import fleet
 from tests.distributed import sequences
-from tests.distributed.conformance import conformance
+from tests.distributed.conformance import (
+    conformance,
+    disagreements,
+    models_that_differ,
+    named_nan,
+)
 from tests.distributed.saying import say
 
 
 def conforming():
     return conformance(dist.get_group(), dist.new_group)
+
+
+def disagreeing():
+    found = disagreements(dist.new_group), named_nan(dist.new_group())
+    return *found, models_that_differ(dist.get_rank())
 
 
 def playing():

@@ -49,6 +49,11 @@ def test_conformance(ranks):
         assert done.stdout.count(said) == ranks
 
 
+def test_ranks_that_disagree_are_told_what_each_asked_for():
+    done = mpiexec(3, "-m", "tests.distributed.in_mpi", "disagreeing")
+    assert done.stdout.count("disagreeing: (6, 'named', 'named')") == 3, done.stdout + done.stderr
+
+
 # ---- faults ----------------------------------------------------------------------------------
 
 PAIRS = [("killed", "all_reduce"), ("raising", "recv"), ("hung", "all_gather")]
