@@ -13,6 +13,7 @@ from . import (
     distribution,
     framework,
     hapi,
+    incubate,
     io,
     jit,
     linalg,
@@ -48,6 +49,7 @@ from .core.missing import Refusals as _Refusals
 from .core.missing import namespace as _namespace
 from .core.slots import plugged
 from .device import (
+    get_cudnn_version,
     is_compiled_with_cinn,
     is_compiled_with_distribute,
     is_compiled_with_rocm,
@@ -59,6 +61,7 @@ from .eager.device import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
+    device_guard,
     get_device,
     is_compiled_with_cuda,
     set_device,
@@ -103,7 +106,7 @@ from .tuning import tune
 from .version import full_version as __version__
 
 bool = _dtypes.bool_
-half, float, double = float16, float32, float64
+half, float, double, long = float16, float32, float64, int64
 newaxis, Size = None, list
 
 _missing = _namespace("paddle", globals())

@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec
 PART = "comes with a later part of MiniPaddle: "
 
 LEFT_OUT = {
-    PART + "mixed precision": "amp autocast get_autocast_* is_autocast_enabled",
-    PART + "quantization": "quantization nn.quant",
+    PART + "mixed precision": "amp autocast get_autocast_* is_autocast_enabled static.amp.*",
+    PART + "quantization": "quantization nn.quant static.quantization",
     PART + "inference": """
         inference onnx incubate.inference static.*serialize_* static.normalize_program
         static.load_from_file static.save_to_file static.*_program_state""",
@@ -21,7 +21,11 @@ LEFT_OUT = {
         distributed.ProcessMesh distributed.ReduceType distributed.Replicate distributed.Strategy
         distributed.dtensor_* distributed.?et_mesh distributed.local_map distributed.parallelize
         distributed.to_* distributed.*_state_dict distributed.fleet.*Communicat* is_dist
-        num_shard placements process_mesh""",
+        num_shard placements process_mesh distributed.fleet.auto distributed.fleet.base
+        distributed.fleet.distributed_scaler distributed.fleet.fleet
+        distributed.fleet.get_hybrid_* distributed.fleet.layers
+        distributed.fleet.meta_optimizers distributed.fleet.meta_parallel
+        distributed.fleet.utils.[a-z]*_*""",
     PART + "pipelines": "distributed.SplitPoint distributed.split",
     PART + "parameter servers and elastic training": """
         distributed.*Entry distributed.*Dataset distributed.gloo_* distributed.rpc
@@ -43,8 +47,8 @@ LEFT_OUT = {
     "MiniPaddle defines LeNet, ResNet and MobileNetV2; paddle.nn has the layers of the others": """
         vision.models.[ADGIVadgisv]* vision.models.S[hq]* vision.models.*obile*[13]*""",
     "MiniPaddle computes on the CPU and on NVIDIA's GPUs": """
-        XPU* *.XPU* *.IPU* static.Ipu* static.*ipu* device.xpu static.xpu_* version.cuda_archs
-        version.hip version.nccl version.tensorrt version.xpu*""",
+        CustomPlace XPU* *.XPU* *.IPU* static.Ipu* static.*ipu* device.xpu static.xpu_*
+        version.cuda_archs version.hip version.nccl version.tensorrt version.xpu*""",
     "a GPU has one queue of work here: paddle.device.synchronize() waits for it": """
         *.Stream *.StreamContext *.stream *.stream_guard *.*_stream *.Event
         *.get_stream_from_external *.is_current_stream_capturing device.device
@@ -61,7 +65,6 @@ LEFT_OUT = {
     "the pictures of paddle.viz (viz.profile) show where the time goes": "profiler",
     "paddle.viz.curves draws what a training writes down": "callbacks.[VW]*",
     "paddle.optimizer.lr.ReduceOnPlateau does it": "callbacks.ReduceLROnPlateau",
-    "it is about how Paddle itself is developed": "utils.deprecated utils.require_version block",
     "draws need gradients of the gamma function's inverse, or an algorithm of their own": """
         distribution.Beta distribution.Binomial distribution.Chi2 distribution.ContinuousBernoulli
         distribution.Dirichlet distribution.ExponentialFamily distribution.Gamma
@@ -71,14 +74,20 @@ LEFT_OUT = {
         vision.ops.PSRoIPool vision.ops.psroi_pool vision.ops.box_coder vision.ops.matrix_nms
         vision.ops.distribute_fpn_proposals vision.ops.generate_proposals vision.ops.prior_box
         vision.ops.yolo_loss""",
+    "it is about how Paddle itself is developed": """
+        utils.deprecated utils.require_version block nn.layer.layers.in_declarative_mode""",
+    "it belongs to Paddle's C++, where MiniPaddle has operators written in Python": """
+        *.LayerHelper base.*.* framework.core.* framework.io pir""",
+    "the interface of Paddle 1, which left Paddle with 2.5": "fluid",
     "MiniPaddle fuses operations by itself: write them one after the other": """
-        incubate.nn incubate.softmax_mask_fuse* incubate.cc incubate.identity_loss
+        incubate.nn.[!F]* incubate.nn.Fused[!L]* incubate.softmax_mask_fuse* incubate.cc
+        incubate.identity_loss
         nn.functional.*flash* nn.functional.sparse_attention nn.attention linalg.fp8_*
         nn.functional.moe_*""",
-    "what is experimental in Paddle is left out": "incubate",
+    "what is experimental in Paddle is left out": "incubate.[!n]*",
     "graphs of nodes and edges are left out: paddle.scatter_reduce sums over edges": "geometric",
     "PyTorch's spelling of this; the function of that name in paddle takes Paddle's": """
-        compat special disable_compat enable_compat""",
+        compat special disable_compat enable_compat nn.init""",
     "a dtype that MiniPaddle does not have": "uint16 uint32 uint64 float8_* pstring raw",
     "PyTorch's constructors of one dtype: write paddle.to_tensor(x, dtype)": """
         [BCDFHILS]*Tensor device.*Tensor cuda.*Tensor""",
@@ -93,7 +102,7 @@ LEFT_OUT = {
         static.WeightNormParamAttr distributed.passes""",
     "decoding is a loop over steps, which a model writes itself": """
         nn.BeamSearchDecoder nn.dynamic_decode text.ViterbiDecoder text.viterbi_decode
-        top_p_sampling""",
+        top_p_sampling tensor.top_p_sampling""",
     "it serves one model or loss, and is more than a few lines": """
         nn.AdaptiveLogSoftmaxWithLoss nn.FractionalMaxPool?D nn.HSigmoidLoss nn.RNNTLoss
         nn.functional.adaptive_log_softmax_with_loss nn.functional.class_center_sample

@@ -3,7 +3,7 @@
 from ..core.missing import namespace
 from ..ir.input_spec import InputSpec
 from ..nn.param_attr import create_parameter
-from . import nn
+from . import amp, nn
 from .executor import CompiledProgram, Executor
 from .functions import *
 from .io import *
@@ -13,9 +13,9 @@ from .strategy import BuildStrategy, ExecutionStrategy
 
 __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "InputSpec", "Program",
-    "Variable", "append_backward", "cpu_places", "create_parameter", "data", "default_main_program",
-    "default_startup_program", "global_scope", "gradients", "load", "load_inference_model",
-    "name_scope", "nn", "program_guard", "save", "save_inference_model",
+    "Scope", "Variable", "amp", "append_backward", "cpu_places", "create_parameter", "data",
+    "default_main_program", "default_startup_program", "global_scope", "gradients", "load",
+    "load_inference_model", "name_scope", "nn", "program_guard", "save", "save_inference_model",
 ]  # fmt: skip
 
 __getattr__ = namespace("paddle.static", globals())

@@ -12,7 +12,8 @@ from ..ir.input_spec import InputSpec
 from .mode import Mode, writing
 
 __all__ = [
-    "Variable", "append_backward", "cpu_places", "data", "global_scope", "gradients", "name_scope",
+    "Scope", "Variable", "append_backward", "cpu_places", "data", "global_scope", "gradients",
+    "name_scope",
 ]  # fmt: skip
 
 

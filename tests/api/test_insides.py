@@ -212,3 +212,38 @@ def test_isinstance_of_private_base_classes():
     assert isinstance(nn.Conv1DTranspose(1, 1, 1), nn.layer.conv._ConvNd)
     mask = nn.layer.transformer._convert_attention_mask(paddle.to_tensor([True, False]), "float32")
     assert mask.tolist() == [0.0, -1e9]
+
+
+def test_layers_by_the_names_of_pytorch():
+    net = nn.Sequential(nn.Linear(2, 3))
+    assert net.add_module("last", nn.ReLU()) is net[1]
+    assert list(net.modules()) == [net, net[0], net[1]]
+    assert net.load_state_dict(nn.Sequential(nn.Linear(2, 3)).state_dict()) == ([], [])
+    assert paddle.long is paddle.int64
+
+
+def test_a_scope_finds_variables():
+    assert isinstance(paddle.static.global_scope(), paddle.static.Scope)
+
+
+def test_device_guard_is_in_paddle_too():
+    with paddle.device_guard("cpu"):
+        assert paddle.ones([1]).place == paddle.CPUPlace()
+
+
+def test_fused_linear_is_linear():
+    x = paddle.randn([4, 2])
+    plain, turned = (
+        paddle.incubate.nn.FusedLinear(2, 3, transpose_weight=t) for t in (False, True)
+    )
+    assert isinstance(plain, nn.Linear)
+    turned.weight.set_value(plain.weight.T)
+    wanted = x.numpy() @ plain.weight.numpy() + plain.bias.numpy()
+    for layer in (plain, turned):
+        np.testing.assert_allclose(layer(x).numpy(), wanted, rtol=1e-6)
+    assert list(turned.state_dict()) == ["weight", "bias"]
+
+
+def test_a_block_for_mixed_precision_changes_nothing_without_it():
+    with paddle.static.amp.fp16_guard():
+        assert (paddle.ones([2]) @ paddle.ones([2])).dtype == paddle.float32

@@ -27,7 +27,7 @@ jit
 amp | quantization | distributed | inference | static | vision | text | hapi | tuning
 viz | testing
 learn
-base
+base | incubate
 autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
 """
 RANK = {

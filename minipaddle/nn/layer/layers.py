@@ -168,6 +168,8 @@ class Layer(Tree, State):
         self._register("_sub_layers", str(name), sublayer, Layer)
         return sublayer
 
+    add_module = add_sublayer
+
     def register_buffer(self, name: str, tensor, persistable: bool = True) -> None:
         """Register a tensor that is state but not learned; only persistable ones are saved.
 

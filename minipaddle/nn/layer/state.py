@@ -82,7 +82,7 @@ class State:
             part.set_value(value)
         return missing, misfits + [key for key in state_dict if key not in own]
 
-    set_dict = load_dict = set_state_dict
+    set_dict = load_dict = load_state_dict = set_state_dict
 
     # ---- dtype and device --------------------------------------------------------------------
 

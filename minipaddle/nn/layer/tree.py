@@ -25,6 +25,10 @@ class Tree:
         """All layers below this one, parents first. Source: Paddle API `Layer.sublayers`."""
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
+    def modules(self) -> Iterator:
+        """This layer and all below it. Source: Paddle API `Layer.modules`."""
+        yield from self.sublayers(include_self=True)
+
     def named_sublayers(
         self, prefix: str = "", include_self: bool = False, layers_set=None, remove_duplicate=True
     ) -> Iterator[tuple]:

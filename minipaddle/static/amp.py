@@ -1,0 +1,23 @@
+"""Where a program may compute in half precision. Source: Paddle API `paddle.static.amp`."""
+
+from contextlib import nullcontext
+
+from ..core.missing import namespace
+
+__all__ = ["fp16_guard"]
+
+
+def fp16_guard() -> nullcontext:
+    """A block whose operators mixed precision may compute in half; without it nothing changes.
+
+    Source: Paddle API `paddle.static.amp.fp16_guard`.
+
+    >>> import minipaddle as paddle
+    >>> with paddle.static.amp.fp16_guard():
+    ...     paddle.ones([1]).dtype
+    paddle.float32
+    """
+    return nullcontext()
+
+
+__getattr__ = namespace("paddle.static.amp", globals())
