@@ -14,8 +14,11 @@ from .param_attr import ParamAttr
 
 # Paddle's second names, which are PyTorch's.
 Module, ModuleDict, ModuleList, SiLU = Layer, LayerDict, LayerList, Silu
-for _name in layer.__all__:
-    if _name.startswith(("AdaptiveMaxPool", "Conv", "LPPool")) or _name[:-2].endswith("Pad"):
+for _family in (
+    "AdaptiveMaxPool", "CircularPad", "ConstantPad", "Conv", "LPPool", "ReflectionPad",
+    "ReplicationPad",
+):  # fmt: skip
+    for _name in [name for name in layer.__all__ if name[:-2] == _family]:
         globals()[_name.replace("D", "d")] = globals()[_name]
 
 __all__ = [*layer.__all__, *clip.__all__]

@@ -90,9 +90,9 @@ class LazyParameter(Parameter):
     def spec(self) -> Spec:
         return super().spec if "array" in self.__dict__ else Spec(*self.promised[1:])
 
-    @property
-    def shape(self) -> list[int]:
-        return list(self.spec.shape)
+    shape = property(lambda self: list(self.spec.shape))
+    dtype = property(lambda self: dt.public(self.spec.dtype))
+    size = property(lambda self: self.spec.size)
 
     def __getattr__(self, name: str):
         if name != "array":

@@ -458,3 +458,44 @@ def test_missing_names_point_to_the_nearest():
         nn.Liner  # noqa: B018
     with pytest.raises(AttributeError, match=r"paddle\.nn\.functional\.relu"):
         nn.functional.reluu  # noqa: B018
+
+
+# ---- parameters that wait ----------------------------------------------------------------------
+
+
+def test_lazy_parameters_are_drawn_when_they_are_read():
+    drawn = []
+
+    class Ones(nn.initializer.Initializer):
+        def draw(self, shape, dtype):
+            drawn.append(shape)
+            return paddle.ones(shape, dtype)
+
+    with paddle.LazyGuard():
+        layer = nn.Linear(2, 3, weight_attr=Ones())
+    weight = layer.weight
+    assert (weight.shape, weight.dtype, weight.size) == ([2, 3], paddle.float32, 6)
+    assert drawn == []
+    assert layer(paddle.ones([1, 2])).tolist() == [[2.0, 2.0, 2.0]]
+    layer(paddle.ones([1, 2])).sum().backward()
+    assert drawn == [(2, 3)]
+    assert layer.weight.grad.tolist() == [[1.0] * 3] * 2
+    assert type(layer.weight) is type(nn.Linear(2, 3).weight)
+
+
+def test_a_lazy_parameter_can_be_drawn_before():
+    with paddle.LazyGuard():
+        layer = nn.Linear(2, 3)
+    with pytest.raises(AttributeError, match="no attribute '_nothing'"):
+        layer.weight._nothing  # noqa: B018
+    layer.weight.initialize()
+    assert "array" in vars(layer.weight)
+    assert not hasattr(nn.Linear(2, 3).weight, "promised")
+
+
+def test_a_lazy_parameter_is_drawn_outside_of_a_program():
+    with paddle.LazyGuard():
+        layer = nn.Linear(2, 3)
+    run = paddle.jit.to_static(lambda x: layer(x).sum())
+    first = run(paddle.ones([1, 2])).item()
+    assert first == run(paddle.ones([1, 2])).item() == pytest.approx(layer.weight.sum().item())
