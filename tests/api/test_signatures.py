@@ -154,8 +154,6 @@ DEVIATIONS = {
     "paddle.Tensor.softmax": "Paddle 3.3 took PyTorch's `dim`; both names work here",
     "paddle.autograd.enable_grad": OFF_THE_TAPE,
     "paddle.autograd.no_grad": OFF_THE_TAPE,
-    "paddle.Tensor.numpy": "Paddle's stub shows no `blocking`, which its code takes",
-    "paddle.static.Variable": "a class to ask with isinstance; static.data makes variables",
     "paddle.Tensor.repeat": "Paddle's decorator takes numbers too, and hides the star",
     "paddle.nn.Parameter": "Paddle's shows *args; this one is what layers make",
     "paddle.softmax": "the function of paddle.nn.functional; Paddle shows PyTorch's `dim`",
