@@ -20,8 +20,18 @@ def as_array(data, dtype=None, place=None):
         data = numpy.asarray(data)
     place = current_place() if place is None else as_place(place)
     want = dt.resolve(data.dtype.newbyteorder("=") if dtype is None else dtype)
-    data = place.move(data)
+    data = clean(place.move(data))
     return data if data.dtype == want else data.astype(want)
+
+
+def clean(array):
+    """The array; booleans whose bytes are not all 0 and 1, as a file or another library may hold
+    them, become such: compiled code computes with the bytes themselves.
+    """
+    if array.dtype != numpy.bool_ or not array.size:
+        return array
+    raw = array.view("uint8")
+    return raw != 0 if raw.max() > 1 else array
 
 
 def own_array(data, dtype=None, place=None):

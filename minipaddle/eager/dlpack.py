@@ -5,6 +5,7 @@ Source: the DLPack protocol, https://dmlc.github.io/dlpack/latest/python_spec.ht
 
 from __future__ import annotations
 
+from .convert import clean
 from .device import CPU, CUDAPlace
 from .tensor import Tensor, wrap
 
@@ -38,7 +39,7 @@ def from_dlpack(dlpack, *, copy: bool | None = None) -> Tensor:
     source = dlpack if hasattr(dlpack, "__dlpack__") else Capsule(dlpack)
     kind, index = source.__dlpack_device__()
     place = CPU if kind == 1 else CUDAPlace(index)
-    array = place.module.from_dlpack(source)
+    array = clean(place.module.from_dlpack(source))
     return wrap(array.copy() if copy else array)
 
 

@@ -63,7 +63,7 @@ def thresholded_relu(m, x, *, threshold=1.0, value=0.0):
     >>> paddle.nn.functional.thresholded_relu(paddle.to_tensor([0.5, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return m.where(x > threshold, x, value)
+    return m.where(x <= threshold, value, x)  # NaN stays
 
 
 thresholded_relu.vjp(lambda g, x, threshold: gate(g, x, low=threshold))

@@ -178,7 +178,8 @@ def _(i, x, *, shape, strides, offset):
 @opaque
 def reinterpret(m, x, *, dtype):
     """The bytes of x read as another dtype; the last axis shrinks or grows with the size of one."""
-    return m.ascontiguousarray(x).view(dtype)
+    y = m.ascontiguousarray(x)
+    return y.view("uint8") != 0 if dtype.kind == "b" else y.view(dtype)
 
 
 @reinterpret.shape

@@ -197,6 +197,7 @@ def softmax_minus_label(m, x, label, *, ignore_index, mean):
     p[at] -= 1
     if ignored is not None:
         p *= shares(m, label.reshape(-1, 1), ignore_index, p.dtype, mean)
+        p[ignored] = 0  # whatever the scores are
     elif mean:
         p /= p.shape[0]
     return p.reshape(x.shape)
@@ -208,7 +209,8 @@ softmax_minus_label.shape(lambda x, label, ignore_index, mean: x)
 @softmax_minus_label.vjp("x")
 def _(g, x, label, ignore_index, mean):
     weight = share(label, ignore_index=ignore_index, dtype=x.spec.dtype, mean=mean)
-    p = softmax(x, axis=-1)
+    counts = reshape(label != ignore_index, shape=(*label.spec.shape, 1))
+    p = where(counts, softmax(x, axis=-1), 0.0)
     weighed = g * reshape(weight, shape=(*weight.spec.shape, 1)) * p
     return weighed - p * sum(weighed, axis=(x.spec.ndim - 1,), keepdim=True)
 

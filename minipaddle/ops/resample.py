@@ -67,7 +67,7 @@ def _(g, x_spec, axis, index):
 
 remap_grad.vjp(lambda u, axis, index: remap(u, axis=axis, index=index))
 
-# ---- one axis, resampled by a matrix ---------------------------------------------------------
+# ---- one axis, each pixel a sum of a few weighed ones ------------------------------------------
 
 
 def sources(m, n: int, out: int, corners: bool, centers: bool, step):
@@ -79,38 +79,57 @@ def sources(m, n: int, out: int, corners: bool, centers: bool, step):
     return (i + 0.5) * step - 0.5 if centers else i * step
 
 
-def linear_weights(m, at, n: int):
-    """A hat around each source."""
+def linear_taps(m, at, n: int):
+    """The two pixels beside each source."""
     at = m.clip(at, 0, n - 1)
-    return m.maximum(1 - m.abs(at[:, None] - m.arange(n)), 0)
-
-
-def cubic_weights(m, at, n: int):
-    """Keys' cubic convolution with a = -0.75; beyond the ends the last pixel repeats."""
     left = m.floor(at)
-    total = 0
-    for k in (-1, 0, 1, 2):
-        t = m.abs(at - left - k)
-        near = (1.25 * t - 2.25) * t * t + 1
-        far = ((-0.75 * t + 3.75) * t - 6) * t + 3
-        place = m.clip(left + k, 0, n - 1)[:, None] == m.arange(n)
-        total = total + m.where(t <= 1, near, far)[:, None] * place
-    return total
+    return m.stack([left, m.minimum(left + 1, n - 1)], 1), m.stack([1 - (at - left), at - left], 1)
 
 
-def area_weights(m, n: int, out: int):
+def cubic_taps(m, at, n: int):
+    """Keys' cubic convolution with a = -0.75; beyond the ends the last pixel repeats."""
+    left, k = m.floor(at)[:, None], m.arange(-1, 3)
+    t = m.abs(at[:, None] - left - k)
+    near = (1.25 * t - 2.25) * t * t + 1
+    far = ((-0.75 * t + 3.75) * t - 6) * t + 3
+    return m.clip(left + k, 0, n - 1), m.where(t <= 1, near, far)
+
+
+def area_taps(m, n: int, out: int):
     """The mean over [⌊i·n/out⌋, ⌈(i+1)·n/out⌉)."""
-    i, j = m.arange(out)[:, None], m.arange(n)
-    inside = (j >= i * n // out) & (j < -(-(i + 1) * n // out))
-    return inside / m.sum(inside, axis=1, keepdims=True)
+    i = m.arange(out)[:, None]
+    first, end = i * n // out, -(-(i + 1) * n // out)
+    places = first + m.arange(int(m.max(end - first)))
+    return m.where(places < end, places, n), (places < end) / (end - first)
 
 
-def weights(m, n, out, method, corners, centers, step):
-    """The matrix [out, n] that resamples one axis."""
+@lru_cache(maxsize=256)
+def taps(m, n, out, method, corners, centers, step, adjoint):
+    """(places, weights) [pixels, k]: the k pixels that each new pixel is a sum of.
+
+    A place beyond the last pixel stands for none. No pixel that has no part in a sum is multiplied
+    by 0: a NaN would spread over the whole axis.
+    """
     if method == "area":
-        return area_weights(m, n, out)
-    at = sources(m, n, out, corners, centers, step)
-    return (cubic_weights if method == "cubic" else linear_weights)(m, at, n)
+        places, weights = area_taps(m, n, out)
+    else:
+        at = sources(m, n, out, corners, centers, step)
+        places, weights = (cubic_taps if method == "cubic" else linear_taps)(m, at, n)
+    places = places.astype("int64")
+    return transposed(m, places, weights, n) if adjoint else (places, weights)
+
+
+def transposed(m, places, weights, n: int):
+    """The taps of the adjoint: each of n pixels hears from the sums it is a part of."""
+    i, k = m.nonzero(places < n)
+    to = places[i, k]
+    order = m.argsort(to, kind="stable")
+    i, k, to = i[order], k[order], to[order]
+    rank = m.arange(to.size) - m.searchsorted(to, m.arange(n))[to]
+    shape = n, int(m.max(rank)) + 1
+    sums, shares = m.full(shape, places.shape[0]), m.zeros(shape)
+    sums[to, rank], shares[to, rank] = i, weights[i, k]
+    return sums, shares
 
 
 @opaque
@@ -121,12 +140,15 @@ def resample(m, x, *, axis, size, to, method, corners, centers, step, adjoint):
     otherwise output pixel i comes from i · step, or with `centers` from (i + ½) · step - ½. The
     step is size / to if it is None.
     """
-    w = weights(m, size, to, method, corners, centers, step).astype(x.dtype)
-    w = w.T if adjoint else w
-    if axis == x.ndim - 1:
-        return m.matmul(x, w.T)
-    rows = x.reshape(*x.shape[: axis + 1], -1)
-    return m.matmul(w, rows).reshape(*x.shape[:axis], w.shape[0], *x.shape[axis + 1 :])
+    places, weights = taps(m, size, to, method, corners, centers, step, adjoint)
+    weights, n = weights.astype(x.dtype), x.shape[axis]
+    if int(places.max()) == n:
+        x = m.concatenate([x, m.zeros((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)], axis)
+    beside = (-1, *(1,) * (x.ndim - axis - 1))
+    total = x.take(places[:, 0], axis) * weights[:, 0].reshape(beside)
+    for k in range(1, places.shape[1]):
+        total += x.take(places[:, k], axis) * weights[:, k].reshape(beside)
+    return total
 
 
 @resample.shape

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..core.op import elementwise
-from .elementwise import gate, rsqrt
+from .elementwise import rsqrt, where
 
 # ---- exponentials and logarithms -------------------------------------------------------------
 
@@ -87,19 +87,20 @@ sigmoid.vjp(lambda g, out: g * out * (1 - out))
 
 @elementwise(result="float")
 def logit(m, x, *, eps=None):
-    """log(x / (1 - x)), the inverse of sigmoid; `eps` keeps x inside [eps, 1 - eps].
+    """log(x / (1 - x)), the inverse of sigmoid; `eps` keeps x inside [eps, 1 - eps] unless it is 0.
 
     >>> paddle.logit(paddle.to_tensor([0.5])).tolist()
     [0.0]
     """
-    x = x if eps is None else m.minimum(m.maximum(x, eps), 1 - eps)
+    x = m.minimum(m.maximum(x, eps), 1 - eps) if eps else x
     return m.log(x / (1 - x))
 
 
 @logit.vjp
 def _(g, x, eps):
     slope = g / (x * (1 - x))
-    return slope if eps is None else gate(slope, x, low=eps, high=1 - eps, closed=True)
+    low = eps or 0.0
+    return where((x < low) | (x > 1 - low), 0.0 if eps else math.nan, slope)
 
 
 @elementwise(result="float")

@@ -220,7 +220,8 @@ def softmax_minus_label(record, x, label):
     p = e / reduction.sum(e, axis=(last,), keepdim=True)
     classes = creation.arange(size=x.spec.shape[last], dtype=label.spec.dtype)
     hit = (classes == column(label)).astype(x.spec.dtype)
-    return (p - hit) * column(shares(label, ignore, x.spec.dtype, mean))
+    slope = (p - hit) * column(shares(label, ignore, x.spec.dtype, mean))
+    return where(column(label != ignore), slope, 0.0)
 
 
 def share(record, label):

@@ -194,13 +194,19 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
 
 
 def range(start=0, end=None, step=1, dtype=None, *, name=None):
-    """`arange` under its older name. Source: Paddle API `paddle.range`.
+    """Numbers from `start` to `end`, which is among them, in the default dtype.
+
+    Source: Paddle API `paddle.range`, an older function than `arange`.
 
     >>> import minipaddle as paddle
-    >>> paddle.range(3).tolist()
-    [0, 1, 2]
+    >>> paddle.range(1, 3).tolist()
+    [1.0, 2.0, 3.0]
     """
-    return arange(start, end, step, dtype)
+    start, end, step = map(number, (*((0, start) if end is None else (start, end)), step))
+    if step == 0:
+        raise ValueError(teach("range with step=0 never ends", expected="a step other than 0"))
+    size = larger(math.floor((end - start) / step) + 1, 0)
+    return ops.arange(size=size, dtype=floating(dtype), start=start, step=step)
 
 
 def linspace(start, stop, num, dtype=None, name=None):

@@ -57,6 +57,9 @@ def index_select(x, index, axis=0, name=None):
     >>> paddle.index_select(x, paddle.to_tensor([2, 0]), axis=1).tolist()
     [[3, 1], [6, 4]]
     """
+    if not x.spec.ndim:
+        raise ValueError(teach(f"index_select of {x.spec}", expected="an axis to select along",
+                               hint="x.reshape([1])"))  # fmt: skip
     return indexing.take(x, row(index), axis=axis_of(axis, x.spec.ndim))
 
 

@@ -9,8 +9,10 @@ from ..core.errors import teach
 from ..core.interpreter import current
 from ..ops import linalg as ops
 from ..ops.arrangement import roll
+from ..ops.elementwise import where
 from ..ops.movement import reshape, transpose
 from ..ops.reduction import sum
+from ..ops.var import Var
 from .axes import axis_of
 from .reduce import folded
 
@@ -135,6 +137,7 @@ def outer(x, y, name=None):
 def tensordot(x, y, axes=2, name=None):
     """Σ over pairs of axes: the last `axes` of x with the first of y, or two lists of axes.
 
+    One list counts for both; the shorter of two goes on as the longer one does.
     Source: Paddle API `paddle.tensordot`.
 
     >>> import minipaddle as paddle
@@ -152,11 +155,9 @@ def paired(xdim: int, ydim: int, axes) -> tuple[list, list]:
     if isinstance(axes, int):
         return list(range(xdim - axes, xdim)), list(range(axes))
     axes = axes.tolist() if hasattr(axes, "tolist") else axes
-    if axes and isinstance(axes[0], int):
-        axes = [axes, axes]
-    ours, theirs = axes if len(axes) == 2 else (axes[0], axes[0])
-    if len(ours) != len(theirs):
-        raise ValueError(teach(f"tensordot over {len(ours)} axes of x and {len(theirs)} of y"))
+    lists = [axes] if not axes or isinstance(axes[0], int) else axes
+    ours, theirs = [*lists[0]], [*lists[1]] if len(lists) > 1 else []
+    ours, theirs = ours + theirs[len(ours) :], theirs + ours[len(theirs) :]
     return [axis_of(a, xdim) for a in ours], [axis_of(a, ydim) for a in theirs]
 
 
@@ -215,8 +216,10 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
 
 
 def scaled(x, factor):
-    """factor · x, without a multiplication by 1."""
-    return x if factor == 1 else x * factor
+    """factor · x, without a multiplication by 1; by the number 0 it is 0 whatever x holds."""
+    if isinstance(factor, Var) or factor not in (0, 1):
+        return x * factor
+    return x if factor == 1 else where(current.top.constant(False), x, 0.0)
 
 
 def matrix_transpose(x, name=None):

@@ -172,7 +172,9 @@ def ldexp(x, y, name=None):
     >>> paddle.ldexp(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([2, 3])).tolist()
     [4.0, 16.0]
     """
-    return floating(x) * 2.0 ** floating(y)
+    x, y = floating(x), floating(y)
+    wider = max(x.spec.dtype, y.spec.dtype, key=lambda d: d.itemsize)
+    return x.astype(wider) * 2.0 ** y.astype(wider)
 
 
 def floating(x):

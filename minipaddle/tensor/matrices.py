@@ -230,8 +230,9 @@ def matrix_exp(x, name=None):
 def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
     """How many singular values are above the larger of `atol` and `rtol` times the largest.
 
-    `tol` is an older name of `atol`; without any of them rtol is the dtype's precision times the
-    larger dimension. Source: Paddle API `paddle.linalg.matrix_rank`.
+    A tensor of bounds has one for each matrix. `tol` is an older name of `atol`; without any of
+    them rtol is the dtype's precision times the larger dimension. Source: Paddle API
+    `paddle.linalg.matrix_rank`.
 
     >>> import minipaddle as paddle
     >>> paddle.linalg.matrix_rank(paddle.ones([3, 3])).item()
@@ -243,9 +244,16 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
     atol = tol if atol is None else atol
     if atol is None and rtol is None:
         rtol = negligible(x)
-    bound = reduction.max(s, axis=last, keepdim=True) * (0.0 if rtol is None else rtol)
-    above = (s > bound) & (s > (0.0 if atol is None else atol))
-    return reduction.sum(cast(above, dtype=int64.numpy), axis=last, keepdim=False)
+    largest = reduction.max(s, axis=last, keepdim=False)
+    bound = largest * (0.0 if rtol is None else rtol)
+    above = (s > column(bound)) & (s > column(0.0 if atol is None else atol))
+    return reduction.sum(cast(above, dtype=int64.numpy), axis=(above.spec.ndim - 1,), keepdim=False)
+
+
+def column(bound):
+    """A bound for each matrix beside its singular values; a number as it is."""
+    shape = getattr(bound, "shape", ())
+    return reshape(bound, shape=(*shape, 1)) if len(shape) else bound
 
 
 def multi_dot(x, name=None):

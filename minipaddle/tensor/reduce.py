@@ -185,13 +185,21 @@ def place_dtype(place, dtype):
 
 
 def along(x, axis, dtype=None, out=None):
-    """(x, axis) as a scan wants them: without an axis x is flattened. There is no `out`."""
+    """(x, axis, shape of the result) as a scan wants them: without an axis x is flattened, and a
+    single number is a vector of one. There is no `out`.
+    """
     if out is not None:
         raise no_out()
-    x = x if dtype is None else x.astype(dtype)
-    if axis is None or not x.spec.ndim:
-        return x.reshape([-1]), 0
-    return x, axis_of(axis, x.spec.ndim)
+    x, shape = x if dtype is None else x.astype(dtype), x.spec.shape
+    x = x if shape and axis is not None else x.reshape([-1])
+    if axis is None:
+        return x, 0, x.spec.shape
+    return x, axis_of(axis, x.spec.ndim), shape
+
+
+def shaped(y, shape):
+    """A scan's result, which is a number again where its input was one."""
+    return y if shape else y.reshape([])
 
 
 def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
@@ -204,8 +212,8 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     [1.0, 3.0, 6.0]
     """
     whole = "int64" if x.spec.dtype.kind in "biu" else None
-    x, axis = along(x, axis, whole if dtype is None else dtype, out)
-    return scan.cumsum(x, axis=axis)
+    x, axis, shape = along(x, axis, whole if dtype is None else dtype, out)
+    return shaped(scan.cumsum(x, axis=axis), shape)
 
 
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
@@ -217,9 +225,8 @@ def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     >>> paddle.cumprod(paddle.to_tensor([1.0, 2.0, 3.0]), dim=0).tolist()
     [1.0, 2.0, 6.0]
     """
-    scalar = not x.spec.ndim
-    x, dim = along(x, dim, dtype, out)
-    return x.reshape([]) if scalar else scan.cumprod(x, axis=dim)
+    x, dim, shape = along(x, dim, dtype, out)
+    return shaped(scan.cumprod(x, axis=dim), shape)
 
 
 def logcumsumexp(x, axis=None, dtype=None, name=None):
@@ -232,8 +239,8 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     [1000.0, 1000.0]
     """
     whole = "float32" if x.spec.dtype.kind in "biu" else None
-    x, axis = along(x, axis, whole if dtype is None else dtype)
-    return scan.logcumsumexp(x, axis=axis)
+    x, axis, shape = along(x, axis, whole if dtype is None else dtype)
+    return shaped(scan.logcumsumexp(x, axis=axis), shape)
 
 
 def cummax(x, axis=None, dtype="int64", name=None):
@@ -264,9 +271,10 @@ def cummin(x, axis=None, dtype="int64", name=None):
 
 def running(op, x, axis, dtype):
     """The values at the places that `op` finds, and the places."""
-    x, axis = along(x, axis)
+    x, axis, shape = along(x, axis)
     place = op(x, axis=axis)
-    return indexing.take_along(x, place, axis), place_dtype(place, dtype)
+    found = indexing.take_along(x, place, axis), place_dtype(place, dtype)
+    return tuple(shaped(y, shape) for y in found)
 
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..core.dim import larger
-from ..core.dtype import float32
+from ..core.dtype import FLOATS, float32
 from ..core.errors import teach
 from ..core.spec import normalize_axes
 from ..ops import (
@@ -13,7 +13,6 @@ from ..ops import (
     creation,
     elementwise,
     indexing,
-    logic,
     movement,
     reduction,
     rounding,
@@ -199,17 +198,30 @@ def middle(x, axis, keepdim, mode, skip_nan):
         raise ValueError(teach(f"mode={mode!r}", expected='"avg" or "min"'))
     if mode == "avg":
         x = x if x.spec.dtype.name == "float64" else x.astype("float32")
-        return quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]
+        value = quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]
+        return value if skip_nan else through_nans(x, value, axis)
     (value,) = quantiles(x, [0.5], axis, keepdim, "lower", skip_nan)
     if axis is None:
+        return value if skip_nan else through_nans(x, value, axis)
+    rows, _ = rows_of(x, axis)
+    last, column = rows.spec.ndim - 1, (*rows.spec.shape[:-1], 1)
+    wanted = movement.reshape(value, shape=column)
+    same = (rows == wanted) | ((rows != rows) & (wanted != wanted))
+    first = reduction.argmax(same, axis=last, keepdim=True)
+    value, shape = indexing.take_along(rows, first, last), value.spec.shape
+    return movement.reshape(value, shape=shape), movement.reshape(first, shape=shape)
+
+
+def through_nans(x, value, axis):
+    """A median of x; where it is nan its gradient goes to the elements that are, in equal parts."""
+    if x.spec.dtype not in FLOATS:
         return value
     rows, _ = rows_of(x, axis)
-    first = reduction.argmax(
-        logic.equal(rows, movement.reshape(value, shape=(*rows.spec.shape[:-1], 1))),
-        axis=rows.spec.ndim - 1,
-        keepdim=False,
-    )
-    return value, movement.reshape(first, shape=value.spec.shape)
+    last, nans = (rows.spec.ndim - 1,), rows != rows
+    count = reduction.sum(nans.astype(rows.spec.dtype), axis=last, keepdim=False)
+    total = reduction.sum(elementwise.where(nans, rows, 0.0), axis=last, keepdim=False)
+    own = movement.reshape(total / count, shape=value.spec.shape)
+    return elementwise.where(value != value, own, value)
 
 
 # ---- counting --------------------------------------------------------------------------------

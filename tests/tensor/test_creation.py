@@ -241,10 +241,9 @@ def test_what_is_filled_can_be_written():
     ],
 )
 def test_arange(args, dtype, expected):
-    for make in (paddle.arange, paddle.range):
-        x = make(*args)
-        assert x.dtype == dtype
-        assert x.tolist() == expected
+    x = paddle.arange(*args)
+    assert x.dtype == dtype
+    assert x.tolist() == expected
 
 
 def test_arange_in_a_dtype():

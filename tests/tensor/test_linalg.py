@@ -131,7 +131,7 @@ def test_products(ours, theirs, arrays):
         (lambda: paddle.dot(paddle.ones([2]), paddle.ones([3])), "of one shape"),
         (lambda: paddle.cross(paddle.ones([2, 2]), paddle.ones([2, 2])), "an axis of size 3"),
         (lambda: paddle.cross(paddle.ones([2, 3]), paddle.ones([2, 3]), 0), "an axis of size 3"),
-        (lambda: paddle.tensordot(paddle.ones([2]), paddle.ones([2]), [[0], []]), "1 axes of x"),
+        (lambda: paddle.tensordot(paddle.ones([2]), paddle.ones([3]), 1), "last dimension of x"),
         (lambda: L.multi_dot([paddle.ones([2, 2])]), "at least two"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ...core.dim import same_shape
 from ...core.errors import teach
 from ...core.interpreter import current
@@ -96,6 +98,7 @@ def class_numbers(label, ndim: int):
 def soft_cross_entropy(input, label, weight, use_softmax: bool):
     """(-Σ label · log p along the last axis, the weight of each row or None)."""
     log_p = log_softmax(input) if use_softmax else e.log(input)
+    log_p = e.where((label == 0) & (log_p == -math.inf), 0.0, log_p)  # 0 · log 0 is 0
     loss = -(label * log_p).sum(axis=-1, keepdim=True)
     if weight is None:
         return loss, None
@@ -167,6 +170,7 @@ def softmax_with_cross_entropy(
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     """-input at the label: input [N, C] or [N, C, ...] holds log-probabilities, classes on axis 1.
 
+    Labels are [N] or [N, ...], or have a 1 where input has its classes.
     Source: Paddle API `paddle.nn.functional.nll_loss`.
 
     >>> import minipaddle as paddle
@@ -182,6 +186,8 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     classes = input.spec.shape[1]
     if input.spec.ndim > 2:
         input = input.moveaxis(1, -1)
+    if label.spec.ndim == input.spec.ndim and label.spec.shape[1] == 1:
+        label = label.squeeze(1)
     loss = -ops.pick(input, label, ignore_index=ignore_index)
     if weight is None:
         if reduction == "mean":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.dim import same_shape
+from ...core.dtype import FLOATS
 from ...core.errors import teach
 from ...ops import elementwise as e
 from ...ops import nn as ops
@@ -109,6 +110,8 @@ def soft_margin_loss(input, label, reduction="mean", name=None):
     0.6931
     """
     require_same_shape("soft_margin_loss", input, label)
+    input = input if input.spec.dtype in FLOATS else input.astype("float32")
+    label = label.astype(input.spec.dtype)
     return reduced("soft_margin_loss", -log_sigmoid(label * input), reduction)
 
 
