@@ -25,7 +25,7 @@ class Fields(dict):
         self.sorts = set(sorts.split())
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
-        fields = re.findall(r"(\w+)[*?]? (\w+)[,)]", kind.__doc__ or "")
+        fields = re.findall(r"(\w+)[*?]* (\w+)[,)]", kind.__doc__ or "")
         self[kind] = found = tuple(name for sort, name in fields if sort in self.sorts)
         return found
 

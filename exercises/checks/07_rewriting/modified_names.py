@@ -55,8 +55,24 @@ exercise = Exercise(
 )  # fmt: skip
 
 
+class AsGenerators(ast.NodeTransformer):
+    """Every comprehension as a generator, which has a table of its own.
+
+    From Python 3.13 on a function's symbol table holds the variables of the others too (PEP 709).
+    """
+
+    def visit(self, node):
+        node = self.generic_visit(node)
+        if isinstance(node, ast.DictComp):
+            return ast.GeneratorExp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
+        if isinstance(node, (ast.ListComp, ast.SetComp)):
+            return ast.GeneratorExp(node.elt, node.generators)
+        return node
+
+
 def python_says(text):
     """The names that Python's own symbol table calls assigned in a function with this body."""
+    text = ast.unparse(AsGenerators().visit(ast.parse(text)))
     table = symtable.symtable("def f():\n" + indent(text, "    "), "<block>", "exec")
     symbols = table.get_children()[0].get_symbols()
     return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
