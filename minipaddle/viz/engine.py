@@ -6,11 +6,13 @@ machine; resvg paints the PNG with matplotlib's DejaVu and no other font.
 
 from __future__ import annotations
 
+import base64
 import functools
 import html
 import importlib
 import importlib.metadata
 import importlib.util
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -139,6 +141,10 @@ class Graph(graphviz.Digraph):
             path.write_bytes(self.source.encode() if kind == "dot" else self.pipe(format=kind))
         return path
 
+    def png(self) -> bytes:
+        """The picture as PNG, on a transparent page."""
+        return self.pipe(format="png")
+
     def svg(self, engine=None) -> str:
         """The picture as an `<svg>` element; Verdana (of DejaVu's widths) if a viewer lacks it."""
         text = self.pipe(format="svg", engine=engine, encoding="utf-8")
@@ -148,14 +154,51 @@ class Graph(graphviz.Digraph):
         return text
 
     def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        try:
-            return {  # an untrusted notebook shows the PNG, a terminal the text
-                "image/svg+xml": self.svg(),
-                "image/png": self.pipe(format="png"),
-                "text/plain": self.text or self.source,
-            }
-        except NoEngineError as error:
-            return {"text/html": box(str(error), self.source), "text/plain": self.source}
+        return show(self, self.source)
+
+
+def show(picture, source: str) -> dict:
+    """What a notebook shows of something with `svg`, `png` and `text`."""
+    try:
+        svg = picture.svg()
+        width = float(re.match(SIZE, svg)[1]) * 4 / 3
+        if width > PAGE:  # an SVG without a size is as wide as the page
+            svg = re.sub(SIZE, "<svg", svg, count=1)
+        return {  # code hosts show SVG or PNG, a terminal the text
+            "text/html": embed(svg, width),
+            "image/svg+xml": svg,
+            "image/png": picture.png(),
+            "text/plain": picture.text or source,
+        }
+    except NoEngineError as error:
+        return {"text/html": box(str(error), source), "text/plain": source}
+
+
+PAGE = 784
+"""Pixels of a chapter's page in JupyterLab."""
+SIZE = r'<svg width="([\d.]+)pt" height="([\d.]+)pt"'
+
+
+def embed(svg: str, width: float) -> str:
+    """HTML in which tooltips work; of what is wider than the page a button shows the full size.
+
+    JupyterLab draws `image/svg+xml` as an image, which has no tooltips. In a notebook that is not
+    trusted it removes `<object>` and the button, and the image inside stays.
+    """
+    data = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    wide = width > PAGE
+    style = ' style="width:100%"' if wide else ""
+    button = f'<button onclick="{RESIZE.format(width)}">⤢ full size</button><br>' if wide else ""
+    return (
+        f'<div style="overflow:auto">{button}<object type="image/svg+xml" data="{data}"{style}>'
+        f'<img src="{data}"{style}></object></div>'
+    )
+
+
+RESIZE = (
+    "const s = this.parentNode.querySelector('object').style;"
+    "s.width = s.width === '100%' ? '{:.0f}px' : '100%'"
+)
 
 
 FAMILIES = {

@@ -1,4 +1,4 @@
-"""Two graphs side by side, as one picture."""
+"""Two graphs side by side, or one below the other, as one picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ..core.errors import teach
-from .engine import Graph, NoEngineError, box, paint
+from .engine import PAGE, SIZE, Graph, paint, show
 
 GAP = 24
 """Points between the two."""
@@ -15,6 +15,7 @@ GAP = 24
 def beside(left: Graph, right: Graph) -> Beside:
     """Two graphs side by side: an eager tape and the program of the same function, say.
 
+    Where the page is too narrow for both, the second stands below the first.
     Shows itself in a notebook, and `save_as` writes .svg and .png. Raises TypeError for what is no
     graph.
 
@@ -48,15 +49,19 @@ class Beside:
         return self.text
 
     def svg(self) -> str:
-        """Both pictures in one `<svg>` element."""
-        parts, x, height = [], 0.0, 0.0
-        for k, graph in enumerate(self.graphs):
-            text = graph.svg()
-            wide, high = (float(n) for n in re.match(SIZE, text).groups())
-            placed = f'<svg x="{x:g}" width="{wide:g}" height="{high:g}"'
-            parts.append(re.sub(r' id="', f' id="part{k}_', re.sub(SIZE, placed, text, count=1)))
-            x, height = x + wide + GAP, max(height, high)
-        size = f'width="{x - GAP:g}pt" height="{height:g}pt" viewBox="0 0 {x - GAP:g} {height:g}"'
+        """Both pictures in one `<svg>` element, one below the other if the page is too narrow."""
+        parts = [graph.svg() for graph in self.graphs]
+        sizes = [[float(n) for n in re.match(SIZE, part).groups()] for part in parts]
+        (wide, high), (wide_2, high_2) = sizes
+        if (wide + GAP + wide_2) * 4 / 3 > PAGE:
+            at, whole = f'y="{high + GAP:g}"', (max(wide, wide_2), high + GAP + high_2)
+        else:
+            at, whole = f'x="{wide + GAP:g}"', (wide + GAP + wide_2, max(high, high_2))
+        for k, place in enumerate(("", f"{at} ")):
+            placed = f'<svg {place}width="{sizes[k][0]:g}" height="{sizes[k][1]:g}"'
+            part = re.sub(SIZE, placed, parts[k], count=1)
+            parts[k] = re.sub(r' id="', f' id="part{k}_', part)
+        size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*whole)
         return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'
 
     def png(self) -> bytes:
@@ -78,10 +83,4 @@ class Beside:
         return path
 
     def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        try:
-            return {"image/svg+xml": self.svg(), "image/png": self.png(), "text/plain": self.text}
-        except NoEngineError as error:
-            return {"text/html": box(str(error), self.text), "text/plain": self.text}
-
-
-SIZE = r'<svg width="([\d.]+)pt" height="([\d.]+)pt"'
+        return show(self, self.text)

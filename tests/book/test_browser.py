@@ -10,8 +10,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
 
+from minipaddle import viz
 from tests.book.chapters import BOOK, FEW
 from tests.exercises.batch import unmeasured
 
@@ -46,6 +48,9 @@ CLEAR = """() => {
     if (cell.type === 'code') { cell.executionCount = null; cell.outputs.clear(); }
 }"""
 
+GRAPHS = ".jp-OutputArea-output object[type='image/svg+xml']"
+TIPS = "() => document.querySelectorAll('svg a').length"  # Graphviz writes a tooltip as a link's
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
@@ -59,7 +64,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """JupyterLab with settings of its own, on a copy of the book: (address, folder)."""
+    """JupyterLab with settings of its own, on a copy of the book: (address, folder, variables)."""
     work = tmp_path_factory.mktemp("lab")
     shutil.copytree(BOOK, work / "book")
     for name, text in SETTINGS.items():
@@ -83,7 +88,7 @@ def lab(tmp_path_factory):
         )
         address = f"http://127.0.0.1:{port}"
         wait_for(address, server, work / "lab.log")
-        yield address, work
+        yield address, work, environment
         server.send_signal(signal.SIGTERM)
         server.wait(15)
 
@@ -112,28 +117,69 @@ def browser():
 
 @pytest.mark.parametrize("name", [path.name for path in FEW])
 def test_reader_runs_the_chapter(lab, browser, name):
-    address, _work = lab
+    address, *_ = lab
     page = browser.new_page(viewport={"width": 1400, "height": int(os.environ.get("TALL", 1600))})
     troubles = []
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.goto(f"{address}/lab/tree/book/{name}?reset")
     page.wait_for_function(READY, timeout=60_000)
     page.evaluate(CLEAR)
-    assert page.locator(".jp-RenderedSVG").count() == 0
+    assert page.locator(GRAPHS).count() == 0
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
     page.wait_for_function(DONE, timeout=200_000)
     for kind in ("stderr", "error"):
         red = f".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{kind}']"
         assert page.locator(red).all_inner_texts() == []
-    graphs = page.locator(".jp-RenderedSVG")
+    graphs = page.locator(GRAPHS)
     assert graphs.count() >= 1
     for k in range(graphs.count()):
         box = graphs.nth(k).bounding_box()
-        assert box["width"] > 40
+        assert 40 < box["width"] <= graphs.nth(k).locator("xpath=..").bounding_box()["width"]
         assert box["height"] > 20
+    assert any(frame.evaluate(TIPS) for frame in page.frames[1:])
     if where := os.environ.get("SCREENSHOTS"):
         Path(where).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=f"{where}/{name}.png", full_page=True)
     assert troubles == []
+    page.close()
+
+
+def write_notebook(path, trusted: bool, environment) -> None:
+    """A notebook whose output is a graph wider than the page."""
+    g = viz.Graph()
+    g.attr(rankdir="LR", nodesep="2")
+    for k in range(20):
+        g.node(f"n{k}", f"{path.stem}: a long name {k}", tooltip="a tip")
+        g.edge(f"n{k}", f"n{k + 1}")
+    bundle = g._repr_mimebundle_()
+    bundle.pop("image/png")  # bytes, which a kernel would encode
+    output = nbformat.v4.new_output("display_data", data=bundle)
+    cell = nbformat.v4.new_code_cell("g", outputs=[output], execution_count=1)
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
+    nbformat.write(notebook, path)
+    if trusted:
+        command = [sys.executable, "-m", "jupyter", "trust", str(path)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
+def test_a_wide_graph_fits_the_page(lab, browser, trusted):
+    """Trusted, it has tooltips and opens large; else it is the picture, which has neither."""
+    address, work, environment = lab
+    path = work / f"wide_{trusted}.ipynb"
+    write_notebook(path, trusted, environment)
+    page = browser.new_page(viewport={"width": 1400, "height": 1600})
+    page.goto(f"{address}/lab/tree/{path.name}?reset")
+    page.wait_for_function(READY, timeout=60_000)
+    output = page.locator(".jp-OutputArea-output").first
+    picture = output.locator("object" if trusted else "img").first
+    room = output.bounding_box()["width"]
+    assert 0.9 * room < picture.bounding_box()["width"] <= room
+    assert output.locator("object").count() == trusted
+    if trusted:
+        assert any(frame.evaluate(TIPS) for frame in page.frames[1:])
+        output.get_by_role("button").click()
+        assert picture.bounding_box()["width"] > 2 * room
     page.close()

@@ -1,5 +1,6 @@
 """Drawing without a library of the system: the same bytes, silently, from any thread."""
 
+import base64
 import os
 import re
 import subprocess
@@ -53,6 +54,21 @@ def test_a_notebook_gets_svg_png_and_text():
     g = small()
     g.text = "x leads to y"
     assert g._repr_mimebundle_()["text/plain"] == "x leads to y"
+
+
+def test_what_is_wider_than_the_page_fits_it_and_opens_large():
+    """An SVG without a size is as wide as there is room."""
+    g = Graph(graph_attr={"rankdir": "LR"})
+    assert "<button" not in g._repr_mimebundle_()["text/html"]
+    for k in range(20):
+        g.edge(f"{k}", f"{k + 1}")
+    bundle = g._repr_mimebundle_()
+    assert re.match(r'<svg width="\d{4}pt"', g.svg())
+    assert re.match(r'<svg\s+viewBox="', bundle["image/svg+xml"])
+    page = bundle["text/html"]
+    assert "<button" in page
+    data = re.findall(r'data="data:image/svg\+xml;base64,(.*?)"', page)
+    assert base64.b64decode(*data).decode() == bundle["image/svg+xml"]
 
 
 def test_svg_names_a_font_of_the_same_widths_where_dejavu_is_missing():
