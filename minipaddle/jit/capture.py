@@ -64,6 +64,7 @@ class Captured:
         self.copied = overwritten(self.program, [*written, *found.constants])
         self.writes = any(type(each) is Written for each in self.after)
         of = self.walk.of if self.walk is not None else ()
+        self.rewrites = self.writes or not self.same.keys().isdisjoint(of)
         self.computed = [k for j, (which, k) in self.same.items()
                          if which is INPUT and j in of and not stops[k]]  # fmt: skip
 
@@ -144,6 +145,7 @@ class Captured:
             if inputs[k].is_leaf:
                 raise leaf_written()
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
+        before = self.before(arrays) if self.rewrites and current.top.recording else None
         run = self.choice.run
         outputs, sizes = current.top.quietly(run, self.program, arrays)  # this thread's context
         self.write_back(inputs, outputs)
@@ -152,7 +154,7 @@ class Captured:
             results[j] = k if which is OUTER else (inputs if which is INPUT else results)[k]
         if self.backward is not None and current.top.recording:
             residuals = outputs[self.residuals : len(self.program.outputs)]
-            self.put_on_tape(inputs, results, residuals, sizes)
+            self.put_on_tape(inputs, results, residuals, sizes, before)
         elif self.walk is not None and current.top.recording:
             for k in self.walk.of:
                 if k in self.same:  # nothing that wants a gradient leads to its new values
@@ -174,13 +176,21 @@ class Captured:
         for each in self.after:
             each.leave(inputs, *(outputs[k] for k in each.outputs))
 
-    def put_on_tape(self, inputs, results, residuals, sizes) -> None:
+    def before(self, arrays) -> list:
+        """The inputs and states of a run that writes to what it was given, as they are now."""
+        program, written = self.program, {a.k for a in self.after if type(a) is Written}
+        moving = [k in written for k in range(len(program.inputs))]
+        moving += [state.update is not None for state in program.states]
+        return [a.copy() if moves else a for a, moves in zip(arrays, moving, strict=True)]
+
+    def put_on_tape(self, inputs, results, residuals, sizes, before=None) -> None:
         """One record for all results; its operator is this function."""
         ends = [*(inputs[k] for k in self.walk.inputs), *self.walk.outer]
         made = [results[k] for k in self.walk.of]
         specs = tuple(y.spec for y in made)
         record = Record(CapturedOp(self), [*map(edge_of, ends)], {}, specs, None)
-        record.saved = residuals, dict(sizes), [x.array for x in inputs]
+        own = [x.array for x in inputs] if before is None else before
+        record.saved = residuals, dict(sizes), own
         for k, y in enumerate(made):
             y.record, y.stop_gradient = item_of(record, k), False
 
@@ -240,15 +250,20 @@ class CapturedOp:
     def pull_again(self, record, g, useful):
         """The same where the derivative shall have a derivative: the program with a tape."""
         captured = self.captured
-        states = [wrap(cell.read()) for cell in captured.states]
-        for x in captured.walk.outer:
-            states = [x if s.array is x.array else s for s in states]
-        inputs = [wrap(array) for array in record.saved[2]]
-        edges = record.inputs[: len(captured.walk.inputs)]
-        for k, edge in zip(captured.walk.inputs, edges, strict=True):
+        operands, count = [*map(wrap, record.saved[2])], len(captured.program.inputs)
+        if len(operands) == count:
+            states = [wrap(cell.read()) for cell in captured.states]
+            for x in captured.walk.outer:
+                states = [x if s.array is x.array else s for s in states]
+            operands += states
+        ends = [*captured.walk.inputs]
+        if captured.rewrites:  # what the states held was saved, too
+            held = [getattr(cell, "tensor", None) for cell in captured.states]
+            ends += [count + next(k for k, t in enumerate(held) if t is x)
+                     for x in captured.walk.outer]  # fmt: skip
+        for k, edge in zip(ends, record.inputs, strict=False):
             if edge is not None:
-                inputs[k].record, inputs[k].stop_gradient = edge, False
-        operands = [*inputs, *states]
+                operands[k].record, operands[k].stop_gradient = edge, False
         wanted = [k for k, x in enumerate(operands) if not x.stop_gradient]
         cotangents: list = [None] * len(captured.program.outputs)
         for k, gk in g.items():
