@@ -56,7 +56,7 @@ LEFT_OUT = {
         static.cuda_places""",
     "CuPy has the memory of the GPU and copies from ordinary memory": """
         *.ipc_collect *.*memory_summary *.vmm_compact *.max_memory_* *.reset_*
-        *.memory_reserved *.mem_get_info MmapStorage""",
+        *.mem_get_info MmapStorage""",
     "it is about how Paddle keeps a tensor in memory": """
         get_map_tensor grad_ grad_fn layout offset reconstruct_from_ resize_ set_ set_string_list
         set_tensor set_vocab create_tensor Tensor.create_parameter check_shape nextafter""",

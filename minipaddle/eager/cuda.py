@@ -15,6 +15,7 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "memory_allocated",
+    "memory_reserved",
     "synchronize",
 ]
 
@@ -75,6 +76,13 @@ def memory_allocated(device=None) -> int:
     `paddle.device.cuda.memory_allocated`.
     """
     return gpu().get_default_memory_pool().used_bytes()
+
+
+def memory_reserved(device=None) -> int:
+    """Bytes that CuPy's pool has taken from the driver. Source: Paddle API
+    `paddle.device.cuda.memory_reserved`.
+    """
+    return gpu().get_default_memory_pool().total_bytes()
 
 
 def empty_cache() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from ..core import dtype as dt
 from ..core.errors import teach
 from ..core.interpreter import Stack, current, interpreter
@@ -101,6 +103,10 @@ class LazyParameter(Parameter):
             self.array = values_of(*self.promised).array
         self.__class__ = Parameter
         return self.array
+
+    def __deepcopy__(self, memo):
+        self.initialize()
+        return deepcopy(self, memo)
 
     def initialize(self) -> None:
         """Draw the values now. Source: Paddle API `Parameter.initialize`."""

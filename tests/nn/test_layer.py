@@ -490,6 +490,10 @@ def test_a_lazy_parameter_can_be_drawn_before():
         layer.weight._nothing  # noqa: B018
     layer.weight.initialize()
     assert "array" in vars(layer.weight)
+    with paddle.LazyGuard():
+        layer = nn.Linear(2, 3)
+    assert (copy.deepcopy(layer).weight == layer.weight).all()
+    assert type(copy.deepcopy(layer).weight) is type(layer.weight)
     assert not hasattr(nn.Linear(2, 3).weight, "promised")
 
 
