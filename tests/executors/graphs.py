@@ -2,7 +2,8 @@
 
 A graph is a function of tensors that draws what it does from a seed. While it is traced it finds
 out which of its steps are possible; afterwards it always does those. Sizes 0 and 1, broadcasting,
-views, equal records, dead values, tensors written in place, branches and loops all occur.
+views, equal records, dead values, tensors written in place, branches and loops all occur, and so
+do single numbers, NaN and infinities, and several floating dtypes in one graph.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ class Graph(Steps):
         self.sizes = random.sample(SIZES, 4) + ([0] if random.random() < 0.05 else [])
         self.length = length or random.choice((2, 4, 8, 8, 12, 16, 24))
         self.shapes = [self.shape(random) for _ in range(random.randint(1, 3))]
+        self.choose_kinds(Random(f"kinds {seed}"))
         self.taken: list[int] | None = None  # the steps that are possible
         self.wanted = random.random() < 0.6  # does anything want a gradient?
         draw = np.random.default_rng(seed)
-        self.parameters = [self.drawn(draw, self.shape(random)) for _ in range(2)]
-        self.states = [self.drawn(draw, s) for s in (self.shape(random), ())]
+        self.parameters = [self.drawn(draw, self.shape(random), d) for d in self.dtypes[-2:]]
+        self.states = [self.drawn(draw, s, self.main) for s in (self.shape(random), ())]
         for x in self.parameters:
             x.stop_gradient = not self.wanted
         self.learns = self.wanted and random.random() < 0.15
@@ -55,13 +57,27 @@ class Graph(Steps):
         rank = random.choice((0, 1, 1, 2, 2, 2, 3, 3, 4))
         return tuple(random.choice(self.sizes) for _ in range(rank))
 
-    def drawn(self, draw, shape) -> Tensor:
-        return paddle.to_tensor(np.round(draw.standard_normal(shape), 2)).astype(self.main)
+    def choose_kinds(self, random: Random) -> None:
+        """Some graphs have NaN and infinities among their values, several floating dtypes, or
+        single numbers for arrays.
+        """
+        self.strange, mixed, single = (random.random() < share for share in (0.15, 0.15, 0.1))
+        places = range(len(self.shapes) + 2)
+        self.dtypes = [random.choice(FLOATS) if mixed else self.main for _ in places]
+        if single:
+            self.shapes = [s if random.random() < 0.3 else () for s in self.shapes]
+
+    def drawn(self, draw, shape, dtype) -> Tensor:
+        values = np.round(draw.standard_normal(shape), 2)
+        if self.strange:
+            chosen = draw.choice([np.nan, np.inf, -np.inf], shape)
+            values = np.where(draw.random(shape) < 0.1, chosen, values)
+        return paddle.to_tensor(values).astype(dtype)
 
     def arguments(self, call: int) -> list[Tensor]:
         """What to call it with: floats, then whole numbers, then booleans."""
         draw = np.random.default_rng((self.seed, call))
-        found = [self.drawn(draw, s) for s in self.shapes]
+        found = [self.drawn(draw, s, d) for s, d in zip(self.shapes, self.dtypes)]
         for x in found:
             x.stop_gradient = not self.wanted
         shape = self.shapes[0]

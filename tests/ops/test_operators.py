@@ -200,6 +200,32 @@ def test_shape_and_dtype_are_foretold(name, k):
             assert n == size or dims.symbols(n)  # a size that the values decide
 
 
+def arrays_hold_something(case) -> bool:
+    sample = case.build(np.random.default_rng(0))
+    return all(x.size for x in sample if isinstance(x, np.ndarray))
+
+
+@select(
+    lambda op, case: op.kind == "elementwise" and not case.check and arrays_hold_something(case)
+)
+def test_single_numbers(name, k):
+    """Arrays without an axis do what the same elements in arrays do, derivatives included."""
+    op, attrs = OPS[name], CASES[name][k].attrs
+    ones = [x.reshape(-1)[:1] if isinstance(x, np.ndarray) else x for x in drawn(name, k)]
+    found = []
+    for shape in ([1], []):
+        inputs = [tensor(x.reshape(shape)) if isinstance(x, np.ndarray) else x for x in ones]
+        wrt = [inputs[j] for j in differentiable(op, CASES[name][k])]
+        for x in wrt:
+            x.stop_gradient = False
+        y = op(*inputs, **attrs)
+        slopes = paddle.grad(y, wrt, allow_unused=True) if wrt and not y.stop_gradient else []
+        assert all(t is None or t.shape == shape for t in [y, *slopes])
+        found.append([t.numpy().reshape(-1) for t in [y, *slopes] if t is not None])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def spread_out(x: np.ndarray) -> np.ndarray:
     """The same values, every second place of a larger array in Fortran order."""
     if not x.ndim:
