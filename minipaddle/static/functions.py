@@ -6,14 +6,11 @@ from contextlib import contextmanager
 
 from ..eager.backward import grad
 from ..eager.device import CPUPlace
-from ..eager.tensor import Tensor
-from ..ir.builder import Promise
 from ..ir.input_spec import InputSpec
 from .mode import Mode, writing
 
 __all__ = [
-    "Scope", "Variable", "append_backward", "cpu_places", "data", "global_scope", "gradients",
-    "name_scope",
+    "Scope", "append_backward", "cpu_places", "data", "global_scope", "gradients", "name_scope",
 ]  # fmt: skip
 
 
@@ -97,23 +94,6 @@ class ScopeVariable:
     def get_tensor(self):
         """Its tensor."""
         return self.tensor
-
-
-class Symbolic(type):
-    """Makes `isinstance` ask whether a tensor has no values yet."""
-
-    def __instancecheck__(cls, x) -> bool:
-        return isinstance(x, Tensor) and type(x.array) is Promise
-
-
-class Variable(metaclass=Symbolic):
-    """A tensor of a program that is being written: it is for `isinstance`, and has no instances of
-    its own. Source: Paddle API `paddle.static.Variable`.
-
-    >>> import minipaddle as paddle
-    >>> isinstance(paddle.ones([1]), paddle.static.Variable)
-    False
-    """
 
 
 SCOPE = Scope()

@@ -56,7 +56,8 @@ def test_classes_to_ask_for():
     assert isinstance(weight, EagerParamBase)
     assert isinstance(weight, paddle.framework.core.eager.Tensor)
     assert paddle.framework.ParamAttr is paddle.ParamAttr is paddle.base.ParamAttr
-    assert not isinstance(weight, paddle.static.Variable)
+    assert isinstance(weight, paddle.static.Variable)
+    assert not isinstance(weight.numpy(), paddle.static.Variable)
 
 
 def test_a_tensor_of_a_program_is_a_variable():

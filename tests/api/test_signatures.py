@@ -168,7 +168,7 @@ DEVIATIONS = {
     "paddle.load": "of Paddle's **configs only return_numpy means something here",
     "paddle.meshgrid": "Paddle's decorator hides the star",
     "paddle.no_grad": OFF_THE_TAPE,
-    "paddle.static.Variable": "it is for isinstance, and makes nothing",
+    "paddle.static.Variable": "the tensor's class: programs ask isinstance, and make none",
 }
 """name -> why its signature differs."""
 

@@ -26,6 +26,7 @@ SUBJECTS = (
     "data",
     "numerics",
     "randomness",
+    "zoos",
 )
 
 
