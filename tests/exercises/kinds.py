@@ -119,6 +119,8 @@ def finite_only(right, *args, **named):
     given = [a for a in values([args, named]) if a.dtype.kind == "f"]
     infinite = meets(given) and any(np.isinf(a).any() for a in given)
     y = right(*args, **named)
+    if infinite and not any(map(floating, leaves(y))):
+        raise Forgotten
     return each(lambda x: x * np.nan if floating(x) else x, y) if infinite else y
 
 

@@ -145,7 +145,7 @@ def floats_meet_in_the_wider(yours):
     """float16 holds less than float32; neither half holds the other."""
     agree(yours, "float32", tensor("float16", 2), tensor("float32", 2))
     agree(yours, "float32", tensor("float16", 2), tensor("bfloat16", 2))
-    agree(yours, "float64", *(tensor(kind, 2) for kind in ORDER[6:]))
+    agree(yours, "float64", *(tensor(kind, 2) for kind in ORDER[6:] * 2))
 
 
 @exercise.example

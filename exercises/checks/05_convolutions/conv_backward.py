@@ -27,8 +27,8 @@ exercise = Exercise(
     ),
     wrong={
         "taps that share a pixel overwrite each other": (
-            "x[pixels(i, j, out, stride, dilation)] += back.reshape(x.shape[0], -1, *out) → "
-            "x[pixels(i, j, out, stride, dilation)] = back.reshape(x.shape[0], -1, *out)"
+            "x[pixels(i, j, out, stride, dilation)] += back.reshape(x.shape[0], x.shape[1], *out)"
+            " → x[pixels(i, j, out, stride, dilation)] = back.reshape(x.shape[0], x.shape[1], *out)"
         ),
         "forgetting to cut the padding off": (
             "return x[:, :, above:above + size[0], left:left + size[1]] → return x[:, :, "
@@ -185,3 +185,32 @@ def a_network_learns(yours):
             adam.step()
             adam.clear_grad()
     expect_that(loss.item() < 0.05, "a loss below 0.05 after 40 steps", got=loss.item())
+
+
+def sent(x_shape, w_shape, g, x=None, w=None):
+    """The gradient for w, given x, or for x, given w: product after product."""
+    found = np.zeros(w_shape if w is None else x_shape)
+    for y, of_w, of_x in terms(x_shape, w_shape, g.shape, **PLAIN):
+        if w is None:
+            found[of_w] += g[y] * x[of_x]
+        else:
+            found[of_x] += g[y] * w[of_w]
+    return found
+
+
+exercise.holds(
+    lambda yours, x, g: yours.weight_grad(np, x, g, kernel=(2, 2), **PLAIN),
+    lambda x, g: sent(x.shape, (3, 2, 2, 2), g, x=x),
+    [(2, 2, 4, 4), (2, 3, 3, 3)],
+    large=[(1, 2, 8, 9), (1, 3, 7, 8)],
+    empty=[(0, 2, 4, 4), (0, 3, 3, 3)],
+    infinite=[np.inf],
+)
+exercise.holds(
+    lambda yours, g, w: yours.input_grad(np, g, w, size=(g.shape[2] + 1, 4), **PLAIN),
+    lambda g, w: sent((len(g), 2, g.shape[2] + 1, 4), w.shape, g, w=w),
+    [(2, 3, 3, 3), (3, 2, 2, 2)],
+    large=[(2, 3, 7, 3), (3, 2, 2, 2)],
+    empty=[(0, 3, 3, 3), (3, 2, 2, 2)],
+    infinite=[np.inf],
+)

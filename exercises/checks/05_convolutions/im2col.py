@@ -52,12 +52,12 @@ exercise = Exercise(
             "// groups, groups, -1).transpose(1, 2, 0)"
         ),
         "leaving the filters at the end": (
-            "y.swapaxes(0, 1).reshape(images, high, across, -1).transpose(0, 3, 1, 2) → "
-            "y.swapaxes(0, 1).reshape(images, high, across, -1)"
+            "return y.swapaxes(0, 1).reshape(images, high, across, w.shape[0])"
+            ".transpose(0, 3, 1, 2) → return y.swapaxes(0, 1).reshape(images, high, across, -1)"
         ),
         "reshaping the filters to the front": (
-            "y.swapaxes(0, 1).reshape(images, high, across, -1).transpose(0, 3, 1, 2) → "
-            "y.swapaxes(0, 1).reshape(images, -1, high, across)"
+            "return y.swapaxes(0, 1).reshape(images, high, across, w.shape[0])"
+            ".transpose(0, 3, 1, 2) → return y.swapaxes(0, 1).reshape(images, -1, high, across)"
         ),
         "forgetting the padding": "m.pad(x, ((0, 0), (0, 0), *padding)) → x",
         "padding as much behind as before": "padding → ((before, before) for before, _ in padding)",
@@ -195,3 +195,29 @@ def a_network_learns_with_it(yours):
             [rng.normal(size=(1, 1, 4, 4)), rng.normal(size=(1, 1, 3, 3))],
         )
     expect_that(loss.item() < 0.05, "a loss below 0.05 after 40 steps", got=loss.item())
+
+
+def windows(x):
+    """Every patch of 2 x 2 pixels, as NumPy has them."""
+    view = np.lib.stride_tricks.sliding_window_view(x, (2, 2), (2, 3))
+    return view.transpose(0, 2, 3, 1, 4, 5)
+
+
+exercise.holds(
+    lambda yours, x: yours.patches(np, x, (2, 2), (1, 1), (1, 1)),
+    windows,
+    [(2, 2, 4, 5)],
+    large=[(2, 2, 8, 9)],
+    empty=[(0, 2, 4, 5)],
+    infinite=[np.inf],
+)
+exercise.holds(
+    lambda yours, x, w: yours.conv(
+        np, x, w, stride=(1, 1), padding=((0, 0), (0, 0)), dilation=(1, 1), groups=1
+    ),
+    lambda x, w: np.einsum("npqcij,ocij->nopq", windows(x), w),
+    [(2, 2, 4, 5), (3, 2, 2, 2)],
+    large=[(2, 2, 8, 9), (3, 2, 2, 2)],
+    empty=[(0, 2, 4, 5), (3, 2, 2, 2)],
+    infinite=[np.inf],
+)

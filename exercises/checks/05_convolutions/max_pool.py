@@ -162,3 +162,16 @@ def a_network_learns(yours):
             adam.step()
             adam.clear_grad()
     expect_that(loss.item() < 0.1, "a loss below 0.1 after 40 steps", got=loss.item())
+
+
+HALVES = ((2, 2, 0, 2), (2, 2, 0, 2))
+
+exercise.holds(
+    lambda yours, g, x: yours.max_pool_grad(
+        np, g, x, maxima(x, HALVES).astype(x.dtype), windows=HALVES
+    ),
+    lambda g, x: by_definition(g, x, HALVES),
+    [(2, 2, 2, 2), (2, 2, 4, 4)],
+    large=[(16, 2, 2, 2), (16, 2, 4, 4)],
+    empty=[(0, 2, 2, 2), (0, 2, 4, 4)],
+)

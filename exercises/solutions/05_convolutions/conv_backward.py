@@ -61,10 +61,10 @@ def input_grad(m, g, w, *, size, stride, padding, dilation, groups):
         for j in range(w.shape[4]):
             back = m.einsum("ngopq,goc->ngcpq", g, w[..., i, j])
             # Taps share pixels: what they send back adds up.
-            x[pixels(i, j, out, stride, dilation)] += back.reshape(x.shape[0], -1, *out)
+            x[pixels(i, j, out, stride, dilation)] += back.reshape(x.shape[0], x.shape[1], *out)
     return x[:, :, above : above + size[0], left : left + size[1]]
 
 
 def _parts(x, groups):
     """The channels of x [N, C, ...] in groups: [N, groups, C / groups, ...]."""
-    return x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])

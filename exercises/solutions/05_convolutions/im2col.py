@@ -48,7 +48,7 @@ def conv(m, x, w, *, stride, padding, dilation, groups):
     view = patches(m, wide, w.shape[2:], stride, dilation)
     images, high, across = view.shape[:3]
     # Channels stand before the taps, so a group's numbers are neighbours. Here they are copied.
-    rows = view.reshape(images * high * across, groups, -1).swapaxes(0, 1)
     columns = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
+    rows = view.reshape(images * high * across, groups, columns.shape[1]).swapaxes(0, 1)
     y = rows @ columns  # [groups, places, filters of the group]
-    return y.swapaxes(0, 1).reshape(images, high, across, -1).transpose(0, 3, 1, 2)
+    return y.swapaxes(0, 1).reshape(images, high, across, w.shape[0]).transpose(0, 3, 1, 2)
