@@ -19,7 +19,9 @@ class DataLoader:
     """Iterate over the batches of `dataset`: a list of tensors each, one for each field.
 
     `num_workers` processes prepare batches ahead, each up to `prefetch_factor`; the order is the
-    same as without them. A worker that fails or dies is a RuntimeError with its number, the
+    same as without them. They are started once. In each epoch they get the data set as it is then,
+    and `worker_init_fn` runs again; with `persistent_workers` they keep the first one, also where
+    an epoch was left early. A worker that fails or dies is a RuntimeError with its number, the
     samples it worked on and its traceback; `timeout` (seconds, 0 for none) limits the wait for a
     batch. `batch_size=None` hands out single samples. `use_shared_memory`, `use_buffer_reader`
     and `reader_buffer_size` change only how Paddle moves data: they are accepted and do nothing.
@@ -103,15 +105,18 @@ class DataLoader:
             yield as_tensors(batch)
 
     def _with_workers(self, task):
-        crew = self._crew or Crew(task, self.timeout)
-        if self.persistent_workers:
-            self._crew = None  # in use: a second iterator at the same time gets its own
-        finished = False
+        crew, self._crew = self._crew or Crew(self.num_workers), None  # in use: another iterator
+        keep = False  # at the same time gets its own
         try:
+            crew.begin(task, self.timeout)
             yield from map(as_tensors, crew.batches(self._requests(), self.prefetch_factor))
-            finished = True
+            keep = True
+        except GeneratorExit:
+            keep = self.persistent_workers
+            raise
         finally:
-            if finished and self.persistent_workers:
+            if keep and self._crew is None:
+                crew.end(self.persistent_workers)
                 self._crew = crew
             else:
                 crew.dismiss()
@@ -139,11 +144,9 @@ def one_order(stream: bool, batch_sampler, batch_size, shuffle: bool, drop_last:
 class Crew:
     """Worker processes, one executor each, so that each has its own queue and its own failures."""
 
-    def __init__(self, task: w.Task, timeout: float):
+    def __init__(self, count: int):
         import loky  # takes a while to import
 
-        self.timeout = timeout or None
-        seed = GENERATOR.draw() % 2**31
         self.executors = [
             loky.ProcessPoolExecutor(
                 max_workers=1,
@@ -151,16 +154,34 @@ class Crew:
                 result_reducers=w.REDUCERS,
                 env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             )
-            for _ in range(task.num_workers)
+            for _ in range(count)
         ]
         self.dismiss = weakref.finalize(self, dismiss, self.executors)
-        ready = [
-            executor.submit(w.install, task, k, seed + k)
-            for k, executor in enumerate(self.executors)
-        ]
-        for k, future in enumerate(ready):
-            self.result(k, future, "its start", timeout=None)
-        self.fresh = True
+        self.installed = False
+        self.waiting = deque()  # (worker, future, request), in the order of the requests
+
+    def begin(self, task: w.Task, timeout: float) -> None:
+        """Send the workers what an epoch needs, or make them begin again."""
+        self.timeout = timeout or None
+        if self.installed:
+            calls, request = [(w.restart,)] * len(self.executors), "its restart"
+        else:
+            seed, request = GENERATOR.draw() % 2**31, "its start"
+            calls = [(w.install, task, k, seed + k) for k in range(len(self.executors))]
+        limit = self.timeout if self.installed else None
+        answers = [e.submit(*call) for e, call in zip(self.executors, calls, strict=True)]
+        for k, future in enumerate(answers):
+            self.result(k, future, request, limit)
+        self.installed = True
+
+    def end(self, persistent: bool) -> None:
+        """The epoch is over, or was left: drop what is not begun."""
+        while self.waiting:
+            self.waiting.pop()[1].cancel()
+        self.installed = persistent
+        if not persistent:
+            for executor in self.executors:
+                executor.submit(w.rest)
 
     def result(self, k: int, future, request, timeout: float | None):
         """What worker `k` answered; raises RuntimeError if it failed, died, or takes too long."""
@@ -195,11 +216,7 @@ class Crew:
 
         Request i goes to the next worker in turn; a worker whose stream is over leaves the turn.
         """
-        if not self.fresh:
-            for k, executor in enumerate(self.executors):
-                self.result(k, executor.submit(w.restart), "its restart", self.timeout)
-        self.fresh = False
-        turn, waiting = deque(range(len(self.executors))), deque()
+        turn, waiting = deque(range(len(self.executors))), self.waiting
         while True:
             while turn and len(waiting) < ahead * len(turn):
                 request = next(requests, w.END)

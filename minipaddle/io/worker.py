@@ -119,7 +119,8 @@ def get_worker_info() -> WorkerInfo | None:
 def install(task: Task, worker: int, seed: int):
     """Make this process worker number `worker`; returns None or the Failure of `init_fn`."""
     global _info, _fetcher
-    threading.Thread(target=die_with, args=[os.getppid()], daemon=True).start()
+    if _info is None:
+        threading.Thread(target=die_with, args=[os.getppid()], daemon=True).start()
     _info = WorkerInfo(worker, task.num_workers, task.dataset, seed)
     numpy.random.seed(seed % 2**32)
     GENERATOR.manual_seed(seed)
@@ -127,15 +128,21 @@ def install(task: Task, worker: int, seed: int):
         if task.init_fn is not None:
             task.init_fn(worker)
         _fetcher = Fetcher(task)
-    except Exception:
+    except (Exception, SystemExit):
         return Failure("worker_init_fn", traceback.format_exc())
+
+
+def rest() -> None:
+    """Let go of the data set: no epoch is under way."""
+    global _fetcher
+    _fetcher = None
 
 
 def restart():
     """Begin the stream of this process again."""
     try:
         _fetcher.restart()
-    except Exception:
+    except (Exception, SystemExit):
         return Failure("iter(dataset)", traceback.format_exc())
 
 
@@ -143,7 +150,7 @@ def fetch(indices):
     """The batch of `indices`, END when a stream is over, or a Failure."""
     try:
         return _fetcher.batch(indices)
-    except Exception:
+    except (Exception, SystemExit):  # `sys.exit` here would end the parent, without a word
         return Failure(_fetcher.current, traceback.format_exc())
 
 

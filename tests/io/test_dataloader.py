@@ -169,6 +169,37 @@ def test_streams_are_shared_and_begin_again():
     assert not any(alive(pid) for pid in pids[0])
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_are_started_once(persistent):
+    """Persistent ones keep the data set that they got, and stay where an epoch is left early."""
+
+    class Telling(io.Dataset):
+        scale = 1
+
+        def __getitem__(self, idx):
+            return os.getpid(), self.scale * idx
+
+        def __len__(self):
+            return 40
+
+    data = Telling()
+    loader = io.DataLoader(data, batch_size=2, num_workers=1, persistent_workers=persistent)
+    found = []
+    for _ in range(2):
+        batches = list(loader)
+        assert len(batches) == 20
+        found.append((int(batches[-1][0][-1]), int(batches[-1][1][-1])))
+        data.scale = 2
+    (before, last), (after, scaled) = found
+    assert before == after != os.getpid()
+    assert (last, scaled) == (39, 39 if persistent else 78)
+    if persistent:
+        first = iter(loader)
+        next(first)
+        first.close()
+        assert [x.tolist() for x in next(iter(loader))] == [[before] * 2, [0, 1]]
+
+
 def test_workers_know_themselves_and_are_seeded():
     class Telling(io.Dataset):
         def __getitem__(self, idx):
@@ -220,9 +251,16 @@ def dying(i):
     return i
 
 
+def leaving(i):
+    if i == 5:
+        sys.exit(3)
+    return i
+
+
 @pytest.mark.parametrize(
     ("fn", "options", "says"),
     [
+        (leaving, {}, r"worker 0 failed at sample 5(.|\n)*in leaving(.|\n)*SystemExit: 3"),
         (failing, {}, r"worker 0 failed at sample 5(.|\n)*in failing(.|\n)*no such picture"),
         (dying, {}, r"worker 0 died while it worked on the samples \[4, 5\]"),
         (sleeping, {"timeout": 0.5}, r"worker 0 took more than 0.5 s for the samples \[0, 1\]"),
