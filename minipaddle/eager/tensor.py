@@ -47,6 +47,7 @@ class Tensor(Indexing, Values, Placed, Methods):
     _grad = None
     averaged: dict | None = None  # the ranks that average its gradient: see `ops.gradient`
     _stale = False  # does `_grad` stand for zeros, since it was cleared?
+    _local = None  # of a gradient that is averaged: this rank's own, to which a backward adds
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
         self.array = own_array([] if data is None else data, dtype, place)
@@ -189,14 +190,14 @@ class Tensor(Indexing, Values, Placed, Methods):
     def receive(self, g: Tensor) -> None:
         """Add a gradient to what a former backward left here."""
         if self._grad is not None and not self._stale:
-            total = getattr(self._grad, "local", self._grad) + g
+            total = (self._grad if self._grad._local is None else self._grad._local) + g
         else:  # a broadcast view would share memory that belongs to others
             whole = g.array.base is None and g.array.flags.c_contiguous
             total = g if whole else g.clone()
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
             self._grad = gradient(total, **self.averaged)
-            self._grad.local = total  # a later backward adds to this
+            self._grad._local = total
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`.

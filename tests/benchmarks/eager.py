@@ -32,7 +32,15 @@ OPERATORS = {
     "add, 64 elements": lambda framework, x, y: lambda: x + y,
     "tanh, 64 elements": lambda framework, x, y: lambda: framework.tanh(x),
     "sum, 64 elements": lambda framework, x, y: lambda: x.sum(),
+    "accumulate, a Linear": lambda framework, x, y: accumulation(framework),
 }
+
+
+def accumulation(framework):
+    """A forward and `backward()` onto the gradients that are there: nothing clears them."""
+    net = framework.nn.Linear(8, 8)
+    x = framework.ones([4, 8])
+    return lambda: net(x).sum().backward()
 
 
 def operators(frameworks) -> dict[str, dict[str, float]]:
