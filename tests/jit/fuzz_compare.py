@@ -108,6 +108,7 @@ class Outcome:
             return
         self.leaves = dict(leaves(self.result))
         self.state = np.concatenate([world.STATE.numpy(), world.counted(0.0).numpy()])
+        self.effects = world.effects()
         self.drawn = paddle.rand([2]).numpy()
         self.values = {k: x.numpy().copy() if isinstance(x, paddle.Tensor) else x
                        for k, x in self.leaves.items()}  # fmt: skip
@@ -195,6 +196,8 @@ def compare(eager: Outcome, traced: Outcome, function) -> None:
         compare_leaf(path, x, traced.leaves[path], eager.values[path], traced.values[path])
     if not close(eager.state, traced.state):
         raise Difference("state", f"eager {eager.state}, static {traced.state}")
+    if len(eager.effects) != len(traced.effects) or not close(eager.effects, traced.effects):
+        raise Difference("effects", f"eager {eager.effects}, static {traced.effects}")
     if not close(eager.drawn, traced.drawn):
         raise Difference("random", f"then eager draws {eager.drawn}, static {traced.drawn}")
     if not alike(eager.printed, traced.printed):

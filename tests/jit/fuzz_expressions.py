@@ -13,10 +13,9 @@ KINDS = {
     "v": "float[3]", "m": "float[2, 3]", "s": "float[]", "k": "int64[]", "t": "bool[]",
     "i": "int, or a tensor", "f": "float, or a tensor", "b": "bool, or a tensor",
     "p": "int", "q": "float", "g": "bool", "l": "list of float[3]", "d": "dict", "u": "(v, s)",
-    "o": "Box",
+    "o": "Box", "a": "NumPy's float[3]", "y": "iterator of floats", "w": "deque of float[3]",
 }  # fmt: skip
 RETURNED = "vvvvmmssskktiiffbdul"
-PURE = {"p", "q", "g", "l", "o"}
 WIDER = {"i": "ip", "f": "fq", "b": "bg"}
 """The kinds whose names serve where a kind is asked for."""
 
@@ -36,7 +35,8 @@ EXPRESSIONS = {
         |paddle.zeros_like({v})|{v}.tanh()|dict(a={v})["a"]|[e for e in {m}][{i} % 2]
         |({v}, {v})[{p} % 2]|paddle.flip({v}, [0])|slope({v}, {v})|moved(Pair({v}, {s}), {s}).first
         |Pair({v}).first|counted({v})|{v} * paddle.rand([3])
-        |paddle.nn.functional.dropout({v}, 0.5)""",
+        |paddle.nn.functional.dropout({v}, 0.5)|{v} * paddle.to_tensor({a}, dtype={v}.dtype)|{w}[0]
+        |{w}[-1]|{v} * {q}""",
     "m": """{m} + {m}|{m} * {v}|{m} * {c}|paddle.tanh({m})|paddle.stack([{v}, {v}])|{m} - {s}
         |{m} if {cond} else {m}|paddle.stack([e * {c} for e in {m}])|{m}.clone()|-{m}|{m}.t().t()
         |paddle.where({m} > {c}, {m}, {m})|paddle.concat([{m}[1:], {m}[:1]])""",
@@ -62,7 +62,13 @@ EXPRESSIONS = {
         |{i} in (0, {n})|{g}|{f} > {f}|{i} < {n} < {i}|bool({s} > {f})|not {t} if {g} else {b}
         |{i} not in [{n}, {p}]""",
     "p": "{n}|{p} + {n}|{p} * 2 % 5|len({l})|{p} if {g} else {p}|{p} - {n}|{p} // 2|max({p}, {n})",
-    "q": "{c}|{q} + {c}|{q} * 0.5|{q} if {g} else {q}|-{q}|abs({q})|{p} / 2",
+    "q": """{c}|{q} + {c}|{q} * 0.5|{q} if {g} else {q}|-{q}|abs({q})|{p} / 2|float({a}[{idx}])
+        |float({a}.sum())|next({y}, 0.5)|sum({y})""",
+    "a": """np.array([{q}, 1.0, -0.5])|{a} * {q}|{a}[::-1]|{a} + 1|{a}.copy()|np.zeros(3)
+        |np.maximum({a}, {a})""",
+    "y": """iter([{q}, 1.5])|(e * {c} for e in [{q}, 2.0])|map(abs, [{q}, -0.5])|iter({a}.tolist())
+        |(e + r for e, r in zip([{q}, 1.0], {y}))|reversed([{q}, 0.25])""",
+    "w": "deque([{v}])|deque([{v}, {v}], 3)|deque({l})|{w}.copy()",
     "g": """True|False|{p} > {n}|{q} < {q}|not {g}|{g} and {g}|{g} or {g}|{p} % 2 == 0
         |{p} in (0, {n})""",
     "l": """[{v}, {v}]|[{v}]|[{v} for e in range(2)]|[e * {c} for e in {l}]|[e + {v} for e in {m}]
@@ -82,7 +88,7 @@ EXPRESSIONS = {
 ALONE = {
     "v": "x0", "m": "m0", "s": "s0", "k": "n0", "t": "(s0 > {c})", "i": "{n}", "f": "{c}",
     "b": "True", "p": "{n}", "q": "{c}", "g": "False", "l": "[x0]", "u": "(x0, s0)", "o": "Box(x0)",
-    "d": '{{"a": x0, "b": W}}',
+    "d": '{{"a": x0, "b": W}}', "a": "np.ones(3)", "y": "iter([{c}, 0.5])", "w": "deque([x0])",
 }  # fmt: skip
 """Where no name of a kind is at hand; `x0`… stand for the parameters."""
 EXPRESSIONS = {
@@ -176,7 +182,7 @@ class Expressions:
 
     def kind(self, scope: Scope, kinds: str = "vvvvmsskktiiifbdu") -> str:
         if scope.free and self.random.random() < 0.3:
-            return self.random.choice("ppqglo")
+            return self.random.choice("ppqgloayw")
         return self.random.choice(kinds)
 
     def have(self, kind: str, scope: Scope, own: bool = False) -> str:

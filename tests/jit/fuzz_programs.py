@@ -11,7 +11,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.jit.fuzz_expressions import PARAMETERS, RETURNED, Function, Scope
-from tests.jit.fuzz_statements import Statements
+from tests.jit.fuzz_statements import HANDLED, Statements
 
 
 class Writer(Statements):
@@ -142,6 +142,8 @@ class Writer(Statements):
         items = self.expression("d", scope, 1)
         name = self.bind("v", inner)
         several = ", ".join(self.expression("v", scope) for _ in range(2))
+        if self.random.random() < 0.2 and self.changes(scope):
+            return self.looped(scope, f"for e in {self.expression('y', scope)}:", [], inner)
         heads = [
             f"for e, {name} in {items}.items():",
             f"for {name} in {items}.values():",
@@ -244,8 +246,27 @@ class Writer(Statements):
         if scope.free and self.random.random() < 0.5:
             lines.append(f"    if {self.expression('g', scope)}:")
             lines.append('        raise ValueError("chosen")')
+        if self.random.random() < 0.1:  # refused, where a handler may catch it
+            lines += [f"    {line}" for line in self.raises(inner) or ()]
+        lines = ["try:", *lines, f"except {self.random.choice(HANDLED)}".rstrip() + ":", *handler]
+        if self.random.random() < 0.3:
+            after = scope.inner(loop="")
+            after.function = inner.function
+            lines += ["else:", *self.indented(after, 1)[0]]
+        if self.random.random() < 0.3:
+            after = scope.inner(loop="")
+            after.function = inner.function
+            lines += ["finally:", *self.indented(after, 1)[0]]
         meet(scope, [inner.names, other.names])
-        return ["try:", *lines, "except ValueError:", *handler]
+        return lines
+
+    def gate(self, scope):
+        """A context manager of the user's, which counts."""
+        inner = scope.inner()
+        lines, jumps = self.indented(inner, 2)
+        if not jumps:
+            scope.names = inner.names
+        return ["with Gate():", *lines], jumps
 
     def match(self, scope):
         subject = self.expression("p", scope)
@@ -263,11 +284,13 @@ class Writer(Statements):
 SIMPLE = (
     *["assign"] * 12, *["augment"] * 4, "assign_twice", "swap", "unpack", "walrus", "subscript",
     "subscript", "subscript_rows", "in_place", "write_state", *["write_list"] * 3, "write_dict",
-    "write_object", "say", "check", *["jump"] * 4, *["call"] * 4,
+    "write_object", "say", "check", *["jump"] * 4, *["call"] * 4, "write_array", "write_array",
+    "write_queue", "take", "effect", "raises",
 )  # fmt: skip
 COMPOUND = (
     *["branch"] * 8, *["for_range"] * 3, "for_tensor", "for_tensor", "for_items", "for_constants",
-    *["while_fuel"] * 3, "define", "define", "quietly", "attempt", "match", *["jump"] * 2,
+    *["while_fuel"] * 3, "define", "define", "quietly", "attempt", "attempt", "gate",
+    "match", *["jump"] * 2,
 )  # fmt: skip
 
 

@@ -52,6 +52,33 @@ OBJECT = [
     "NAME.push({v})",
     "NAME.count = {i} % 4",
 ]
+ARRAY = [
+    "NAME[{p} % 3] = {q}",
+    "NAME[1:] *= {c}",
+    "NAME *= {c}",
+    "NAME += 1",
+    "NAME.fill({q})",
+    "np.add(NAME, {c}, out=NAME)",
+    "NAME.sort()",
+]
+QUEUE = [
+    "NAME.append({v})",
+    "NAME.appendleft({v})",
+    "NAME.rotate(1)",
+    "if len(NAME) > 1: NAME.popleft()",
+    "NAME[0] = {v}",
+]
+EFFECTS = [
+    "GATE.count += 1",
+    'setattr(GATE, "count", {n})',
+    "QUEUE.append({q})",
+    "ARRAY[{p} % 3] += {c}",
+    "COUNTS.__setitem__({n}, {p})",
+    "COUNTS.move_to_end(next(iter(COUNTS)))",
+    "random.random()",
+]
+RAISED = ['ValueError("chosen")', "KeyError(1)", "ZeroDivisionError"]
+HANDLED = ["ValueError", "Exception", "(KeyError, ValueError)", "ArithmeticError as error", ""]
 CHECKS = [
     *["assert {i} % 5 < 5"] * 4,
     *['assert {s}.tanh() < 2.0, "large"'] * 4,
@@ -178,6 +205,34 @@ class Statements(Expressions):
     def write_object(self, scope):
         return self.write("o", OBJECT, scope)
 
+    def write_array(self, scope):
+        return self.write("a", ARRAY, scope) if self.changes(scope) else None
+
+    def write_queue(self, scope):
+        return self.write("w", QUEUE, scope) if self.changes(scope) else None
+
+    def changes(self, scope) -> bool:
+        """May code that is not converted change something here? Seldom where a tensor decides."""
+        return scope.free or self.random.random() < 0.03
+
+    def effect(self, scope):
+        """A change of something outside the function, for which each run must trace it again."""
+        if not scope.tensor or self.random.random() > 0.1:
+            return None
+        return [self.fill(self.random.choice(EFFECTS), scope)]
+
+    def take(self, scope):
+        """The next item of an iterator."""
+        name = self.have("y", scope, own=True) if self.changes(scope) else ""
+        return [f"{self.bind('q', scope)} = next({name}, 0.75)"] if name else None
+
+    def raises(self, scope):
+        """An error that only some runs raise, when a tensor decides."""
+        if self.random.random() > 0.3:
+            return None
+        test = self.expression(self.random.choice(["cond", "g"]), scope)
+        return [f"if {test}:", f"    raise {self.random.choice(RAISED)}"]
+
     def say(self, scope):
         return [self.fill(self.random.choice(['print("v", {v} * 1.0)', "print({s} + 0.0)"]), scope)]
 
@@ -214,7 +269,9 @@ class Statements(Expressions):
     def returning(self, scope) -> str:
         if not scope.function.returns:
             names = [
-                n for n, k in scope.names.items() if k in KINDS and k != "o" and n not in PARAMETERS
+                n
+                for n, k in scope.names.items()
+                if k in KINDS and k not in "oayw" and n not in PARAMETERS
             ]
             return f"return {{{', '.join(f'{n!r}: {n}' for n in names)}}}"
         values = [self.expression(k, scope, 1) for k in scope.function.returns]

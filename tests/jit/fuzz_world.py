@@ -1,6 +1,8 @@
 """What the programs of the fuzzer find around them: captured tensors, classes, helpers."""
 
 import contextlib
+import random
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +126,31 @@ def moved(pair, by):
     return pair
 
 
+class Gate:
+    """A context manager that counts how often it was entered."""
+
+    count = 0
+
+    def __enter__(self):
+        self.count += 1
+        return self
+
+    def __exit__(self, *exc):
+        self.count -= 2
+        return False
+
+
+GATE, QUEUE, ARRAY, COUNTS = Gate(), deque(), np.zeros(3), OrderedDict()
+
+
+def effects() -> list:
+    """What programs left in Python's objects, as numbers."""
+    counts = [number for pair in COUNTS.items() for number in pair]
+    drawn = random.Random()
+    drawn.setstate(random.getstate())
+    return [float(x) for x in (GATE.count, *QUEUE, *ARRAY, *counts, drawn.random())]
+
+
 ZERO = TOTAL = paddle.zeros([2], "float64")
 
 
@@ -163,6 +190,12 @@ def reset(seed: int = 0) -> None:
     The random numbers are those of the seed.
     """
     global TOTAL
+    random.seed(seed)
+    GATE.count = 0
+    QUEUE.clear()
+    ARRAY.fill(0)
+    COUNTS.clear()
+    COUNTS.update({0: 1, 1: 2})
     TOTAL = ZERO  # a program knows it by what it is, not by its name
     ZERO.array = paddle.zeros([2], "float64").array
     paddle.seed(seed)
