@@ -12,7 +12,7 @@ from .builtin import TABLE
 from .dy2static.utils import refusal
 from .ignore import MARK, converts, ours
 from .parting import before_write
-from .places import CONTAINERS
+from .places import CONTAINERS, journals
 from .sequences import pick
 from .snapshot import Snapshot
 from .source import SourceMissing
@@ -23,6 +23,12 @@ from .transpile import transpile
 def call(function):
     """What to call instead of `function`: a function converted, anything else itself."""
     kind = type(function)
+    if len(journals.open) > 1 and says(function):
+        raise refusal(
+            f"{function.__module__}.{function.__name__} in a branch or a loop that depends on a "
+            "tensor: it would write a line while the program is traced, not when it runs",
+            hint="print() there, or log outside",
+        )
     if kind is FunctionType:
         return converted(function)
     if kind is MethodType:
@@ -41,6 +47,15 @@ def call(function):
         found = converted(inner)
         return function if found is inner else MethodType(found, function)
     return function
+
+
+LEVELS = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
+
+
+def says(function) -> bool:
+    """Does it write a line for somebody to read?"""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
+    return name in LEVELS and module in ("logging", "warnings", "_warnings")
 
 
 CACHED = type(lru_cache(call))

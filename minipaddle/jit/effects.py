@@ -108,6 +108,12 @@ for op in EFFECTS:
 
 def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
     """`print`: in a program it prints when the program runs, as often as that is."""
+    if file is not None and current.top.tracing and current.top.builder is not current.top.root:
+        raise refusal(
+            "print(file=...) in a branch or a loop that depends on a tensor: it would write while "
+            "the program is traced, not when it runs",
+            hint="leave `file` out, or print outside",
+        )
     if file is not None or not current.top.tracing:
         builtins.print(*args, sep=sep, end=end, file=file, flush=flush)
         return

@@ -62,12 +62,18 @@ class Was(NamedTuple):
         return f"{self.place.name} is {now!r:.60}, was {was!r:.60}{hint}"
 
 
+class whole(journal):
+    """The journal of all that a function does."""
+
+    where = "by the function that is converted, in code that is not"
+
+
 def watched(function) -> tuple:
     """(what a function returns, a list of Was), the function being traced.
 
     What it changes outside is put back; the runs of its program will change it.
     """
-    with journal([]) as noted:
+    with whole([], [function]) as noted:
         returned = [function()]  # held here alone, or `lasting` would take it for kept
         values = noted.values()
     taken = []

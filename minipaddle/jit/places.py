@@ -82,14 +82,16 @@ class Attribute(Place):
     def __init__(self, owner, name: str):
         self.owner, self.attribute, self.key = owner, name, ("attribute", id(owner), name)
         self.name = f"{type(owner).__name__}.{name}"
+        own = name in getattr(owner, "__dict__", ())
+        self.inherited = MISSING if own else getattr(type(owner), name, MISSING)
 
     def get(self):
         return getattr(self.owner, self.attribute, MISSING)
 
     def set(self, value) -> None:
-        if value is not MISSING:
+        if value is not self.inherited and value is not MISSING:
             setattr(self.owner, self.attribute, value)
-        elif hasattr(self.owner, self.attribute):
+        elif self.get() is not value or self.attribute in getattr(self.owner, "__dict__", ()):
             delattr(self.owner, self.attribute)
 
 
@@ -155,6 +157,8 @@ class journal:
     if the block ends, or raises one of the errors `unless`.
     """
 
+    where = "in a branch or a loop that depends on a tensor"
+
     def __init__(self, places, reach=(), unless=()):
         self.noted: dict = {}
         self.now: dict = {}
@@ -192,7 +196,7 @@ class journal:
                 self.now[place.key] = place.get()
                 put_back(x, held)
                 self.noted[place.key] = (place, place.get())
-        before.check()
+        before.check(self.where)
 
     def restore(self) -> None:
         """Every place that was noted as it was before the block."""

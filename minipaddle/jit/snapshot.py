@@ -17,6 +17,7 @@ import zlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from functools import cache
 from itertools import count
+from logging import Logger
 from operator import length_hint
 from types import (
     BuiltinMethodType,
@@ -25,6 +26,7 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MethodType,
     ModuleType,
     NoneType,
 )
@@ -63,7 +65,7 @@ class Snapshot:
                 self.states.append(found)
                 waiting += found[1]
 
-    def check(self, where="in a branch or a loop that depends on a tensor") -> None:
+    def check(self, where: str) -> None:
         """Refuse the block if an object holds something else; what can be put back, is."""
         changed = [(self.name(x), put_back(x, before)) for x, before in self.changes()]
         if changed:
@@ -111,7 +113,9 @@ class Snapshot:
             for key, value in zip(keys, values, strict=False):
                 if value is x and holder is not x:
                     kind = type(holder)
-                    if kind is CellType:
+                    if kind is MethodType and value is holder.__self__:
+                        return None, "self"
+                    if key == "":
                         return holder, ""
                     if kind in (FunctionType, ModuleType):
                         return None, str(key)
@@ -166,14 +170,14 @@ def state(x, *, root: bool = False):
         return function_state(x, root)
     if kind is CellType:
         return [""], [*gc.get_referents(x)]
-    if kind is ModuleType:
+    if kind is ModuleType or isinstance(x, Logger):
         return None  # `function_state` takes from it what the function names
     if kind is BuiltinMethodType:
         return None if isinstance(x.__self__, ModuleType) else ([""], [x.__self__])
     if isinstance(x, type):
         return class_state(x)
-    if within(kind.__module__, PACKAGE):
-        return layer_state(x)
+    if derives_from_ours(kind):
+        return package_state(x, kind)
     return object_state(x)
 
 
@@ -237,13 +241,39 @@ def class_state(kind: type):
     return [*own, ""], [*own.values(), kind.__mro__[1:]]
 
 
-def layer_state(x):
-    """Objects of this package: of a layer what it holds, of what wraps the user's code that."""
+@cache
+def derives_from_ours(kind: type) -> bool:
+    return any(within(base.__module__, PACKAGE) for base in kind.__mro__)
+
+
+def given(own: dict, kind: type) -> dict:
+    """The attributes of an object that are not as its class gives them."""
+    return {k: v for k, v in own.items() if getattr(kind, k, own) is not v}
+
+
+def package_state(x, kind: type):
+    """An object of a class of this package, or of one derived from that: what the user gave it.
+
+    The attributes that our `__init__` makes are our business; the layers in a layer, and what
+    wraps the user's code, lead to more of the user's.
+    """
     own = getattr(x, "__dict__", {})
-    if "_sub_layers" in own:
-        return [*own, ""], [*own.values(), type(x)]
-    wrapped = own.get("__wrapped__")
-    return None if wrapped is None else ([""], [wrapped])
+    parts = own.get("_sub_layers") or {}
+    found = {} if within(kind.__module__, PACKAGE) else {"": kind}
+    if found:
+        found |= {k: v for k, v in given(own, kind).items() if k not in our_names(kind)}
+    found |= parts
+    if "__wrapped__" in own:
+        found["__wrapped__"] = own["__wrapped__"]
+    return ([*found], [*found.values()]) if found else None
+
+
+@cache
+def our_names(kind: type) -> frozenset:
+    """The attributes that the classes of this package among the bases of a class make."""
+    makers = [vars(base).get("__init__") for base in kind.__mro__
+              if within(base.__module__, PACKAGE)]  # fmt: skip
+    return frozenset().union(*(f.__code__.co_names for f in makers if type(f) is FunctionType))
 
 
 def object_state(x):
@@ -255,8 +285,9 @@ def object_state(x):
         values += dict.values(x)
     own = getattr(x, "__dict__", None)
     if type(own) is dict:
-        names += own
-        values += own.values()
+        mine = given(own, kind)
+        names += mine
+        values += mine.values()
     if isinstance(x, BaseException):  # to raise it changes where it was raised
         return names, [*values, *x.args]
     place = hidden(x, kind)
@@ -337,7 +368,9 @@ def put_back(x, before) -> None:
         x.set_state(before[2])
     elif isinstance(x, numpy.random.Generator):
         x.bit_generator.state = before[2]
-    elif type(getattr(x, "__dict__", None)) is dict and not isinstance(x, dict):
+    elif derives_from_ours(kind) or isinstance(x, dict):
+        return
+    elif type(getattr(x, "__dict__", None)) is dict:
         vars(x).clear()
         vars(x).update({k: v for k, v in zip(names, values) if k})
     elif isinstance(x, numpy.ndarray) and type(before[2]) is tuple and x.nbytes <= SMALL:

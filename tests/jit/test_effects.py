@@ -10,7 +10,9 @@ import functools
 import heapq
 import io
 import itertools
+import logging
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -181,6 +183,34 @@ def loop(x, change):
     return n
 
 
+def plainly(x, change):
+    change()
+    return x * 2
+
+
+CONTAINERS = ["heapq", "array of objects", "dict.__setitem__", "OrderedDict.move_to_end"]
+
+
+@pytest.mark.parametrize("change", CONTAINERS)
+def test_containers_change_in_each_run(change):
+    outcomes = []
+    for convert in (lambda f: f, paddle.jit.to_static):
+        W.__init__()
+        function = convert(lambda x: plainly(x, CHANGES[change]))
+        for _ in range(3):
+            function(paddle.ones([2]))
+        outcomes.append(W.held()[:-2])
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES.keys() - CONTAINERS))
+def test_changes_that_would_be_made_once_are_refused(change):
+    before = W.held()
+    with pytest.raises(Dygraph2StaticException, match="is changed by"):
+        paddle.jit.to_static(lambda x: plainly(x, CHANGES[change]))(paddle.ones([3]))
+    assert W.held() == before
+
+
 @pytest.mark.parametrize("function", [branch, loop])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_changes_that_no_program_makes_are_refused(function, change):
@@ -190,6 +220,38 @@ def test_changes_that_no_program_makes_are_refused(function, change):
         static(paddle.ones([3]))
     assert W.held() == before
     assert total == TOTAL or change is count_up
+
+
+LINES = [
+    lambda: logging.getLogger("minipaddle.tests").info("a line"),
+    lambda: logging.warning("a line"),
+    lambda: warnings.warn("a line", stacklevel=1),
+    lambda: print("a line", file=W.file),
+]
+
+
+@pytest.mark.parametrize("function", [branch, loop])
+@pytest.mark.parametrize("line", LINES)
+def test_lines_for_a_reader_are_refused(caplog, recwarn, function, line):
+    with pytest.raises(Dygraph2StaticException, match="while the program is traced"):
+        paddle.jit.to_static(functools.partial(function, change=line))(paddle.ones([3]))
+    assert not [*caplog.records, *recwarn]
+    assert not W.file.getvalue()
+
+
+def a_layer_called(x):
+    if x.sum() > 100:
+        NET.calls.append(1)
+        object.__setattr__(NET, "scale", 2.0)
+    return NET.inner(x)
+
+
+def test_a_layer_is_as_it_was():
+    with pytest.raises(Dygraph2StaticException, match="is changed in"):
+        paddle.jit.to_static(a_layer_called)(paddle.ones([1]))
+    assert not NET.calls
+    assert NET.inner(paddle.ones([1])).item() == 1.0
+    vars(NET).pop("scale")
 
 
 def a_name(x):
@@ -252,6 +314,31 @@ def an_ordered_dict(x):
     return order["a"]
 
 
+class Switched(paddle.nn.Layer):
+    scale = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.calls = paddle.nn.ReLU(), collections.deque()
+
+
+NET = Switched()
+
+
+@contextlib.contextmanager
+def scaled(net, by):
+    before, net.scale = net.scale, by
+    yield
+    net.scale = before
+
+
+def an_attribute_put_back(x):
+    with scaled(NET, 3.0):
+        if x.sum() > 0:
+            x = NET.inner(x) * NET.scale
+    return x * NET.scale
+
+
 def a_sum_with_its_state_put_back(x):
     if x.sum() > 0:
         with np.errstate(all="ignore"):
@@ -260,7 +347,7 @@ def a_sum_with_its_state_put_back(x):
 
 
 AS_EAGER = [things_of_the_block, attributes_by_name, items_by_name, missing_keys,
-            an_ordered_dict, a_sum_with_its_state_put_back]  # fmt: skip
+            an_ordered_dict, an_attribute_put_back, a_sum_with_its_state_put_back]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", AS_EAGER, ids=lambda f: f.__name__)
