@@ -10,6 +10,8 @@ import threading
 from contextlib import ContextDecorator, contextmanager, nullcontext
 from functools import wraps
 
+from .errors import inside
+
 OUT = -1
 """The number of a record's result, beside 0, 1, … for its inputs."""
 
@@ -123,10 +125,20 @@ def raise_refusal(top: Interpreter):
     try:
         yield
     except Exception as error:
-        if top.refusal is None or error is top.refusal:
+        if top.refusal is None or says_again(error, top.refusal):
             raise
     if top.refusal is not None:
         raise top.refusal
+
+
+def says_again(error: Exception, refusal: Exception) -> bool:
+    """Is an error the refusal itself, or does this package tell it in other words?"""
+    if error is refusal:
+        return True
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    return error.__cause__ is refusal and inside(last.tb_frame)
 
 
 class Recording(ContextDecorator):

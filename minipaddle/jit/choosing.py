@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import sys
 from contextlib import contextmanager
 
 from ..core.errors import inside, line_of
@@ -71,8 +72,8 @@ def trying(kinds):
 
 
 def caught(kinds):
-    """What a handler of `kinds` catches; nothing once the trace is refused, which ends it."""
-    return () if current.top.refusal else kinds
+    """What a handler of `kinds` catches; nothing of the user's once the trace is refused."""
+    return () if current.top.refusal and not inside(sys._getframe(1)) else kinds
 
 
 class Raised(Exception):
