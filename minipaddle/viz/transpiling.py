@@ -19,6 +19,8 @@ from .syntax import title as title_of
 MONO = "Courier"  # the engine knows its widths, and writes DejaVu Sans Mono, of the same
 WIDTH, LINES = 44, 8
 """How much of the source stands in a node of the tree."""
+SIDE_BY_SIDE = 80
+"""Letters for which the page has room beside the converters; longer lines stand below them."""
 LONG = 60
 """Of a longer source only what changed is drawn."""
 
@@ -153,12 +155,13 @@ def cell(line: str | None, word: str, colour: str, sign: str) -> str:
 
 def overview(name: str, found, title: str):
     """Source, converters, source."""
-    g = graph(title, rankdir="LR", ranksep="0.3")
     steps = [(s.name, SourceDiff(s.name, source(s.before), source(s.after))) for s in found]
     changed = [(n, d.counts()) for n, d in steps if any(d.counts())]
     whole = SourceDiff(name, source(found[0].before), source(found[-1].after))
     before = [(a, GONE if word != KEPT else KEPT) for word, a, _ in whole.rows if a is not None]
     after = [(b, NEW if word != KEPT else KEPT) for word, _, b in whole.rows if b is not None]
+    long = sum(max(len(text) for text, _ in lines) for lines in (before, after)) > SIDE_BY_SIDE
+    g = graph(title, rankdir="TB" if long else "LR", ranksep="0.3")
     g.node("before", card("as it is written", before), shape="plain", tooltip=name)
     g.node("steps", steps_card(steps), shape="plain", tooltip="the converters, in order")
     g.node("after", card("converted", after), shape="plain", tooltip=f"{name}, converted")

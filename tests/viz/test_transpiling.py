@@ -185,3 +185,11 @@ def test_the_html_is_a_table_with_coloured_cells():
     assert "x.sum() &gt; 0" in table
     assert table.count("rgba(213,94,0,.25)") == 2
     assert table.count("rgba(0,158,115,.25)") == 8
+
+
+def test_long_lines_stand_below_the_converters():
+    def long(x):
+        return x.reshape([-1, 1, 2, 3]).transpose([0, 2, 3, 1]).sum(axis=1, keepdim=True).tanh()
+
+    assert "rankdir=TB" in viz.transpiling(long).source
+    assert "rankdir=LR" in viz.transpiling(lambda x: x).source
