@@ -120,7 +120,10 @@ def test_the_picture_is_on_the_page(course):
 def test_without_an_engine_there_is_no_picture(course, monkeypatch):
     from minipaddle.viz import engine
 
-    monkeypatch.setattr(engine, "ENGINES", {})
+    def raise_missing():
+        raise engine.NoEngineError(engine.HELP)
+
+    monkeypatch.setattr(engine, "find_program", raise_missing)
     assert "<svg" not in as_html(VERDICTS["wrong"])
 
 
