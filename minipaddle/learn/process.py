@@ -249,7 +249,9 @@ def line_of_trace(trace: str, file: Path) -> str:
 
 def main(name: str, file: str, folder: str, seed: str) -> None:
     """Judge, and leave the verdict in `folder`. It ends at once: no thread, no atexit holds it."""
-    mine, target = os.getpid(), Path(folder, "verdict")
+    target = Path(folder, "verdict")
+    if hasattr(os, "register_at_fork"):  # a copy would judge too, and be copied at each call
+        os.register_at_fork(after_in_child=lambda: os._exit(0))
     trace = Path(folder, "trace").open("w", encoding="utf-8")  # noqa: SIM115 (open to the end)
     faulthandler.enable(trace)
     if hasattr(faulthandler, "register"):
@@ -257,10 +259,9 @@ def main(name: str, file: str, folder: str, seed: str) -> None:
     limit_memory()
 
     def leave(verdict: Verdict) -> None:
-        if os.getpid() == mine:  # and not a child of the reader's
-            draft = target.with_name("draft")
-            draft.write_text(verdict.to_json(), encoding="utf-8")
-            draft.replace(target)
+        draft = target.with_name("draft")
+        draft.write_text(verdict.to_json(), encoding="utf-8")
+        draft.replace(target)
 
     source = Path(folder, "source").read_text(encoding="utf-8")
     leave(judge(load(name), source, file, seed=int(seed), first=leave))
