@@ -81,7 +81,12 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
                 found[record] = g
             if record.inputs:
                 for edge, gx in input_cotangents(record, g, useful):
-                    accumulate(cotangents, edge, gx)
+                    if type(gx) is Pieces:  # each result of a tuple adds up by itself
+                        held = cotangents.setdefault(edge, Pieces())
+                        for place, piece in gx.items():
+                            accumulate(held, place, piece)
+                    else:
+                        accumulate(cotangents, edge, gx)
                 if release:
                     record.saved = FREED
     finally:

@@ -210,6 +210,14 @@ def test_what_is_reached_by_name_is_the_readers_own(name, text):
     assert "is yours: does your code call it by any name?" in found.why
 
 
+def test_what_arrives_at_a_tuple_can_be_added_by_any_function():
+    text = (
+        "import minipaddle as paddle\ndef accumulate(c, r, g):\n"
+        "    c[r] = paddle.add(c[r], g) if r in c else g\n"
+    )
+    assert judge(load("02_autograd/accumulate"), text, thorough=False).passed
+
+
 def test_the_engine_is_let_go_of_afterwards():
     """What was watched is the engine's again, and may be called."""
     before = slots.find("autograd.accumulate").get()

@@ -104,7 +104,7 @@ def the_second_derivative(yours):
 
 @exercise.example
 def results_of_a_tuple(yours):
-    """An operator of several results receives pieces, one for each result; `+` joins those too."""
+    """An operator of several results: what arrives at each of them adds up by itself."""
     with exercise.plugged(yours):
         x = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
         a, b, c = paddle.unstack(x)
