@@ -115,7 +115,6 @@ LEFT_OUT = {
     "pictures are read by Pillow, or by a paddle.io.Dataset of yours": """
         vision.*image_backend vision.image_load vision.datasets.DatasetFolder
         vision.ops.read_file vision.ops.decode_jpeg""",
-    "python -m minipaddle.distributed.launch starts ranks": "distributed.launch",
 }  # fmt: skip
 """Why -> the names of Paddle that are left out for it; `paddle.` and `Tensor.` may be left away.
 

@@ -261,7 +261,8 @@ def package_state(x, kind: type):
     parts = own.get("_sub_layers") or {}
     found = {} if within(kind.__module__, PACKAGE) else {"": kind}
     if found:
-        found |= {k: v for k, v in given(own, kind).items() if k not in our_names(kind)}
+        theirs = {k: v for k, v in given(own, kind).items() if k not in our_names(kind)}
+        found |= {k: v for k, v in theirs.items() if v is not None}  # a layer may move it away
     found |= parts
     if "__wrapped__" in own:
         found["__wrapped__"] = own["__wrapped__"]

@@ -49,7 +49,9 @@ def exists(name: str) -> bool:
 
 # ---- names -----------------------------------------------------------------------------------
 
-EVERY = sorted({*PADDLE, *RECORD["attributes"], *RECORD["unreadable"]})
+COMMANDS = {"paddle.distributed.launch"}
+"""Modules that are run by `python -m`: attributes only once somebody has imported them."""
+EVERY = sorted({*PADDLE, *RECORD["attributes"], *RECORD["unreadable"]} - COMMANDS)
 """Every public name of Paddle."""
 
 

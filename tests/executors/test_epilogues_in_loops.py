@@ -71,15 +71,23 @@ def test_what_a_region_computes_is_joined_and_equals_eager(form):
     assert ["chain" if is_chain(r) else "epilogue" for r in groups] == wanted
 
 
-@pytest.mark.parametrize(("shape", "joins"), [((2, 3, 4), True), ((4, 6), False), ((8, 3), False)])
-def test_rows_of_another_length_are_no_rows(shape, joins):
+@pytest.mark.parametrize(
+    ("shape", "beside", "joins"),
+    [
+        ((2, 3, 4), (4,), True),
+        ((4, 6), (4, 6), True),  # one loop over all of it
+        ((4, 6), (6,), False),
+        ((8, 3), (3,), False),
+    ],
+)
+def test_rows_of_another_length_are_no_rows(shape, beside, joins):
     """A product of 6 rows of 4, seen as rows of something else: its rows are walked, or nothing."""
 
     def f(x, y, z):
         return [paddle.matmul(x, y).reshape(shape) - z]
 
     draw = np.random.default_rng(0)
-    given = [draw.standard_normal(s).astype("float32") for s in ((6, 16), (16, 4), shape)]
+    given = [draw.standard_normal(s).astype("float32") for s in ((6, 16), (16, 4), beside)]
     wanted = (given[0] @ given[1]).reshape(shape) - given[2]
     program = trace(f, [Spec(a.shape, a.dtype) for a in given]).program
     for options in ({"fusion": False}, {}):

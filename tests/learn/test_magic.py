@@ -132,7 +132,7 @@ def test_the_whole_command_is_there(shell, capsys):
     shell.run_line_magic("learn", "hint double")
     assert "Hint 1" in capsys.readouterr().out
     shell.run_line_magic("learn", "nonsense")
-    assert "invalid choice" in capsys.readouterr().err
+    assert "there is no command 'nonsense'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_channels_are_multiples_of_8_and_little_is_lost(wanted):
     [
         (lambda: models.LeNet(4), [4, 1, 28, 28]),
         (lambda: models.SmallResNet(1, 8, 4), [4, 3, 16, 16]),
-        (lambda: models.MobileNetV2(0.25, 4), [4, 3, 32, 32]),
+        (lambda: models.MobileNetV2(0.25, 4), [4, 3, 64, 64]),
     ],
 )
 def test_a_few_steps_lower_the_loss(net, shape):

@@ -1,0 +1,51 @@
+"""Arrays on a device that is not there, and their array module: does code keep to `m`?"""
+
+import operator
+
+import numpy as np
+
+
+class Elsewhere:
+    """An array on another device: it takes part in arithmetic, and NumPy can not read it."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, array):
+        self._array = array
+
+    def __array__(self, *_, **__):
+        raise TypeError("NumPy can not read an array that lives on another device")
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self._array, name)
+        return lifted(found) if callable(found) else found
+
+
+def lifted(function):
+    """The same function, of arrays that live elsewhere."""
+
+    def on_device(*args, **kwargs):
+        if any(isinstance(a, np.ndarray) for a in args):
+            raise TypeError("an array of NumPy beside one that lives on another device")
+        args = [a._array if isinstance(a, Elsewhere) else a for a in args]
+        y = function(*args, **kwargs)
+        return Elsewhere(y) if isinstance(y, np.ndarray | np.generic) else y
+
+    return on_device
+
+
+for sign in ("add", "sub", "mul", "truediv", "pow", "neg", "lt", "le", "gt", "ge", "getitem"):
+    setattr(Elsewhere, f"__{sign}__", lifted(getattr(operator, sign)))
+for sign in ("add", "sub", "mul", "truediv", "pow"):
+    flipped = (lambda f: lambda x, y: f(y, x))(getattr(operator, sign))
+    setattr(Elsewhere, f"__r{sign}__", lifted(flipped))
+
+
+class Module:
+    """An array module of that device: its functions and constants are NumPy's."""
+
+    def __getattr__(self, name):
+        found = getattr(np, name)
+        return lifted(found) if callable(found) and not isinstance(found, type) else found
