@@ -90,6 +90,16 @@ def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
         run.main([])
 
 
+def test_a_reader_that_leaves_ends_it_without_a_word(tmp_path):
+    command = [sys.executable, str(RUN), "doctor"]
+    env = {**os.environ, "MINIPADDLE_VENV": str(tmp_path / "venv"), "PYTHONIOENCODING": "utf-8"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=env, **pipes) as doctor:
+        doctor.stdout.close()
+        assert not doctor.stderr.read()
+    assert doctor.returncode == 1
+
+
 # What the commands start
 
 
@@ -228,7 +238,7 @@ def test_a_stamp_without_its_interpreter_counts_for_nothing(run, venv):
 
 def test_two_at_a_time_do_the_work_once(run, venv, monkeypatch):
     done, begun, waiting = [], threading.Event(), threading.Event()
-    monkeypatch.setattr(run, "print", lambda *_, **__: waiting.set(), raising=False)
+    monkeypatch.setattr(run, "say", lambda words: waiting.set())
 
     def work():
         begun.set()
@@ -280,13 +290,26 @@ def test_a_failing_step_shows_its_words_and_the_way_out(run, monkeypatch, capfd)
     monkeypatch.setattr(run.urllib.request, "urlopen", no_network)
     with pytest.raises(SystemExit, match=r"(?s)no way to https://pypi.org.*HTTPS_PROXY"):
         run.step("nothing", [sys.executable, "-c", "import sys; sys.exit('its own words')"])
-    assert "its own words" in capfd.readouterr().out
+    assert "its own words" in capfd.readouterr().err
 
 
 def test_a_step_that_can_fail_lets_the_next_one_try(run, capfd):
     assert not run.step("no", [sys.executable, "-c", "raise SystemExit(3)"], needed=False)
     assert run.step("yes", [sys.executable, "-c", ""])
-    assert re.search(r"✗ no +\d+\.\d s\n\s+✓ yes +\d+\.\d s\n", capfd.readouterr().out)
+    assert re.search(r"✗ no +\d+\.\d s\n\s+✓ yes +\d+\.\d s\n", capfd.readouterr().err)
+
+
+def test_a_set_up_does_not_end_with_its_reader(run, venv, monkeypatch, capfd):
+    """`./run learn list | head` closes stdout; all that the set-up says goes to stderr."""
+    step = run.step
+    monkeypatch.setattr(run, "make_venv", lambda: None)
+    monkeypatch.setattr(run, "step", lambda what, *_, **__: step(what, [sys.executable, "-c", ""]))
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        run.install()
+    assert re.search(r"Setting up.*\n.*uv.*\n.*uv\.lock", capfd.readouterr().err)
 
 
 # The doctor
