@@ -48,10 +48,9 @@ def transpiling(function, stage: str | None = None, *, title: str = ""):
 def source_diff(function, stage: str | None = None) -> SourceDiff:
     """The source before and after all converters, or one of them, as a coloured comparison.
 
-    >>> from minipaddle import viz
-    >>> from textwrap import indent
-    >>> print(viz.source_diff(indent, "negation"))
-    textwrap.indent, negation: 0 lines gone, 0 new
+    >>> import minipaddle as paddle
+    >>> print(paddle.viz.source_diff(paddle.flatten, "negation"))
+    minipaddle.tensor.shaping.flatten, negation: 0 lines gone, 0 new
     """
     function = as_written(function)
     found, name = stages(function), name_of(function)
