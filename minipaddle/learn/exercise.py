@@ -24,7 +24,7 @@ from ..core.slots import yours as slots_of_reader
 from ..eager.tensor import Tensor
 from ..testing.gradcheck import mismatch
 from .stub import stub_of
-from .wrong import changed
+from .wrong import changed, text_of
 
 BOOKS = Path(__file__).parents[2] / "exercises"
 
@@ -62,8 +62,14 @@ class Exercise:
     It is of a `level` of LEVELS and takes some `minutes` once its chapter and what `before` names
     (chapters and exercises) are read. `slots` maps a slot of the engine to the name of the reader's
     function for it; `wrong` maps what a wrong solution looks like ("forgetting to accumulate") to
-    what changes in the right one, one text or several (see `wrong.changed`); `unkillable` lists by
-    hand the mutations of the solution that change nothing, with the reason.
+    what changes in the right one, one text or several (see `wrong.changed`). What takes more than a
+    change is a small function of the name of the right one, below the exercise:
+
+        @exercise.mistake("a function that calls itself: no deep tape")
+        def history(roots):
+            ...
+
+    `unkillable` lists by hand the mutations of the solution that change nothing, with the reason.
     """
 
     title: str
@@ -91,6 +97,15 @@ class Exercise:
         """Decorator: a check with inputs of its own; its docstring explains."""
         self.tests.append(Test(run))
         return run
+
+    def mistake(self, looks_like: str):
+        """Decorator: this function, instead of the right one of its name, is a wrong solution."""
+
+        def register(function):
+            self.wrong[looks_like] = text_of(function)
+            return function
+
+        return register
 
     def plugged(self, yours: ModuleType):
         """The engine runs on the reader's functions while the block runs."""

@@ -3,13 +3,16 @@
 A change reads `p - lr * g → p + lr * g`: an expression or a statement of the solution, and what
 stands there instead. It is found in the syntax tree, so layout does not matter, and must be there
 once; `f(): a → b` looks within the function f alone. The head of a loop or a condition (`if a:`)
-stands for that statement and keeps its body; `pass` takes a statement away.
+stands for that statement and keeps its body; `pass` takes a statement away. What is no such change
+is a whole function: it stands in place of the solution's function of that name.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import textwrap
 
 ARROW = " → "
 
@@ -24,6 +27,9 @@ def changed(source: str, *changes: str) -> str:
     """
     tree = ast.parse(source)
     for change in changes:
+        if change.startswith("def "):
+            tree = put_in_place(tree, ast.parse(change).body[0])
+            continue
         old, arrow, new = change.partition(ARROW)
         if not arrow:
             raise ValueError(f"{change!r} has no {ARROW!r} between what is and what shall be")
@@ -34,6 +40,22 @@ def changed(source: str, *changes: str) -> str:
         if make.found != 1:
             raise ValueError(f"{old!r} stands {make.found} times in the solution, not once")
     return ast.unparse(tree)
+
+
+def put_in_place(tree: ast.Module, function: ast.FunctionDef) -> ast.Module:
+    """The program with another function of the same name."""
+    own = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function.name]
+    if len(own) != 1:
+        raise ValueError(f"the solution has {len(own)} functions {function.name}, not one")
+    own[0].args, own[0].body = function.args, function.body
+    return tree
+
+
+def text_of(function) -> str:
+    """A function of a file as text, without its decorators."""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    node.decorator_list = []
+    return ast.unparse(node)
 
 
 class Change(ast.NodeTransformer):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from minipaddle.learn import Exercise
 from minipaddle.learn.wrong import changed
 
 TEXT = """def f(a, b):
@@ -43,8 +44,24 @@ def test_a_change_is_made(change, was, now):
         ("a = a + k → pass", "'a = a + k' stands 2 times in the solution, not once"),
         ("a % b → a", "'a % b' stands 0 times"),
         ("a - b", "has no ' → '"),
+        ("def h(a):\n    return a", "the solution has 0 functions h, not one"),
     ],
 )
 def test_a_change_that_does_not_fit_is_the_authors_mistake(change, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         changed(TEXT, change)
+
+
+def test_a_mistake_is_a_function_in_place_of_the_right_one():
+    exercise = Exercise("", "easy", 5, {}, ("?", "", ""), {})
+
+    @exercise.mistake("the last one alone")
+    def f(a, b):
+        return a + b[-1]
+
+    (text,) = exercise.wrong.values()
+    assert f(1, [2, 3]) == 4
+    names = {}
+    exec(changed(TEXT, text), names)
+    assert names["f"](1, [2, 3]) == 4
+    assert "@" not in text
