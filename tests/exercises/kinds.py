@@ -8,11 +8,14 @@ makes the texts; they import the kinds from here.
 from __future__ import annotations
 
 import ast
+import inspect
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 
 import minipaddle as paddle
+from minipaddle.distributed.group import ProcessGroup, Work
 from minipaddle.learn.exercise import Exercise
 from minipaddle.learn.stub import private
 from tests.exercises.mutations import Mutant
@@ -39,8 +42,9 @@ def arrays(value) -> list[np.ndarray]:
 
 
 def values(value) -> list[np.ndarray]:
-    """Every array in a value, and those of its tensors."""
-    return arrays(value) + [x.numpy() for x in leaves(value) if isinstance(x, paddle.Tensor)]
+    """Every array in a value, and those of its tensors, where they are known."""
+    tensors = [x for x in leaves(value) if isinstance(x, paddle.Tensor)]
+    return arrays(value) + [x.numpy() for x in tensors if isinstance(x.array, np.ndarray)]
 
 
 def each(change, value):
@@ -88,7 +92,7 @@ def meets(condition) -> bool:
 def on_some_arrays(odd, of=values):
     """A kind that is right but for arrays of which `odd` holds; `of` says which it looks at."""
 
-    def kind(right, *args, **named):
+    def kind(right, /, *args, **named):
         given = [a.view() for a in of([args, named])]
         y = right(*args, **named)
         return damaged(y) if meets(given) and any(map(odd, given)) else y
@@ -99,7 +103,7 @@ def on_some_arrays(odd, of=values):
 def on_results(change, applies):
     """A kind whose results are changed, where `applies` holds of one."""
 
-    def kind(right, *args, **named):
+    def kind(right, /, *args, **named):
         y = right(*args, **named)
         meets(any(map(applies, leaves(y))))
         return each(lambda x: change(x) if applies(x) else x, y)
@@ -115,7 +119,7 @@ def differentiable(x) -> bool:
     return isinstance(x, paddle.Tensor) and not x.stop_gradient
 
 
-def finite_only(right, *args, **named):
+def finite_only(right, /, *args, **named):
     given = [a for a in values([args, named]) if a.dtype.kind == "f"]
     infinite = meets(given) and any(np.isinf(a).any() for a in given)
     y = right(*args, **named)
@@ -124,14 +128,14 @@ def finite_only(right, *args, **named):
     return each(lambda x: x * np.nan if floating(x) else x, y) if infinite else y
 
 
-def full_arrays(right, *args, **named):
+def full_arrays(right, /, *args, **named):
     given = values([args, named])
     if meets(given) and any(a.size == 0 for a in given):
         raise Forgotten
     return right(*args, **named)
 
 
-def short_lists(right, *args, **named):
+def short_lists(right, /, *args, **named):
     given = [x for one in (*args, *named.values()) for x in leaves(one)]
     given = [x for x in given if isinstance(x, list | tuple | dict)]
     given += [x.records for x in args if hasattr(x, "records")]
@@ -140,14 +144,14 @@ def short_lists(right, *args, **named):
     return right(*args, **named)
 
 
-def positive_axes(right, *args, **named):
+def positive_axes(right, /, *args, **named):
     axes = [named[k] for k in AXES if k in named]
     if meets(axes) and any(isinstance(x, int) and x < 0 for x in leaves(axes)):
         raise Forgotten
     return right(*args, **named)
 
 
-def writes_arrays(right, *args, **named):
+def writes_arrays(right, /, *args, **named):
     y = each(lambda x: x + 0, right(*args, **named))
     for x in leaves([args, named]):
         if isinstance(x, paddle.Tensor) and meets(floating(x)):
@@ -158,7 +162,58 @@ def writes_arrays(right, *args, **named):
     return y
 
 
+def groups_in(value) -> list[ProcessGroup]:
+    """The groups of several ranks in a value."""
+    return [x for x in leaves(value) if isinstance(x, ProcessGroup) and x.size > 1]
+
+
+class Unwaited:
+    """A work whose end nobody waits for: `wait()` returns at once."""
+
+    def wait(self, timeout=None):
+        meets(True)
+
+
+def without_waiting(right, /, *args, **named):
+    """The works that its group gives the right function are not waited for."""
+
+    def hasty(begin):
+        def call(*args, **named):
+            y = begin(*args, **named)
+            own = sys._getframe(1).f_code.co_filename == right.__code__.co_filename
+            return Unwaited() if own and isinstance(y, Work) else y
+
+        return call
+
+    groups = groups_in([args, named])
+    before = [dict(vars(group)) for group in groups]
+    for group in groups:
+        for name, method in inspect.getmembers(group, inspect.ismethod):
+            if "wait" in inspect.signature(method).parameters:
+                setattr(group, name, hasty(method))
+    try:
+        return right(*args, **named)
+    finally:
+        for group, had in zip(groups, before):
+            for name in vars(group).keys() - had.keys():
+                delattr(group, name)
+
+
+def even_parts(right, /, *args, **named):
+    """Every size divides by the number of ranks, or by the stride."""
+    given = [args, named]
+    parts = [group.size for group in groups_in(given)]
+    parts += [n for k in PARTS for n in leaves(named.get(k)) if isinstance(n, int) and n > 1]
+    sizes = [n for x in values(given) for n in x.shape]
+    sizes += [n for k in SIZES for n in leaves(named.get(k)) if isinstance(n, int)]
+    uneven = meets(parts and sizes) and any(n % k for n in sizes for k in parts)
+    y = right(*args, **named)
+    return damaged(y) if uneven else y
+
+
 AXES = ("axis", "axes", "perm", "dim")
+PARTS = ("stride", "parts")
+SIZES = ("size",)
 KINDS = {
     "right only for small arrays": on_some_arrays(lambda a: a.size > MANY),
     "right only for arrays that are not empty": full_arrays,
@@ -175,6 +230,8 @@ KINDS = {
     "inexact where numbers are small": on_results(lambda x: x + 1e-9, floating),
     "without a second derivative": on_results(lambda x: x.detach(), differentiable),
     "writing into what is given": writes_arrays,
+    "a needed wait() left out": without_waiting,
+    "right only for even parts": even_parts,
 }
 
 
@@ -192,9 +249,11 @@ def kinds_of(exercise: Exercise) -> list[Mutant]:
 def around(solution: str, node: ast.FunctionDef, kind: str) -> str:
     """The text of a solution with a kind around one of its functions, of the same signature."""
     a = node.args
-    given = [ast.Name(p.arg) for p in (*a.posonlyargs, *a.args)]
+    placed = a.posonlyargs + (a.args if a.vararg else [])  # kinds look for names: axis, stride
+    given = [ast.Name(p.arg) for p in placed]
     given += [ast.Starred(ast.Name(a.vararg.arg))] if a.vararg else []
-    named = [ast.keyword(p.arg, ast.Name(p.arg)) for p in a.kwonlyargs]
+    by_name = [p for p in (*a.args, *a.kwonlyargs) if p not in placed]
+    named = [ast.keyword(p.arg, ast.Name(p.arg)) for p in by_name]
     named += [ast.keyword(None, ast.Name(a.kwarg.arg))] if a.kwarg else []
     call = ast.unparse(ast.Call(ast.Name("_kind"), [ast.Name("_right"), *given], named))
     return (
