@@ -27,7 +27,7 @@ def changed(source: str, *changes: str) -> str:
     """
     tree = ast.parse(source)
     for change in changes:
-        if change.startswith("def "):
+        if change.startswith("def ") and ARROW not in change.splitlines()[0]:
             tree = put_in_place(tree, ast.parse(change).body[0])
             continue
         old, arrow, new = change.partition(ARROW)

@@ -37,6 +37,12 @@ exercise = Exercise(
 )
 
 
+@exercise.mistake("showing every hook the gradient that arrived")
+def through_hooks(hooks, g):
+    answers = [hook(g) for hook in hooks]
+    return ([g] + [answer for answer in answers if answer is not None])[-1]
+
+
 @exercise.example
 def a_hook_that_looks(yours):
     """A hook that returns None was only looking."""

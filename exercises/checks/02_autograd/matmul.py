@@ -53,6 +53,14 @@ exercise = Exercise(
     },
 )
 
+
+@exercise.mistake("keeping all of x where its shape is enough")
+def for_x(g, x, y):
+    g = g.unsqueeze(-1) if len(y.shape) == 1 else g
+    g = g.unsqueeze(-2) if len(x.shape) == 1 else g
+    return paddle.matmul(g, (y.unsqueeze(-1) if len(y.shape) == 1 else y).mT).sum_to(x.shape)
+
+
 SHAPES = [
     ((2, 3), (3, 4)),
     ((3,), (3,)),

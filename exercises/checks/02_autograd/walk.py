@@ -55,6 +55,22 @@ exercise = Exercise(
 )
 
 
+@exercise.mistake("a function that calls itself: no deep tape")
+def history(roots):
+    order, seen = [], set()
+
+    def visit(record):
+        if record is not None and record not in seen:
+            seen.add(record)
+            for edge in record.inputs:
+                visit(edge)
+            order.append(record)
+
+    for root in roots:
+        visit(root)
+    return order
+
+
 class Node:
     """A record as far as this exercise goes; it counts how often it is looked at."""
 

@@ -43,6 +43,7 @@ exercise = Exercise(
         ),
         "comparing without sizes": "abs(derivative - quotient) → derivative - quotient",
         "sizes with their signs": "max(abs(derivative), abs(quotient)) → max(derivative, quotient)",
+        "a forward difference": ("behind[index] -= epsilon → pass", "2 * epsilon → epsilon"),
     },
 )
 

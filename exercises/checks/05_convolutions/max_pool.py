@@ -45,6 +45,10 @@ exercise = Exercise(
         ),
         "the gradient of the mean": "back[at] += g * wins → back[at] += g / (tall * broad)",
         "forgetting g": "back[at] += g * wins → back[at] += 1.0 * wins",
+        "column by column instead of row by row": (
+            "for j in range(broad): → for i in [*range(tall)]:",
+            "for i in range(tall): → for j in range(broad):",
+        ),
     },
     unkillable={
         "max_pool_grad: right only for short lists": "windows has one entry for each axis",

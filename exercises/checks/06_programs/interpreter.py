@@ -11,6 +11,7 @@ from minipaddle import nn
 from minipaddle.core import dim as dims
 from minipaddle.core.record import Spec
 from minipaddle.eager.tracer import trace
+from minipaddle.ir import interpreter
 from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
@@ -56,12 +57,30 @@ exercise = Exercise(
         "numbers among the results forgotten": (
             "self.number(r.attrs['value']) if r.op is NUMBER else values[r] → values[r]"
         ),
+        "the values of the first run remembered": (
+            "self.begin(program, arrays) → arrays = vars(program).setdefault('first', arrays); "
+            "self.begin(program, arrays)"
+        ),
     },
     unkillable={
         "values = dict(zip(program.given, arrays, strict=True)) → values = "
         "dict(zip(program.given, arrays, strict=False))": "begin has counted them",
     },
 )  # fmt: skip
+
+
+@exercise.mistake("letting go before the record has run")
+def run(self, program, arrays):
+    self.begin(program, arrays)
+    values = dict(zip(program.given, arrays, strict=True))
+    last = interpreter.last_uses(program)
+    for k, record in enumerate(program.records):
+        for ended in last.get(k, ()):
+            values.pop(ended, None)
+        given = [values[e] if e in values else e.attrs["value"] for e in record.inputs]
+        values[record] = self.compute(program, record, given)
+    return [r.attrs.get("value", values.get(r)) for r in program.results]
+
 
 F32 = np.dtype("float32")
 

@@ -45,8 +45,22 @@ exercise = Exercise(
         "looking at the first two inputs only": "record.inputs → record.inputs[:2]",
         "one record too early": "found.setdefault(k, []) → found.setdefault(k - 1, [])",
         "one record too late": "found.setdefault(k, []) → found.setdefault(k + 1, [])",
+        "comparing every pair of records": (
+            "value not in needed → value not in needed and all(value is not e for r in "
+            "program.records[k + 1:] for e in r.inputs)"
+        ),
     },
 )
+
+
+@exercise.mistake("a value twice if it is taken twice")
+def last_uses(program):
+    needed, found = set(program.results), {}
+    for k, record in reversed([*enumerate(program.records)]):
+        found[k] = [value for value in (record, *record.inputs) if value not in needed]
+        needed |= {record, *record.inputs}
+    return {k: values for k, values in found.items() if values}
+
 
 F32 = np.dtype("float32")
 compared = [0]

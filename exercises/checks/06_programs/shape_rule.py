@@ -46,6 +46,11 @@ exercise = Exercise(
             "d == axis or x.shape[d] == first.shape[d] → x.shape[d] == first.shape[d]"
         ),
         "concat does not count axes": "x.ndim == first.ndim → True",
+        "the shape of the transposed product": (
+            "shape = (*shape, left[-2]) → shape = (*shape, *right[-1:])",
+            "shape = (*shape, right[-1]) → shape = (*shape, left[-2])",
+        ),
+        "always float32": "Spec(shape, x.dtype) → Spec(shape, Spec((), 'float32').dtype)",
     },
     unkillable={
         f"{_LEFT} → {_LEFT.replace('ndim > 1', 'ndim >= 1')}": "only its last size is asked",

@@ -62,6 +62,8 @@ exercise = Exercise(
             "return False"
         ),
         "asserting": "VerifyError(f'{record} is defined twice') → AssertionError",
+        "a record may use itself": "use(value, record) → value is record or use(value, record)",
+        "a rule that raises is let out as it is": "Exception → VerifyError",
     },
 )  # fmt: skip
 

@@ -51,6 +51,10 @@ exercise = Exercise(
             "(ast.ExceptHandler, ast.MatchStar, ast.MatchAs) → (ast.MatchStar, ast.MatchAs)"
         ),
         "None among the names": "found |= {node.name} - {None} → found |= {node.name}",
+        "forgetting names bound in nested blocks": (
+            "found |= modified_names(ast.iter_child_nodes(node)) → found |= modified_names(n for "
+            "n in ast.iter_child_nodes(node) if not isinstance(n, ast.stmt))"
+        ),
     },
 )  # fmt: skip
 

@@ -35,6 +35,12 @@ exercise = Exercise(
         ),
         "a missing else that is called": "if block is not None: → block()",
         "handing on also what is dropped": "keeps → [*keeps, *drops]",
+        "not restoring after a side": "zip(every, before) → []",
+        "running both sides of a Python condition": "then() → then(); else_ and else_()",
+        "noting the values before the side has run": (
+            "after = [variable.get() for variable in kept] → after = early",
+            "if block is not None: → early = [v.get() for v in kept]; if block is not None:",
+        ),
     },
 )  # fmt: skip
 
