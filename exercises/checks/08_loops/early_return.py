@@ -210,6 +210,16 @@ def in_a_loop(yours):
 
 
 @exercise.example
+def many_statements(yours):
+    """Nine statements: all that follows the `if` goes into its other side."""
+    rest = indent("\n".join(f"x = x + {k}" for k in range(8)), "    ")
+    before = f"def f(x):\n    if x:\n        return x\n{rest}"
+    after = "def f(x):\n    if x:\n        _jst_value = x\n    else:\n"
+    after += indent(rest, "    ") + "\n        _jst_value = None\n    return _jst_value"
+    becomes(yours, before, after)
+
+
+@exercise.example
 def in_both_sides(yours):
     """One side returns, the other may: neither of them is where the rest belongs."""
     becomes(

@@ -168,6 +168,10 @@ def the_answers(yours):
     both = ast.unparse(yours.goes_on({"b", "a"}, loop.test))
     expect(both, "_jst.none((a, b)) and t", given={"stops": ["a", "b"], "test": "t"})
     expect(ast.unparse(yours.otherwise(set(), [loop], loop)), ast.unparse(loop))
+    rest = ast.parse("\n".join(f"x = {k}" for k in range(8))).body
+    (new,) = yours.otherwise({"b"}, list(rest), loop)
+    expect(ast.unparse(new.test), "_jst.none((b,))", given="an else of eight statements")
+    expect(ast.unparse(new.body[-8:]), ast.unparse(rest), given="an else of eight statements")
 
     inner = Pass()
     inner.loops += [Loop("B", "C"), Loop("b", "c")]

@@ -181,6 +181,7 @@ def an_if(yours):
     expect(marked(yours, text).splitlines()[-1], "    use(y, _jst.defined(z))", given=text)
     agrees(yours, "if x:\n    x = 1\nuse(x)")
     agrees(yours, "if (x := p):\n    pass\nuse(x)")
+    agrees(yours, "\n".join(f"use(x)\nif p:\n    x = {k}" for k in range(4)) + "\nx = 4\nuse(x)")
 
 
 @exercise.example

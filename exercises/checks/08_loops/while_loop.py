@@ -160,6 +160,14 @@ def last(x):
     return before
 
 
+def eight_go_round(x):
+    a = b = c = d = e = g = h = x
+    while x < 9:
+        a, b, c, d, e, g, h = x, a, b, c, d, e, g
+        x = x + 1
+    return x, a, b, c, d, e, g, h
+
+
 def turns_into_a_tensor(x):
     limit, k = 0, 0
     while k <= limit:
@@ -176,7 +184,7 @@ def in_python(yours):
     """Converted, on Python's numbers."""
     with exercise.plugged(yours):
         for function, given in ((collatz, (27,)), (collatz, (1,)), (pairs, (0, 4)), (last, (9.0,)),
-                                (turns_into_a_tensor, (7,))):  # fmt: skip
+                                (eight_go_round, (2,)), (turns_into_a_tensor, (7,))):  # fmt: skip
             what = {"function": function.__name__, "arguments": given}
             expect(transpile(function)(*given), function(*given), given=what)
 
@@ -193,7 +201,8 @@ def ran(function, tensors):
 def in_programs(yours):
     """The same on tensors; in the last the condition is Python's for two rounds."""
     calls = [(collatz, (27,)), (collatz, (1,)), (pairs, (0, 4)), (pairs, (3, 0)), (last, (9.0,)),
-             (last, (0.5,)), (turns_into_a_tensor, (7,)), (turns_into_a_tensor, (0,))]  # fmt: skip
+             (last, (0.5,)), (eight_go_round, (2,)), (turns_into_a_tensor, (7,)),
+             (turns_into_a_tensor, (0,))]  # fmt: skip
     with exercise.plugged(yours):
         for function, given in calls:
             tensors = [paddle.to_tensor(x) for x in given]

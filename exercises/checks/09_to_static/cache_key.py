@@ -64,6 +64,7 @@ exercise = Exercise(
         "forgetting what is plugged in": "slots.epoch → 0",
     },
     unkillable={
+        "constant: always float64": "it holds every float32, and the type is in the key",
         "return (type(x), value, math.copysign(1.0, value)) → "
         "return (type(x), value, math.copysign(2.0, value))": "the sign counts, not the size",
     },
@@ -101,12 +102,26 @@ def zeros_and_nans(yours):
 
 
 @exercise.example
+def numbers_that_are_close(yours):
+    """Neighbours are two numbers, and so are small ones; and long tuples are told apart."""
+    below = [2.0, *(2.0 - k * 2.0**-52 for k in range(1, 5))]
+    values = [*below, *map(np.float64, below), 1e-30, 2e-30, np.float32(1e-30), np.float32(2e-30),
+              (*range(8),), (*range(7), 8)]  # fmt: skip
+    expect(told(yours, values), [*range(len(values))], given={"values": values})
+    keys = [yours.cache_key([x], "one", [], []) for x in values]
+    expect_that(len({*keys}) == len(values), "a key for each", given={"values": values})
+
+
+@exercise.example
 def what_stands_for_itself(yours):
     """Tensors and sets: the same object is one key, an equal object another."""
     a, b, s, t = paddle.ones([2]), paddle.ones([2]), {1}, {1}
     expect(told(yours, [a, b, a, s, t, s, set()]), [0, 1, 0, 3, 4, 3, 6],
            given="two tensors of ones, two sets")  # fmt: skip
     expect([yours.constant(x)[1].value is x for x in (a, s)], [True, True], given="Itself(x)")
+    others = [paddle.ones([200]), paddle.ones([0]), paddle.full([2], math.inf)]
+    expect(told(yours, others * 2), [0, 1, 2] * 2, given="a large, an empty, an infinite tensor")
+    expect(a, np.ones(2, "float32"), given="the first tensor, afterwards")
 
 
 @exercise.example
@@ -125,6 +140,10 @@ def the_parts_of_a_key(yours):
     again = yours.cache_key([y, 2, x, "".join("a")], "nested", [0, 2], specs)
     expect(key == again and hash(key) == hash(again), True, given="other tensors, the same specs")
     expect(yours.cache_key([], "nothing", [], []).values, (), given="no arguments")
+    others = [paddle.ones([200]), paddle.ones([0]), paddle.full([2], math.inf)]
+    nine = yours.cache_key([*others, *range(6)], "nine", [0, 1, 2], specs)
+    expect([value for _, value, *_ in nine.values], [*range(6)], given="nine leaves")
+    expect((x, y), (np.ones(2, "float32"), np.zeros(3, "int64")), given="the leaves, afterwards")
 
 
 @exercise.example

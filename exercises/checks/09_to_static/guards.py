@@ -164,6 +164,8 @@ def allowed_by_hand(yours):
         (guards[1:], {"n": 4, "m": 2}, False), (guards[1:], {"n": 4, "m": 3}, True),
         (late, {"n": 3}, True), ([*late, *guards], {"n": 4, "m": 9}, False),
         ([(3, "<=", n, True)], {"n": 3}, True), ([(3, "<=", n, True)], {"n": 2}, False),
+        ([(n, ">", k, True) for k in range(8)], {"n": 8}, True),
+        ([(n, ">", k, True) for k in range(8)], {"n": 7}, False),
     ]  # fmt: skip
     for rules, known, expected in cases:
         text = ", ".join(f"({a} {sign} {b}) is {answer}" for a, sign, b, answer in rules)

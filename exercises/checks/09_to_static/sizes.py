@@ -97,6 +97,7 @@ def products(yours):
         ({n: 1, m: 1}, {n: 1, m: 1}, {("n", "n"): 1, ("m", "n"): 2, ("m", "m"): 1}),
         ({}, {n: 1}, {}),
         ({one: 4}, {one: 5}, {one: 20}),
+        ({n * k: k + 1 for k in range(8)}, {n: 2}, {n * (k + 1): 2 * k + 2 for k in range(8)}),
     ]
     for a, b, expected in cases:
         given = {"a": said(a), "b": said(b)}
@@ -135,6 +136,7 @@ def quotients(yours):
         ({n: 6}, {one: -3}, {n: -2}, {}),
         ({}, {n: 1}, {}, {}),
         ({}, {n: 1, one: 1}, {}, {}),
+        ({n * k: 2 for k in range(8)}, {n: 2}, {n * k: 1 for k in range(7)}, {one: 2}),
     ]
     for over, under, whole, rest in cases:
         got = tuple(map(clean, yours.divided(dict(over), dict(under))))

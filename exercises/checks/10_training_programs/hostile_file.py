@@ -126,7 +126,7 @@ def how_many_elements(yours):
     n = dims.symbol("n", 4)
     for shape, expected in (
         ((), 1), ((3,), 3), ((2, 3, 5), 30), ((3, n, 0, 5), 15), ((n, n * 2), 1), ((0,), 1),
-        ((1 << 40, 1 << 40), 1 << 80), ((1 << 32, 1 << 32, 4), 1 << 66),
+        ((1 << 40, 1 << 40), 1 << 80), ((1 << 32, 1 << 32, 4), 1 << 66), ((2,) * 9, 1 << 9),
     ):  # fmt: skip
         expect(str(yours.elements(shape)), str(expected), given={"shape": shape})
     for shape in ((-1,), (-1, -1), (2, -3, -5), (-1, 0), (0, -1), (-(1 << 60), n)):
@@ -138,7 +138,13 @@ def how_many_elements(yours):
 def names_of_methods(yours):
     """forward, encode, température: yes. train, _run, __class__, a b, program: no."""
     says = {"names": "right"}
-    for names in ([], ["forward"], ["forward", "encode", "decode_2"], ["température"]):
+    for names in (
+        [],
+        ["forward"],
+        ["forward", "encode", "decode_2"],
+        ["température"],
+        [*"abcdefgh"],
+    ):
         got = {"names": verdict(yours.check_names, names)}
         expect(got, says, given=names)
     for name in ("train", "eval", "parameters", "_run", "__class__", "__init__", "a b", "", "2a",

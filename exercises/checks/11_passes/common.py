@@ -129,6 +129,8 @@ def keys(yours):
         ((1, 0.0), (1, -0.0), False), ((1,), (True,), False), (((1,), nan), ((1,), nan), True),
         (((1, 2),), ((1, 2.0),), False), ((), (), True), (None, False, False), ((1,), 1, False),
         (np.dtype("float32"), np.dtype("float32"), True), (0, False, False), ("1", 1, False),
+        ((*range(8),), (*range(8),), True), ((*range(8),), (*range(7), 8), False),
+        (1e-30, 2e-30, False), (2.0, 2.0 - 2.0**-52, False), (2.0 - 2.0**-52, 2 - 2.0**-51, False),
     ):  # fmt: skip
         found = yours.exact(a) == yours.exact(b)
         expect(found, equal, given={"a": a, "b": b}, why="are the keys equal?")

@@ -55,6 +55,8 @@ exercise = Exercise(
         "there = [0] * len(perm) → there = [1] * len(perm)": "likewise",
         "position = 0 → position = 1": "whole turns of the first axis, which % takes away",
         "position = 0 → position = -1": "likewise",
+        "transposed: right only for positive axes": "a program counts axes from the front",
+        "flipped: right only for positive axes": "likewise",
         "for k, n in zip(i, shape, strict=True): → for k, n in zip(i, shape, strict=False):": (
             "there are as many"
         ),
@@ -148,6 +150,20 @@ def flips(yours, axis):
     """Any of three axes."""
     x, axis = numbered((2, 3, 4)), tuple(sorted(axis))
     agrees(yours.flipped, x, np.flip(x, axis), {"axis": axis}, axis=axis)
+
+
+@exercise.example
+def seven_axes(yours):
+    """Each map on an array of seven axes."""
+    x = numbered((2, 1, 3, 1, 2, 1, 2))
+    perm, wide = (3, 0, 6, 1, 5, 2, 4), (2, 2, 3, 1, 2, 3, 2)
+    index = ((None, None, None),) * 6 + ((None, None, -1),)
+    agrees(yours.transposed, x, x.transpose(perm), {"perm": perm}, perm=perm)
+    for shape in ((1, 2, 2, 1, 3, 1, 2), (24,)):
+        agrees(yours.reshaped, x, x.reshape(shape), {"shape": shape}, shape=shape)
+    agrees(yours.broadcast, x, np.broadcast_to(x, wide), {"shape": wide}, shape=wide)
+    agrees(yours.sliced, x, x[..., ::-1], {"index": index}, index=index)
+    agrees(yours.flipped, x, np.flip(x, (0, 2)), {"axis": (0, 2)}, axis=(0, 2))
 
 
 @exercise.example

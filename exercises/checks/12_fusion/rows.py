@@ -68,7 +68,7 @@ def stages(yours):
     for kind, args, expected in (
         ("load", (), 0), ("number", (), 0), ("apply", (0,), 0), ("apply", (0, 1), 1),
         ("apply", (2, 1, 0), 2), ("apply", (3, 3), 3), ("fold", (0,), 1), ("fold", (2,), 3),
-        ("select", (1, 0), 1), ("fold", (), 1),
+        ("select", (1, 0), 1), ("fold", (), 1), ("apply", (0, 0, 0, 0, 2, 1, 0, 0), 2),
     ):  # fmt: skip
         got = yours.stage_of(kind, made(*args))
         expect(got, expected, given={"kind": kind, "stages of its args": args})

@@ -80,6 +80,9 @@ def used_twice(yours):
     expect(got, ([], ["exp(x[i])"]), given="exp(x)", why="what is needed once has no line")
     got = written(yours, [x, x])
     expect(got, ([], ["x[i]", "x[i]"]), given="two roots, both x[i]")
+    got = written(yours, [v + float(k) for k in range(8)])
+    expected = [f"(t + {k}.0)" for k in range(8)]
+    expect(got, (["const double t = x[i] * x[i];"], expected), given="v + 0.0 to v + 7.0")
 
 
 @exercise.example

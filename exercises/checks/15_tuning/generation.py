@@ -137,6 +137,20 @@ def children(yours):
 
 
 @exercise.example
+def eight_questions(yours):
+    """A space of eight questions: one answer is made differently; each is some parent's."""
+    space = Space(lambda: [pick(f"k{k}", 0, (0, 1, 2)) for k in range(8)])
+    mother, father = ({f"k{k}": answer for k in range(8)} for answer in (1, 2))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        found = yours.mutate(space, mother, rng)
+        expect(sum(found[k] != mother[k] for k in mother), 1, given=mother, why="other answers")
+    found = [yours.crossover(space, mother, father, rng) for _ in range(40)]
+    for k in mother:
+        expect({child[k] for child in found} == {1, 2}, True, given={"answers to": k})
+
+
+@exercise.example
 def the_best_are_picked(yours):
     """Six points, no chance: the highest scores first; and no more than there are."""
     points, scores, rng = list("abcdef"), [1, 5, 3, 6, 2, 4], np.random.default_rng(0)

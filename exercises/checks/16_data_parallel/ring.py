@@ -25,6 +25,7 @@ exercise = Exercise(
         "    put what came to the part: combined in the first n - 1 steps, as it is afterwards",
     ),
     wrong={
+        "not waiting for what is sent": "sending.wait() → pass",
         "only the first half: each rank has one whole part": "2 * (n - 1) → n - 1",
         "adding what is complete": "step < n - 1 → True",
         "taking instead of adding": "step < n - 1 → False",
@@ -45,7 +46,10 @@ exercise = Exercise(
         ),
     },
     unkillable={
-        "sending.wait() → pass": "ranks that are threads have taken a copy of what is sent",
+        f"ring: right only for {kind}": "an array in row-major order, says the task"
+        for kind in ("arrays in one piece", "strides above 0")
+    }
+    | {
         "flat = array.reshape(-1) → flat = array.reshape(-2)": "NumPy takes any negative size",
         "mine[...] = COMBINE[op](mine, came) if step < n - 1 else came → "
         "mine[...] = COMBINE[op](came, mine) if step < n - 1 else came": "a + b is b + a",
@@ -55,20 +59,41 @@ exercise = Exercise(
 PATIENCE = 5.0
 
 
+class Sending:
+    """A message that is under way: what is sent is read until wait()."""
+
+    def __init__(self, work, array):
+        self.work, self.array, self.before, self.over = work, array, array.copy(), False
+
+    def wait(self, timeout=None):
+        same = np.array_equal(self.array, self.before, equal_nan=True)
+        expect_that(same, "what is sent stays as it is until wait()", got=self.array)
+        self.over = True
+        return self.work.wait(timeout)
+
+    def __getattr__(self, name):
+        return getattr(self.work, name)
+
+
 def reduced(yours, arrays, op="sum"):
     """(each rank's array afterwards, the bytes that each has sent, by message)."""
 
     def rank():
         group = group_numbered(0)
         mine, sent, post = arrays[group.rank].copy(), [], group.post
+        sendings = []
 
         def counting(array, dst, tag):
             sent.append((dst, array.nbytes))
-            return post(array, dst, tag)
+            sendings.append(Sending(post(array, dst, tag), array))
+            return sendings[-1]
 
         group.post = counting
-        result = yours.ring(group, mine, op)
+        with np.errstate(all="ignore"):
+            result = yours.ring(group, mine, op)
         expect(result, None, given="what ring returns")
+        over = all(sending.over for sending in sendings)
+        expect_that(over, "a wait() for everything that is sent", given=arrays)
         return mine, sent
 
     return zip(*dist.spawn(rank, nprocs=len(arrays), timeout=PATIENCE).results, strict=True)
@@ -97,6 +122,16 @@ def one_rank(yours):
     """Nobody to talk to: the array stays."""
     got, sent = reduced(yours, [np.ones(3)])
     expect((list(got), list(sent)), ([np.ones(3)], [[]]))
+
+
+@exercise.example
+def large_empty_and_infinite(yours):
+    """A thousand numbers in uneven parts, none at all, and some that are infinite."""
+    for shape, value in (((7, 143), 0.0), ((0,), 0.0), ((2, 0), 0.0), ((5,), np.inf)):
+        arrays = [np.random.default_rng(k).standard_normal(shape) for k in range(3)]
+        arrays[1].flat[:1] += value
+        got, _ = reduced(yours, arrays)
+        expect(list(got), [sum(arrays)] * 3, given=arrays)
 
 
 @exercise.property(

@@ -48,8 +48,11 @@ def returned(yours, losses, counts, dtype="float64", static=False):
         return yours.joined_mean(loss, counts[dist.get_rank()])
 
     def rank():
-        loss = paddle.to_tensor(losses[dist.get_rank()], dtype=dtype)
-        return (paddle.jit.to_static(step) if static else step)(loss)
+        own = losses[dist.get_rank()]
+        loss = paddle.to_tensor(own, dtype=dtype)
+        found = (paddle.jit.to_static(step) if static else step)(loss)
+        expect(loss.item(), np.dtype(dtype).type(own), given="the loss of a rank, afterwards")
+        return found
 
     return dist.spawn(rank, nprocs=len(losses), timeout=20.0).results
 
@@ -82,6 +85,8 @@ def the_dtype_stays(yours):
         expect((str(a.numpy().dtype), a.shape), (dtype, []), given={"dtype": dtype})
         rtol = 1e-15 if dtype == "float64" else 1e-6
         expect((a.item() + b.item()) / 2, (1.0 + 0.4) / 7, given={"dtype": dtype}, rtol=rtol)
+    a, b = returned(yours, [1e-9, 3e-9], [1, 1])
+    expect((a.item(), b.item()), (1e-9, 3e-9), given="losses 1e-9 and 3e-9", atol=0)
 
 
 @exercise.example
