@@ -61,8 +61,9 @@ def each(change, value):
 
 
 def floating(x) -> bool:
-    dtype = getattr(x, "dtype", None)
-    return isinstance(x, float) or str(dtype).rpartition(".")[2] in ("float32", "float64")
+    if not isinstance(x, paddle.Tensor | np.ndarray | np.floating):
+        return isinstance(x, float)  # a record of a program has a dtype too
+    return str(x.dtype).rpartition(".")[2] in ("float32", "float64")
 
 
 class Forgotten(Exception):
@@ -136,9 +137,9 @@ def full_arrays(right, /, *args, **named):
 
 
 def short_lists(right, /, *args, **named):
-    given = [x for one in (*args, *named.values()) for x in leaves(one)]
-    given = [x for x in given if isinstance(x, list | tuple | dict)]
-    given += [x.records for x in args if hasattr(x, "records")]
+    everything = *args, *named.values()
+    given = [x for one in everything for x in leaves(one) if isinstance(x, list | tuple | dict)]
+    given += [x.records for x in everything if hasattr(x, "records")]
     if meets(given) and any(len(x) > LONG for x in given):
         raise Forgotten
     return right(*args, **named)
