@@ -61,6 +61,21 @@ class Again(Exception):
     """A trace learned something that it should have known from its start."""
 
 
+TRACES = 20
+
+
+def trace_again(found: list, times: int):
+    """A block writes to places that nobody foresaw: trace it again, but not for ever."""
+    if times <= TRACES:
+        raise Again
+    raise refusal(
+        f"{found[0].name} is written in a branch on a tensor, another one in each trace: "
+        "it is made there, and something keeps it",
+        hint="keep it in a variable, a list or a dict alone: no iterator over it, no method of it, "
+        "no functools.partial",
+    )
+
+
 @contextmanager
 def trying(kinds):
     """The body of a `try`; `kinds()` gives the exceptions it catches."""
@@ -148,6 +163,7 @@ class Choice:
         self.poisoned: set = set()  # places that stay undefined
         self.doubts: set = set()  # those that only a run knows to be defined
         self.deep: set = set()  # ids of containers that are compared by what they hold
+        self.found = 0  # how often the second side wrote to what nobody foresaw
 
     def made(self):
         """Trace both sides, leave behind what they leave, and give what they return."""
@@ -192,7 +208,8 @@ class Choice:
         found = lasting(noted, values, returned, known=[*self.keeps, *self.drops])
         self.keeps += found
         if found and k:
-            raise Again
+            self.found += 1
+            trace_again(found, self.found)
         with noted.ended(values):
             states = [State(values[place.key], self.kept) for place in self.keeps]
             states.append(State(returned, self.kept))

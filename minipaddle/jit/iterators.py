@@ -6,6 +6,7 @@ The loop is unrolled: the trace takes all items, a run of the program uses only 
 from __future__ import annotations
 
 import gc
+from inspect import CO_OPTIMIZED
 from operator import length_hint
 
 from ..core.errors import inside, user_frame
@@ -58,8 +59,16 @@ def shared(steps) -> str:
     while frame is not None and frame.f_code is not trace.__code__:
         if not inside(frame):
             names = names_in(frame.f_code)
-            variables |= dict(named(names, frame.f_globals, [frame.f_globals])) | frame.f_locals
+            variables |= dict(named(names, frame.f_globals, [frame.f_globals])) | local(frame)
         frame = frame.f_back
     around = Snapshot([*variables.values()])
     called = {id(x): f"`{name}`" for name, x in variables.items()}
     return next((called.get(id(x)) or around.name(x) for x in family if around.knows(x)), "")
+
+
+def local(frame) -> dict:
+    """The variables of a frame. Python 3.11 and 3.12 keep the dict: emptied, it holds no object."""
+    found = dict(frame.f_locals)
+    if frame.f_code.co_flags & CO_OPTIMIZED and type(frame.f_locals) is dict:
+        frame.f_locals.clear()
+    return found

@@ -67,12 +67,16 @@ class Snapshot:
 
     def check(self, where: str) -> None:
         """Refuse the block if an object holds something else; what can be put back, is."""
-        changed = [(self.name(x), put_back(x, before)) for x, before in self.changes()]
+        changed = [(self.name(x), x, put_back(x, before)) for x, before in self.changes()]
         if changed:
+            name, x, _ = changed[-1]
             raise refusal(
-                f"{changed[-1][0]} is changed {where}, which a program cannot do: it would change "
+                f"{name} is changed {where}, which a program cannot do: it would change "
                 "while that is traced, not when it runs",
-                hint="change it outside, or keep it in a list, a dict, an attribute or a tensor "
+                hint="draw with paddle.rand or paddle.randint, or draw outside and give the "
+                "numbers as arguments"
+                if isinstance(x, CHANCE)
+                else "change it outside, or keep it in a list, a dict, an attribute or a tensor "
                 "that the function itself writes",
             )
 
@@ -98,6 +102,8 @@ class Snapshot:
 
     def name(self, x) -> str:
         """How the user's code calls an object: `self.queue` (a deque)."""
+        if id(x) in SHARED:
+            return f"the generator of `{SHARED[id(x)]}`"
         path, holder = "", x
         for _ in range(DEEP):
             holder, step = self.holder_of(holder)
@@ -123,6 +129,9 @@ class Snapshot:
                     return holder, f"[{key!r}]" if item else f".{key}"
         return None, ""
 
+
+SHARED = {id(random._inst): "random", id(numpy.random.mtrand._rand): "numpy.random"}
+CHANCE = (random.Random, numpy.random.RandomState, numpy.random.Generator)
 
 DEEP = 20
 """So many steps of a name are shown."""

@@ -265,6 +265,19 @@ def test_the_object_is_named():
         paddle.jit.to_static(a_name)(paddle.ones([1]))
 
 
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        (lambda: random.randint(0, 9), "the generator of `random`"),
+        (lambda: np.random.rand(), "the generator of `numpy.random`"),
+        (lambda: W.random.random(), "`W.random`"),
+    ],
+)
+def test_chance_of_python_is_told_from_paddles(draw, name):
+    with pytest.raises(Dygraph2StaticException, match=rf"{name} (?s:.*)draw with paddle\.rand"):
+        paddle.jit.to_static(lambda x: plainly(x, draw))(paddle.ones([1]))
+
+
 # ---- what is as in eager mode --------------------------------------------------------------------
 
 
@@ -460,3 +473,30 @@ def an_iterator_in_another(x):
 def test_an_iterator_that_others_use_is_refused(function):
     with pytest.raises(Dygraph2StaticException, match=r"`(W\.)?steps`.*only a run knows"):
         paddle.jit.to_static(function)(paddle.ones([3]))
+
+
+def a_dict_beside_an_iterator(x):
+    if x.sum() > 9:
+        return x
+    kept = {"a": x}
+    kept.update(a=[x * 2, x if all([x.sum() > 0.5, True]) else x + 1])
+    return kept["a"][0]
+
+
+def test_a_container_of_one_side_is_its_own():
+    x = paddle.ones([3])
+    assert paddle.jit.to_static(a_dict_beside_an_iterator)(x).tolist() == [2, 2, 2]
+
+
+def a_dict_that_a_partial_keeps(x):
+    if x.sum() > 9:
+        return x
+    kept = {"a": x}
+    kept.update(a=x * 2)
+    get = functools.partial(kept.get, "a")
+    return get()
+
+
+def test_a_container_that_each_trace_makes_anew_is_refused():
+    with pytest.raises(Dygraph2StaticException, match=r"the dict is written .* in each trace"):
+        paddle.jit.to_static(a_dict_that_a_partial_keeps)(paddle.ones([3]))
