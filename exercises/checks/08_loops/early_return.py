@@ -69,6 +69,10 @@ exercise = Exercise(
         "a function that forgets that it has returned in all ways": (
             "JUMP if then is JUMP else EITHER → EITHER"
         ),
+        "a flag and the other side": (
+            "rest and (not into_other_side(new[-1], rest)) → rest and "
+            "[into_other_side(new[-1], rest)]"
+        ),
     },
     unkillable={
         "head = statements[:1] if ast.get_docstring(function, clean=False) is not None else [] → "

@@ -45,6 +45,13 @@ exercise = Exercise(
         "what is needed later taken for no result": "bound & live → bound & head",
         "names that the loop only reads": "bound & head - live → head - live",
         "a name in two groups": "head - live → head",
+        "the test's names forgotten": "share(test, node.binds[0]) → pass",
+        "a tensor noticed only in the first round": (
+            "while not is_static(answer): → first = is_static(answer); while not first:"
+        ),
+        "a round before the first question": (
+            "while not is_static(answer): → body(); while not is_static(answer):"
+        ),
     },
     unkillable={
         "groups = [variables(names, body, test) for names in (keeps, turns, drops)] → "
@@ -53,6 +60,13 @@ exercise = Exercise(
         )
     },
 )  # fmt: skip
+
+
+@exercise.mistake("the condition asked once for all rounds")
+def rounds(test, body, keeps=(), turns=(), drops=()):
+    if test():
+        while True:
+            body()
 
 
 def converted(yours, text):

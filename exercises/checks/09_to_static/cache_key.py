@@ -62,6 +62,11 @@ exercise = Exercise(
         "forgetting that gradients may be recorded": "current.top.recording → True",
         "forgetting the default dtype": "paddle.get_default_dtype() → None",
         "forgetting what is plugged in": "slots.epoch → 0",
+        "comparing tensors by what is in them": (
+            "if isinstance(x, paddle.Tensor): → "
+            "if isinstance(x, paddle.Tensor): return type(x), str(x.tolist())"
+        ),
+        "all sets being the same": "hash(x) → if isinstance(x, set): return type(x), None",
     },
     unkillable={
         "constant: always float64": "it holds every float32, and the type is in the key",

@@ -64,6 +64,12 @@ exercise = Exercise(
             "symbols(left) | symbols(right) → symbols(left)"
         ),
         "every program serves every size": "allowed(): False → True",
+        "one guard that holds is enough": (
+            "COMPARE[sign](at(left, sizes), at(right, sizes)) != answer → "
+            "COMPARE[sign](at(left, sizes), at(right, sizes)) == answer",
+            "allowed(): return True → return not guards",
+            "allowed(): return False → return True",
+        ),
     },
     unkillable={
         "if coefficient < 0: → if coefficient <= 0:": "no term has the coefficient 0",

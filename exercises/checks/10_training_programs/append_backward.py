@@ -63,6 +63,7 @@ exercise = Exercise(
         "never letting go": "if release: → pass",
         "the layer of the record forgotten": "top.passing = record → pass",
         "leaves only": "wanted is None → True",
+        "not putting back what was passed": "top.passing = before → before = top.passing",
     },
 )
 
@@ -193,6 +194,20 @@ def several_results(yours):
         y = u * u
         paddle.autograd.backward([y, y, u])
         expect(x.grad, np.float32(2 * 18 * 0.5 + 3), given="y = (3x)², y, and 3x, at x = 0.5")
+
+
+@exercise.example
+def cotangents_of_all_kinds(yours):
+    """y = 3x: a large cotangent, an empty one, an infinite one; and y as a seed eight times."""
+    for g in (np.linspace(-1, 1, 200), np.zeros((0, 2)), np.array([np.inf, 1.0])):
+        with exercise.plugged(yours):
+            x = paddle.to_tensor(np.ones(g.shape), stop_gradient=False)
+            found = paddle.grad(x * 3, x, grad_outputs=paddle.to_tensor(g))
+        expect(found, [3 * g], given={"the cotangent of 3x": g})
+    with exercise.plugged(yours):
+        x = paddle.to_tensor(0.5, stop_gradient=False)
+        paddle.autograd.backward([x * 3] * 8)
+    expect(x.grad, np.float32(24), given="backward([3x] * 8)")
 
 
 @exercise.example

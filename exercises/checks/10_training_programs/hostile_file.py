@@ -97,6 +97,9 @@ exercise = Exercise(
             "raise Damaged(f'{name[:80]!r} can not be the name of a method or a property') → "
             "return False"
         ),
+        "an open size is no size": (
+            "if isinstance(size, int): → count *= isinstance(size, int); if isinstance(size, int):"
+        ),
     },
     unkillable={
         "for k in range(1, len(parts)): → for k in range(0, len(parts)):": (

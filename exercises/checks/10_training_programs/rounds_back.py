@@ -122,6 +122,22 @@ def powers(yours):
     for n in (3, 1, 0):
         expected = [1.5**n, n * 2.0 * 1.5 ** (n - 1)]
         expect(run(program, 2.0, 1.5, n), expected, given={"x": 2.0, "w": 1.5, "rounds": n})
+    expected = [1.5**3, 3 * 2e-9 * 1.5**2]
+    expect(run(program, 2e-9, 1.5, 3), expected, given={"x": 2e-9, "w": 1.5, "rounds": 3}, atol=0)
+    single = Spec((), F32)
+    found = run(program_of(yours, function, single, single, COUNT), F32.type(2), F32.type(1.5), 3)
+    expect([str(a.dtype) for a in found], ["float32"] * 2, given="x and w are float32")
+
+
+@exercise.example
+def eight_carried_values(yours):
+    """Each times w, in every round."""
+
+    def function(x, w, n):
+        return paddle.grad(sum(times(n, lambda *ys: [y * w for y in ys], *[x] * 8)), [x, w])
+
+    found = run(program_of(yours, function, NUMBER, NUMBER, COUNT), 2.0, 1.5, 3)
+    expect(found, [8 * 1.5**3, 8 * 3 * 2.0 * 1.5**2], given="8 x wⁿ, x = 2, w = 1.5, n = 3")
 
 
 @exercise.example

@@ -71,6 +71,11 @@ exercise = Exercise(
             "for k in self.copied: → old = list(outputs); for k in self.copied:",
             "(outputs[k] for k in each.outputs) → (old[k] for k in each.outputs)",
         ),
+        "copies after the writing": (
+            "outputs[k] = outputs[k].copy() → pass",
+            "for each in self.after: → "
+            "for k in self.copied: outputs[k] = outputs[k].copy(); for each in self.after:",
+        ),
     },
     unkillable={
         "for cell, array in zip(self.updates, new, strict=True): → "
@@ -214,6 +219,18 @@ def written_in_order(yours):
     left = [a is outputs[k] for a, k in zip(each.arrays, each.outputs, strict=True)]
     expect(left, [True, True], given="each.outputs = (1, 0)", why="what is left are the outputs")
     expect([float(a[0]) for a in arrays[::3]], [0.0, 3.0], given="what was copied is not written")
+
+
+@exercise.example
+def arrays_of_all_kinds(yours):
+    """New values that are large, empty, infinite, backwards or with gaps."""
+    long = np.arange(400.0)
+    arrays = [long, np.zeros((0, 2)), np.array([np.inf, 1.0]), long[4::-1], long[::2].copy()[::2]]
+    log, expected = [], [(k, array.tolist()) for k, array in enumerate(arrays)]
+    self = SimpleNamespace(program=SimpleNamespace(outputs=[]), copied=[], after=[],
+                           updates=[Cell(log, k) for k in range(5)])  # fmt: skip
+    yours.write_back(self, [], [array.copy(order="K") for array in arrays[:3]] + arrays[3:])
+    expect_that(log == expected, "each new value in its cell", given=expected, got=log)
 
 
 @exercise.example

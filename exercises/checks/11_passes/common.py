@@ -65,6 +65,8 @@ exercise = Exercise(
             "(record.op, record.dtype, record.shape, tuple(inputs), tuple(attrs)) → "
             "(record.op, tuple(inputs)[:1])"
         ),
+        "what stands for a result forgotten": "results.add(earlier) → pass",
+        "a replaced record is no result": "results.add(record) → pass",
     },
 )  # fmt: skip
 

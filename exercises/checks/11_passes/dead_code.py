@@ -58,6 +58,7 @@ exercise = Exercise(
             "{*program.results, *binders(program)} → {x for r in program.records for x in "
             "r.inputs} | {*program.results, *binders(program)}"
         ),
+        "one region only": "regions(record).values() → [*regions(record).values()][:1]",
     },
 )  # fmt: skip
 

@@ -49,6 +49,7 @@ exercise = Exercise(
         "whole axes forgotten": "[*there, *result] → there",
         "all axes backward": "n - 1 - k if d in axis else k → n - 1 - k",
         "one too far": "n - 1 → n",
+        "a new axis that x has too": "next(result) → n = next(sizes)",
     },
     unkillable={
         "there = [0] * len(perm) → there = [-1] * len(perm)": "every place is written",

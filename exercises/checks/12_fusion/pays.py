@@ -59,6 +59,7 @@ exercise = Exercise(
             "{fusion.of[record] for record in records} → [fusion.of[record] for record in "
             "records]"
         ),
+        "what is no nest pays": "pays(): return False → return True",
     },
 )  # fmt: skip
 

@@ -48,6 +48,20 @@ exercise = Exercise(
             "plan.value not in needed and (not gone & plan.sources) → not gone & plan.sources"
         ),
         "only the last one's sources are needed": "needed |= plan.sources → needed = plan.sources",
+        "the sources of what was passed over count": (
+            "if plan.value not in needed and (not gone & plan.sources): → needed |= plan.sources; "
+            "if plan.value not in needed and (not gone & plan.sources):"
+        ),
+        "a plan that does not fit ends it": (
+            "if plan.value not in needed and (not gone & plan.sources): → "
+            "if plan.value in needed or gone & plan.sources: return found; "
+            "if plan.value not in needed and (not gone & plan.sources):"
+        ),
+        "what was passed over is saved too": (
+            "saved += plan.nbytes → pass",
+            "if plan.value not in needed and (not gone & plan.sources): → saved += plan.nbytes; "
+            "if plan.value not in needed and (not gone & plan.sources):",
+        ),
     },
 )
 
@@ -69,7 +83,8 @@ def plan(value, nbytes, seconds, *sources):
 
 def picked(yours, plans, excess, price=inf):
     found = yours.chosen([*plans], excess, price)
-    expect_that(isinstance(found, list), "a list of plans", got=found)
+    expect_that(isinstance(found, list) and all(p in plans for p in found), "a list of plans",
+                given=plans, got=found)  # fmt: skip
     return " ".join(p.value for p in found)
 
 

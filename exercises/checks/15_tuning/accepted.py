@@ -37,6 +37,10 @@ exercise = Exercise(
         "a lower median": (
             "from statistics import median → from statistics import median_low as median"
         ),
+        "exchanged": (
+            "median(other) < 0.98 * median(default) → median(default) < 0.98 * median(other)",
+            "b < a → a < b",
+        ),
     },
     unkillable={
         "wins = sum((b < a for a, b in zip(default, other, strict=True))) → "

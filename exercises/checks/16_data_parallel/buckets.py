@@ -46,6 +46,7 @@ exercise = Exercise(
             "total > last or total > limits[k] → total > last"
         ),
         "going back past a large one": "break → continue",
+        "the last one alone, however small": "fresh = k → pass",
     },
     unkillable={
         f"buckets, filled = ([], 0) → buckets, filled = ([], {k})": (
