@@ -71,6 +71,9 @@ exercise = Exercise(
             "rest.values() → [x for x in rest.values() if isinstance(x, Var)][:1]"
         ),
     },
+    unkillable={
+        "folds: right only for short lists": "a convolution has three axes at most",
+    },
 )  # fmt: skip
 
 CONVS = {
