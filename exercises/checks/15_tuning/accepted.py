@@ -37,6 +37,10 @@ exercise = Exercise(
         "a lower median": (
             "from statistics import median → from statistics import median_low as median"
         ),
+        "a median of ratios": (
+            "median(other) < 0.98 * median(default) → "
+            "median((b / a for a, b in zip(default, other))) < 0.98"
+        ),
         "exchanged": (
             "median(other) < 0.98 * median(default) → median(default) < 0.98 * median(other)",
             "b < a → a < b",

@@ -40,6 +40,8 @@ exercise = Exercise(
     unkillable={
         "ranking_loss: right only for arrays that are not empty": "there is a pair that counts",
         "ranking_loss: right only for finite numbers": "scores and marks are finite",
+        "mine, others = (scores.reshape([-1, 1]), scores.reshape([1, -1])) → "
+        "mine, others = (scores.reshape([-0, 1]), scores.reshape([1, -1]))": "0 stands for n",
     },
 )  # fmt: skip
 
