@@ -24,6 +24,16 @@ def as_array(data, dtype=None, place=None):
     return data if data.dtype == want else data.astype(want)
 
 
+def lasts(data, copied) -> bool:
+    """Can a program read the array of which this is a copy whenever it runs?"""
+    return (
+        type(data) is numpy.ndarray is type(copied) and data.dtype in SHARED and clean(data) is data
+    )
+
+
+SHARED = {kind.numpy for kind in dt.NAMES.values()}
+
+
 def clean(array):
     """The array; booleans whose bytes are not all 0 and 1, as a file or another library may hold
     them, become such: compiled code computes with the bytes themselves.

@@ -69,10 +69,12 @@ class LeafError(ValueError):
     """A leaf that wants a gradient was to be changed in place."""
 
 
-def leaf_written() -> LeafError:
-    return LeafError(
-        teach(
-            "in-place change of a leaf that wants a gradient: its gradient would be lost",
-            hint="wrap it in paddle.no_grad(), or use the out-of-place form",
-        )
-    )
+def leaf_written(argument: bool = False) -> LeafError:
+    """The error for that; of an `argument` of a program nobody knows yet whether it is a leaf."""
+    if argument:
+        what = "an argument that wants a gradient, in a branch or a loop on a tensor: if it is a "
+        what, hint = what + "leaf its gradient would be", "clone() it before: y = y.clone()"
+    else:
+        what = "a leaf that wants a gradient: its gradient would be"
+        hint = "wrap it in paddle.no_grad(), or use the out-of-place form"
+    return LeafError(teach(f"in-place change of {what} lost", hint=hint))

@@ -23,7 +23,7 @@ from ..ir.builder import Builder, Promise, Writing
 from ..ops import creation, random
 from ..tensor.generator import Generator
 from .cells import GeneratorCell, GradientCell, TensorCell
-from .convert import as_array
+from .convert import as_array, lasts
 from .custom import on_the_past_of
 from .device import current_place, place_of
 from .eager import Eager, keep, operand
@@ -157,6 +157,9 @@ class Tracer(Eager):
     def constant(self, data, dtype=None, place=None):
         if not later(data):
             out = super().constant(data, dtype, place)
+            if lasts(data, out.array) and not few(data):
+                with Recording(False):  # a copy of what it holds when the program runs
+                    return creation.assign(wrap(data)).astype(out.spec.dtype)
             self.constants[id(out.array)] = out.array
             return out
         with Recording(False):
@@ -177,8 +180,7 @@ class Tracer(Eager):
         if type(array) is Promise:
             return array
         found = self.memory.get(id(array))
-        few = array.dtype.kind == "i" and array.size <= FEW
-        if found is None and few and id(array) in self.constants:
+        if found is None and few(array) and id(array) in self.constants:
             with self.inside(self.root), Recording(False):  # sizes may be computed with them
                 found = array, gathered(array.tolist()).astype(array.dtype).array
             self.memory[id(array)] = found
@@ -226,7 +228,7 @@ class Tracer(Eager):
         if self.builder is self.root and x.array in self.arguments:
             leaf = False  # whether an argument was computed is asked when the program runs
         if leaf and result.record is not None:  # a region's own input is no leaf
-            raise leaf_written()
+            raise leaf_written(x.array in self.arguments)
         unrecorded = result.record is None and not self.recording
         if unrecorded and not (leaf or x.stop_gradient or self.builder is self.root):
             result = on_the_past_of(x, result)  # who walks back finds the region's values alone
@@ -340,6 +342,11 @@ class Tracer(Eager):
 NUMBERS = (bool, int, float, dims.Dim)
 MISSING = object()
 FEW = 8
+
+
+def few(array) -> bool:
+    """Are these numbers that may be sizes?"""
+    return array.dtype.kind == "i" and array.size <= FEW
 
 
 def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:

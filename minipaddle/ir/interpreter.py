@@ -259,12 +259,16 @@ def check(guards, sizes: dict, program: Program, record: Record | None = None) -
         left, sign, right, answer = guard
         if not needed(guard) <= sizes.keys():
             continue  # it is about values of a branch that was not taken
-        a, b = dims.at(left, sizes), dims.at(right, sizes)
-        if dims.COMPARE[sign](a, b) is not answer:
+        try:
+            a, b = dims.at(left, sizes), dims.at(right, sizes)
+            held, here = dims.COMPARE[sign](a, b) is answer, f"they are {a} and {b}"
+        except ZeroDivisionError:
+            held, here = False, "a size by which they divide is 0"
+        if not held:
             wrong = ValueError(
                 teach(
                     f"the program takes for granted that {left} {sign} {right} is {answer}; here "
-                    f"they are {a} and {b}{axes_of(guard, program)}",
+                    f"{here}{axes_of(guard, program)}",
                     hint="trace the function with these sizes too; what compared the sizes, or "
                     "needed them to be equal, decided it",
                     where=record and record.where,

@@ -208,7 +208,8 @@ def extent(m, count):
     """As many places as `count` says, with nothing in them: so a value becomes a size."""
     count = int(count)
     if count < 0:
-        raise ValueError(teach(f"a size of {count}", expected="0 or more"))
+        hint = "the -1 of a reshape must be a number of Python: which size remains is known then"
+        raise ValueError(teach(f"a size of {count}", expected="0 or more", hint=hint))
     return m.broadcast_to(m.zeros((), dtype=bool), (count,))
 
 

@@ -201,7 +201,7 @@ def middle(x, axis, keepdim, mode, skip_nan):
         value = quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]
         return value if skip_nan else through_nans(x, value, axis)
     (value,) = quantiles(x, [0.5], axis, keepdim, "lower", skip_nan)
-    if axis is None:
+    if axis is None or (skip_nan and isinstance(axis, list | tuple)):
         return value if skip_nan else through_nans(x, value, axis)
     rows, _ = rows_of(x, axis)
     last, column = rows.spec.ndim - 1, (*rows.spec.shape[:-1], 1)
@@ -209,6 +209,8 @@ def middle(x, axis, keepdim, mode, skip_nan):
     same = (rows == wanted) | ((rows != rows) & (wanted != wanted))
     first = reduction.argmax(same, axis=last, keepdim=True)
     value, shape = indexing.take_along(rows, first, last), value.spec.shape
+    if skip_nan:  # as in Paddle -1 stands for a row of nan, unless there is nothing else
+        first = elementwise.where((value != value) & (x == x).any(), -1, first)
     return movement.reshape(value, shape=shape), movement.reshape(first, shape=shape)
 
 

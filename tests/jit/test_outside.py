@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 import minipaddle as paddle
@@ -429,6 +430,24 @@ def test_a_number_that_changes_is_told():
         f.explain().splitlines()[1]
         == "2. Holder.count is 1, was 0; as a tensor it would be a state"
     )
+
+
+def test_an_array_is_read_in_each_run():
+    array, mask = np.zeros(9), np.zeros(9, bool)
+
+    @paddle.jit.to_static
+    def f(x):
+        copied = paddle.to_tensor(array, "float32")
+        copied[0] = 7
+        return copied + x, paddle.where(paddle.to_tensor(mask), x, -x).sum()
+
+    f(ones(1))
+    array[:], mask[:4] = 1, True
+    y, difference = f(ones(1))
+    assert y.tolist() == [8] + [2] * 8
+    assert difference.item() == -1
+    assert array.tolist() == [1] * 9
+    assert len(f.program_cache) == 1
 
 
 def test_appending_needs_no_further_program():

@@ -166,6 +166,16 @@ def test_a_leaf_that_wants_a_gradient_may_not_be_written():
         static(computed()[0])
 
 
+def test_in_a_branch_only_a_run_knows_whether_an_argument_is_a_leaf():
+    def f(x):
+        if x.sum() > 0:
+            x[0] = 1.0
+        return x
+
+    with pytest.raises(ValueError, match=r"of an argument .* if it is a leaf(?s:.*)clone\(\)"):
+        to_static(f)(computed()[1] + 9)
+
+
 def test_a_buffer_written_with_a_gradient():
     class Scaled(nn.Layer):
         def __init__(self):

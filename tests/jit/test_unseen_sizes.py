@@ -134,3 +134,12 @@ def test_a_known_batch_of_one_broadcasts_beside_a_size_that_a_value_decides():
     for rows, n in ((2, 2), (1, 3), (3, 3)):
         x, n = draw(rows, 4), paddle.to_tensor(n)
         np.testing.assert_array_equal(static(x, n).numpy(), ones(x, n).numpy())
+
+
+@pytest.mark.parametrize(
+    ("n", "message"), [(0, "a size by which they divide is 0"), (-1, "a size of -1(?s:.*)Python")]
+)
+def test_sizes_that_values_may_not_have(n, message):
+    static = paddle.jit.to_static(lambda x, n: x.reshape([n, -1]))
+    with pytest.raises(ValueError, match=message):
+        static(draw(2, 6), paddle.to_tensor(n))

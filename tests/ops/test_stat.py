@@ -129,6 +129,14 @@ def test_median(axis, keepdim):
     np.testing.assert_array_equal(places.numpy(), expected.indices.numpy())
 
 
+def test_a_row_of_nan_has_no_place():
+    """As Paddle 3.3.1 gives them."""
+    rows = paddle.to_tensor([[NAN, NAN, NAN], [1, NAN, 2]])
+    assert paddle.nanmedian(rows, 1, mode="min")[1].tolist() == [-1, 0]
+    assert paddle.nanmedian(rows[0], 0, mode="min")[1].item() == 0
+    assert paddle.nanmedian(rows, [0, 1], mode="min").item() == 1
+
+
 def test_nanmedian_with_places():
     x = paddle.to_tensor([[NAN, 1.0, 2.0, 9.0], [3.0, 4.0, 5.0, 6.0]])
     values, places = paddle.nanmedian(x, 1, mode="min")
