@@ -26,6 +26,7 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MappingProxyType,
     MethodType,
     ModuleType,
     NoneType,
@@ -171,7 +172,7 @@ def state(x, *, root: bool = False):
     kind = type(x)
     if kind in (list, tuple, deque):
         return range(len(x)), [*x]
-    if kind in DICTS:
+    if kind in DICTS or kind is MappingProxyType:
         return [*x], [*x.values()]
     if kind in (set, frozenset):
         return range(len(x)), sorted(x, key=id)
@@ -193,7 +194,9 @@ def state(x, *, root: bool = False):
 def function_state(function: FunctionType, root: bool):
     """Its variables of other scopes, and what it names of its module and of modules there."""
     code, space = function.__code__, function.__globals__
-    names, values = [*code.co_freevars], [*(function.__closure__ or ())]
+    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    cells.pop("__classdict__", None)  # what `vars` of a class shows; written here, Python crashes
+    names, values = [*cells], [*cells.values()]
     values += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     names += [""] * (len(values) - len(names))
     ours = within(space.get("__name__") or "", PACKAGE)

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import copy
 import functools
+import gc
 import heapq
 import io
 import itertools
@@ -20,6 +21,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.jit import iterators
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
+from minipaddle.jit.snapshot import Snapshot
 
 
 class Counting:
@@ -500,3 +502,14 @@ def a_dict_that_a_partial_keeps(x):
 def test_a_container_that_each_trace_makes_anew_is_refused():
     with pytest.raises(Dygraph2StaticException, match=r"the dict is written .* in each trace"):
         paddle.jit.to_static(a_dict_that_a_partial_keeps)(paddle.ones([3]))
+
+
+class Annotated:
+    x: int = 0
+
+
+@pytest.mark.parametrize("root", [Annotated, vars(Annotated)], ids=["class", "proxy"])
+def test_the_own_dict_of_a_class_is_never_written(root):
+    """It is reached through `vars`, and from 3.14 on through what evaluates the annotations."""
+    [own] = [each for each in gc.get_referents(Annotated) if type(each) is dict]
+    assert not Snapshot([root]).knows(own)
