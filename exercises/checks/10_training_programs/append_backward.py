@@ -171,6 +171,9 @@ def nothing_to_find(yours):
         x, z = (paddle.to_tensor(v, stop_gradient=False) for v in (1.0, 2.0))
         expect(paddle.grad(x * x, [x, z * 1], allow_unused=True), [np.float32(2), None],
                given="x * x, by x and by another")  # fmt: skip
+        u = x.exp()
+        found = paddle.grad(u * 2, [x], no_grad_vars=[u], allow_unused=True)
+        expect(found, [None], given="2u by x, u = exp(x) blocked: no way to x")
 
 
 @exercise.example
