@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+from minipaddle.distributed.group import Work
 from minipaddle.distributed.operators import group_numbered
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -59,7 +60,7 @@ exercise = Exercise(
 PATIENCE = 5.0
 
 
-class Sending:
+class Sending(Work):
     """A message that is under way: what is sent is read until wait()."""
 
     def __init__(self, work, array):
@@ -74,8 +75,11 @@ class Sending:
         self.over = True
         return self.work.wait(timeout)
 
-    def __getattr__(self, name):
-        return getattr(self.work, name)
+    def is_completed(self):
+        return self.work.is_completed()
+
+    def unwatched(self):
+        self.work.unwatched()
 
 
 def reduced(yours, arrays, op="sum"):
