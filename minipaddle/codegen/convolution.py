@@ -34,6 +34,10 @@ PARTS = 4
 """Sums over the batch that are added up apart, each by one thread: so a weight's gradient does not
 depend on how many there are."""
 
+TERMS = 256
+"""Pixels, about, that are summed up one after the other before the sum is added to the others: the
+rounding of a sum of floats grows with its length."""
+
 
 # ---- one sweep -------------------------------------------------------------------------------
 
@@ -320,27 +324,33 @@ def met_pixels(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) 
     """(C text, helpers): what the pixels of a strip add to `part`."""
     c, o, row, groups = im.channels, im.outs, pitch(im, s), im.groups
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
-    g = f"{g} + (n * {im.target[0]} + top) * {im.target[1] * o}"
+    g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
     steps = across.step * c, down.step * row
+    few = max(TERMS // across.count, 1)
+    begin = (
+        f"for (int64_t r = 0; r < rows; r += {few}) {{\n"
+        f"    const int64_t few = rows - r < {few} ? rows - r : {few};\n"
+        f"    const {T} *met = image + r * {steps[1]};\n"
+    )
     if im.depthwise:
-        return (
-            f"depthwise_weight_{T}(rows, {across.count}, {c}, {high}, {wide}, image, {steps[0]}, "
-            f"{steps[1]}, {down.gap * row}, {across.gap * c}, {g}, part);\n"
+        return begin + (
+            f"    depthwise_weight_{T}(few, {across.count}, {c}, {high}, {wide}, met, {steps[0]}, "
+            f"{steps[1]}, {down.gap * row}, {across.gap * c}, {g}, part);\n}}\n"
         ), (*gemm.vectors(T), DEPTHWISE_WEIGHT.substitute(T=T))
     whole = groups == 1 and across.gap == 1
     count = wide * c if whole else inner
-    a, b = f"image + t * {down.gap * row}", g
+    a, b = f"met + t * {down.gap * row}", g
     target = f"part + t * {wide * inner * o}"
     if not whole:
         a += f" + u * {across.gap * c} + g * {inner}"
         b += f" + g * {outer}"
         target += f" + u * {inner * o} + g * {outer}"
     text = gemm.calls(
-        T, count, outer, across.count, "rows",
+        T, count, outer, across.count, "few",
         (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
     )  # fmt: skip
     loop = f"for (int64_t t = 0; t < {high}; t++) {{\n{indented(text, 4)}}}\n"
     if not whole:
         loop = f"for (int64_t u = 0; u < {wide}; u++)\n{indented(loop, 4)}"
         loop = f"for (int64_t g = 0; g < {groups}; g++)\n{indented(loop, 4)}"
-    return loop, gemm.blocks(T, count)
+    return f"{begin}{indented(loop, 4)}}}\n", gemm.blocks(T, count)
