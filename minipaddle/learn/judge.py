@@ -52,7 +52,7 @@ def judge(
     except BaseException as error:  # sys.exit() is a mistake like another
         return failed(exercise, error, file)
     for k, test in enumerate(exercise.tests):
-        inputs: dict = {}
+        inputs, refused = {}, []
         try:
             with refusing(exercise, file) as refused, exercise.plugged(yours):
                 run(test, yours, inputs, seed, thorough)

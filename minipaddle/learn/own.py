@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -18,6 +19,8 @@ from .exercise import Disagreement, Exercise
 
 TOOL = 4
 """Our number in sys.monitoring (Python 3.12 on); 0, 1, 2 and 5 belong to known tools."""
+HELD = threading.Lock()
+"""Who judges holds it: threads share the number."""
 
 
 class Borrowed(Disagreement):
@@ -69,16 +72,17 @@ def monitored(ours, look):
     """Call `look` whenever one of our codes begins; nothing else is slower for it."""
     tools = sys.monitoring
     started = tools.events.PY_START
-    tools.use_tool_id(TOOL, "minipaddle.learn")
-    tools.register_callback(TOOL, started, lambda code, _: look(code, sys._getframe(1).f_back))
-    for code in ours:
-        tools.set_local_events(TOOL, code, started)
-    try:
-        yield
-    finally:
+    with HELD:
+        tools.use_tool_id(TOOL, "minipaddle.learn")
+        tools.register_callback(TOOL, started, lambda code, _: look(code, sys._getframe(1).f_back))
         for code in ours:
-            tools.set_local_events(TOOL, code, 0)
-        tools.free_tool_id(TOOL)
+            tools.set_local_events(TOOL, code, started)
+        try:
+            yield
+        finally:
+            for code in ours:
+                tools.set_local_events(TOOL, code, 0)
+            tools.free_tool_id(TOOL)
 
 
 @contextmanager

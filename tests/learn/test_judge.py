@@ -1,10 +1,13 @@
 """The judge in this process: what it says of texts that are right, wrong, broken or unfinished."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 
 from minipaddle.core import slots
 from minipaddle.learn.exercise import load
 from minipaddle.learn.judge import alike, judge, main
+from minipaddle.learn.own import refusing
 from minipaddle.learn.verdict import Verdict
 
 STUB = """def double(x):
@@ -226,6 +229,20 @@ def test_the_engine_is_let_go_of_afterwards():
     assert slots.find("autograd.accumulate").get() is before
     before(found := {}, "x", 1)
     assert found == {"x": 1}
+
+
+def test_two_threads_may_judge(course):
+    """`./run learn check --all` does, where nothing puts it into processes."""
+    exercise = load("02_second/slope")
+
+    def judged():
+        with refusing(exercise, "theirs.py") as refused:
+            return refused
+
+    with ThreadPoolExecutor(1) as pool, refusing(exercise, "ours.py"):
+        other = pool.submit(judged)
+        wait([other], timeout=0.2)
+    assert other.result() == []
 
 
 def test_a_picture_that_breaks_hides_nothing(course):
