@@ -79,6 +79,7 @@ def test_what_ranks_did_is_a_timeline_too():
 
     found = timeline_of(paddle.distributed.spawn(rank, nprocs=2).results)
     assert {s.device for s in found.spans} == {0, 1}
-    assert found.total("communication", 1) > 0.015  # two rounds
-    assert found.total("idle") + found.total("compute") == pytest.approx(found.seconds, rel=0.5)
+    assert found.total("communication", 1) > 0.02  # two rounds, however late the threads come
+    times = [found.total("idle", k) + found.total("compute", k) for k in (0, 1)]
+    assert max(times) == pytest.approx(found.seconds)
     assert "on 2 devices" in str(viz.timeline(found))

@@ -128,8 +128,9 @@ class Watch:
         self.before = vars(self.group).get("start")  # one that slows down, maybe
 
         def start(name: str, array, **how) -> Work:
+            now = perf_counter()
             work = begin(name, array, **how)
-            return Seen(work, self) if name == "all_reduce" else work
+            return Seen(work, self, now) if name == "all_reduce" else work
 
         self.group.start = start
         self.begun = perf_counter()
@@ -157,8 +158,8 @@ class Watch:
 class Seen(Work):
     """A collective of which is noted how long it was under way and waited for."""
 
-    def __init__(self, work: Work, watch: Watch):
-        self.work, self.watch, self.begun = work, watch, perf_counter()
+    def __init__(self, work: Work, watch: Watch, begun: float):
+        self.work, self.watch, self.begun = work, watch, begun
 
     def wait(self, timeout: float | None = None):
         begin = perf_counter()
