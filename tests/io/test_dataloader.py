@@ -310,8 +310,11 @@ def command(pid):
 
 
 PROGRAM = """
+    import signal
     import time
     import minipaddle as paddle
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` takes it away
 
     class Slow(paddle.io.Dataset):
         def __getitem__(self, idx):
