@@ -55,15 +55,22 @@ def each(change, value):
         return type(value)(each(change, one) for one in value)
     if isinstance(value, dict):
         return {key: each(change, one) for key, one in value.items()}
-    if isinstance(value, paddle.Tensor | np.ndarray | float | np.floating):
-        return change(value)
-    return value
+    return change(value) if is_number(value) else value
+
+
+def is_number(x) -> bool:
+    """Is it a tensor, an array or a float: has it values that may be wrong?"""
+    return isinstance(x, paddle.Tensor | np.ndarray | float | np.floating)
 
 
 def floating(x) -> bool:
-    if not isinstance(x, paddle.Tensor | np.ndarray | np.floating):
-        return isinstance(x, float)  # a record of a program has a dtype too
-    return str(x.dtype).rpartition(".")[2] in ("float32", "float64")
+    kind = str(getattr(x, "dtype", "float64")).rpartition(".")[2]
+    return is_number(x) and kind in ("float32", "float64")
+
+
+def computes(y) -> bool:
+    """Is this the result of a function that computes, or writes where it is told?"""
+    return y is None or any(map(is_number, leaves(y)))
 
 
 class Forgotten(Exception):
@@ -72,7 +79,7 @@ class Forgotten(Exception):
 
 def damaged(y):
     """A result of another value, or Forgotten."""
-    if not any(isinstance(x, paddle.Tensor | np.ndarray | float) for x in leaves(y)):
+    if not any(map(is_number, leaves(y))):
         raise Forgotten
     return each(lambda x: ~x if "bool" in str(getattr(x, "dtype", "")) else x + 1, y)
 
@@ -96,7 +103,7 @@ def on_some_arrays(odd, of=values):
     def kind(right, /, *args, **named):
         given = [a.view() for a in of([args, named])]
         y = right(*args, **named)
-        return damaged(y) if meets(given) and any(map(odd, given)) else y
+        return damaged(y) if meets(given and computes(y)) and any(map(odd, given)) else y
 
     return kind
 
@@ -122,27 +129,45 @@ def differentiable(x) -> bool:
 
 def finite_only(right, /, *args, **named):
     given = [a for a in values([args, named]) if a.dtype.kind == "f"]
-    infinite = meets(given) and any(np.isinf(a).any() for a in given)
+    infinite = any(np.isinf(a).any() for a in given)
     y = right(*args, **named)
-    if infinite and not any(map(floating, leaves(y))):
+    if not (meets(given and computes(y)) and infinite):
+        return y
+    if not any(map(floating, leaves(y))):
         raise Forgotten
-    return each(lambda x: x * np.nan if floating(x) else x, y) if infinite else y
+    return each(lambda x: x * np.nan if floating(x) else x, y)
 
 
 def full_arrays(right, /, *args, **named):
     given = values([args, named])
-    if meets(given) and any(a.size == 0 for a in given):
+    y = right(*args, **named)
+    if meets(given and computes(y)) and any(a.size == 0 for a in given):
         raise Forgotten
-    return right(*args, **named)
+    return y
+
+
+lengths: dict[tuple, set[int]] = {}
+"""Of the lists that were met, by where they were. What has always one length, a pair, is none."""
 
 
 def short_lists(right, /, *args, **named):
-    everything = *args, *named.values()
-    given = [x for one in everything for x in leaves(one) if isinstance(x, list | tuple | dict)]
-    given += [x.records for x in everything if hasattr(x, "records")]
-    if meets(given) and any(len(x) > LONG for x in given):
+    given = list(lists(enumerate([*args, *named.values()])))
+    for place, n in given:
+        lengths.setdefault(place, set()).add(n)
+    long = any(n > LONG for _, n in given)
+    if meets(long or any(len(lengths[place]) > 1 for place, _ in given)) and long:
         raise Forgotten
     return right(*args, **named)
+
+
+def lists(named, *place) -> Iterator[tuple[tuple, int]]:
+    """(where it is, its length) of each list, tuple, dict and program among the values."""
+    for name, x in named:
+        x = getattr(x, "records", x)
+        if isinstance(x, list | tuple | dict):
+            yield (*place, name), len(x)
+            inside = list(x.values()) if isinstance(x, dict) else x
+            yield from lists(((..., one) for one in inside), *place, name)
 
 
 def positive_axes(right, /, *args, **named):

@@ -73,6 +73,7 @@ def a_one_gives_way(yours):
     agree(yours, (2, 4, 3), (2, 1, 3), (4, 1))
     agree(yours, (0, 3), (1, 3), (0, 1))
     agree(yours, (4, 2, 3), (3,), (2, 1), (4, 1, 1))
+    agree(yours, (2, 3, 4, 1, 5, 6, 7, 8), (2, 1, 4, 1, 1, 6, 1, 8), (3, 1, 1, 5, 1, 7, 1))
 
 
 @exercise.example

@@ -66,6 +66,10 @@ def a_shared_tensor_stays_what_it_was(yours):
     for record, arriving in (("a", g), ("b", g), ("a", paddle.to_tensor([10.0]))):
         yours.accumulate(cotangents, record, arriving)
     expect(cotangents, {"a": [11.0], "b": [1.0]}, given={"to a and b": [1.0], "then to a": [10.0]})
+    for record in "cdefghi" * 2:
+        yours.accumulate(cotangents, record, g)
+    expect(len(cotangents), 9, given={"to": "a, b, … i"})
+    expect((cotangents["c"], cotangents["i"]), ([2.0], [2.0]), given={"to c and i, twice": [1.0]})
 
 
 @exercise.example

@@ -156,6 +156,8 @@ def several_roots(yours):
     ordered(yours, [w, u, w], [a, u, w], "roots cos(u), u and cos(u) again")
     ordered(yours, {u: 1.0, v: 1.0}, [a, u, v], "a dict with two roots for keys")
     expect(yours.history([]), [], given="no root")
+    many = [Node(f"root {k}", v) for k in range(20)]
+    ordered(yours, many, [a, u, v, *many], "twenty roots of sin(u)")
 
 
 @exercise.example

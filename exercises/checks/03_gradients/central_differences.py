@@ -45,6 +45,9 @@ exercise = Exercise(
         "sizes with their signs": "max(abs(derivative), abs(quotient)) → max(derivative, quotient)",
         "a forward difference": ("behind[index] -= epsilon → pass", "2 * epsilon → epsilon"),
     },
+    unkillable={
+        "slope: right only for arrays that are not empty": "such an array has no index",
+    },
 )
 
 
@@ -78,6 +81,9 @@ def no_axes(yours):
     """The index of an array without axes is ()."""
     found = yours.slope(lambda x: float(x) ** 3, np.array(2.0), (), 1.0)
     expect(found, 13.0, given={"f": "cube", "x": 2.0, "index": (), "epsilon": 1.0})
+    place = (0, 1) * 4
+    found = yours.slope(lambda x: float(x[place]), np.ones((1, 2) * 4), place, 1.0)
+    expect(found, 1.0, given={"f": "one element", "x": "ones of eight axes", "index": place})
 
 
 @exercise.example
@@ -187,3 +193,13 @@ def the_real_checker_runs_on_it(yours):
         "the smallest failing input of a matmul: one number times one number",
         got=told,
     )
+
+
+def bilinear(yours, x):
+    """The slope of x[1, 1] · x[0, 0] by x[1, 1]: x[0, 0], whatever the step."""
+    step = float(np.abs(x[0, 0])) / 2
+    found = yours.slope(lambda x: float(x[1, 1] * x[0, 0]), x, (1, 1), step)
+    return np.asarray(found, x.dtype)
+
+
+exercise.holds(bilinear, lambda x: x[0, 0], [(3, 4)], large=[(40, 30)], infinite=[np.inf])

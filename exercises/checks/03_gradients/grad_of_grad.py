@@ -141,6 +141,9 @@ def nothing_leads_there(yours):
     y = (x * x).sum() + (3 * other).sum()
     found = product(yours, y, [x, other], ones, given)
     expect(found, [[2.0, 2.0], [[0.0, 0.0, 0.0]]], given=given)
+    many = [leaf([float(k)]) for k in range(8)]
+    found = product(yours, sum(x**3 for x in many), many, [np.ones(1)] * 8)
+    expect(found, [[6.0 * k] for k in range(8)], given={"y": "Σ x³", "xs": "eight tensors"})
     given = {"y": "Σ x other", "xs": "[x]"}
     y = (x * x).sum() * other.sum()
     expect(product(yours, y, [x], ones[:1], given), [[12.0, 12.0]], given=given)
@@ -225,3 +228,20 @@ def two_gradients_will_do(yours):
             product(yours, paddle.tanh(x).sum(), [x], [np.ones(n)])
     given = {"numbers": list(counts)}
     expect(counts[200], counts[2], given=given, why="how often the rule of tanh is asked")
+
+
+def of_cubes(yours, x, v):
+    x = x.clone()
+    x.stop_gradient = False
+    return yours.hessian_vector((x**3).sum(), [x], [v])
+
+
+exercise.holds(
+    of_cubes,
+    lambda x, v: [6 * x * v],
+    [(3, 4), (3, 4)],
+    large=[(40, 30), (40, 30)],
+    empty=[(0, 3), (0, 3)],
+    infinite=[np.inf],
+    tensors=True,
+)

@@ -211,6 +211,31 @@ class Half(PyLayer):
         return g, None
 
 
+class Weighed(PyLayer):
+    """x₀ + 2 x₁ + 3 x₂ + …, of as many tensors as there are."""
+
+    @staticmethod
+    def forward(ctx, *xs):
+        ctx.count = len(xs)
+        return sum(k * x for k, x in enumerate(xs, 1))
+
+    @staticmethod
+    def backward(ctx, g):
+        return [k * g for k in range(1, ctx.count + 1)]
+
+
+@exercise.example
+def any_number_of_tensors(yours):
+    """Ten tensors go in, and ten gradients come out."""
+    xs = [leaf([float(k)]) for k in range(10)]
+
+    def run():
+        y = Weighed.apply(*xs)
+        return [y.item(), *(g.item() for g in paddle.grad(y, xs))]
+
+    expect(result_of(yours, run), [330.0, *range(1, 11)], given={"y": "x₀ + 2 x₁ + … + 10 x₉"})
+
+
 @exercise.example
 def none_is_no_gradient(yours):
     """None among the gradients: that input gets none."""
@@ -323,3 +348,12 @@ def a_network_of_bits_learns(yours):
         moved > 0.1, "the layer before the bits has learned", got=f"it moved by {moved:.3f}"
     )
     expect_that(loss.item() < 0.5, "a loss under 0.5", got=loss.item())
+
+
+OPTIONS = {"large": [(40, 30)], "empty": [(0, 3)], "infinite": [np.inf], "tensors": True}
+exercise.holds(
+    lambda yours, x: yours.apply(Power, (x, 3), {"scale": x}), lambda x: x**4, [(3, 4)], **OPTIONS
+)
+exercise.holds(
+    lambda yours, g: yours.gradients(Tenfold, None, [g], 1), lambda g: [10 * g], [(3, 4)], **OPTIONS
+)
