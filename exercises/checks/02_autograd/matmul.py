@@ -122,6 +122,10 @@ def vectors(yours):
     expect((gx, gy), (a @ g, np.outer(x, g)), given=given, why="a row times a matrix")
     gx, gy = rules(yours, a.T, y, g)
     expect((gx, gy), (np.outer(g, y), a @ g), given=given, why="a matrix times a column")
+    x, g = numbers((2, 2, 3)), numbers((2, 2), 1)
+    gx, gy = rules(yours, x, y, g)
+    right = np.einsum("bn,k->bnk", g, y), np.einsum("bnk,bn->k", x, g)
+    expect((gx, gy), right, given={"x": x, "y": y}, why="a stack times a column")
 
 
 @exercise.property(shapes=st.sampled_from(SHAPES), seed=st.integers(0, 99), examples=20)

@@ -132,6 +132,9 @@ def a_gradient_becomes_a_tuple(yours):
     found = answered(yours, Tenfold, [g], 1)
     expect_that(type(found) is tuple, "a tuple", given={"grads": [g], "count": 1}, got=found)
     expect(found, ([10.0, 20.0],), given={"layer": "Tenfold", "grads": [g], "count": 1})
+    nine = type("Nine", (PyLayer,), {"backward": staticmethod(lambda ctx, *gs: gs[::-1])})
+    found = answered(yours, nine, [paddle.to_tensor(float(k)) for k in range(9)], 9)
+    expect(found, tuple(map(float, range(8, -1, -1))), given={"layer": "turns nine round"})
     found = answered(yours, Turn, [g, g], 2)
     expect(found, ([3.0, 6.0], [-1.0, -2.0]), given={"layer": "Turn", "grads": [g, g], "count": 2})
 
@@ -269,7 +272,7 @@ def wrong_gradients_are_refused_by_name(yours):
             )
         else:
             expect_that(False, f"a ValueError, not {shown(got)}", given=given, got=got)
-    for answer, count in [((g, None), 2), ([None, g, g], 3), (None, 1), ([], 0)]:
+    for answer, count in [((g, None), 2), ([None, g, g], 3), (None, 1), ([], 0), ([g] * 9, 9)]:
         got = yours.gradients(Wrong, None, [g], count)
         expect(len(got), count, given={"backward returned": answer, "count": count})
         expect_that(type(got) is tuple, "a tuple", given={"backward returned": answer}, got=got)

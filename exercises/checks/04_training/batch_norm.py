@@ -204,6 +204,7 @@ for training in (True, False):
         )[0],
         [(5, 3, 4), *[(3,)] * 4],
         large=[(10, 3, 20), *[(3,)] * 4],
+        empty=None if training else [(0, 3, 4), *[(3,)] * 4],
         infinite=[] if training else [np.inf],
         tensors=True,
     )

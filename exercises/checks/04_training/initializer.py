@@ -52,7 +52,7 @@ def the_fans(yours):
     """A number, a vector, a matrix [inputs, outputs], kernels [outputs, inputs, *window]."""
     for shape, expected in {
         (): (1, 1), (7,): (7, 7), (64, 32): (64, 32), (8, 3, 5, 5): (75, 200), (4, 2, 3): (6, 12),
-        (2, 5, 3, 1, 2): (30, 12),
+        (2, 5, 3, 1, 2): (30, 12), (2, 5, 3, 1, 2, 1, 1, 7): (210, 84),
     }.items():  # fmt: skip
         expect(tuple(yours.fans(shape)), expected, given={"shape": shape})
 
@@ -65,6 +65,14 @@ def the_formulas(yours, fan, other, gain):
     given = {"fan_in": fan, "fan_out": other, "gain": gain}
     square = yours.xavier_std(fan, other, gain) ** 2
     expect(square * (fan + other), 2.0 * gain**2, given=given)
+
+
+@exercise.example
+def enormous_fans(yours):
+    """A hundred million inputs and a small gain: exact to the last digits all the same."""
+    got = yours.kaiming_std(10**8, 1e-6), yours.xavier_std(10**8, 3 * 10**8, 1e-6)
+    right = 1e-10, 1e-10 / math.sqrt(2)
+    expect(got, right, given={"fan": 10**8, "gain": 1e-6}, rtol=1e-12, atol=0)
 
 
 @exercise.example

@@ -62,6 +62,14 @@ exercise = Exercise(
         "forgetting the padding": "m.pad(x, ((0, 0), (0, 0), *padding)) → x",
         "padding as much behind as before": "padding → ((before, before) for before, _ in padding)",
     },
+    unkillable={
+        "places = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip((high, wide), "
+        "kernel, stride, dilation, strict=True)] → places = [(n - d * (k - 1) - 1) // s "
+        "+ 1 for n, k, s, d in zip((high, wide), kernel, stride, dilation, "
+        "strict=False)]": "all are pairs",
+        "columns = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2) → columns "
+        "= w.reshape(groups, w.shape[0] // groups, -2).swapaxes(1, 2)": "any negative size will do",
+    },
 )
 
 

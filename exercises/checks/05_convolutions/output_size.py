@@ -45,6 +45,11 @@ exercise = Exercise(
         ),
         "a list instead of a tuple": "tuple(out) → out",
     },
+    unkillable={
+        "for n, k, s, (before, behind), d in zip(size, kernel, stride, padding, "
+        "dilation, strict=True): → for n, k, s, (before, behind), d in zip(size, kernel, "
+        "stride, padding, dilation, strict=False):": "all have a number for each axis",
+    },
 )
 
 NAMES = ("size", "kernel", "stride", "padding", "dilation")
@@ -67,6 +72,7 @@ def three_taps_on_eight_pixels(yours):
 def a_stride_of_two(yours):
     """It begins at pixels 0, 2 and 4; from 6 on it would stand out."""
     compare(yours, (3,), (8,), (3,), (2,), ((0, 0),), (1,))
+    compare(yours, (3,) * 8, (8,) * 8, (3,) * 8, (2,) * 8, ((0, 0),) * 8, (1,) * 8)
 
 
 @exercise.example
