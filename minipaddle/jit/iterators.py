@@ -6,6 +6,7 @@ The loop is unrolled: the trace takes all items, a run of the program uses only 
 from __future__ import annotations
 
 import gc
+import sys
 from inspect import CO_OPTIMIZED
 from operator import length_hint
 
@@ -68,7 +69,13 @@ def shared(steps) -> str:
 
 def local(frame) -> dict:
     """The variables of a frame. Python 3.11 and 3.12 keep the dict: emptied, it holds no object."""
-    found = dict(frame.f_locals)
-    if frame.f_code.co_flags & CO_OPTIMIZED and type(frame.f_locals) is dict:
-        frame.f_locals.clear()
+    kept = frame.f_locals
+    found = dict(kept)
+    of_function = frame.f_code.co_flags & CO_OPTIMIZED and type(kept) is dict
+    if of_function and sys.getrefcount(kept) <= ALONE:  # the user has not called `locals()`
+        kept.clear()
     return found
+
+
+ALONE = 3
+"""References to that dict: the frame, a variable, an argument."""

@@ -490,6 +490,17 @@ def test_a_container_of_one_side_is_its_own():
     assert paddle.jit.to_static(a_dict_beside_an_iterator)(x).tolist() == [2, 2, 2]
 
 
+def test_what_locals_gave_stays():
+    @paddle.jit.to_static
+    def f(x):
+        mine = locals()
+        if all([x.sum() > 0, True]):
+            x = x * 2
+        return x, [*mine]
+
+    assert "x" in f(paddle.ones([1]))[1]
+
+
 def a_dict_that_a_partial_keeps(x):
     if x.sum() > 9:
         return x
