@@ -37,6 +37,7 @@ exercise = Exercise(
     unkillable={
         f"{BOTH} → return (quotient + turn, rest + turn * n)": ZERO,
         f"{BOTH} → return (quotient - turn, rest - turn * n)": ZERO,
+        f"{BOTH} → return (quotient + turn, rest - turn / n)": ZERO,
         "if rest.low < 0: → if rest.low < 1:": "0 is lifted by 0",
         "if rest.low < 0: → if rest.low <= 0:": "0 is lifted by 0",
     },

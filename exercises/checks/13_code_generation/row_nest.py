@@ -65,6 +65,11 @@ exercise = Exercise(
             ),
         ),
     },
+    unkillable={
+        "term = w.text(fold.node.args[0], memo) → term = w.text(fold.node.args[-1], memo)": (
+            "a fold has one argument"
+        ),
+    },
 )
 
 F32 = np.dtype("float32")
