@@ -155,17 +155,6 @@ def asked(yours, p, groups, pair, expected):
 
 
 @exercise.example
-def long_chains(yours):
-    """Eight records one after the other, in one group or in two."""
-    p = program("exp(x)", *(f"tanh(v{k})" for k in range(1, 8)), results="v8")
-    found = yours.outputs(grouped(p)[0], p.records)
-    expect(named(p, found), "v8", given=str(p), why="what others need of all eight")
-    asked(yours, p, "1234567 8", "1234567 8", False)
-    p = program(*DIAMOND, *(f"add(v{k}, v1)" for k in range(5, 9)), results="v9")
-    asked(yours, p, "1 2 3456789", "1 3456789", True)
-
-
-@exercise.example
 def two_that_have_nothing_to_do_with_each_other(yours):
     """Both read x, neither leads to the other, though both are used by a third."""
     p = program("exp(x)", "tanh(x)", "matmul(v1, v2)", "matmul(v3, y)", results="v4, v1")
