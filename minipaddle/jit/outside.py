@@ -15,7 +15,7 @@ from .dy2static.utils import refusal
 from .leaves import NUMBERS, State, same
 from .places import MISSING, Contents, Place, journal, lasting, same_parts
 from .tree import unflatten
-from .unsure import Unsure
+from .writing import defined
 
 
 class Left(NamedTuple):
@@ -88,7 +88,7 @@ def watched(function) -> tuple:
 
 def left(place: Place, before, after) -> Was | None:
     """See to it that each run leaves `after` in a place; what that takes for granted."""
-    after = after.use() if type(after) is Unsure else after
+    after = defined(after)
     a, b = State(before), State(after)
     if any(isinstance(leaf, Dim) for leaf in b.leaves):
         raise refusal(f"{place.name} is to keep a size that varies from call to call")
