@@ -20,9 +20,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="./run bench", description=__doc__.split("\n")[0], add_help=False
     )
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--threads", type=int, default=1, help="for BLAS and every framework")
     options, rest = parser.parse_known_args()
+    for name in {*options.names}.difference(NAMES):
+        parser.error(f"there is no benchmark {name!r}; there are {', '.join(NAMES)}")
     if rest and options.names not in (["steps"], ["collectives"]):  # with options of their own
         parser.print_help()
         sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
