@@ -4,16 +4,19 @@ attributes, lists and dicts. Each run leaves the same there, with tensors of its
 
 from __future__ import annotations
 
+import re
 from functools import partial
+from types import FunctionType
 from typing import NamedTuple
 
 from ..core.dim import Dim
 from ..core.interpreter import current
 from ..eager.control import is_static
 from ..eager.tensor import Tensor, wrap
-from .dy2static.utils import refusal
+from .dy2static.utils import mention, refusal
 from .leaves import NUMBERS, State, same
 from .places import MISSING, Contents, Place, journal, lasting, same_parts
+from .snapshot import of_user
 from .tree import unflatten
 from .writing import defined
 
@@ -65,7 +68,14 @@ class Was(NamedTuple):
 class whole(journal):
     """The journal of all that a function does."""
 
-    where = "by the function that is converted, in code that is not"
+    block = "by the function that is converted, in code that is not"
+
+    @staticmethod
+    def where(objects: list, name: str):
+        """The line that first names what is changed: `queue` of `self.queue[0]`."""
+        named = re.findall(r"[^\W\d]\w*", "".join(re.findall("`(.*)`", name)).split("[")[0])
+        codes = [x.__code__ for x in objects if type(x) is FunctionType and of_user(x)]
+        return mention(codes, named[-1]) if named else None
 
 
 def watched(function) -> tuple:

@@ -157,7 +157,8 @@ class journal:
     if the block ends, or raises one of the errors `unless`.
     """
 
-    where = "in a branch or a loop that depends on a tensor"
+    block = "in a branch or a loop that depends on a tensor"
+    where = None  # what finds the line, where no line of the user's is being traced
 
     def __init__(self, places, reach=(), unless=()):
         self.noted: dict = {}
@@ -196,7 +197,7 @@ class journal:
                 self.now[place.key] = place.get()
                 put_back(x, held)
                 self.noted[place.key] = (place, place.get())
-        before.check(self.where)
+        before.check(self.block, self.where)
 
     def restore(self) -> None:
         """Every place that was noted as it was before the block."""

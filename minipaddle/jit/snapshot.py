@@ -66,19 +66,20 @@ class Snapshot:
                 self.states.append(found)
                 waiting += found[1]
 
-    def check(self, where: str) -> None:
+    def check(self, block: str, where=None) -> None:
         """Refuse the block if an object holds something else; what can be put back, is."""
         changed = [(self.name(x), x, put_back(x, before)) for x, before in self.changes()]
         if changed:
             name, x, _ = changed[-1]
             raise refusal(
-                f"{name} is changed {where}, which a program cannot do: it would change "
+                f"{name} is changed {block}, which a program cannot do: it would change "
                 "while that is traced, not when it runs",
                 hint="draw with paddle.rand or paddle.randint, or draw outside and give the "
                 "numbers as arguments"
                 if isinstance(x, CHANCE)
                 else "change it outside, or keep it in a list, a dict, an attribute or a tensor "
                 "that the function itself writes",
+                where=where and where(self.objects, name),
             )
 
     def changes(self) -> list[tuple]:
@@ -240,6 +241,11 @@ def names_in(code: CodeType) -> frozenset:
 def library(module: str, filename: str) -> bool:
     """Is it code that belongs to Python or to an installed library?"""
     return module.partition(".")[0] in sys.stdlib_module_names or installed(filename)
+
+
+def of_user(function: FunctionType) -> bool:
+    module = function.__globals__.get("__name__") or ""
+    return not within(module, PACKAGE) and not library(module, function.__code__.co_filename)
 
 
 def class_state(kind: type):

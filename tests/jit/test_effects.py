@@ -267,6 +267,19 @@ def test_the_object_is_named():
         paddle.jit.to_static(a_name)(paddle.ones([1]))
 
 
+def plain_change(x):
+    y = x * 2
+    W.inner["rows"][0].append(1)
+    return y
+
+
+def test_the_line_that_changes_an_object_is_told():
+    with pytest.raises(Dygraph2StaticException) as found:
+        paddle.jit.to_static(plain_change)(paddle.ones([1]))
+    line = plain_change.__code__.co_firstlineno + 2
+    assert f"at: {__file__}:{line}, in plain_change" in str(found.value)
+
+
 @pytest.mark.parametrize(
     ("draw", "name"),
     [

@@ -1,5 +1,8 @@
 """`Dygraph2StaticException`, where Paddle's users look for it."""
 
+from dis import get_instructions
+from types import CodeType
+
 from ...core.errors import teach
 from ...core.interpreter import note_refusal
 
@@ -11,6 +14,17 @@ class Dygraph2StaticException(Exception):
     """
 
 
-def refusal(what: str, *, expected: str = "", hint: str = "") -> Dygraph2StaticException:
+def refusal(what: str, *, expected="", hint="", where=None) -> Dygraph2StaticException:
     """The exception, with a text in the layout of `teach`; no handler of the user's ends it."""
-    return note_refusal(Dygraph2StaticException(teach(what, expected=expected, hint=hint)))
+    text = teach(what, expected=expected, hint=hint, where=where)
+    return note_refusal(Dygraph2StaticException(text))
+
+
+def mention(codes: list, word: str):
+    """The line where one of the codes, or one inside them, first names something."""
+    for code in (waiting := [*codes]):
+        waiting += [c for c in code.co_consts if type(c) is CodeType]
+        for step in get_instructions(code):
+            if step.argval == word:
+                return code, step.offset
+    return None
