@@ -62,7 +62,7 @@ float64 = DType("float64", np.float64)
 NAMES = {d.name: d for d in DType._by_numpy.values()}
 HALVES = frozenset({float16.numpy, bfloat16.numpy})
 FLOATS = HALVES | {float32.numpy, float64.numpy}
-_default = per_rank(float32.numpy)
+_default = per_rank(float32.numpy, "the default dtype")
 
 
 def resolve(dtype) -> np.dtype:

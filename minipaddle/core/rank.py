@@ -26,11 +26,14 @@ class PerRank(threading.local):
 
 
 SETTINGS: list[PerRank] = []
+NAMED: dict[str, PerRank] = {}
 
 
-def per_rank(value) -> PerRank:
-    """A setting that begins as `value`."""
+def per_rank(value, name: str = "") -> PerRank:
+    """A setting that begins as `value`; one that users set has a name."""
     SETTINGS.append(PerRank([value]))
+    if name:
+        NAMED[name] = SETTINGS[-1]
     return SETTINGS[-1]
 
 

@@ -210,7 +210,7 @@ def place_of(array) -> Place:
     return CPU if module_of(array) is NUMPY else CUDAPlace(array.device.id)
 
 
-chosen = per_rank(CPU)
+chosen = per_rank(CPU, "the default device")
 
 
 def current_place() -> Place:

@@ -10,13 +10,15 @@ from types import FunctionType
 from typing import NamedTuple
 
 from ..core.dim import Dim
+from ..core.errors import PACKAGE
 from ..core.interpreter import current
 from ..eager.control import is_static
 from ..eager.tensor import Tensor, wrap
 from .dy2static.utils import mention, refusal
+from .ignore import within
 from .leaves import NUMBERS, State, same
 from .places import MISSING, Contents, Place, journal, lasting, same_parts
-from .snapshot import of_user
+from .snapshot import library
 from .tree import unflatten
 from .writing import defined
 
@@ -76,6 +78,11 @@ class whole(journal):
         named = re.findall(r"[^\W\d]\w*", "".join(re.findall("`(.*)`", name)).split("[")[0])
         codes = [x.__code__ for x in objects if type(x) is FunctionType and of_user(x)]
         return mention(codes, named[-1]) if named else None
+
+
+def of_user(function: FunctionType) -> bool:
+    module = function.__globals__.get("__name__") or ""
+    return not within(module, PACKAGE) and not library(module, function.__code__.co_filename)
 
 
 def watched(function) -> tuple:

@@ -35,6 +35,7 @@ from types import (
 import numpy
 
 from ..core.errors import PACKAGE
+from ..core.rank import NAMED
 from ..eager.tensor import Parameter, Tensor
 from .dy2static.utils import refusal
 from .ignore import installed, within
@@ -55,7 +56,7 @@ class Snapshot:
         self.objects: list = []
         self.states: list[tuple] = []
         self.held: Counter | None = None
-        seen, waiting = set(), [*functions, random._inst, numpy.random.mtrand._rand]
+        seen, waiting = set(), [*functions, *shared().values()]
         for x in waiting:
             if type(x) in CONSTANT or id(x) in seen:
                 continue
@@ -74,11 +75,7 @@ class Snapshot:
             raise refusal(
                 f"{name} is changed {block}, which a program cannot do: it would change "
                 "while that is traced, not when it runs",
-                hint="draw with paddle.rand or paddle.randint, or draw outside and give the "
-                "numbers as arguments"
-                if isinstance(x, CHANCE)
-                else "change it outside, or keep it in a list, a dict, an attribute or a tensor "
-                "that the function itself writes",
+                hint=DRAW if isinstance(x, CHANCE) else KEEP,
                 where=where and where(self.objects, name),
             )
 
@@ -104,10 +101,11 @@ class Snapshot:
 
     def name(self, x) -> str:
         """How the user's code calls an object: `self.queue` (a deque)."""
-        if id(x) in SHARED:
-            return f"the generator of `{SHARED[id(x)]}`"
+        for name, each in shared().items():
+            if each is x:
+                return name
         path, holder = "", x
-        for _ in range(DEEP):
+        for _ in range(20):  # so many steps of a name are shown
             holder, step = self.holder_of(holder)
             path = step + path
             if holder is None:
@@ -132,11 +130,17 @@ class Snapshot:
         return None, ""
 
 
-SHARED = {id(random._inst): "random", id(numpy.random.mtrand._rand): "numpy.random"}
+def shared() -> dict:
+    """What code can change without naming it."""
+    found = {"random": random._inst, "numpy.random": numpy.random.mtrand._rand}
+    found = {f"the generator of `{name}`": x for name, x in found.items()}
+    return found | {name: setting.box for name, setting in NAMED.items()}
+
+
 CHANCE = (random.Random, numpy.random.RandomState, numpy.random.Generator)
 
-DEEP = 20
-"""So many steps of a name are shown."""
+DRAW = "draw with paddle.rand or paddle.randint, or draw outside and give the numbers as arguments"
+KEEP = "change it outside, or keep it in a list, a dict, an attribute or a tensor of the function"
 
 
 class Open(threading.local):
@@ -241,11 +245,6 @@ def names_in(code: CodeType) -> frozenset:
 def library(module: str, filename: str) -> bool:
     """Is it code that belongs to Python or to an installed library?"""
     return module.partition(".")[0] in sys.stdlib_module_names or installed(filename)
-
-
-def of_user(function: FunctionType) -> bool:
-    module = function.__globals__.get("__name__") or ""
-    return not within(module, PACKAGE) and not library(module, function.__code__.co_filename)
 
 
 def class_state(kind: type):

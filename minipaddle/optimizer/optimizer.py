@@ -222,12 +222,16 @@ class Optimizer:
             )
         if not isinstance(value, int | float):
             raise TypeError(f"set_lr takes a float, not {value!r}")
+        if self._rate.waits():
+            return current.top.host(Optimizer.set_lr, (self, value), {})
         self._learning_rate = self._rate.value = float(value)
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Let `scheduler` decide the learning rate from now on."""
         if not isinstance(scheduler, LRScheduler):
             raise TypeError(f"set_lr_scheduler takes a schedule, not {scheduler!r}")
+        if self._rate.waits():
+            return current.top.host(Optimizer.set_lr_scheduler, (self, scheduler), {})
         self._use(scheduler)
 
     # ---- saving ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ class Rate:
     writes the tensor, so a schedule goes on working without capturing the step again.
     """
 
-    moved_in = None  # the trace in which the schedule took its step
+    moved_in = None  # the trace in which it changes after each run
     home = None  # a weak reference to the builder of the program that makes it anew in every run
 
     def __init__(self, value: float):
@@ -40,6 +40,15 @@ class Rate:
             builder = builder.parent
         return builder is None
 
+    def waits(self) -> bool:
+        """Does a change wait for the end of each run, as one that a traced program asks for? Then
+        the program may not use the rate any more.
+        """
+        if not traces() or (self.home and self.home() is current.top.builder):
+            return False
+        self.moved_in = current.top
+        return True
+
     @value.setter
     def value(self, value: float) -> None:
         self.number = float(value)
@@ -52,9 +61,9 @@ class Rate:
             raise note_refusal(
                 NotImplementedError(
                     teach(
-                        "a captured step uses the learning rate after its schedule's step(), which "
-                        "runs when the program has ended",
-                        hint="call scheduler.step() after what uses the rate, as optimizer.step()",
+                        "a captured step uses the learning rate after its schedule's step() or "
+                        "after set_lr(), which run when the program has ended",
+                        hint="call them after what uses the rate, as optimizer.step()",
                     )
                 )
             )

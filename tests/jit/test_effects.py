@@ -576,3 +576,45 @@ def test_what_a_loop_binds_outside_needs_a_round():
     del owner.fresh
     with pytest.raises(AttributeError, match="the loop that binds it ran no round"):
         static(-paddle.ones([3]))
+
+
+LAYER = paddle.nn.Linear(2, 2)
+SGD = paddle.optimizer.SGD(0.1, parameters=LAYER.parameters())
+SETTINGS = {
+    "layer.eval": LAYER.eval,
+    "set_lr": lambda: SGD.set_lr(0.3),
+    "set_default_dtype": lambda: paddle.set_default_dtype("float64"),
+    "register_hook": lambda: LAYER.register_forward_post_hook(lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("function", [branch, loop])
+@pytest.mark.parametrize("change", SETTINGS.values(), ids=SETTINGS)
+def test_what_the_library_itself_would_change_once_is_refused(function, change):
+    static = paddle.jit.to_static(functools.partial(function, change=change))
+    with pytest.raises((Dygraph2StaticException, NotImplementedError, TypeError)):
+        static(paddle.ones([3]))
+    assert (LAYER.training, SGD.get_lr(), paddle.get_default_dtype()) == (True, 0.1, "float32")
+    assert not LAYER._forward_post_hooks
+
+
+def test_a_rate_that_is_set_in_a_program_is_set_after_each_run():
+    def step(x):
+        SGD.set_lr(0.2)
+        return x
+
+    static = paddle.jit.to_static(step)
+    for before in (0.1, 0.3):
+        SGD.set_lr(before)
+        static(paddle.ones([1]))
+        assert SGD.get_lr() == 0.2
+    SGD.set_lr(0.1)
+
+    @paddle.jit.to_static
+    def wrong(x):
+        SGD.set_lr(0.2)
+        LAYER(x).sum().backward()
+        SGD.step()
+
+    with pytest.raises(NotImplementedError, match=r"after set_lr\(\)"):
+        wrong(paddle.ones([1, 2]))

@@ -10,7 +10,7 @@ from itertools import count
 
 from ...core import dtype as dt
 from ...core.errors import teach
-from ...core.interpreter import current
+from ...core.interpreter import current, note_refusal
 from ...eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -22,6 +22,12 @@ __all__ = ["Layer"]
 KINDS = ("_parameters", "_sub_layers", "_buffers")
 """Where a layer keeps its parts; an attribute is looked up in this order."""
 
+NO_HOOK = """a layer's hook is registered in a program: once, not once more in each run
+  try: register it before"""
+NOT_BOOL = """layer.training is to be a tensor, which a condition of the program chooses
+  expected: True or False
+  try: call train() or eval() outside of the branch, or decide by a Python value"""
+
 
 class HookHandle:
     """What registering a hook returns: `remove()` takes the hook away."""
@@ -29,6 +35,8 @@ class HookHandle:
     numbers = count()
 
     def __init__(self, hooks: OrderedDict, hook, *, prepend: bool = False, **options):
+        if current.top.tracing:
+            raise note_refusal(NotImplementedError(NO_HOOK))
         self.hooks, self.number = hooks, next(self.numbers)
         hooks[self.number] = (hook, options) if options else hook
         if prepend:
@@ -231,6 +239,8 @@ class Layer(Tree, State):
                 self._replace(kind, name, value)
                 return
         if isinstance(value, Tensor):
+            if name == "training":
+                raise note_refusal(TypeError(NOT_BOOL))
             self._adopt("_buffers", name, value)
             self._non_persistable_buffer_names_set.add(name)
             return

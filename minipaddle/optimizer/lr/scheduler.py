@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import wraps
 
 from ...core.errors import teach
-from ...core.interpreter import current, hosted, note_refusal
-from ..rate import Rate, traces
+from ...core.interpreter import hosted, note_refusal
+from ..rate import Rate
 
 
 def positive_int(name: str, value) -> int:
@@ -33,11 +33,7 @@ def stepping(method):
 
     @wraps(method)
     def step(self, *args, **kwargs):
-        if traces() and self.rate.home and self.rate.home() is current.top.builder:
-            return method(self, *args, **kwargs)
-        if current.top.tracing:
-            self.rate.moved_in = current.top
-        return later(self, *args, **kwargs)
+        return (later if self.rate.waits() else method)(self, *args, **kwargs)
 
     return step
 
