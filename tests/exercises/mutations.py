@@ -64,6 +64,7 @@ NEARBY = {
 }
 """Functions, and another that one might take for them."""
 SYMMETRIC = {"max", "min", "maximum", "minimum", "add", "multiply", "swapaxes", "equal", "gcd"}
+SYMMETRIC |= {"broadcast_shapes"}
 """Functions that do not mind an exchange of their arguments."""
 IDLE = (
     ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.Pass

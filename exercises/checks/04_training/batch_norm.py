@@ -55,6 +55,9 @@ exercise = Exercise(
             "momentum); y = (x - mean) * paddle.rsqrt(var + epsilon)"
         ),
     },
+    unkillable={
+        "batch_norm: right only for positive axes": "the task counts axes from the front",
+    },
 )  # fmt: skip
 
 

@@ -263,3 +263,14 @@ def a_network_learns_with_it(yours):
     expect_that(
         losses[-1] < 0.3 * losses[0], "a third of the loss after 40 steps", got=losses[::10]
     )
+
+
+def of_any_shape(yours, x):
+    """3 x by two records, in a program for arrays like x."""
+    program = trace(lambda x: [x + x + x], [Spec(x.shape, x.dtype)]).program
+    return ran(yours, program, [x])
+
+
+exercise.holds(
+    of_any_shape, lambda x: [3 * x], [(3, 4)], large=[(40, 30)], empty=[(0, 3)], infinite=[np.inf]
+)

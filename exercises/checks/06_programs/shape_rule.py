@@ -60,6 +60,7 @@ exercise = Exercise(
         f"{_RIGHT} → {_RIGHT.replace(', 1)', ', 0)')}": "the added axis is dropped again",
         f"{_RIGHT} → {_RIGHT.replace(', 1)', ', 2)')}": "the added axis is dropped again",
         "first = xs[0] → first = xs[-1]": "all of them must be alike",
+        "concat_spec: right only for positive axes": "the task counts them from 0",
     },
 )
 
@@ -113,6 +114,8 @@ def vectors_are_rows_and_columns(yours):
     agree(yours.matmul_spec, "float32[2]", spec(2, 3), spec(3))
     agree(yours.matmul_spec, "float32[]", spec(3), spec(3))
     agree(yours.matmul_spec, "float32[5, 4]", spec(3), spec(5, 3, 4))
+    stacks = spec(2, 1, 3, 1, 2, 1, 4, 5), spec(1, 3, 1, 1, 3, 5, 6)
+    agree(yours.matmul_spec, "float32[2, 1, 3, 1, 2, 3, 4, 6]", *stacks)
     agree(yours.matmul_spec, "refused with ValueError", spec(), spec(3))
     agree(yours.matmul_spec, "refused with ValueError", spec(3), spec())
 
@@ -124,6 +127,7 @@ def one_after_the_other(yours):
     agree(yours.concat_spec, "refused with ValueError", spec(2, 3), spec(5, 3), axis=1)
     agree(yours.concat_spec, "float64[4]", spec(4, dtype=F64), axis=0)
     agree(yours.concat_spec, "float32[1, 9, 2]", *[spec(1, 3, 2)] * 3, axis=1)
+    agree(yours.concat_spec, "float32[1, 27, 2]", *[spec(1, 3, 2)] * 9, axis=1)
     for several in ((spec(), spec()), (spec(2, 3), spec(2)), (spec(2), spec(2, 3))):
         agree(yours.concat_spec, "refused with ValueError", *several, axis=0)
     agree(yours.concat_spec, "refused with ValueError", spec(2, 3, 4), spec(2, 3, 5), axis=0)

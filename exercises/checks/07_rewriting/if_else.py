@@ -51,6 +51,10 @@ exercise = Exercise(
             "keeps=keeps, drops=bound - keeps)"
         ),
     },
+    unkillable={
+        "keeps, jumps = (bound & node.live, getattr(node, 'jumps', False)) → keeps, jumps = "
+        "(bound & node.live, getattr(node, 'jumps', True))": "the step before says it of each",
+    },
 )  # fmt: skip
 
 

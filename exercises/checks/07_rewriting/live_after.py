@@ -139,6 +139,7 @@ def statements_in_a_row(yours):
     agrees(yours, "t = x\ny = t + z", {"y"})
     agrees(yours, "y = t + z\nt = x", {"y", "t"})
     agrees(yours, "pass", {"y"})
+    agrees(yours, "\n".join(f"x{k + 1} = x{k} + y{k}" for k in range(9)), {"x4", "x9"})
     expect(sorted(Walk(yours).block([], {"y"})), ["y"], given="no statement, y live after it")
 
 

@@ -88,10 +88,11 @@ def as_python_does(yours, values):
 @exercise.example
 def tensors_with_a_value(yours):
     """An eager tensor is asked like a value of Python, and is the result itself."""
-    yes, no = paddle.to_tensor([2.0]), paddle.to_tensor([0.0])
+    yes, no = paddle.to_tensor([2.0]), paddle.to_tensor([0.0], dtype="float64")
     for name, values, place in (
         ("and_", [no, yes], 0),
         ("and_", [yes, no], 1),
+        ("and_", [yes, yes], 1),
         ("or_", [no, yes], 1),
     ):
         found, asked = run(yours, name, values)

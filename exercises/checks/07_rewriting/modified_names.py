@@ -94,6 +94,7 @@ def targets(yours):
     """What stands to the left of =, also in tuples; attributes and items are no names."""
     agrees(yours, "if t:\n    a, (b, *c) = d\nelse:\n    e.f = 1")
     agrees(yours, "x.y[z] = 1")
+    agrees(yours, "\n".join(f"x{k} = y" for k in range(9)))
     agrees(yours, "x += y")
 
 

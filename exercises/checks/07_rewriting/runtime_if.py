@@ -141,6 +141,13 @@ def nested(x):
     return y, s
 
 
+def many(x):
+    a = b = c = d = e = f = g = x
+    if x.sum() > 0:
+        a, b, c, d, e, f, g = x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7
+    return paddle.concat([a, b, c, d, e, f, g])
+
+
 def swapped(x):
     a, b = x, x + 1
     if x.sum() > 0:
@@ -158,7 +165,7 @@ def python_outside(x, flag=False):
     return x
 
 
-FUNCTIONS = (with_else, without_else, temporaries, numbers, nested, swapped, python_outside)
+FUNCTIONS = (with_else, without_else, temporaries, numbers, nested, many, swapped, python_outside)
 NUMBERS = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.5, 1.5, 4.0])
 
 
