@@ -80,6 +80,21 @@ class Record:
     def spec(self) -> Spec:
         return Spec(self.shape, self.dtype)
 
+    def copy(self, inputs, attrs=None, spec=None) -> Record:
+        """The same operator applied to other inputs, at the same line of the same layer."""
+        attrs = self.attrs if attrs is None else attrs
+        return self.derive(self.op, inputs, attrs, spec or (self.shape, self.dtype), self.saved)
+
+    def derive(self, op, inputs, attrs, spec, saved=None) -> Record:
+        """A record of another operator, at the line and in the layer of this one.
+
+        `spec` is a Spec, or a tuple of them if the operator has several results.
+        """
+        shape, dtype = (spec, None) if isinstance(spec[0], Spec) else spec
+        new = Record(op, inputs, attrs, shape, dtype, saved, self.scope)
+        new.where = self.where
+        return new
+
     def __repr__(self) -> str:
         several = f"({', '.join(map(str, self.shape))})" if self.dtype is None else ""
         return f"{self.op.name} : {several or self.spec}"

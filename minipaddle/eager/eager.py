@@ -12,10 +12,11 @@ from ..core.op import NOTHING
 from ..core.record import Record, Spec, tick, written_at
 from ..core.spec import scalar_dtype
 from ..ir.control import EVERYTHING
+from ..ir.program import item_of
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
 from .packing import PACKING, Packed, packed
-from .tape import item_of, leaf_of
+from .tape import leaf_of
 from .tensor import Tensor, new, wrap
 
 
@@ -91,7 +92,7 @@ class Eager(Interpreter):
                 whole.where = caller()
             for k, out in enumerate(outs):
                 if specs[k].dtype in FLOATS:
-                    out.record, out.stop_gradient = item_of(whole, k), False
+                    out.record, out.stop_gradient = item_of(whole, k, None), False
         return outs
 
     def read(self, record, k):
@@ -103,7 +104,7 @@ class Eager(Interpreter):
             value = value.unpack(value.held).array
         if kind is tuple:
             return tuple(
-                [self.revive(record, k, a, item_of(record, i)) for i, a in enumerate(value)]
+                [self.revive(record, k, a, item_of(record, i, None)) for i, a in enumerate(value)]
             )
         return self.revive(record, k, value, record if k == OUT else record.inputs[k])
 

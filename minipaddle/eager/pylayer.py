@@ -13,9 +13,10 @@ from ..core.grad import filled, fit
 from ..core.interpreter import Recording, current
 from ..core.record import Record, tick, written_at
 from ..core.slots import slot
+from ..ir.program import item_of
 from ..tensor.creation import leaves
 from .custom import with_derivative
-from .tape import item_of, leaf_of
+from .tape import leaf_of
 from .tensor import Tensor, wrap
 
 
@@ -199,7 +200,7 @@ def on_tape(layer, ctx, inputs, results):
 
 def attach(out: Tensor, record, k: int) -> Tensor:
     """Make `out` result `k` of the record."""
-    out.record, out.stop_gradient = item_of(record, k), False
+    out.record, out.stop_gradient = item_of(record, k, None), False
     return out
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..core import dim as dims
 from ..core.interpreter import Recording, current
-from ..core.record import Record, Spec
+from ..core.record import Record
 from ..ir.control import while_loop
 from ..ir.cut import silent
+from ..ir.edit import with_size
 from ..ir.interpreter import bound
-from ..ir.program import INPUT, ITEM, NUMBER, Program, State
+from ..ir.program import ITEM, NUMBER, Program
 from ..ops import creation, movement
 from .backward import grad
 from .tensor import Tensor, wrap
@@ -27,14 +27,14 @@ def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) ->
         sizes |= {name: x.spec.shape[axis] for axis, name in bound(record.spec, known)}
 
     def value(record):
-        return sized(record.attrs["value"], sizes) if record.op is NUMBER else values[record]
+        return with_size(record.attrs["value"], sizes) if record.op is NUMBER else values[record]
 
     for record in program.records:
         if record.op is ITEM:
             y = value(record.inputs[0])[record.attrs["k"]]
         else:
             args = [flowing(value(r), record.saved >> k & 1) for k, r in enumerate(record.inputs)]
-            attrs = {k: sized(v, sizes) for k, v in record.attrs.items()}
+            attrs = {k: with_size(v, sizes) for k, v in record.attrs.items()}
             if record.op is while_loop:
                 attrs["keep"] = attrs["keep"] or wanted(args)
             with told_by(record):
@@ -70,44 +70,6 @@ def wanted(args) -> bool:
     """Will a loop be walked back, so that its rounds are to be kept?"""
     tensors = [x for x in args if isinstance(x, Tensor)]
     return current.top.recording and not all(x.stop_gradient for x in tensors)
-
-
-def sized(value, sizes: dict):
-    """An attribute with the sizes it is made of put in, regions included."""
-    if type(value) is tuple:
-        return tuple([sized(v, sizes) for v in value])
-    if isinstance(value, Program):
-        return with_sizes(value, sizes) if sizes else value
-    return dims.renamed(value, sizes)
-
-
-def with_sizes(program: Program, sizes: dict) -> Program:
-    """The program, or region, with these sizes in the place of its open ones, throughout."""
-    new: dict[Record, Record] = {}
-
-    def spec(r):
-        if r.dtype is None:
-            return tuple(Spec(sized(s.shape, sizes), s.dtype) for s in r.shape), None
-        return sized(r.shape, sizes), r.dtype
-
-    def copied(r):
-        attrs = {k: sized(v, sizes) for k, v in r.attrs.items()}
-        found = Record(r.op, [*map(again, r.inputs)], attrs, *spec(r), r.saved, r.scope)
-        found.where = r.where
-        return found
-
-    def again(r):
-        return copied(r) if r.op is NUMBER else new[r]
-
-    for r in program.given:  # a backward's are the records of the forward that made them
-        new[r] = Record(INPUT, (), {"name": r.attrs.get("name", "")}, *spec(r))
-    for r in program.records:
-        new[r] = copied(r)
-    inputs, records = ([new[r] for r in rs] for rs in (program.inputs, program.records))
-    states = [
-        State(s.name, new[s.record], s.update and again(s.update), s.cell) for s in program.states
-    ]
-    return Program(program.name, inputs, states, records, [*map(again, program.outputs)])
 
 
 def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:

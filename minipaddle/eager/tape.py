@@ -44,13 +44,6 @@ def overwritten(tensor) -> Record:
     return Record(creation.assign, [None], {}, *tensor.spec, {})
 
 
-def item_of(whole: Record, k: int) -> Record:
-    """Result `k` of a record whose value is a tuple."""
-    record = Record(ITEM, [whole], {"k": k}, *whole.shape[k], None, whole.scope)
-    record.where = whole.where
-    return record
-
-
 class HookHandle:
     """What `register_hook` returns: `remove()` takes the hook away."""
 

@@ -20,11 +20,11 @@ from weakref import WeakKeyDictionary
 from ..core import slots
 from ..core.record import Record, Spec
 from ..ir.control import fused
+from ..ir.edit import with_inputs, with_records
 from ..ir.interpreter import Run, Step, calling, fail
 from ..ir.program import ITEM, NUMBER, Program
 from ..passes.index import Loop
 from ..passes.nest import Nest, NotOneNest
-from ..passes.rewriting import with_inputs, with_records
 
 LEAST = 1 << 20
 """Bytes that the largest value of a group must have: what is smaller is in the cache anyway."""

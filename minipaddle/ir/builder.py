@@ -17,7 +17,7 @@ from ..core.errors import called, teach, user_frame
 from ..core.interpreter import note_refusal
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
-from .program import INPUT, ITEM, NUMBER, Program, State
+from .program import INPUT, NUMBER, Program, State, item_of
 
 
 class Writing:
@@ -333,10 +333,8 @@ class Builder:
         return Spec(tuple(dims.renamed(n, self.unknown) for n in spec.shape), spec.dtype)
 
     def item(self, whole: Record, k: int) -> Record:
-        record = Record(ITEM, [whole], {"k": k}, *whole.shape[k], 1, whole.scope)
-        record.where = whole.where
-        self.program.records.append(record)
-        return record
+        self.program.records.append(item_of(whole, k))
+        return self.program.records[-1]
 
 
 def caller() -> tuple | None:

@@ -134,7 +134,6 @@ def silent(program: Program) -> Program:
         if not r.op.effect or r in used:
             attrs = r.attrs | {k: silent(region) for k, region in regions(r).items()}
             inputs = [new.get(x, x) for x in r.inputs]
-            new[r] = Record(r.op, inputs, attrs, r.shape, r.dtype, r.saved, r.scope)
-            new[r].where = r.where
+            new[r] = r.copy(inputs, attrs)
     outputs = [new.get(r, r) for r in program.outputs]
     return Program(program.name, program.inputs, [], [*new.values()], outputs, program.guards)

@@ -31,6 +31,11 @@ def item(m, x, *, k):
 INPUT, NUMBER, ITEM = Op(input_), Op(number), Op(item)
 
 
+def item_of(whole: Record, k: int, saved=1) -> Record:
+    """Result `k` of a record of several results."""
+    return whole.derive(ITEM, [whole], {"k": k}, whole.shape[k], saved)
+
+
 @dataclass(eq=False)
 class State:
     """What outlives a run: the value found before it, and the one left behind (None: unchanged).

@@ -18,13 +18,13 @@ from ..core.slots import slot
 from ..eager.cells import Written
 from ..eager.control import derivative, edge_of
 from ..eager.leaving import constant_promises
-from ..eager.tape import item_of, leaf_written
+from ..eager.tape import leaf_written
 from ..eager.tape import overwritten as overwritten_past
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import given, trace
 from ..executors.choice import Choice
 from ..ir.cut import cut
-from ..ir.program import ITEM, Program
+from ..ir.program import ITEM, Program, item_of
 
 
 class WalkBack(NamedTuple):
@@ -192,7 +192,7 @@ class Captured:
         own = [x.array for x in inputs] if before is None else before
         record.saved = residuals, dict(sizes), own
         for k, y in enumerate(made):
-            y.record, y.stop_gradient = item_of(record, k), False
+            y.record, y.stop_gradient = item_of(record, k, None), False
 
 
 INPUT, OUTER, RESULT = "input", "outer", "result"

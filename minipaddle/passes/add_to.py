@@ -15,13 +15,14 @@ from __future__ import annotations
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.builder import Writing
+from ..ir.edit import count_uses
 from ..ir.program import Program, everywhere
 from ..ops.elementwise import add
 from ..ops.linalg import product
 from ..ops.movement import concat
 from ..ops.reduction import sum
 from .pieces import inner_additions, leaves
-from .rewriting import rewritten, uses
+from .rewriting import rewritten
 
 
 @slot("passes.add_to")
@@ -30,7 +31,7 @@ def add_to(program: Program, *, enable_addto: bool = True) -> Program:
 
     enable_addto: gradients that add up are added where they are computed
     """
-    inner, used = inner_additions(program), uses(program)
+    inner, used = inner_additions(program), count_uses(program)
     place = {r: k for k, r in enumerate(everywhere(program))}
 
     def together(record, *inputs):

@@ -19,7 +19,8 @@ from ..core.dtype import FLOATS
 from ..core.record import Record
 from ..core.slots import slot
 from ..core.spec import broadcast_shapes
-from ..ir.program import NUMBER, Program, regions
+from ..ir.edit import map_records, map_regions, with_inputs
+from ..ir.program import NUMBER, Program
 from ..ops.creation import full
 from ..ops.elementwise import (
     add,
@@ -38,7 +39,7 @@ from ..ops.linalg import product
 from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..ops.reduction import sum
 from .patterns import Rule, by_rules
-from .rewriting import Rules, rewritten, with_inputs, with_records
+from .rewriting import Rules, rewritten
 from .through import places_of
 
 
@@ -150,16 +151,13 @@ def narrowed(program: Program) -> Program:
     """Elementwise operators broadcast by themselves: what was repeated for them is used as it is,
     and a number that fills an array is a number.
     """
-    now, records = {}, []
-    for record in program.records:
-        inputs = [now.get(r, r) for r in record.inputs]
+
+    def each(record, inputs):
         if record.op.kind == "elementwise" and len(inputs) > 1:
             inputs = narrow(record, inputs)
-        new = with_inputs(record, inputs, {k: narrowed(v) for k, v in regions(record).items()})
-        if new is not record:
-            now[record] = new
-        records.append(new)
-    return with_records(program, records, now)
+        return with_inputs(record, inputs, map_regions(record, narrowed))
+
+    return map_records(program, each)
 
 
 def narrow(record: Record, inputs: list[Record]) -> list[Record]:

@@ -18,11 +18,11 @@ from typing import NamedTuple
 from ..core import dtype as dt
 from ..core.record import Record
 from ..core.slots import slot
+from ..ir.edit import count_uses, in_branches
 from ..ir.program import ITEM, Program
 from ..ops.linalg import product
 from ..ops.movement import reshape
 from .epilogue import Region, begins_with_product, joined, rebuilt, room_of
-from .rewriting import in_branches, uses
 
 STRIP = 1 << 18
 """Bytes of the fewest rows that are worth a tile: more do not stay in the second cache, nor on a
@@ -148,7 +148,7 @@ def linked(program: Program, wanted: dict[bool, bool]) -> Program:
     not, if these are wanted.
     """
     program = in_branches(program, lambda region: linked(region, wanted))
-    count, here = uses(program), set(program.records)
+    count, here = count_uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}
     for record in program.records:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
+from ..ir.edit import with_inputs, with_records
 from ..ir.program import NUMBER, Program, binders, regions
-from .rewriting import with_inputs, with_records
 
 
 @slot("passes.common")

@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..core.op import OPS
-from ..core.record import Record, Spec
+from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
-from ..ir.program import ITEM, Program
+from ..ir.edit import with_inputs, with_records
+from ..ir.program import Program, item_of
 from ..ops.gradient import gradient
 from .dead_code import dead_code
-from .rewriting import with_inputs, with_records
 
 MB = 1 << 20
 LAST = 1 * MB
@@ -233,7 +233,7 @@ class Sending:
             attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": bucket.marks[0].dtype}
             averages = self.add(bucket, "finish_all_reduce", [ticket], attrs)
             for k, mark in enumerate(bucket.marks):
-                self.now[mark] = item(averages, k)
+                self.now[mark] = item_of(averages, k, None)
                 self.records.append(self.now[mark])
 
     def add(self, bucket: Bucket, name: str, inputs: list[Record], attrs: dict) -> Record:
@@ -242,14 +242,5 @@ class Sending:
         """
         op = OPS[name]
         made = op.infer(*(r.spec for r in inputs), **attrs)
-        record = Record(op, inputs, attrs, *(made if isinstance(made, Spec) else (made, None)))
-        record.where = bucket.marks[-1].where
-        self.records.append(record)
-        return record
-
-
-def item(whole: Record, k: int) -> Record:
-    """Result number k of a record."""
-    record = Record(ITEM, [whole], {"k": k}, *whole.shape[k])
-    record.where = whole.where
-    return record
+        self.records.append(bucket.marks[-1].derive(op, inputs, attrs, made))
+        return self.records[-1]

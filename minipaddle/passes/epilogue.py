@@ -11,10 +11,10 @@ from __future__ import annotations
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import fused
+from ..ir.edit import count_uses, in_branches, substitute, with_records
 from ..ir.program import INPUT, ITEM, NUMBER, Program
 from ..ops.movement import ravel, reshape
 from .nest import Nest, NotOneNest
-from .rewriting import in_branches, uses, with_inputs, with_records
 
 SOURCES = ("product", "conv_last")
 """The operators whose kernels hand out rows."""
@@ -64,8 +64,7 @@ class Region:
             }
             self.pairs = list(self.given.items())
             inputs = [self.given.get(x, x) for x in record.inputs]
-            own = Record(record.op, inputs, record.attrs, *record.spec, record.saved, record.scope)
-            own.where = record.where
+            own = record.copy(inputs)
             self.program = Program("group", [*self.given.values()], [], [own], [own])
 
 
@@ -116,18 +115,13 @@ def joined(region: Region, x: Record, source: Record) -> Record:
         new[taken] = seen
         records.append(seen)
     for r in old.records:
-        inputs = [new.get(y, y) for y in r.inputs]
-        new[r] = Record(r.op, inputs, r.attrs, r.shape, r.dtype, r.saved, r.scope)
-        new[r].where = r.where
+        new[r] = r.copy([new.get(y, y) for y in r.inputs])
         records.append(new[r])
     pairs = [*before.pairs, *(pair for pair in region.pairs if pair[0] is not x)]
     outer, inner = [a for a, _ in pairs], [b for _, b in pairs]
     program = Program("group", inner, [], records, [new[r] for r in old.outputs])
     specs = tuple(r.spec for r in old.outputs)
-    record = region.record
-    whole = Record(fused, outer, {"region": program}, specs, None, 0, record.scope)
-    whole.where = record.where
-    return whole
+    return region.record.derive(fused, outer, {"region": program}, specs, 0)
 
 
 @slot("passes.epilogue")
@@ -146,7 +140,7 @@ def epilogue(
 def with_rows_used(program: Program, toggles: dict[str, bool]) -> Program:
     """The program, its branches and loops too, with groups that begin with a product."""
     program = in_branches(program, lambda region: with_rows_used(region, toggles))
-    count, here = uses(program), set(program.records)
+    count, here = count_uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}
     for record in program.records:
@@ -179,11 +173,10 @@ def rebuilt(program: Program, instead: dict, gone: set) -> Program:
         if r in gone:
             continue
         own = instead.get(r, r)
-        now = with_inputs(own, [new.get(x, x) for x in own.inputs])
+        now = substitute(own, new)
         records.append(now)
         if own is not r and r.op is not fused:  # a group has a tuple of results
-            now = Record(ITEM, [now], {"k": 0}, *r.spec, 1, r.scope)
-            now.where = r.where
+            now = r.derive(ITEM, [now], {"k": 0}, r.spec, 1)
             records.append(now)
         if now is not r:
             new[r] = now

@@ -16,10 +16,10 @@ from ..core.slots import slot
 from ..eager.cells import TensorCell
 from ..eager.device import NUMPY, QUIET
 from ..ir.cut import has_effect
+from ..ir.edit import map_regions, substitute, with_records
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
 from ..ops.creation import assign, full
 from ..ops.movement import broadcast_to, reshape
-from .rewriting import with_inputs, with_records
 
 LARGEST = 1 << 16
 FREE = {reshape, broadcast_to, assign}
@@ -118,9 +118,7 @@ class Folder:
         cells = self.changing[record]
         if uniform(array) and not cells:
             attrs = {"shape": record.shape, "value": array.flat[0].item(), "dtype": record.dtype}
-            new = Record(full, [], attrs, record.shape, record.dtype, 0, record.scope)
-            new.where = record.where
-            return new
+            return record.derive(full, [], attrs, record.spec, 0)
         if record.op in FREE or self.inside:
             return None
         name = self.named(record)
@@ -148,9 +146,9 @@ class Folder:
         for record in self.program.records:
             new = self.constants.get(record)
             if new is None:
-                inside = {k: Folder(v, False, True).run() for k, v in regions(record).items()}
-                new = with_inputs(record, [now.get(r, r) for r in record.inputs], inside)
-            if new is not record:
+                inside = map_regions(record, lambda region: Folder(region, False, True).run())
+                new = substitute(record, now, inside)
+            else:
                 now[record] = new
             if new.op is not INPUT:
                 records.append(new)

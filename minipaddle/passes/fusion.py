@@ -15,14 +15,14 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import fused
 from ..ir.cut import has_effect
-from ..ir.program import INPUT, ITEM, NUMBER, Program, State
+from ..ir.edit import in_branches, substitute, with_records
+from ..ir.program import INPUT, ITEM, NUMBER, Program
 from ..ops import activation
 from ..ops.elementwise import add, multiply
 from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from ..ops.special import sigmoid, tanh
 from .late import put_off
 from .nest import Nest, NotOneNest, fusable
-from .rewriting import in_branches
 from .specialise import open_sizes
 
 MOST = 160
@@ -245,15 +245,10 @@ class Fusion:
             if group.open and not self.outputs(group.records):
                 continue  # nobody needs it
             if len(group.records) == 1:
-                records.append(self.copied(group.records[0], new))
+                records.append(substitute(group.records[0], new))
             else:
                 records += self.written(group, new)
-        states = [
-            State(s.name, s.record, s.update and new.get(s.update, s.update), s.cell)
-            for s in old.states
-        ]
-        outputs = [new.get(r, r) for r in old.outputs]
-        return Program(old.name, old.inputs, states, records, outputs, old.guards)
+        return with_records(old, records, new)
 
     def sorted(self) -> list[Group]:
         """The groups, each after those it uses; otherwise in the order of the program."""
@@ -278,24 +273,14 @@ class Fusion:
                     heappush(ready, (f.first, len(groups) + count, f))
         return found
 
-    @staticmethod
-    def copied(r: Record, new: dict) -> Record:
-        if all(new.get(x, x) is x for x in r.inputs):
-            return r
-        new[r] = Record(
-            r.op, [new.get(x, x) for x in r.inputs], r.attrs, r.shape, r.dtype, r.saved, r.scope
-        )
-        new[r].where = r.where
-        return new[r]
-
     def written(self, group: Group, new: dict) -> list[Record]:
         """The `fused` record of a group, and its results; views of them stay outside."""
         outputs, views = self.without_views(group)
         if not outputs:
-            return [self.copied(v, new) for v in views]
+            return [substitute(v, new) for v in views]
         inside = set(group.records) - set(views)
         if len(inside) == 1:  # it has a kernel of its own
-            return [self.copied(r, new) for r in (*inside, *views)]
+            return [substitute(r, new) for r in (*inside, *views)]
         outer = dict.fromkeys(
             x
             for r in group.records
@@ -305,20 +290,14 @@ class Fusion:
         )
         given = {x: Record(INPUT, (), {"name": name_of(x)}, *x.spec) for x in outer}
         local = dict(given)
-        kept = [self.copied(r, local) for r in group.records if r in inside]
+        kept = [substitute(r, local) for r in group.records if r in inside]
         region = Program("group", [*given.values()], [], kept, [local.get(r, r) for r in outputs])
         specs = tuple(r.spec for r in outputs)
-        last = group.records[-1]
-        whole = Record(
-            fused, [new.get(x, x) for x in outer], {"region": region}, specs, None, 0, last.scope
-        )
-        whole.where = last.where
-        made = [whole]
+        inputs = [new.get(x, x) for x in outer]
+        whole = group.records[-1].derive(fused, inputs, {"region": region}, specs, 0)
         for k, r in enumerate(outputs):
-            new[r] = Record(ITEM, [whole], {"k": k}, *r.spec, 1, r.scope)
-            new[r].where = r.where
-            made.append(new[r])
-        return [*made, *(self.copied(v, new) for v in views)]
+            new[r] = r.derive(ITEM, [whole], {"k": k}, r.spec, 1)
+        return [whole, *map(new.get, outputs), *(substitute(v, new) for v in views)]
 
     def without_views(self, group: Group) -> tuple[list, list]:
         """The results of a group, and the reshapes at its end that are only looks at them."""
@@ -355,16 +334,11 @@ def sliced(program: Program) -> Program:
             piece = (start, start + r.shape[axis], 1) if whole.op is split else k
             index = (*WHOLE[:axis], piece)
             x = new.get(whole.inputs[0], whole.inputs[0])
-            new[r] = Record(slice_, [x], {"index": index}, *r.spec, r.saved, r.scope)
-            new[r].where = r.where
+            new[r] = r.derive(slice_, [x], {"index": index}, r.spec, r.saved)
             records.append(new[r])
         elif r.op not in (split, unstack):
-            records.append(Fusion.copied(r, new))
-    if not new:
-        return program
-    outputs = [new.get(r, r) for r in program.outputs]
-    states = [State(s.name, s.record, new.get(s.update, s.update), s.cell) for s in program.states]
-    return Program(program.name, program.inputs, states, records, outputs, program.guards)
+            records.append(substitute(r, new))
+    return with_records(program, records, new)
 
 
 def grouped(program: Program, apart=()) -> Program:

@@ -7,9 +7,9 @@ program shared less memory than what was made of it, the result is copied.
 from __future__ import annotations
 
 from ..core.record import Record
+from ..ir.edit import with_update
 from ..ir.program import ITEM, Program
 from ..ops.creation import assign
-from .rewriting import with_update
 
 
 def separate(old: Program, new: Program) -> Program:
@@ -21,7 +21,7 @@ def separate(old: Program, new: Program) -> Program:
     for before, after in zip(old.results, new.results, strict=True):
         mine = root(before)
         if stands_for.setdefault(root(after), mine) is not mine:
-            after = Record(assign, [after], {}, after.shape, after.dtype, after.saved, after.scope)
+            after = after.derive(assign, [after], {}, after.spec, after.saved)
             copies.append(after)
         results.append(after)
     if not copies:

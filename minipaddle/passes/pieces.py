@@ -12,11 +12,12 @@ from itertools import pairwise
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.builder import Writing
+from ..ir.edit import count_uses
 from ..ir.program import Program, everywhere
 from ..ops.creation import full
 from ..ops.elementwise import add
 from ..ops.movement import concat, replaced, reshape, unslice
-from .rewriting import rewritten, uses
+from .rewriting import rewritten
 from .through import of_all_axes, places_of
 
 
@@ -34,7 +35,7 @@ def pieces(program: Program) -> Program:
 
 def inner_additions(program: Program) -> set[Record]:
     """The additions whose result is used by one other addition alone."""
-    used = uses(program)
+    used = count_uses(program)
     additions = [r for r in everywhere(program) if r.op is add]
     return {
         r for whole in additions for r in whole.inputs

@@ -19,6 +19,7 @@ from ..core.dim import Dim
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
+from ..ir.edit import substitute, with_records
 from ..ir.program import ITEM, NUMBER, Program, regions
 from ..ops import channels_last as last
 from ..ops import pooling, reduction
@@ -32,7 +33,6 @@ from .fusion import grouped
 from .lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
 from .memory import live
 from .nest import fusable
-from .rewriting import with_inputs, with_records
 
 COMPARING = {
     equal, not_equal, pooling.max_pool_grad, pooling.max_pool_take, last.max_pool_last_grad,
@@ -282,18 +282,13 @@ def written(moments: Moments, plans: list[Again]) -> Program:
                 if late is not None:
                     now[r] = later(r, now.get(late, late), record)
                     records.append(now[r])
-        new = with_inputs(record, [now.get(r, r) for r in record.inputs])
-        if new is not record:
-            now[record] = new
-        records.append(new)
+        records.append(substitute(record, now))
     return with_records(moments.program, records, now)
 
 
 def later(source: Record, late: Record, user: Record) -> Record:
     """A value, for a user who must not run before `late` is there."""
-    new = Record(after, [source, late], {}, *source.spec, 1, user.scope)
-    new.where = user.where
-    return new
+    return user.derive(after, [source, late], {}, source.spec, 1)
 
 
 def made_again(plan: Again, now: dict[Record, Record], moments: Moments) -> list[Record]:
@@ -313,10 +308,7 @@ def made_again(plan: Again, now: dict[Record, Record], moments: Moments) -> list
                 if moments.waits(r, plan.at):
                     now[r] = source
             inputs.append(own.get(r, r))
-        own[record] = Record(
-            record.op, inputs, record.attrs, record.shape, record.dtype, record.saved, record.scope
-        )
-        own[record].where = record.where
+        own[record] = record.copy(inputs)
         found.append(own[record])
     now.update({r: own[r] for r in plan.again})
     return found

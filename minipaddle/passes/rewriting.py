@@ -20,8 +20,8 @@ from ..eager.sizes import noting
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import LOCK, Tracer
 from ..ir.builder import Builder, Writing
-from ..ir.control import cond, while_loop
-from ..ir.program import ITEM, NUMBER, Program, State, everywhere, regions
+from ..ir.edit import count_uses, with_inputs, with_results
+from ..ir.program import ITEM, NUMBER, Program, regions
 
 Rules = dict[Op, Callable]
 """For an operator what to write instead: `rule(record, *inputs)` returns a tensor, a tuple of them
@@ -62,7 +62,7 @@ class Rewriter(Builder):
             finally:
                 dims.notes.remove(note)
                 Writing.top = before
-        return finished(self.old, self.program, self.now)
+        return with_results(self.old, self.program, self.now)
 
     def write(self, record: Record) -> None:
         """What stands for a record, or the record itself."""
@@ -91,7 +91,7 @@ class Rewriter(Builder):
 
     def uses(self, record: Record) -> int:
         """How often a value of the new program is used, at most."""
-        self.counts = uses(self.old) if self.counts is None else self.counts
+        self.counts = count_uses(self.old) if self.counts is None else self.counts
         return sum(self.counts[r] for r in {record, *self.stands_for.get(record, ())})
 
     def tensor(self, record: Record):
@@ -116,62 +116,6 @@ def rewritten(program: Program, rules: Rules) -> Program:
     return Rewriter(program, rules).run()
 
 
-def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None) -> Record:
-    """The record applied to other inputs of the same specs, and with other attributes, which leave
-    its own spec as it is; the record itself if all are the same.
-    """
-    attrs = {k: v for k, v in (attrs or {}).items() if record.attrs[k] is not v}
-    if not attrs and all(a is b for a, b in zip(inputs, record.inputs)):
-        return record
-    attrs = record.attrs | attrs
-    new = Record(record.op, inputs, attrs, record.shape, record.dtype, record.saved, record.scope)
-    new.where = record.where
-    return new
-
-
-def finished(old: Program, new: Program, now: dict) -> Program:
-    """`new`, with the results of `old`; `now` says what stands for its records. The old program
-    itself if the two are the same.
-    """
-    if not now and new.records == old.records:
-        return old
-    new.inputs, new.outputs = old.inputs, [now.get(r, r) for r in old.outputs]
-    new.states = [with_update(s, now.get(s.update, s.update)) for s in old.states]
-    return new
-
-
-def with_update(state: State, update: Record | None) -> State:
-    return State(state.name, state.record, update, state.cell)
-
-
-def with_records(program: Program, records: list[Record], now: dict) -> Program:
-    """The program with other records; `now` says what stands for those that are gone."""
-    return finished(program, Program(program.name, records=records, guards=program.guards), now)
-
-
 def made_by(x) -> Record | None:
     """The record a tensor comes from, in the program that is being written; None for a number."""
     return x.array.record if isinstance(x, Tensor) else None
-
-
-def uses(program: Program) -> Counter:
-    """How often each value is used, as an input or as a result; in regions too."""
-    found = Counter(program.results)
-    for record in everywhere(program):
-        found.update(record.inputs)
-        for region in regions(record).values():
-            found.update(region.results)
-    return found
-
-
-def in_branches(program: Program, change: Callable) -> Program:
-    """The program with `change`, Program → Program, made to its branches and loops."""
-    records, now = [], {}
-    for record in program.records:
-        flows = regions(record) if record.op in (cond, while_loop) else {}
-        found = {name: change(region) for name, region in flows.items()}
-        new = with_inputs(record, [now.get(x, x) for x in record.inputs], found)
-        if new is not record:
-            now[record] = new
-        records.append(new)
-    return with_records(program, records, now)

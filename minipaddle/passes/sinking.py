@@ -15,13 +15,13 @@ again with these wishes, for as long as less is moved.
 
 from __future__ import annotations
 
-from ..core.record import Record, Spec
+from ..core.record import Record
 from ..core.slots import slot
+from ..ir.edit import map_regions, with_inputs, with_records
 from ..ir.program import ITEM, NUMBER, Program, regions
 from ..ops.creation import full
 from ..ops.linalg import product
 from ..ops.movement import broadcast_to, inverse, reshape, slice_, transpose
-from .rewriting import with_inputs, with_records
 from .specialise import open_sizes
 from .through import HANDLERS, KINDS, of_all_axes
 from .views import View, before_reshape, brought, keeps_order, plain
@@ -139,14 +139,9 @@ class Sinker:
         spec = op.result_spec(
             [r.attrs["value"] if r.op is NUMBER else r.spec for r in inputs], attrs
         )
-        several = not isinstance(spec, Spec)
-        shape, dtype = (spec, None) if several else spec
-        source = self.source
-        flow = (1 << len(inputs)) - 1 if source.saved else 0
-        record = Record(op, inputs, attrs, shape, dtype, flow, source.scope)
-        record.where = source.where
-        self.records.append(record)
-        return record
+        flow = (1 << len(inputs)) - 1 if self.source.saved else 0
+        self.records.append(self.source.derive(op, inputs, attrs, spec, flow))
+        return self.records[-1]
 
     def write(self, record: Record) -> None:
         """What stands for an old record: a view of something, or the record in order."""
@@ -165,9 +160,7 @@ class Sinker:
                     self.whole[record] = found
                 return
         inputs = [r if v is None else self.straight(v) for r, v in zip(record.inputs, views)]
-        inside = {k: sinking(v) for k, v in regions(record).items()}
-        new = with_inputs(record, inputs, inside)
-        self.stand(record, new)
+        self.stand(record, with_inputs(record, inputs, map_regions(record, sinking)))
 
     def untouched(self, record: Record) -> bool:
         """Does a record find everything as it was?"""
@@ -202,14 +195,9 @@ class Sinker:
             new = record
             self.records.append(new)
         else:
-            new = self.emit_item(whole, k)
+            new = self.source.derive(ITEM, [whole], {"k": k}, whole.shape[k], 1)
+            self.records.append(new)
         self.see(record, plain(new) if perm is None else View(new, perm))
-
-    def emit_item(self, whole: Record, k: int) -> Record:
-        new = Record(ITEM, [whole], {"k": k}, *whole.shape[k], 1, self.source.scope)
-        new.where = self.source.where
-        self.records.append(new)
-        return new
 
     # ---- the cheapest order for several inputs -------------------------------------------------
 

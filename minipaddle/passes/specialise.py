@@ -10,10 +10,9 @@ from __future__ import annotations
 from ..core.dim import Dim, symbols
 from ..core.record import Record
 from ..core.slots import slot
-from ..eager.replay import with_sizes
+from ..ir.edit import map_records, with_inputs, with_sizes
 from ..ir.interpreter import bound, check
 from ..ir.program import INPUT, Program, everywhere
-from .rewriting import with_inputs, with_records
 
 
 @slot("passes.specialise")
@@ -27,14 +26,8 @@ def given_by_inputs(program: Program) -> Program:
     now = {r: Record(INPUT, (), {"name": ""}, *r.spec) for r in program.inputs if r.op is not INPUT}
     if not now:
         return program
-    inputs, records = [now.get(r, r) for r in program.inputs], []
-    for record in program.records:
-        new = with_inputs(record, [now.get(r, r) for r in record.inputs])
-        records.append(new)
-        if new is not record:
-            now[record] = new
-    found = with_records(program, records, now)
-    found.inputs = inputs
+    found = map_records(program, with_inputs, now)
+    found.inputs = [now.get(r, r) for r in program.inputs]
     return found
 
 

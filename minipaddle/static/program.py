@@ -9,7 +9,8 @@ from ..core.record import Record
 from ..eager.tensor import Parameter, Tensor
 from ..ir import program as ir
 from ..ir.builder import Promise
-from ..ir.program import State, regions
+from ..ir.edit import map_regions, substitute, with_records
+from ..ir.program import State
 from .tracer import StaticTracer, by_mode
 
 
@@ -171,22 +172,12 @@ def changed(root, state: State) -> Record | None:
 
 def in_mode(program: ir.Program, training: bool, table: dict) -> ir.Program:
     """The program with one side of each `by_mode`; `table` gets the records that were replaced."""
-
-    def again(r: Record) -> Record:
-        return table.get(r, r)
-
     records = []
     for r in program.records:
         if r.op is by_mode:
-            table[r] = again(r.inputs[not training])
+            chosen = r.inputs[not training]
+            table[r] = table.get(chosen, chosen)
             continue
-        inner = {k: in_mode(region, training, {}) for k, region in regions(r).items()}
-        inputs = [again(e) for e in r.inputs]
-        if inner or any(a is not b for a, b in zip(inputs, r.inputs, strict=True)):
-            new = Record(r.op, inputs, r.attrs | inner, r.shape, r.dtype, r.saved, r.scope)
-            new.where, table[r] = r.where, new
-            r = new
-        records.append(r)
-    states = [State(s.name, s.record, s.update and again(s.update), s.cell) for s in program.states]
-    outputs = [*map(again, program.outputs)]
-    return ir.Program(program.name, program.inputs, states, records, outputs, program.guards)
+        inside = map_regions(r, lambda region: in_mode(region, training, {}))
+        records.append(substitute(r, table, inside))
+    return with_records(program, records, table)

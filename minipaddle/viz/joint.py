@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..core.errors import teach
-from ..core.record import Record
 from ..ir.program import Program
 from .drawing import RecordDrawing, key
 from .program import ProgramDrawing, names_in
@@ -67,9 +66,7 @@ class JointDrawing(ProgramDrawing):
         for r in backward.records:
             inputs = [fresh.get(e, e) for e in r.inputs]
             if r in own or inputs != list(r.inputs):
-                new = Record(r.op, inputs, r.attrs, r.shape, r.dtype, r.saved, r.scope)
-                new.where = r.where
-                fresh[r] = new
+                new = fresh[r] = r.copy(inputs)
                 self.again |= {new} if r in own else set()
             records.append(fresh.get(r, r))
         outputs = [fresh.get(r, r) for r in backward.outputs]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..core.errors import line_of, teach
+from ..ir.edit import count_uses
 from ..ir.printer import Printer
 from ..ir.program import ITEM, NUMBER, Program, everywhere
 from ..passes.manager import Optimized, optimized
-from ..passes.rewriting import uses
 from .drawing import RecordDrawing
 from .records import short, spec_text
 from .spread import SAME, Spread
@@ -61,7 +61,7 @@ def groups(target, depth: int | None = None, *, title: str = ""):
 
 def with_states_used(program: Program) -> Program:
     """The program without the states that its records have no use for any more."""
-    used = uses(program)
+    used = count_uses(program)
     states = [s for s in program.states if s.update is not None or used[s.record]]
     return Program(**vars(program) | {"states": states})
 

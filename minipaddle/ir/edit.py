@@ -1,0 +1,126 @@
+"""Programs rewritten by hand, one record after the other; what does not change is shared.
+
+A rewrite keeps a dict `new`: what stands for an old record. `substitute` applies a record to what
+stands for its inputs, and `with_records` closes the rewrite: results and states follow the dict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from ..core import dim as dims
+from ..core.record import Record, Spec
+from .control import cond, while_loop
+from .program import INPUT, NUMBER, Program, State, everywhere, regions
+
+
+def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None) -> Record:
+    """The record applied to other inputs of the same specs, and with other attributes, which leave
+    its own spec as it is; the record itself if all are the same.
+    """
+    attrs = {k: v for k, v in (attrs or {}).items() if record.attrs[k] is not v}
+    if not attrs and all(a is b for a, b in zip(inputs, record.inputs)):
+        return record
+    return record.copy(inputs, record.attrs | attrs)
+
+
+def substitute(record: Record, new: dict, attrs: dict | None = None) -> Record:
+    """The record applied to what stands in `new` for its inputs; `new` learns of the result."""
+    found = with_inputs(record, [new.get(x, x) for x in record.inputs], attrs)
+    if found is not record:
+        new[record] = found
+    return found
+
+
+def map_regions(record: Record, change: Callable) -> dict:
+    """The regions of a record as `change`, Program → Program, makes them, by attribute."""
+    return {name: change(region) for name, region in regions(record).items()}
+
+
+def map_records(program: Program, each: Callable, new: dict | None = None) -> Program:
+    """The program, each record as `each(record, inputs)` makes it of its new inputs."""
+    new, records = new or {}, []
+    for record in program.records:
+        found = each(record, [new.get(x, x) for x in record.inputs])
+        if found is not record:
+            new[record] = found
+        records.append(found)
+    return with_records(program, records, new)
+
+
+def with_records(program: Program, records: list[Record], new: dict) -> Program:
+    """The program with other records; `new` says what stands for those that are gone."""
+    return with_results(program, Program(program.name, records=records, guards=program.guards), new)
+
+
+def with_results(old: Program, program: Program, new: dict) -> Program:
+    """The program with the inputs, states and results of `old`, for which `new` says what stands;
+    the old program itself if the two are the same.
+    """
+    if not new and program.records == old.records:
+        return old
+    program.inputs, program.outputs = old.inputs, [new.get(r, r) for r in old.outputs]
+    program.states = [with_update(s, new.get(s.update, s.update)) for s in old.states]
+    return program
+
+
+def with_update(state: State, update: Record | None) -> State:
+    """The state, which leaves another value behind."""
+    return State(state.name, state.record, update, state.cell)
+
+
+def count_uses(program: Program) -> Counter:
+    """How often each value is used, as an input or as a result; in regions too."""
+    found = Counter(program.results)
+    for record in everywhere(program):
+        found.update(record.inputs)
+        for region in regions(record).values():
+            found.update(region.results)
+    return found
+
+
+def in_branches(program: Program, change: Callable) -> Program:
+    """The program with `change`, Program → Program, made to its branches and loops."""
+
+    def each(record, inputs):
+        flows = record.op in (cond, while_loop)
+        return with_inputs(record, inputs, map_regions(record, change) if flows else None)
+
+    return map_records(program, each)
+
+
+def with_size(value, sizes: dict):
+    """An attribute with the sizes it is made of put in, regions included."""
+    if type(value) is tuple:
+        return tuple([with_size(v, sizes) for v in value])
+    if isinstance(value, Program):
+        return with_sizes(value, sizes) if sizes else value
+    return dims.renamed(value, sizes)
+
+
+def with_sizes(program: Program, sizes: dict) -> Program:
+    """The program, or region, with these sizes in the place of its open ones, throughout."""
+    new: dict[Record, Record] = {}
+
+    def spec(r):
+        if r.dtype is None:
+            return tuple(Spec(with_size(s.shape, sizes), s.dtype) for s in r.shape), None
+        return with_size(r.shape, sizes), r.dtype
+
+    def copy(r):
+        attrs = {k: with_size(v, sizes) for k, v in r.attrs.items()}
+        return r.copy([*map(again, r.inputs)], attrs, spec(r))
+
+    def again(r):
+        return copy(r) if r.op is NUMBER else new[r]
+
+    for r in program.given:  # a backward's are the records of the forward that made them
+        new[r] = Record(INPUT, (), {"name": r.attrs.get("name", "")}, *spec(r))
+    for r in program.records:
+        new[r] = copy(r)
+    inputs, records = ([new[r] for r in rs] for rs in (program.inputs, program.records))
+    states = [
+        State(s.name, new[s.record], s.update and again(s.update), s.cell) for s in program.states
+    ]
+    return Program(program.name, inputs, states, records, [*map(again, program.outputs)])
