@@ -7,9 +7,9 @@ identity, only its rule changes. Every change moves `epoch`, which belongs in ev
 from __future__ import annotations
 
 import difflib
-import sys
 from contextlib import ExitStack, contextmanager
-from functools import reduce
+from functools import WRAPPER_ASSIGNMENTS
+from types import FunctionType
 
 OPS: dict[str, object] = {}
 """Every operator by name. `Op` puts them in; it stands on `spec`, which has slots too."""
@@ -21,34 +21,44 @@ _yours: dict[str, object] = {}
 epoch = 0
 
 
-class Slot:
-    """A function, or a method, that can be replaced where it stands; calling it costs no more."""
+def redirect(*args, _plugged, **kwargs):
+    return _plugged(*args, **kwargs)
 
-    def __init__(self, name: str, function):
-        self.name, self.now = name, function
-        *owner, self.attribute = function.__qualname__.split(".")
-        self.module, self.owner = sys.modules.get(function.__module__), owner
+
+class Slot:
+    """A function, or a method, that can be replaced.
+
+    Its code is exchanged for a call of the reader's function, so whoever holds it, under any name
+    or in a table, calls the reader's; where nothing is plugged in a call costs what it always did.
+    `reference` is the engine's own function, whatever is plugged in.
+    """
+
+    def __init__(self, name: str, function: FunctionType):
+        self.function, self.reference = function, copy_function(function)
+        self.redirect = redirect.__code__.replace(co_name=name, co_qualname=name)
+        self.now = function.reference = self.reference
         SLOTS[name] = self
 
     def get(self):
         return self.now
 
     def set(self, value) -> None:
-        """Put `value` in every place of the package where the function is known by its name."""
-        for place in self.places():
-            held = vars(place).get(self.attribute)
-            if getattr(held, "__func__", held) is self.now:
-                static = isinstance(held, staticmethod)
-                setattr(place, self.attribute, staticmethod(value) if static else value)
-        self.now = value
+        own, function = self.reference, self.function
+        if value is function or value is own:
+            function.__code__, function.__defaults__ = own.__code__, own.__defaults__
+            function.__kwdefaults__, self.now = own.__kwdefaults__, own
+        else:
+            function.__code__, function.__defaults__ = self.redirect, None
+            function.__kwdefaults__, self.now = {"_plugged": value}, value
 
-    def places(self) -> list:
-        """The class of a method; for a function its module and those that imported it."""
-        if self.owner:
-            return [reduce(getattr, self.owner, self.module)]
-        package = __name__.split(".")[0] + "."
-        ours = [m for name, m in list(sys.modules.items()) if name.startswith(package)]
-        return [*ours, *([] if self.module in ours else [self.module])]
+
+def copy_function(f: FunctionType) -> FunctionType:
+    """The same function once more."""
+    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    copy.__dict__ = f.__dict__
+    for name in (*WRAPPER_ASSIGNMENTS, "__kwdefaults__"):
+        setattr(copy, name, getattr(f, name))
+    return copy
 
 
 class RuleSlot:

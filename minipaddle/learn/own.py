@@ -1,8 +1,7 @@
 """Is it the reader's own work? The engine's function for a slot may not do it.
 
-While a check runs, the slots hold the reader's functions, so whatever is reached by name
-(`paddle.…`, `sys.modules`) leads back to the reader. Who kept the engine's function itself under
-some name is refused when calling it.
+While a check runs, the engine's function for a slot leads to the reader's. A reader who calls it,
+or the reference beside it, is refused.
 """
 
 from __future__ import annotations
@@ -35,15 +34,17 @@ class Borrowed(Disagreement):
         self.line = line
 
 
-def codes(exercise: Exercise) -> dict[CodeType, str]:
-    """The code of the engine's function for each slot of an exercise, and that slot's name."""
+def codes(exercise: Exercise) -> dict[CodeType, tuple[str, CodeType]]:
+    """What runs when the engine's function for a slot is called: the slot, the function's code."""
     found = {}
     for name in exercise.slots:
-        held = slots.find(name).get()
-        held = getattr(held, "fn", held)  # a Rule has its function there
-        code = getattr(getattr(held, "__func__", held), "__code__", None)
+        place = slots.find(name)
+        held = getattr(place.get(), "fn", place.get())  # a Rule has its function there
+        code = getattr(held, "__code__", None)
         if code is not None:
-            found[code] = name
+            found[code] = name, code
+        if isinstance(place, slots.Slot):
+            found[place.redirect] = name, code
     return found
 
 
@@ -60,7 +61,7 @@ def refusing(exercise: Exercise, file: str):
         if code in ours and caller is not None and caller.f_code.co_filename == file:
             text = linecache.getline(file, caller.f_lineno).strip()
             line = f"{Path(file).name}:{caller.f_lineno}: {text}"
-            refused.append(Borrowed(ours[code], code, line))
+            refused.append(Borrowed(*ours[code], line))
             raise refused[-1]
 
     with (monitored if hasattr(sys, "monitoring") else profiled)(ours, look):

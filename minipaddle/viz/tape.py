@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 
 from ..core.errors import teach
-from ..core.grad import history as records_behind  # by this name it is never the reader's
+from ..core.grad import history
 from ..core.record import FREED
 from ..eager.eager import Eager
 from ..eager.tensor import Tensor
@@ -101,7 +101,7 @@ class TapeDrawing(RecordDrawing):
     """The records behind `roots`, framed by layer call."""
 
     def __init__(self, roots, depth: int | None = None):
-        records = records_behind(roots)
+        records = history.reference(roots)
         super().__init__(records, set(roots), paths_of(records), depth)
 
     def beside(self, record) -> int:
