@@ -6,29 +6,11 @@ from .calling import attr, call, item
 from .choosing import caught, if_else, if_exp, trying
 from .logic import and_, and_value, assert_, chain, in_, none, not_, not_in, or_, or_value
 from .looping import for_loop, while_loop
+from .transpile import RUNTIME
 from .writing import defined, writing, writing_names
 
-__all__ = [
-    "and_",
-    "and_value",
-    "assert_",
-    "attr",
-    "call",
-    "caught",
-    "chain",
-    "defined",
-    "for_loop",
-    "if_else",
-    "if_exp",
-    "in_",
-    "item",
-    "none",
-    "not_",
-    "not_in",
-    "or_",
-    "or_value",
-    "trying",
-    "while_loop",
-    "writing",
-    "writing_names",
-]  # fmt: skip
+for function in (
+    call, attr, item, if_else, if_exp, trying, caught, for_loop, while_loop, writing, writing_names,
+    defined, and_, and_value, or_, or_value, not_, not_in, in_, chain, assert_, none,
+):  # fmt: skip
+    setattr(RUNTIME, function.__name__, function)

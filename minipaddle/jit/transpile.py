@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from functools import partial, reduce, update_wrapper
 from itertools import pairwise
 from operator import or_
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from ..core import slots
 from ..core.errors import PACKAGE, teach
-from . import runtime, verbosity
+from . import verbosity
 from .converters import CONVERTERS, Context, Stage
 from .converters.survey import survey
 from .ignore import within
@@ -26,6 +26,7 @@ from .source import Source, source_of
 from .templates import fill, stand
 from .walking import copied
 
+RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
 FACTORY = "_jst_factory"
 FUTURE = reduce(or_, (getattr(__future__, name).compiler_flag
                       for name in __future__.all_feature_names))  # fmt: skip
@@ -61,7 +62,7 @@ def transpile(function: Callable) -> Callable:
         raise TypeError(teach(f"transpile was given {function!r}", expected="a Python function"))
     code = conversion(function).code
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells["_jst"] = CellType(runtime)
+    cells["_jst"] = CellType(RUNTIME)
     closure = tuple(cells[name] for name in code.co_freevars)
     space, name = function.__globals__, function.__name__
     made = FunctionType(code, space, name, function.__defaults__, closure)
