@@ -221,7 +221,6 @@ def parts() -> list[tuple[set[str], str]]:
     """What a file may begin with, in order: (names, text); who says one of the names needs it."""
     found = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]
     found += [({"_Float16"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
-    found += reductions()
     functions = helpers().split("\n\n")
     return found + [({re.search(r"\w+(?=\()", f)[0]}, f"{f.strip()}\n") for f in functions]
 
@@ -229,7 +228,7 @@ def parts() -> list[tuple[set[str], str]]:
 def prologue(text: str | None = None) -> str:
     """What stands before the kernels of a file: what `text` needs, or all there is."""
     found, words = [], set(WORD.findall(text or ""))
-    for names, part in reversed(parts()):
+    for names, part in reversed([*parts(), *reductions()]):
         if text is None or not words.isdisjoint(names):
             found.append(filled(part))
             words.update(WORD.findall(part))

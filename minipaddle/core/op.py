@@ -306,13 +306,19 @@ class Movement(Op):
 
 
 class Reduction(Op):
-    """`axis` (a sorted tuple) is folded with `combine`, starting from `identity`."""
+    """`axis` (a sorted tuple) is reduced with `combine`, starting from `identity`.
+
+    `combine` joins two partial results, in any order. `term` is the elementwise operator that
+    makes a partial result of one element (None: the element itself). `blocked`: a long row of
+    floats is reduced in blocks, whose results are added in double.
+    """
 
     kind = "reduction"
 
-    def __init__(self, body, *, identity, combine, result=None):
+    def __init__(self, body, *, identity, combine, term=None, blocked=False, result=None):
         super().__init__(body, result=result)
         self.identity, self.combine = identity, combine
+        self.term, self.blocked = term, blocked
 
     def infer(self, x, *, axis, keepdim) -> Spec:
         kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]

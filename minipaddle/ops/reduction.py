@@ -46,7 +46,7 @@ def folded_nonempty(x, *, axis, keepdim) -> Spec:
 # ---- sums ------------------------------------------------------------------------------------
 
 
-@reduction(identity=0, combine=lambda m, a, b: a + b, result=counted)
+@reduction(identity=0, combine=lambda m, a, b: a + b, blocked=True, result=counted)
 def sum(m, x, *, axis, keepdim):
     """Sum over `axis`."""
     return x.sum(axis, keepdims=keepdim)

@@ -245,7 +245,12 @@ class Nest:
         inside, out = self.folds[record]
         if i != tuple(ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)):
             raise NotOneNest("a reduced value is needed outside its row")
-        node = Node("fold", record, (self.at(record.inputs[0], inside),), None, record.dtype)
+        term = self.at(record.inputs[0], inside)
+        if record.op.term is not None:
+            x = record.inputs[0]
+            each = record.derive(record.op.term, [x], {}, record.op.term.result_spec([x.spec], {}))
+            term = Node("apply", each, (term,), None, each.dtype)
+        node = Node("fold", record, (term,), None, record.dtype)
         node.loops = frozenset(self.kept)
         return node
 
@@ -366,12 +371,10 @@ def fusable(record: Record) -> bool:
         return False
     if op.name in ("concat", "stack") and len(record.inputs) > PARTS:
         return False
-    if op.kind == "reduction" or op.kind == "elementwise":
-        return op.kind == "elementwise" or op.name in FOLDED
+    if op.kind in ("reduction", "elementwise"):
+        return True
     return op.name in KINDS or (op.kind == "movement" and op.source is not None)
 
 
 PARTS = 16
 """Arrays at most that a nest joins: each element asks of every one whether it lies there."""
-
-FOLDED = ("sum", "max", "min", "prod", "all", "any")

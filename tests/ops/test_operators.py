@@ -305,17 +305,3 @@ def test_index_map_of_movements(name, k):
     for i in np.ndindex(y.shape):
         place = tuple(op.source(list(i), spec, **case.attrs))
         assert y[i] == x[place], f"result{list(i)} comes from x{list(place)}?"
-
-
-@select(lambda op, case: op.kind == "reduction")
-def test_identity_and_combine_of_reductions(name, k):
-    op, case = OPS[name], CASES[name][k]
-    (x,) = drawn(name, k)
-    axis, keepdim = case.attrs["axis"], case.attrs["keepdim"]
-    rows = np.moveaxis(x, axis, range(len(axis)))
-    rows = rows.reshape(-1, *rows.shape[len(axis) :])
-    folded = np.full(rows.shape[1:], op.identity)
-    for row in rows:
-        folded = op.combine(np, folded, row)
-    (y,) = run(name, k, [x])
-    np.testing.assert_allclose(np.expand_dims(folded, axis) if keepdim else folded, y, rtol=1e-12)

@@ -11,14 +11,13 @@ Few long rows are split: a first kernel folds the parts, a second joins them and
 from __future__ import annotations
 
 from ...passes.node import Node
-from ..fold import Fold
+from ..fold import Fold, join
 from ..group import written
 from ..kernel import C_TYPES
 from ..rows import Rows
 from ..scalar import Text, wide
 from ..writer import Writer
 from .calls import CUDA_TYPES, Launch, Operand, Work, operands
-from .prologue import join, join_name
 from .shape import (
     Teams,
     flat_name,
@@ -163,10 +162,10 @@ class Folding(Rows):
 
     def joined(self, f: Fold) -> list[str]:
         """Statements: a fold of one thread becomes that of its team."""
-        size, name = self.teams.size, join_name(f)
+        size, name = self.teams.size, f"join_{f.op.name}_{f.type}"
         if size == 1:
             return []
-        self.helpers[join(f)] = None
+        self.helpers[join(f.op, f.dtype)] = None
         if self.teams.down:
             call = f"over_column<{f.type}, {name}, {size}>"
         else:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..c_helpers import helpers
-from ..fold import Fold
 from ..kernel import BFLOAT16
-from ..scalar import Text, statements
 from ..special import filled
 
 TYPES = """\
@@ -103,16 +101,3 @@ def portable() -> str:
 def prologue() -> str:
     """What stands before the kernels of a file."""
     return f"{TYPES}\n{portable()}"
-
-
-def join_name(fold: Fold) -> str:
-    return f"join_{fold.op.name}_{fold.type}"
-
-
-def join(fold: Fold) -> str:
-    """The function that joins what two threads have folded: the reduction's own formula."""
-    names = iter(f"t{k}" for k in range(9))
-    lines, (value,) = statements([fold.combined(Text("b", (), fold.dtype), "a")], names.__next__)
-    body = "\n".join(f"    {line}" for line in [*lines, f"return {value};"])
-    T = fold.type
-    return f"static inline {T} {join_name(fold)}({T} a, {T} b)\n{{\n{body}\n}}\n"
