@@ -46,8 +46,8 @@ exercise = Exercise(
         "one record too early": "found.setdefault(k, []) → found.setdefault(k - 1, [])",
         "one record too late": "found.setdefault(k, []) → found.setdefault(k + 1, [])",
         "comparing every pair of records": (
-            "value not in needed → value not in needed and all(value is not e for r in "
-            "program.records[k + 1:] for e in r.inputs)"
+            "value not in needed → value not in needed and not any(value in r.inputs for r in "
+            "program.records[k + 1:])"
         ),
     },
 )

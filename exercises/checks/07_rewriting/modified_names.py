@@ -78,8 +78,9 @@ def python_says(text):
     """The names that Python's own symbol table calls assigned in a function with this body."""
     text = ast.unparse(AsGenerators().visit(ast.parse(text)))
     table = symtable.symtable("def f():\n" + indent(text, "    "), "<block>", "exec")
-    symbols = table.get_children()[0].get_symbols()
-    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
+    # beside f, Python 3.14 has a scope for its annotations
+    [f] = [child for child in table.get_children() if child.get_name() == "f"]
+    return {s.get_name() for s in f.get_symbols() if s.is_assigned() or s.is_imported()}
 
 
 def agrees(yours, text):
