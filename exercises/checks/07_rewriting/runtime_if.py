@@ -42,6 +42,10 @@ exercise = Exercise(
             "if block is not None: → early = [v.get() for v in kept]; if block is not None:",
         ),
     },
+    unkillable={
+        f"if_else: right only for {kind}": "a condition has one element"
+        for kind in ("small arrays", "arrays that are not empty")
+    },
 )  # fmt: skip
 
 
@@ -49,7 +53,7 @@ exercise = Exercise(
 def a_python_condition(yours):
     """The side that counts is called once, the other never; it returns nothing."""
     seen = []
-    for test in (True, False, 1, 0, "", [0], paddle.to_tensor([2.0]), paddle.to_tensor([0.0])):
+    for test in (True, False, 1, 0, "", [0], paddle.to_tensor([float("inf")]), paddle.zeros([1])):
         seen.clear()
         got = yours.if_else(test, lambda: seen.append("then"), lambda: seen.append("else"))
         expect(seen, ["then" if test else "else"], given={"test": test})
