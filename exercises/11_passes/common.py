@@ -30,8 +30,8 @@ Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 8.5.1.
 """
 
 from minipaddle.ir.cut import has_effect
+from minipaddle.ir.edit import with_inputs, with_records
 from minipaddle.ir.program import NUMBER, binders, regions
-from minipaddle.passes.rewriting import with_inputs, with_records
 
 
 def exact(value):

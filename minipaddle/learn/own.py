@@ -1,7 +1,7 @@
 """Is it the reader's own work? The engine's function for a slot may not do it.
 
-While a check runs, the engine's function for a slot leads to the reader's. A reader who calls it,
-or the reference beside it, is refused.
+While a check runs, the engine's function for a slot leads to the reader's: one part may call
+another so. Who calls the reference, which the slot keeps beside it, is refused.
 """
 
 from __future__ import annotations
@@ -34,17 +34,14 @@ class Borrowed(Disagreement):
         self.line = line
 
 
-def codes(exercise: Exercise) -> dict[CodeType, tuple[str, CodeType]]:
-    """What runs when the engine's function for a slot is called: the slot, the function's code."""
+def codes(exercise: Exercise) -> dict[CodeType, str]:
+    """The code of the engine's function for each slot of an exercise, and that slot's name."""
     found = {}
     for name in exercise.slots:
-        place = slots.find(name)
-        held = getattr(place.get(), "fn", place.get())  # a Rule has its function there
-        code = getattr(held, "__code__", None)
+        held = slots.find(name).get()
+        code = getattr(getattr(held, "fn", held), "__code__", None)  # a Rule has its function there
         if code is not None:
-            found[code] = name, code
-        if isinstance(place, slots.Slot):
-            found[place.redirect] = name, code
+            found[code] = name
     return found
 
 
@@ -61,7 +58,7 @@ def refusing(exercise: Exercise, file: str):
         if code in ours and caller is not None and caller.f_code.co_filename == file:
             text = linecache.getline(file, caller.f_lineno).strip()
             line = f"{Path(file).name}:{caller.f_lineno}: {text}"
-            refused.append(Borrowed(*ours[code], line))
+            refused.append(Borrowed(ours[code], code, line))
             raise refused[-1]
 
     with (monitored if hasattr(sys, "monitoring") else profiled)(ours, look):

@@ -11,11 +11,11 @@ import numpy as np
 
 from minipaddle.core.record import Record
 from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.ir.edit import with_inputs
 from minipaddle.ir.interpreter import Run
 from minipaddle.ir.program import INPUT, NUMBER, Program, State, regions
 from minipaddle.ir.verifier import VerifyError, verify
 from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.rewriting import with_inputs
 from tests.executors.ways import Case, Way, differs
 
 
