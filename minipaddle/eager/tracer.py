@@ -258,8 +258,9 @@ class Tracer(Eager):
         """A hook was registered: on the tape of a region it would be forgotten."""
         if self.builder is not self.root:
             raise unsupported(
-                "register_hook inside a branch or a loop that depends on a tensor",
-                hint="a PyLayer whose backward changes the gradient does the same",
+                "a hook is registered inside a branch or a loop that depends on a tensor",
+                hint="register it outside; what a hook does to a gradient, the backward of a "
+                "PyLayer does too",
             )
 
     # ---- randomness --------------------------------------------------------------------------

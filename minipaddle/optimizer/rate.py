@@ -44,7 +44,9 @@ class Rate:
         """Does a change wait for the end of each run, as one that a traced program asks for? Then
         the program may not use the rate any more.
         """
-        if not traces() or (self.home and self.home() is current.top.builder):
+        if not current.top.tracing:
+            return False
+        if traces() and self.home and self.home() is current.top.builder:
             return False
         self.moved_in = current.top
         return True

@@ -128,5 +128,5 @@ def test_refused():
     seen, x = paddle.zeros([2]), paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     with pytest.raises(NotImplementedError, match="writes to a tensor outside"):
         paddle.jit.to_static(lambda x: Writes.apply(x))(x)
-    with pytest.raises(NotImplementedError, match="register_hook inside a branch"):
+    with pytest.raises(NotImplementedError, match="a hook is registered inside a branch"):
         paddle.jit.to_static(hooked)(x)

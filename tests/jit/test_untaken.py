@@ -587,7 +587,7 @@ def test_no_handler_swallows_what_only_a_trace_raises():
             pass
         return y.sum()
 
-    with pytest.raises(NotImplementedError, match="register_hook inside a branch"):
+    with pytest.raises(NotImplementedError, match="a hook is registered inside a branch"):
         paddle.jit.to_static(hooked)(*tensors(1))
 
 

@@ -22,8 +22,6 @@ __all__ = ["Layer"]
 KINDS = ("_parameters", "_sub_layers", "_buffers")
 """Where a layer keeps its parts; an attribute is looked up in this order."""
 
-NO_HOOK = """a layer's hook is registered in a program: once, not once more in each run
-  try: register it before"""
 NOT_BOOL = """layer.training is to be a tensor, which a condition of the program chooses
   expected: True or False
   try: call train() or eval() outside of the branch, or decide by a Python value"""
@@ -36,7 +34,7 @@ class HookHandle:
 
     def __init__(self, hooks: OrderedDict, hook, *, prepend: bool = False, **options):
         if current.top.tracing:
-            raise note_refusal(NotImplementedError(NO_HOOK))
+            current.top.hooked()
         self.hooks, self.number = hooks, next(self.numbers)
         hooks[self.number] = (hook, options) if options else hook
         if prepend:
