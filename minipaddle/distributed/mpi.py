@@ -37,8 +37,8 @@ from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
 from .shares import agreed, disagreement, said_by, vote
 from .watch import Hub, Line, Watch
 
-SPIN = 200
-"""How often a rank asks before it pauses: short collectives are over by then."""
+SPIN = 1000
+"""How often a rank asks before it pauses: short collectives, and the votes on them, are over."""
 
 NEVER = sys.maxsize
 """Stands for the number of a message: no rank has come to so many collectives."""
