@@ -28,7 +28,7 @@ MUTANTS = 100
 """As many are tried of each solution, drawn with the exercise's name as the seed, by
 `python -m tests.exercises`; the suite tries the first FEW of them, and as many kinds."""
 
-FEW = int(os.environ.get("MUTANTS", 4))
+FEW = int(os.environ.get("MUTANTS", 2))
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 chapter_of = cache(read)
