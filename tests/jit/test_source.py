@@ -79,7 +79,9 @@ def test_lambdas_on_one_line_are_told_apart():
     assert text(NESTED) == "lambda x: lambda y: x + y"
     assert text(NESTED(1)) == "lambda y: x + y"
     assert text(MANY_LINES) == "lambda a, b: a * b"
-    assert [source_of(f).node.col_offset for f in SAME] == [8, 19]
+    assert [text(f) for f in SAME] == ["lambda: 1", "lambda: 1"]
+    if any(end for *_, end in SAME[0].__code__.co_positions()):  # not in Python 3.12.1
+        assert [source_of(f).node.col_offset for f in SAME] == [8, 19]
 
 
 def test_what_is_found_is_a_copy():
