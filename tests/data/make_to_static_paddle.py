@@ -1,7 +1,8 @@
 """Writes to_static_paddle.json: what real Paddle's `to_static(full_graph=True)` makes of the
 functions and models in tests/jit, and the values its eager mode gives for the same weights.
 
-Needs real Paddle (tests/requirements-peers.txt): `python tests/data/make_to_static_paddle.py`.
+Needs real Paddle (tests/requirements-peers.txt): `python tests/data/make_to_static_paddle.py`. What
+follows names cases, as `branches.if_else` or a part of it: only these are asked, others stay.
 The verdicts: "same" as Paddle's eager mode, "wrong", "error: …", "hang", and "eager: …" where its
 eager mode does not run either.
 """

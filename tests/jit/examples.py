@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from inspect import isfunction
+from functools import cache, partial
+from inspect import isfunction, signature
 from pathlib import Path
 
 import minipaddle as paddle
@@ -41,6 +41,19 @@ class Example:
     def name(self) -> str:
         return f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}"
 
+    def mistakes(self) -> Iterator[str]:
+        """What is wrong with the way it is registered."""
+        if not self.calls:
+            yield f"{self.name}: @example() has no arguments; write one tuple for each call"
+        for call in self.calls:
+            if not isinstance(call, tuple):
+                yield f"{self.name}: {call!r} is not a tuple; one argument is written (x,)"
+                continue
+            try:
+                signature(self.function).bind(*call)
+            except TypeError as error:
+                yield f"{self.name}{call!r}: {error}"
+
 
 EXAMPLES: list[Example] = []
 
@@ -55,11 +68,33 @@ def example(*calls: tuple, refused: str = ""):
     return register
 
 
+@cache
+def collect(package: str = "tests.jit") -> tuple[list[Example], list[str]]:
+    """Import the functions_*.py of a package: the examples that can run, and all mistakes.
+
+    A mistake leaves out one example, or one file that does not import; the others still run.
+    """
+    mistakes = []
+    for folder in importlib.import_module(package).__path__:
+        for path in sorted(Path(folder).glob("functions_*.py")):
+            try:
+                importlib.import_module(f"{package}.{path.stem}")
+            except Exception as error:
+                mistakes.append(f"{path.name} does not import: {error!r}")
+    good = {}
+    for e in EXAMPLES:
+        if not e.function.__module__.startswith(f"{package}.functions_"):
+            continue
+        wrong = [*e.mistakes(), *[f"{e.name} is registered twice"] * (e.name in good)]
+        mistakes += wrong
+        if not wrong:
+            good[e.name] = e
+    return [*good.values()], mistakes
+
+
 def examples() -> list[Example]:
-    """All of them."""
-    for path in sorted(Path(__file__).parent.glob("functions_*.py")):
-        importlib.import_module(f"tests.jit.{path.stem}")
-    return EXAMPLES
+    """All that can run."""
+    return collect()[0]
 
 
 def given(call: tuple) -> list:

@@ -191,7 +191,7 @@ def recorded() -> dict:
 @models
 def test_values_of_paddle(model):
     """Outputs in eval mode, with the same weights and inputs, as Paddle 3.3.1 gives them."""
-    case, found = recorded()[model.name], []
+    case, found = recorded().get(model.name, {"verdict": "not asked"}), []
     if "values" not in case:
         pytest.skip(f"Paddle: {case['verdict']}")
     net = model.net()
