@@ -9,7 +9,7 @@ from ..core.op import elementwise
 from ..core.slots import slot
 from ..ops.elementwise import abs, maximum, sqrt, where
 from ..regularizer import WeightDecayRegularizer
-from .optimizer import Optimizer
+from .optimizer import Optimizer, constructor
 from .sgd import descend
 
 
@@ -53,14 +53,14 @@ def amsgrad(p, g, lr, moment1, moment2, largest, power1, power2, *, beta1, beta2
     return new, first, second, largest, power1 * beta1, power2 * beta2
 
 
-def betas(beta1, beta2, epsilon) -> dict:
-    """The three numbers as options; raises ValueError when one is out of range."""
+def betas(beta1, beta2, epsilon, **more) -> dict:
+    """The numbers, and more, as options; raises ValueError when one is out of range."""
     for name, value in (("beta1", beta1), ("beta2", beta2)):
         if not 0 <= float(value) < 1:
             raise ValueError(f"{name} must lie in [0, 1), not {value}")
     if epsilon is None or float(epsilon) < 0:
         raise ValueError(f"epsilon must not be negative: {epsilon}")
-    return {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+    return {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon), **more}
 
 
 def moments(o, shape) -> dict:
@@ -96,24 +96,13 @@ class Adam(Optimizer):
 
     states = staticmethod(moments)
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-8,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        lazy_mode=False,
-        multi_precision=False,
-        use_multi_tensor=False,
-        amsgrad=False,
-        name=None,
-    ):
-        self.multi_precision = multi_precision
-        self.options = {**betas(beta1, beta2, epsilon), "amsgrad": amsgrad}
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
+        weight_decay=None, grad_clip=None, lazy_mode=False, multi_precision=False,
+        use_multi_tensor=False, amsgrad=False, name=None,
+    ):  # fmt: skip
+        self.options = betas(beta1, beta2, epsilon, amsgrad=amsgrad)
 
     @staticmethod
     def rule(o, p, g, lr, *states):
@@ -137,39 +126,16 @@ class AdamW(Adam):
     -0.5
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-8,
-        parameters=None,
-        weight_decay=0.01,
-        use_lowprecision_moment=False,
-        lr_ratio=None,
-        apply_decay_param_fun=None,
-        grad_clip=None,
-        lazy_mode=False,
-        multi_precision=False,
-        amsgrad=False,
-        name=None,
-    ):
+        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
+        weight_decay=0.01, use_lowprecision_moment=False, lr_ratio=None, apply_decay_param_fun=None,
+        grad_clip=None, lazy_mode=False, multi_precision=False, amsgrad=False, name=None,
+    ):  # fmt: skip
         if use_lowprecision_moment:
             raise NotImplementedError("AdamW keeps its moments in float32: no low-precision ones")
         self.lr_ratio, self.apply_decay_param_fun = lr_ratio, apply_decay_param_fun
-        super().__init__(
-            learning_rate,
-            beta1,
-            beta2,
-            epsilon,
-            parameters,
-            weight_decay,
-            grad_clip,
-            lazy_mode,
-            multi_precision,
-            amsgrad=amsgrad,
-            name=name,
-        )
+        self.options = betas(beta1, beta2, epsilon, amsgrad=amsgrad)
 
     def _set_decay(self, group):
         decay = 0.0 if group.weight_decay is None else group.weight_decay
@@ -210,19 +176,12 @@ class Adamax(Optimizer):
     -0.5
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-8,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
+        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
+        weight_decay=None, grad_clip=None, name=None,
+    ):  # fmt: skip
         self.options = betas(beta1, beta2, epsilon)
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     @staticmethod
     def states(o, shape):
@@ -253,28 +212,15 @@ class Lamb(Optimizer):
 
     states = staticmethod(moments)
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        lamb_weight_decay=0.01,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-6,
-        parameters=None,
-        grad_clip=None,
-        exclude_from_weight_decay_fn=None,
-        multi_precision=False,
-        always_adapt=False,
-        name=None,
-    ):
-        self.multi_precision = multi_precision
+        self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
+        parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False,
+        always_adapt=False, name=None,
+    ):  # fmt: skip
         self.exclude = exclude_from_weight_decay_fn or (lambda p: False)
-        self.options = {
-            **betas(beta1, beta2, epsilon),
-            "lamb_weight_decay": lamb_weight_decay,
-            "always_adapt": always_adapt,
-        }
-        super().__init__(learning_rate, parameters, None, grad_clip, name)
+        more = {"lamb_weight_decay": lamb_weight_decay, "always_adapt": always_adapt}
+        self.options = betas(beta1, beta2, epsilon, **more)
 
     def options_for(self, p, group):
         decay = 0.0 if self.exclude(p) else group.lamb_weight_decay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ops.elementwise import sqrt, square
 from .adam import averaged, averaged_square
-from .optimizer import Optimizer
+from .optimizer import Optimizer, constructor
 from .sgd import descend, pushed
 
 
@@ -30,20 +30,13 @@ class Adagrad(Optimizer):
     -0.5
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate,
-        epsilon=1e-6,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-        initial_accumulator_value=0.0,
-    ):
-        self.options = not_none(
-            "Adagrad", epsilon=epsilon, initial_accumulator_value=initial_accumulator_value
-        )
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self, learning_rate, epsilon=1e-6, parameters=None, weight_decay=None, grad_clip=None,
+        name=None, initial_accumulator_value=0.0,
+    ):  # fmt: skip
+        first = {"initial_accumulator_value": initial_accumulator_value}
+        self.options = not_none("Adagrad", epsilon=epsilon, **first)
 
     @staticmethod
     def states(o, shape):
@@ -69,18 +62,12 @@ class Adadelta(Optimizer):
     -0.0045
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        epsilon=1e-6,
-        rho=0.95,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
+        self, learning_rate=0.001, epsilon=1e-6, rho=0.95, parameters=None, weight_decay=None,
+        grad_clip=None, name=None,
+    ):  # fmt: skip
         self.options = not_none("Adadelta", epsilon=epsilon, rho=rho)
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     @staticmethod
     def states(o, shape):
@@ -108,25 +95,15 @@ class RMSProp(Optimizer):
     -1.0
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate,
-        rho=0.95,
-        epsilon=1e-6,
-        momentum=0.0,
-        centered=False,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
-        self.options = {
-            **not_none("RMSProp", rho=rho, epsilon=epsilon, momentum=momentum),
-            "centered": centered,
-        }
+        self, learning_rate, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, parameters=None,
+        weight_decay=None, grad_clip=None, name=None,
+    ):  # fmt: skip
+        numbers = not_none("RMSProp", rho=rho, epsilon=epsilon, momentum=momentum)
+        self.options = {**numbers, "centered": centered}
         if rho < 0 or epsilon < 0 or momentum < 0:
             raise ValueError("RMSProp: rho, epsilon and momentum must not be negative")
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     @staticmethod
     def states(o, shape):

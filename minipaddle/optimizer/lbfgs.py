@@ -38,19 +38,10 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self,
-        learning_rate=1.0,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
+        self, learning_rate=1.0, max_iter=20, max_eval=None, tolerance_grad=1e-7,
+        tolerance_change=1e-9, history_size=100, line_search_fn=None, parameters=None,
+        weight_decay=None, grad_clip=None, name=None,
+    ):  # fmt: skip
         if line_search_fn not in (None, "strong_wolfe"):
             raise ValueError(f"line_search_fn is None or 'strong_wolfe', not {line_search_fn!r}")
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)

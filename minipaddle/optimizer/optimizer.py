@@ -7,6 +7,8 @@ captured training step sees each state change exactly once.
 
 from __future__ import annotations
 
+from functools import wraps
+from inspect import signature
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -310,6 +312,25 @@ def load(state: Tensor, value, key: str) -> None:
     if value.size != state.size:
         raise ValueError(f"{key} has shape {value.shape} in the state dict, {state.shape} here")
     state.set_value(value if value.shape == state.shape else value.reshape(state.shape))
+
+
+def constructor(init):
+    """Decorator of an optimizer's `__init__`: its signature is Paddle's, its body sets the options.
+
+    Then `Optimizer.__init__` takes those of the arguments that it has too, by name.
+    """
+    takes = signature(init)
+    shared = takes.parameters.keys() & signature(Optimizer.__init__).parameters.keys()
+
+    @wraps(init)
+    def call(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        bound = takes.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        self.multi_precision = bound.arguments.get("multi_precision", False)
+        Optimizer.__init__(**{name: bound.arguments[name] for name in shared})
+
+    return call
 
 
 # ---- groups ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ops.elementwise import maximum, minimum, sign, sqrt, where
 from ..tensor.creation import arange
 from .adam import averaged, averaged_square, betas
-from .optimizer import Optimizer
+from .optimizer import Optimizer, constructor
 from .sgd import descend
 
 
@@ -23,22 +23,14 @@ class NAdam(Optimizer):
     True
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.002,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-8,
-        momentum_decay=0.004,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
+        self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1e-8, momentum_decay=0.004,
+        parameters=None, weight_decay=None, grad_clip=None, name=None,
+    ):  # fmt: skip
         if momentum_decay < 0:
             raise ValueError(f"momentum_decay must not be negative: {momentum_decay}")
-        self.options = {**betas(beta1, beta2, epsilon), "momentum_decay": float(momentum_decay)}
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self.options = betas(beta1, beta2, epsilon, momentum_decay=float(momentum_decay))
 
     @staticmethod
     def states(o, shape):
@@ -78,19 +70,12 @@ class RAdam(Optimizer):
     -1.0
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-8,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
+        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
+        weight_decay=None, grad_clip=None, name=None,
+    ):  # fmt: skip
         self.options = betas(beta1, beta2, epsilon)
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     @staticmethod
     def states(o, shape):
@@ -135,24 +120,17 @@ class Rprop(Optimizer):
     [-0.5]
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        learning_rate_range=(1e-5, 50),
-        parameters=None,
-        etas=(0.5, 1.2),
-        grad_clip=None,
-        multi_precision=False,
-        name=None,
-    ):
+        self, learning_rate=0.001, learning_rate_range=(1e-5, 50), parameters=None, etas=(0.5, 1.2),
+        grad_clip=None, multi_precision=False, name=None,
+    ):  # fmt: skip
         low, high = learning_rate_range
         if not 0 < low <= high:
             raise ValueError(f"learning_rate_range must be 0 < low <= high, not {low}, {high}")
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"etas must be 0 < shrink < 1 < grow, not {etas}")
-        self.multi_precision = multi_precision
         self.options = {"learning_rate_range": (low, high), "etas": tuple(etas)}
-        super().__init__(learning_rate, parameters, None, grad_clip, name)
 
     def options_for(self, p, group):
         group.first = self._rate.number
@@ -186,21 +164,14 @@ class ASGD(Optimizer):
     [-1.0]
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        batch_num=1,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        multi_precision=False,
-        name=None,
-    ):
+        self, learning_rate=0.001, batch_num=1, parameters=None, weight_decay=None, grad_clip=None,
+        multi_precision=False, name=None,
+    ):  # fmt: skip
         if batch_num <= 0:
             raise ValueError(f"batch_num must be positive, not {batch_num}")
-        self.multi_precision = multi_precision
         self.options = {"batch_num": int(batch_num)}
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     @staticmethod
     def states(o, shape):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.op import elementwise
 from ..core.slots import slot
-from .optimizer import Optimizer
+from .optimizer import Optimizer, constructor
 
 
 @elementwise
@@ -53,17 +53,12 @@ class SGD(Optimizer):
     [-1.0]
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        multi_precision=False,
-        name=None,
-    ):
-        self.multi_precision = multi_precision
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None,
+        multi_precision=False, name=None,
+    ):  # fmt: skip
+        """Nothing but what all optimizers take."""
 
     @staticmethod
     def rule(o, p, g, lr):
@@ -88,26 +83,15 @@ class Momentum(Optimizer):
     [-2.5]
     """
 
+    @constructor
     def __init__(
-        self,
-        learning_rate=0.001,
-        momentum=0.9,
-        parameters=None,
-        use_nesterov=False,
-        weight_decay=None,
-        grad_clip=None,
-        multi_precision=False,
-        rescale_grad=1.0,
-        use_multi_tensor=False,
-        name=None,
-    ):
-        self.multi_precision = multi_precision
+        self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False,
+        weight_decay=None, grad_clip=None, multi_precision=False, rescale_grad=1.0,
+        use_multi_tensor=False, name=None,
+    ):  # fmt: skip
         self.options = {
-            "momentum": momentum,
-            "use_nesterov": use_nesterov,
-            "rescale_grad": rescale_grad,
-        }
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+            "momentum": momentum, "use_nesterov": use_nesterov, "rescale_grad": rescale_grad,
+        }  # fmt: skip
 
     @staticmethod
     def states(o, shape):

@@ -89,14 +89,9 @@ class LinearLR(LRScheduler):
     """
 
     def __init__(
-        self,
-        learning_rate,
-        total_steps,
-        start_factor=1.0 / 3,
-        end_factor=1.0,
-        last_epoch=-1,
+        self, learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, last_epoch=-1,
         verbose=False,
-    ):
+    ):  # fmt: skip
         if not 0 < start_factor <= 1:
             raise ValueError(f"start_factor must lie in (0, 1], not {start_factor}")
         if not 0 <= end_factor <= 1:
@@ -123,17 +118,9 @@ class OneCycleLR(LRScheduler):
     """
 
     def __init__(
-        self,
-        max_learning_rate,
-        total_steps,
-        divide_factor=25.0,
-        end_learning_rate=0.0001,
-        phase_pct=0.3,
-        anneal_strategy="cos",
-        three_phase=False,
-        last_epoch=-1,
-        verbose=False,
-    ):
+        self, max_learning_rate, total_steps, divide_factor=25.0, end_learning_rate=0.0001,
+        phase_pct=0.3, anneal_strategy="cos", three_phase=False, last_epoch=-1, verbose=False,
+    ):  # fmt: skip
         total_steps = positive_int("total_steps", total_steps)
         if not 0 <= phase_pct <= 1:
             raise ValueError(f"phase_pct must lie in [0, 1], not {phase_pct}")
@@ -173,18 +160,10 @@ class CyclicLR(LRScheduler):
     """
 
     def __init__(
-        self,
-        base_learning_rate,
-        max_learning_rate,
-        step_size_up,
-        step_size_down=None,
-        mode="triangular",
-        exp_gamma=1.0,
-        scale_fn=None,
-        scale_mode="cycle",
-        last_epoch=-1,
+        self, base_learning_rate, max_learning_rate, step_size_up, step_size_down=None,
+        mode="triangular", exp_gamma=1.0, scale_fn=None, scale_mode="cycle", last_epoch=-1,
         verbose=False,
-    ):
+    ):  # fmt: skip
         self.step_size_up = positive_int("step_size_up", step_size_up)
         self.step_size_down = positive_int("step_size_down", step_size_down or step_size_up)
         self.scale_mode = one_of("scale_mode", scale_mode, ("cycle", "iterations"))

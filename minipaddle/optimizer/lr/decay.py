@@ -106,15 +106,9 @@ class PolynomialDecay(LRScheduler):
     """
 
     def __init__(
-        self,
-        learning_rate,
-        decay_steps,
-        end_lr=0.0001,
-        power=1.0,
-        cycle=False,
-        last_epoch=-1,
+        self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1,
         verbose=False,
-    ):
+    ):  # fmt: skip
         self.decay_steps = positive_int("decay_steps", decay_steps)
         if power <= 0:
             raise ValueError(f"power must be positive, not {power}")

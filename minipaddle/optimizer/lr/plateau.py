@@ -23,18 +23,9 @@ class ReduceOnPlateau(LRScheduler):
     """
 
     def __init__(
-        self,
-        learning_rate,
-        mode="min",
-        factor=0.1,
-        patience=10,
-        threshold=1e-4,
-        threshold_mode="rel",
-        cooldown=0,
-        min_lr=0,
-        epsilon=1e-8,
-        verbose=False,
-    ):
+        self, learning_rate, mode="min", factor=0.1, patience=10, threshold=1e-4,
+        threshold_mode="rel", cooldown=0, min_lr=0, epsilon=1e-8, verbose=False,
+    ):  # fmt: skip
         if factor >= 1:
             raise ValueError(f"factor must be below 1, so that the rate falls, not {factor}")
         self.mode = one_of("mode", mode.lower(), ("min", "max"))
