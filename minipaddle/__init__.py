@@ -28,11 +28,20 @@ from . import (
     version,
     vision,
 )
-from .core import dtype as _dtypes
-from .core.dtype import (
-    DType as dtype,
+from .core.missing import Refusals as _Refusals
+from .core.missing import namespace as _namespace
+from .device import (
+    get_cudnn_version,
+    is_compiled_with_cinn,
+    is_compiled_with_distribute,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
 )
-from .core.dtype import (
+from .distributed import DataParallel
+from .eager.dlpack import from_dlpack, to_dlpack
+from .engine.core import dtype as _dtypes
+from .engine.core.dtype import DType as dtype
+from .engine.core.dtype import (
     bfloat16,
     float16,
     float32,
@@ -45,19 +54,9 @@ from .core.dtype import (
     set_default_dtype,
     uint8,
 )
-from .core.missing import Refusals as _Refusals
-from .core.missing import namespace as _namespace
-from .core.slots import plugged
-from .device import (
-    get_cudnn_version,
-    is_compiled_with_cinn,
-    is_compiled_with_distribute,
-    is_compiled_with_rocm,
-    is_compiled_with_xpu,
-)
-from .distributed import DataParallel
-from .eager.backward import grad
-from .eager.device import (
+from .engine.core.slots import plugged
+from .engine.eager.backward import grad
+from .engine.eager.device import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
@@ -66,10 +65,9 @@ from .eager.device import (
     is_compiled_with_cuda,
     set_device,
 )
-from .eager.dlpack import from_dlpack, to_dlpack
-from .eager.modes import *
-from .eager.printing import set_printoptions
-from .eager.tensor import Parameter, Tensor
+from .engine.eager.modes import *
+from .engine.eager.printing import set_printoptions
+from .engine.eager.tensor import Parameter, Tensor
 from .framework import disable_signal_handler, finfo, get_flags, iinfo, set_flags
 from .hapi import *
 from .io import load, save

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .core.missing import namespace
 from .eager import cuda
-from .eager.device import (
+from .engine.eager.device import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,

@@ -29,12 +29,12 @@ from .base.framework import (
     program_guard,
     use_pir_api,
 )
-from .core import dtype as dt
-from .core.dtype import get_default_dtype, set_default_dtype
-from .core.errors import teach
 from .core.missing import namespace
-from .eager.backward import grad
-from .eager.modes import no_grad
+from .engine.core import dtype as dt
+from .engine.core.dtype import get_default_dtype, set_default_dtype
+from .engine.core.errors import teach
+from .engine.eager.backward import grad
+from .engine.eager.modes import no_grad
 from .io import load, save
 from .nn.param_attr import ParamAttr
 from .tensor.generator import seed

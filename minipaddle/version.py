@@ -4,7 +4,7 @@ Source: Paddle API `paddle.version`.
 """
 
 from .core.missing import namespace
-from .eager.device import gpu, is_compiled_with_cuda
+from .engine.eager.device import gpu, is_compiled_with_cuda
 
 __all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
 

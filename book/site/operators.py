@@ -9,7 +9,7 @@ from pathlib import Path
 from text import docstring, literal, prose
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS, Op
+from minipaddle.engine.core.op import OPS, Op
 from minipaddle.viz.code import rules_of, source_of
 
 INDEX = """# {title}

@@ -22,8 +22,8 @@ of a record, which those are (numbers may be among them). Keep no second list of
 and change nothing of what you are given: a program runs many times, and sometimes within itself.
 """
 
-from minipaddle.ir import interpreter
-from minipaddle.ir.program import NUMBER
+from minipaddle.engine.ir import interpreter
+from minipaddle.engine.ir.program import NUMBER
 
 
 def run(self, program, arrays) -> list:

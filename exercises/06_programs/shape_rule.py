@@ -25,8 +25,8 @@ number it is.
 The engine asks these rules whenever it writes a record, and when it verifies a program.
 """
 
-from minipaddle.core.record import Spec
-from minipaddle.core.spec import broadcast_shapes  # your rule of chapter 1
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.spec import broadcast_shapes  # your rule of chapter 1
 
 
 def matmul_spec(x, y):

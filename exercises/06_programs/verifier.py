@@ -26,8 +26,8 @@ rule found, then the record's own. If the rule raises, whatever it is, the recor
 The engine calls them for every program it reads from a file.
 """
 
-from minipaddle.ir.program import ITEM, NUMBER
-from minipaddle.ir.verifier import VerifyError, alike, by_rule
+from minipaddle.engine.ir.program import ITEM, NUMBER
+from minipaddle.engine.ir.verifier import VerifyError, alike, by_rule
 
 
 def check_uses(program) -> None:

@@ -24,9 +24,9 @@ evaluated inside `then` happens only if that branch is taken.
 Source: The Python Language Reference, section 6.11, "Boolean operations".
 """
 
-from minipaddle.eager.control import is_static
-from minipaddle.jit.choosing import if_exp as choose
-from minipaddle.jit.logic import truth
+from minipaddle.engine.eager.control_flow import is_static
+from minipaddle.engine.jit.branching import if_exp as choose
+from minipaddle.engine.jit.truth import truth
 
 
 def and_(left, *rights):

@@ -28,7 +28,7 @@ one through its `else`, and the one around it, by a `break`; look for none, and 
 Source: definite assignment, The Java Language Specification, chapter 16.
 """
 
-from minipaddle.jit.scope import modified_names
+from minipaddle.engine.jit.scope import modified_names
 
 
 def block(self, statements, known):

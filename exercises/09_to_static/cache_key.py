@@ -34,9 +34,9 @@ import math
 from numbers import Real
 
 import minipaddle as paddle
-from minipaddle.core import slots
-from minipaddle.core.interpreter import current
-from minipaddle.jit.cache import Itself, Key
+from minipaddle.engine.core import slots
+from minipaddle.engine.core.dispatch import current
+from minipaddle.engine.jit.cache import Itself, Key
 
 
 def cache_key(leaves, structure, places, specs):

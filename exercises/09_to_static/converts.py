@@ -38,9 +38,9 @@ from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import BuiltinMethodType, FunctionType, MethodType
 
-from minipaddle.core.errors import PACKAGE
-from minipaddle.jit.calling import builtin, constructing, converted
-from minipaddle.jit.ignore import MARK, OPEN, ignored, installed, uses_us
+from minipaddle.engine.core.errors import PACKAGE
+from minipaddle.engine.jit.calling import builtin, constructing, converted
+from minipaddle.engine.jit.ignore import MARK, OPEN, ignored, installed, uses_us
 
 
 def converts(function):

@@ -35,8 +35,8 @@ Source: for values that are made again, Chen, Xu, Zhang and Guestrin, "Training 
 sublinear memory cost", 2016.
 """
 
-from minipaddle.ir.cut import again, pruned
-from minipaddle.ir.program import Program
+from minipaddle.engine.ir.cut import again, pruned
+from minipaddle.engine.ir.program import Program
 
 
 def depending(program, inputs) -> set:

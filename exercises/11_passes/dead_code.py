@@ -21,7 +21,7 @@ Source: Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 9.1.6; marking
 Cytron and others, "Efficiently computing static single assignment form", 1991, section 7.1.
 """
 
-from minipaddle.ir.program import binders, regions
+from minipaddle.engine.ir.program import binders, regions
 
 
 def has_effect(record) -> bool:

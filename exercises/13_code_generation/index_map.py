@@ -32,7 +32,7 @@ Source: Graham, Knuth and Patashnik, "Concrete Mathematics", section 3.4, on `mo
 
 from math import gcd
 
-from minipaddle.passes.index import Index, atom
+from minipaddle.engine.passes.index import Index, atom
 
 
 def divided(self, n):

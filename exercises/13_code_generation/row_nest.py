@@ -41,8 +41,8 @@ The engine writes each such kernel with it: your code normalises, and takes the 
 Source: rows in one pass, Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 """
 
-from minipaddle.codegen.fold import Fold
-from minipaddle.codegen.scalar import Text
+from minipaddle.engine.codegen.fold import Fold
+from minipaddle.engine.codegen.scalar import Text
 
 
 def row_nest(w):

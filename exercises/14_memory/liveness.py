@@ -33,8 +33,15 @@ The memory plan of every program is made with them.
 Source: Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 8.4.2, "next use".
 """
 
-from minipaddle.ir.program import NUMBER
-from minipaddle.passes.lifetimes import GIVEN, Life, bytes_of, looked_into, looks_only, specs_of
+from minipaddle.engine.ir.program import NUMBER
+from minipaddle.engine.passes.lifetimes import (
+    GIVEN,
+    Life,
+    bytes_of,
+    looked_into,
+    looks_only,
+    specs_of,
+)
 
 
 def roots(program) -> dict:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ..core import dtype as dt
 from ..core.missing import namespace
 from ..eager.cuda import device_count as get_cuda_device_count
-from ..eager.device import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled_with_cuda
-from ..eager.tensor import Tensor
+from ..engine.core import dtype as dt
+from ..engine.eager.device import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled_with_cuda
+from ..engine.eager.tensor import Tensor
 
 __all__ = [
     "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "Place", "VarDesc", "eager",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.errors import teach
 from ..core.missing import namespace
-from ..eager.tensor import Tensor
+from ..engine.core import dtype as dt
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 
 __all__ = ["check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]
 

@@ -5,16 +5,16 @@ Source: Paddle `paddle.base.framework`.
 
 from __future__ import annotations
 
-from ..core import dtype as dt
 from ..core.missing import namespace
-from ..eager.device import (
+from ..engine.core import dtype as dt
+from ..engine.eager.device import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
     current_place,
     is_compiled_with_cuda,
 )
-from ..eager.tensor import Parameter
+from ..engine.eager.tensor import Parameter
 from ..static import Program, Variable, default_main_program, default_startup_program, program_guard
 from ..static.mode import disable_static, enable_static, in_dynamic_mode
 from . import core

@@ -10,15 +10,19 @@ the program runs, the strip ends before them.
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..ops.linalg import product
+from ..engine.codegen.group import called, fresh
+from ..engine.codegen.kernel import C_TYPES, Kernel, local
+from ..engine.codegen.rows import body_of
+from ..engine.codegen.scalar import statements
+from ..engine.codegen.schedule import pick
+from ..engine.codegen.writer import Writer
+from ..engine.core import dtype as dt
+from ..engine.ops.linalg import product
+from ..engine.passes.index import Index, Loop
+from ..engine.passes.nest import Nest
 from ..passes.epilogue import room_of
-from ..passes.index import Index, Loop
 from ..passes.masks import masks
-from ..passes.nest import Nest
 from . import gemm
-from .group import called, fresh
-from .kernel import C_TYPES, Kernel, local
 from .matmul import (
     ON_STACK,
     PARALLEL,
@@ -33,10 +37,6 @@ from .matmul import (
     tiles,
 )
 from .product import product_of
-from .rows import body_of
-from .scalar import statements
-from .schedule import pick
-from .writer import Writer
 
 STRIP = 64
 """Rows of a strip at most."""

@@ -8,14 +8,15 @@ with its padding around it, into a buffer on the thread's stack; and not even th
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.slots import slot
+from ..engine.codegen.frame import Frame
+from ..engine.codegen.kernel import Kernel, emits, local
+from ..engine.codegen.schedule import pick
+from ..engine.codegen.templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
+from ..engine.core import dtype as dt
+from ..engine.core.slots import slot
 from . import gemm, winograd
-from .frame import Frame
-from .kernel import Kernel, emits, local
 from .matmul import PARALLEL, SERIAL, Plan, batched, indented
 from .product import Product, axis, chosen_way
-from .schedule import pick
 from .strips import (
     ON_STACK,
     Images,
@@ -28,7 +29,6 @@ from .strips import (
     work_of,
 )
 from .sweep import Line, backward, forward
-from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
 
 PARTS = 4
 """Sums over the batch that are added up apart, each by one thread: so a weight's gradient does not

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..ir.program import NUMBER
+from ..engine.codegen.emitters import EMITTERS
+from ..engine.codegen.group import called, fresh, from_first
+from ..engine.codegen.kernel import C_TYPES, Kernel
+from ..engine.codegen.rows import body_of
+from ..engine.codegen.writer import Writer
+from ..engine.ir.program import NUMBER
+from ..engine.passes.nest import Nest
 from ..passes.epilogue import room_of
-from ..passes.nest import Nest
-from .emitters import EMITTERS
-from .group import called, fresh, from_first
-from .kernel import C_TYPES, Kernel
-from .rows import body_of
-from .writer import Writer
 
 
 def emit_epilogue(record, name: str) -> Kernel:

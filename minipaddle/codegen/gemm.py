@@ -18,7 +18,7 @@ from functools import cache
 from string import Template
 from typing import NamedTuple
 
-from .schedule import pick
+from ..engine.codegen.schedule import pick
 
 ROWS = 8
 """Rows of a block function at most; a tile has as many where there are 32 registers."""

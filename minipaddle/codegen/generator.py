@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..engine.codegen.kernel import Kernel, emits, function
+from ..engine.codegen.scalar import Text, statements
 from ..ops.random import start
-from .kernel import Kernel, emits, function
-from .scalar import Text, statements
 
 
 @emits("next_state")

@@ -10,13 +10,13 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ..core import dtype as dt
-from ..core.spec import broadcast_shapes
-from ..ops.movement import replaced, reshape, strides_of
+from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, emits, function, is_number
+from ..engine.codegen.scalar import CannotWrite, literal
+from ..engine.core import dtype as dt
+from ..engine.core.spec import broadcast_shapes
+from ..engine.ops.movement import replaced, reshape, strides_of
 from ..ops.ordering import after
-from .kernel import BAD_INDEX, C_TYPES, Kernel, emits, function, is_number
 from .matmul import PARALLEL, Room, indented, late, widened
-from .scalar import CannotWrite, literal
 
 SERIAL = 60_000
 """Elements below which a second thread costs more than it brings."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from .kernel import C_TYPES, Kernel, emits, function, is_number
+from ..engine.codegen.kernel import C_TYPES, Kernel, emits, function, is_number
+from ..engine.codegen.scalar import CannotWrite
 from .matmul import indented, late
-from .scalar import CannotWrite
 
 
 def copies(outer: int, pieces, whole: int, T: str, joined: bool) -> str:

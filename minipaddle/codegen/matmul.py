@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core import dtype as dt
+from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel, emits, function, local
+from ..engine.codegen.schedule import following, pick
+from ..engine.core import dtype as dt
 from . import gemm
-from .kernel import BLAS, C_TYPES, Kernel, emits, function, local
 from .product import Product, chosen_way, product_of
-from .schedule import following, pick
 
 SERIAL = 200_000
 """Multiplications below which a second thread costs more than it brings."""

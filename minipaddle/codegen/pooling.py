@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from string import Template
 
+from ..engine.codegen.frame import Frame
+from ..engine.codegen.kernel import Kernel, emits
+from ..engine.codegen.scalar import CannotWrite
 from . import gemm
-from .frame import Frame
-from .kernel import Kernel, emits
 from .matmul import PARALLEL, indented
-from .scalar import CannotWrite
 
 SERIAL = 30_000
 """Values met below which a second thread costs more than it brings."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ..core.slots import slot
-from ..ops.movement import inverse, strides_of
-from .schedule import pick
+from ..engine.codegen.schedule import pick
+from ..engine.core.slots import slot
+from ..engine.ops.movement import inverse, strides_of
 
 FEW = 8
 """Rows below which products of vectors along k are faster than laying out y in panels."""

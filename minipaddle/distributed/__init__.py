@@ -1,6 +1,7 @@
 """Many workers. Source: Paddle API `paddle.distributed`."""
 
 from ..core.missing import namespace
+from ..engine.distributed.group import CollectiveTimeout, PeerFailed
 from . import fleet
 from .communication import (
     P2POp,
@@ -23,7 +24,6 @@ from .communication import (
     wait,
 )
 from .data_parallel import DataParallel
-from .group import CollectiveTimeout, PeerFailed
 from .objects import (
     all_gather_object,
     broadcast_object_list,

@@ -4,16 +4,16 @@ it, straight to the group otherwise.
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..core.interpreter import Recording, current
-from ..core.op import OPS
-from ..core.record import mark_written
-from ..eager.device import module_of
-from ..eager.tensor import Tensor, wrap
+from ..engine.core.dispatch import Recording, current
+from ..engine.core.errors import teach
+from ..engine.core.op import OPS
+from ..engine.core.record import mark_written
+from ..engine.distributed.group import Done, Then, Work
+from ..engine.eager.device import module_of
+from ..engine.eager.tensor import Tensor, wrap
 from ..tensor.joining import concat
 from ..tensor.shaping import reshape
 from . import operators  # noqa: F401  (the operators by their names)
-from .group import Done, Then, Work
 from .ranks import group_of
 
 COUNTED = ("all_gather", "gather", "reduce_scatter", "scatter")

@@ -7,11 +7,12 @@ numbers among all, also where a group is given; a rank that is not of the group 
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..core.interpreter import current
 from ..core.missing import namespace
-from ..eager.device import synchronize
-from ..eager.tensor import wrap
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.distributed.group import Done, Then, Work
+from ..engine.eager.device import synchronize
+from ..engine.eager.tensor import wrap
 from ..tensor.creation import zeros
 from . import operators
 from .carrying import (
@@ -25,7 +26,6 @@ from .carrying import (
     put,
     written,
 )
-from .group import Done, Then, Work
 from .parallel import ReduceOp
 from .ranks import group_of
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
+from ..engine.distributed.reducer import Reducer
+from ..engine.ops.gradient import AVERAGING
 from ..nn import Layer
-from ..ops.gradient import AVERAGING
 from .communication import broadcast
 from .objects import all_gather_object
 from .ranks import group_of
-from .reducer import Reducer
 
 
 class DataParallel(Layer):

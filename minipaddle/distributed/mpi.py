@@ -30,11 +30,11 @@ import sys
 import threading
 import time
 
-from ..core.errors import teach
-from ..eager.device import NUMPY, module_of
+from ..engine.core.errors import teach
+from ..engine.distributed.group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
+from ..engine.distributed.shares import agreed, disagreement, said_by, vote
+from ..engine.eager.device import NUMPY, module_of
 from . import witness
-from .group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
-from .shares import agreed, disagreement, said_by, vote
 from .watch import Hub, Line, Watch
 
 SPIN = 1000

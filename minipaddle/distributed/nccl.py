@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import time
 
-from ..core.errors import teach
-from ..eager.device import CPU, NUMPY, current_place, module_of
-from .group import Done, PeerFailed, ProcessGroup, Then, Work, row_of
+from ..engine.core.errors import teach
+from ..engine.distributed.group import Done, PeerFailed, ProcessGroup, Then, Work, row_of
+from ..engine.eager.device import CPU, NUMPY, current_place, module_of
 
 NAMES = {
     "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "int64": "INT64",

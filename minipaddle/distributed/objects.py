@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from ..core.errors import teach
-from ..eager.device import NUMPY
+from ..engine.core.errors import teach
+from ..engine.eager.device import NUMPY
 from ..io.serialization import encoded, load
 from .carrying import local
 from .ranks import group_of

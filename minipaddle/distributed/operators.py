@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from ..core.dtype import int64
-from ..core.op import Op, opaque
-from ..core.rank import per_rank
-from ..core.record import Spec
+from ..engine.core.dtype import int64
+from ..engine.core.op import Op, opaque
+from ..engine.core.rank import per_rank
+from ..engine.core.record import Spec
 from .ranks import group_numbered
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from ..core.errors import teach
-from ..eager.device import current_place, set_device
+from ..engine.core.errors import teach
+from ..engine.distributed.group import TIMEOUT, ProcessGroup
+from ..engine.eager.device import current_place, set_device
 from . import ranks
-from .group import TIMEOUT, ProcessGroup
 from .mpi import MPIGroup, started_by_mpi
 from .nccl import NCCLGroup
 from .ranks import enter, group_of, known

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..core.rank import among, per_rank
-from .group import ProcessGroup
-from .threads import World
+from ..engine.core.errors import teach
+from ..engine.core.rank import among, per_rank
+from ..engine.distributed.group import ProcessGroup
+from ..engine.distributed.threads import World
 
 
 class Known:

@@ -8,14 +8,14 @@ import threading
 import time
 from typing import NamedTuple
 
-from ..core.errors import teach
-from ..core.rank import own_settings
-from ..eager.device import current_place
+from ..engine.core.errors import teach
+from ..engine.core.rank import own_settings
+from ..engine.distributed.group import PeerFailed
+from ..engine.distributed.threads import World
+from ..engine.eager.device import current_place
 from . import ranks
-from .group import PeerFailed
 from .mpi import started_by_mpi
 from .parallel import gpus, init_parallel_env, seconds_to_wait
-from .threads import World
 
 GRACE = 2.0
 """The seconds that ranks have to notice a failure before they are given up."""

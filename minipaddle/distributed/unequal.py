@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.slots import slot
+from ..engine.core.slots import slot
 from ..tensor.creation import full
 from . import operators
 from .ranks import group_of

@@ -17,8 +17,8 @@ import threading
 import time
 from contextlib import suppress
 
-from .group import CollectiveTimeout, PeerFailed
-from .threads import SILENT, late
+from ..engine.distributed.group import CollectiveTimeout, PeerFailed
+from ..engine.distributed.threads import SILENT, late
 
 ANSWER = 1.0
 """The seconds a rank has to say where it is."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.errors import teach
-from ..eager.modes import no_grad
+from ..engine.core import dtype as dt
+from ..engine.core.errors import teach
+from ..engine.eager.modes import no_grad
+from ..engine.ops.axes import whole_numbers
 from ..tensor.arranging import broadcast_tensors
-from ..tensor.axes import whole_numbers
 from ..tensor.creation import to_tensor
 from ..tensor.math import exp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..ops import elementwise as e
+from ..engine.ops import elementwise as e
 from ..tensor.math import exp, log, log1p, sign, tan
 from ..tensor.random import gaussian, uniform
 from .base import Distribution, parameters, register_kl

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..eager.modes import no_grad
-from ..ops import elementwise as e
-from ..ops.nn import softmax
+from ..engine.eager.modes import no_grad
+from ..engine.ops import elementwise as e
+from ..engine.ops.axes import whole_numbers
+from ..engine.ops.nn import softmax
 from ..tensor.along import take_along_axis
-from ..tensor.axes import whole_numbers
 from ..tensor.math import log, log1p
 from ..tensor.random import bernoulli, multinomial, uniform
 from .base import Distribution, parameters, register_kl

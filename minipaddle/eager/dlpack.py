@@ -5,9 +5,9 @@ Source: the DLPack protocol, https://dmlc.github.io/dlpack/latest/python_spec.ht
 
 from __future__ import annotations
 
-from .convert import clean
-from .device import CPU, CUDAPlace
-from .tensor import Tensor, wrap
+from ..engine.eager.convert import clean
+from ..engine.eager.device import CPU, CUDAPlace
+from ..engine.eager.tensor import Tensor, wrap
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

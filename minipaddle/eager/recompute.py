@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..core.errors import teach
-from ..core.grad import fit, pull_back
-from ..core.interpreter import Recording, current
-from ..core.record import Record, tick, written_at
+from ..engine.core.dispatch import Recording, current
+from ..engine.core.errors import teach
+from ..engine.core.grad import fit, pull_back
+from ..engine.core.record import Record, tick, written_at
+from ..engine.eager.packing import saved_tensors_hooks
+from ..engine.eager.pylayer import attach, tensors_in
+from ..engine.eager.tape import leaf_of
+from ..engine.eager.tensor import Tensor, wrap
 from ..ops.ordering import after
 from ..tensor.generator import GENERATOR
-from .packing import saved_tensors_hooks
-from .pylayer import attach, tensors_in
-from .tape import leaf_of
-from .tensor import Tensor, wrap
 
 
 def recompute(function, *args, **kwargs):

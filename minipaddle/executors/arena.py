@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.errors import teach
-from ..core.record import Record, Spec
-from ..ir.control import cond, while_loop
-from ..ir.interpreter import Run, fail
-from ..ir.program import NUMBER, Program
-from ..passes.lifetimes import looks_only, roots, specs_of
-from ..passes.memory import plan
-from ..passes.places import Copy, Place, Plan
+from ..engine.core.errors import teach
+from ..engine.core.record import Record, Spec
+from ..engine.ir.control import cond, while_loop
+from ..engine.ir.interpreter import Run, fail
+from ..engine.ir.program import NUMBER, Program
+from ..engine.passes.lifetimes import looks_only, roots, specs_of
+from ..engine.passes.memory import plan
+from ..engine.passes.places import Copy, Place, Plan
 
 POISON = 0xCB
 """What fills memory that holds no value: as float32 about -2.7e7."""

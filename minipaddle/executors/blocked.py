@@ -17,14 +17,14 @@ from math import prod
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..core import slots
-from ..core.record import Record, Spec
-from ..ir.control import fused
-from ..ir.edit import with_inputs, with_records
-from ..ir.interpreter import Run, Step, calling, fail
-from ..ir.program import ITEM, NUMBER, Program
-from ..passes.index import Loop
-from ..passes.nest import Nest, NotOneNest
+from ..engine.core import slots
+from ..engine.core.record import Record, Spec
+from ..engine.ir.control import fused
+from ..engine.ir.edit import with_inputs, with_records
+from ..engine.ir.interpreter import Run, Step, calling, fail
+from ..engine.ir.program import ITEM, NUMBER, Program
+from ..engine.passes.index import Loop
+from ..engine.passes.nest import Nest, NotOneNest
 
 LEAST = 1 << 20
 """Bytes that the largest value of a group must have: what is smaller is in the cache anyway."""
@@ -289,7 +289,7 @@ class BlockedRun(Run):
 
     >>> import numpy, minipaddle as paddle
     >>> from minipaddle.executors.blocked import BlockedRun
-    >>> from minipaddle.passes.manager import optimized
+    >>> from minipaddle.engine.passes.manager import optimized
     >>> @paddle.jit.to_static
     ... def f(x):
     ...     return paddle.exp(-x * x).sum()

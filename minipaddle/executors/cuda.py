@@ -20,16 +20,16 @@ from typing import NamedTuple, NoReturn
 from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
 from ..codegen.cuda.program import Kernels
 from ..codegen.indexing import Places
-from ..core.record import Record
-from ..eager.device import NUMPY, current_place
-from ..ir.control import cond, while_loop
-from ..ir.interpreter import fail
-from ..ir.program import NUMBER, Program
-from ..passes.lifetimes import specs_of
-from ..passes.manager import optimized
-from ..passes.places import Copy, Place, Plan
+from ..engine.core.record import Record
+from ..engine.eager.device import NUMPY, current_place
+from ..engine.executors.native import CannotCompile, closed, in_place, updated_before
+from ..engine.ir.control import cond, while_loop
+from ..engine.ir.interpreter import fail
+from ..engine.ir.program import NUMBER, Program
+from ..engine.passes.lifetimes import specs_of
+from ..engine.passes.manager import optimized
+from ..engine.passes.places import Copy, Place, Plan
 from .gpu import Gpu, gpu_of
-from .native import CannotCompile, closed, in_place, updated_before
 
 SMALL = 4096
 """Bytes up to which a state that is somewhere else than before gets a place of its own, where it is

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from ..codegen.cuda.calls import Gemm
-from ..eager.device import ArrayModule, gpu
+from ..engine.eager.device import ArrayModule, gpu
 from .cublas import Cublas
 
 OPTIONS = ("--std=c++17",)

@@ -8,13 +8,13 @@ themselves.
 
 from __future__ import annotations
 
-from ..eager.device import current_place
-from ..ir.control import fused
-from ..ir.program import Program, everywhere
-from ..passes.lifetimes import specs_of
-from ..passes.manager import chosen_by, optimized
+from ..engine.eager.device import current_place
+from ..engine.executors.native import closed
+from ..engine.ir.control import fused
+from ..engine.ir.program import Program, everywhere
+from ..engine.passes.lifetimes import specs_of
+from ..engine.passes.manager import chosen_by, optimized
 from .blocked import LEAST, BlockedRun, flattened
-from .native import closed
 
 PASSES = {
     "layout": False, "recompute": False, "epilogue": False, "schedule": False,

@@ -11,7 +11,7 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from .gpu import OPTIONS
 
 OF_CUPY = ("-default-device", "-ftz=true")

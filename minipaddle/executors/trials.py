@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from .compiler import compiler, folder, processor
+from ..engine.executors.compiler import compiler, folder, processor
 
 
 class Trial(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from ..optimizer.lr import LRScheduler as Schedule
 from .progress import Line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from ..nn.layer import activation, batch_norm, common, conv, norm, pooling
 from ..nn.layer.layers import Layer
 from .summary import count, dims, line, sample, trial_run

@@ -9,10 +9,10 @@ from itertools import islice
 import numpy
 
 from .. import nn
-from ..core.errors import teach
-from ..core.interpreter import Recording
-from ..core.rank import among
-from ..eager.tensor import Tensor
+from ..engine.core.dispatch import Recording
+from ..engine.core.errors import teach
+from ..engine.core.rank import among
+from ..engine.eager.tensor import Tensor
 from ..io import DataLoader, Dataset, load, save
 from ..metric import Metric
 from .callbacks import Callbacks, LRScheduler, ModelCheckpoint, ProgBarLogger

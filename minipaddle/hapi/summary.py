@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from numbers import Integral
 
-from ..core.errors import teach
-from ..core.interpreter import Recording
-from ..eager.tensor import Tensor
+from ..engine.core.dispatch import Recording
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 from ..nn.layer.container import LayerList, Sequential
 from ..nn.layer.rnn import Stacked
 from ..tensor import creation

@@ -9,8 +9,8 @@ from bisect import bisect_left
 
 import numpy
 
-from ..core.errors import teach
-from ..eager.tensor import Tensor
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 from .collate import collate
 from .dataloader import DataLoader
 from .sampler import BatchSampler

@@ -10,8 +10,8 @@ import numbers
 
 import numpy
 
-from ..core.errors import teach
-from ..eager.tensor import Tensor
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 
 
 def default_collate_fn(batch: list):

@@ -7,7 +7,7 @@ import weakref
 from collections import deque
 from concurrent.futures import BrokenExecutor
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from ..tensor.generator import GENERATOR
 from . import worker as w
 from .collate import as_tensors, default_collate_fn, default_convert_fn

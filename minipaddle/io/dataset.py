@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate, chain
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from ..tensor.random import randperm
 
 

@@ -10,8 +10,8 @@ from itertools import islice
 
 import numpy
 
-from ..core.errors import teach
-from ..core.rank import among
+from ..engine.core.errors import teach
+from ..engine.core.rank import among
 from ..tensor import random
 from ..tensor.creation import to_tensor
 

@@ -13,10 +13,10 @@ import numpy
 import safetensors
 import safetensors.numpy
 
-from ..core import dtype as dt
-from ..core.errors import teach
 from ..core.files import replace
-from ..eager.tensor import Tensor
+from ..engine.core import dtype as dt
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 
 PLAIN = (str, int, float, bool, type(None))
 DTYPES = {

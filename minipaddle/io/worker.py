@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from ..eager.tensor import Tensor
+from ..engine.eager.tensor import Tensor
 from ..tensor.generator import GENERATOR
 from .dataset import IterableDataset
 

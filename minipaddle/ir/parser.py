@@ -12,15 +12,15 @@ from functools import cache
 
 import lark
 
-from ..core import dim as dims
-from ..core.dtype import NAMES, int64
-from ..core.op import OPS
-from ..core.record import Record, Spec
-from ..core.slots import slot
-from ..core.spec import scalar_dtype
-from .printer import MAY_FLOW
-from .program import INPUT, NUMBER, Program, State
-from .verifier import verify
+from ..engine.core import dim as dims
+from ..engine.core.dtype import NAMES, int64
+from ..engine.core.op import OPS
+from ..engine.core.record import Record, Spec
+from ..engine.core.slots import slot
+from ..engine.core.spec import scalar_dtype
+from ..engine.ir.printer import MAY_FLOW
+from ..engine.ir.program import INPUT, NUMBER, Program, State
+from ..engine.ir.verifier import verify
 
 LONGEST = 1 << 24
 DEEPEST = 50

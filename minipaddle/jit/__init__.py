@@ -1,8 +1,9 @@
 """From Python to programs."""
 
-from . import dy2static, runtime
-from .ignore import ignore_module, not_to_static
+from ..engine.jit import runtime
+from ..engine.jit.ignore import ignore_module, not_to_static
+from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
+from . import dy2static
 from .loading import TranslatedLayer, load
 from .saving import save
-from .to_static import StaticFunction, enable_to_static, to_static
 from .verbosity import set_code_level, set_verbosity

@@ -24,14 +24,14 @@ from __future__ import annotations
 import linecache
 from sys import getrefcount
 
-from ..core import record, slots
-from ..eager.cells import Gradient, TensorCell
-from ..eager.device import CPU, chosen, current_place
-from ..eager.tensor import Parameter, Tensor, wrap
-from ..executors.native import Executable
-from .cache import settings
-from .capture import HOLDS
-from .tree import alone
+from ..engine.core import record, slots
+from ..engine.eager.cells import Gradient, TensorCell
+from ..engine.eager.device import CPU, chosen, current_place
+from ..engine.eager.tensor import Parameter, Tensor, wrap
+from ..engine.executors.native import Executable
+from ..engine.jit.cache import settings
+from ..engine.jit.capture import HOLDS
+from ..engine.jit.tree import alone
 
 MISSED = object()
 """What a bound call gives where it may not be made."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import builtins
 from functools import partial, reduce
 
-from ..core.dim import Dim, larger, smaller
-from ..core.dtype import default, int64
-from ..core.interpreter import Recording, current
-from ..eager.aliases import one_of
-from ..eager.control import is_static
-from ..ops import elementwise, logic, reduction
-from ..ops.indexing import take
+from ..engine.core.dim import Dim, larger, smaller
+from ..engine.core.dispatch import Recording, current
+from ..engine.core.dtype import default, int64
+from ..engine.eager.aliases import one_of
+from ..engine.eager.control_flow import is_static
+from ..engine.jit.leaves import scalar
+from ..engine.jit.truth import and_, or_, truth
+from ..engine.jit.writing import writing
+from ..engine.ops import elementwise, logic, reduction
+from ..engine.ops.gather import take
 from ..tensor.joining import grown
 from ..tensor.rest import stacked
 from .effects import print_
 from .iterators import bounded
-from .leaves import scalar
-from .logic import and_, or_, truth
 from .sequences import Sequence, enumerate_, range_, reversed_, sequence, zip_
-from .writing import writing
 
 
 def len_(x):

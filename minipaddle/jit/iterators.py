@@ -10,8 +10,8 @@ import sys
 from inspect import CO_OPTIMIZED
 from operator import length_hint
 
-from ..core.errors import inside, user_frame
-from ..eager.tracer import trace
+from ..engine.core.errors import inside, user_frame
+from ..engine.eager.tracer import trace
 from .dy2static.utils import refusal
 from .snapshot import Snapshot, named, names_in
 

@@ -9,24 +9,24 @@ from contextlib import ExitStack, suppress
 from copy import deepcopy
 from types import MethodType
 
-from ..core.errors import teach
 from ..core.files import waiting
-from ..core.interpreter import Recording, current
-from ..eager.cells import GeneratorCell, TensorCell
-from ..eager.device import QUIET, current_place
-from ..eager.replay import replay
-from ..eager.tensor import Tensor, wrap
-from ..executors.choice import Choice
+from ..engine.core.dispatch import Recording, current
+from ..engine.core.errors import teach
+from ..engine.eager.cells import GeneratorCell, TensorCell
+from ..engine.eager.device import QUIET, current_place
+from ..engine.eager.replay import replay
+from ..engine.eager.tensor import Tensor, wrap
+from ..engine.executors.choice import Choice
+from ..engine.ir.interpreter import check
+from ..engine.ir.program import Program, State
+from ..engine.jit.to_static import fitting
+from ..engine.jit.tree import flatten, restoring
+from ..engine.ops import creation
 from ..io.serialization import parsed
-from ..ir.interpreter import check
 from ..ir.parser import LONGEST, parse_all
-from ..ir.program import Program, State
 from ..nn import Layer
-from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, sum_of_weights
-from .to_static import fitting
-from .tree import flatten, restoring
 
 LARGEST = 4 * LONGEST
 """Bytes a model or a description may have."""

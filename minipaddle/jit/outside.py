@@ -9,18 +9,18 @@ from functools import partial
 from types import FunctionType
 from typing import NamedTuple
 
-from ..core.dim import Dim
-from ..core.errors import PACKAGE
-from ..core.interpreter import current
-from ..eager.control import is_static
-from ..eager.tensor import Tensor, wrap
+from ..engine.core.dim import Dim
+from ..engine.core.dispatch import current
+from ..engine.core.errors import PACKAGE
+from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import Tensor, wrap
+from ..engine.jit.ignore import within
+from ..engine.jit.leaves import NUMBERS, State, same
+from ..engine.jit.tree import unflatten
+from ..engine.jit.writing import defined
 from .dy2static.utils import mention, refusal
-from .ignore import within
-from .leaves import NUMBERS, State, same
 from .places import MISSING, Contents, Place, journal, lasting, same_parts
 from .snapshot import library
-from .tree import unflatten
-from .writing import defined
 
 
 class Left(NamedTuple):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 
-from ..core.interpreter import current
+from ..engine.core.dispatch import current
+from ..engine.jit.leaves import alive
+from ..engine.jit.tree import occurrences, parts
 from .dy2static.utils import refusal
-from .leaves import alive
 from .places import CONTAINERS, PARTED, Contents, journals, note
 from .snapshot import references
-from .tree import occurrences, parts
 
 
 def part(old, new, ids: set) -> None:

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from types import CellType
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from ..core.interpreter import current
-from ..eager.tensor import Tensor
-from ..ir.builder import Promise
+from ..engine.core.dispatch import current
+from ..engine.eager.tensor import Tensor
+from ..engine.ir.builder import Promise
+from ..engine.jit.tree import containers, occurrences, parts
 from .snapshot import Snapshot, opened, put_back
-from .tree import containers, occurrences, parts
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 

@@ -49,19 +49,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..core import dim as dims
-from ..core.dtype import int64
-from ..core.errors import teach
-from ..core.record import Spec
-from ..core.slots import slot
-from ..eager.convert import as_array
-from ..eager.tensor import Parameter, Tensor
-from ..ir.interpreter import bound
+from ..engine.core import dim as dims
+from ..engine.core.dtype import int64
+from ..engine.core.errors import teach
+from ..engine.core.record import Spec
+from ..engine.core.slots import slot
+from ..engine.eager.convert import as_array
+from ..engine.eager.tensor import Parameter, Tensor
+from ..engine.ir.interpreter import bound
+from ..engine.ir.printer import text
+from ..engine.ir.program import NUMBER, Program, regions
+from ..engine.jit.tree import LEAF, Node
 from ..ir.parser import ParseError, Reader
-from ..ir.printer import text
-from ..ir.program import NUMBER, Program, regions
 from ..nn import Layer
-from .tree import LEAF, Node
 
 VERSION = 2
 FORMAT = f"minipaddle {VERSION}"

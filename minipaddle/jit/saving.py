@@ -7,29 +7,29 @@ import json
 import os
 import warnings
 
-from ..core.dim import HINT, assuming, settled, symbol
-from ..core.dtype import FLOATS
-from ..core.errors import teach
 from ..core.files import replace
-from ..eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
-from ..eager.leaving import Trace
-from ..eager.tensor import Parameter
-from ..eager.tracer import trace
+from ..engine.core.dim import HINT, assuming, settled, symbol
+from ..engine.core.dtype import FLOATS
+from ..engine.core.errors import teach
+from ..engine.eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
+from ..engine.eager.leaving import Trace
+from ..engine.eager.tensor import Parameter
+from ..engine.eager.tracer import trace
+from ..engine.ir.control import while_loop
+from ..engine.ir.cut import pruned
+from ..engine.ir.input_spec import BATCH, InputSpec, apart
+from ..engine.ir.printer import plain
+from ..engine.ir.program import ITEM, Program, everywhere, regions
+from ..engine.jit.to_static import StaticFunction, Switch, argument_names, of_tensors
+from ..engine.jit.tree import flatten
+from ..engine.ops import creation
 from ..io.serialization import encoded
-from ..ir.control import while_loop
-from ..ir.cut import pruned
-from ..ir.input_spec import BATCH, InputSpec, apart
 from ..ir.parser import parse_all
-from ..ir.printer import plain
-from ..ir.program import ITEM, Program, everywhere, regions
 from ..nn import Layer
-from ..ops import creation
 from ..tensor.generator import GENERATOR
 from .loading import TranslatedLayer
 from .outside import Left
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
-from .to_static import StaticFunction, Switch, argument_names, of_tensors
-from .tree import flatten
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra"}
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import builtins
 
-from ..core.dim import Dim
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..eager.aliases import one_of
-from ..eager.control import is_static
-from ..ops import elementwise, indexing, movement
+from ..engine.core.dim import Dim
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.eager.aliases import one_of
+from ..engine.eager.control_flow import is_static
+from ..engine.jit.leaves import scalar
+from ..engine.ops import elementwise, movement
+from ..engine.ops import gather as indexing
 from ..tensor.joining import grown
 from ..tensor.rest import Rest, stacked
 from .dy2static.utils import refusal
 from .iterators import bounded
-from .leaves import scalar
 
 
 class Sequence:

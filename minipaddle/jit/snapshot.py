@@ -34,11 +34,11 @@ from types import (
 
 import numpy
 
-from ..core.errors import PACKAGE
-from ..core.rank import NAMED
-from ..eager.tensor import Parameter, Tensor
+from ..engine.core.errors import PACKAGE
+from ..engine.core.rank import NAMED
+from ..engine.eager.tensor import Parameter, Tensor
+from ..engine.jit.ignore import installed, within
 from .dy2static.utils import refusal
-from .ignore import installed, within
 
 CONSTANT = {Tensor, Parameter, int, float, bool, complex, str, bytes, NoneType, range, slice,
             CodeType, type(...), type(NotImplemented)}  # fmt: skip

@@ -12,10 +12,10 @@ import time
 
 import numpy as np
 
-from ..core import grad as walk
-from ..core.interpreter import Interpreter, current, interpreter
-from ..eager.tensor import Tensor
-from ..ops.elementwise import add
+from ..engine.core import grad as walk
+from ..engine.core.dispatch import Interpreter, current, interpreter
+from ..engine.eager.tensor import Tensor
+from ..engine.ops.elementwise import add
 from ..testing.gradcheck import gradient_of, leaf, total
 from ..viz.scale import RED
 from ..viz.tape import TapeDrawing, roots_of

@@ -19,9 +19,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ..core.slots import plugged
-from ..core.slots import yours as slots_of_reader
-from ..eager.tensor import Tensor
+from ..engine.core.slots import plugged
+from ..engine.core.slots import yours as slots_of_reader
+from ..engine.eager.tensor import Tensor
 from ..testing.gradcheck import mismatch
 from .stub import stub_of
 from .wrong import changed, text_of

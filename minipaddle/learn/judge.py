@@ -16,7 +16,7 @@ from types import ModuleType
 import hypothesis
 from hypothesis.errors import Flaky
 
-from ..core.slots import plugged
+from ..engine.core.slots import plugged
 from ..tensor.generator import seed as seed_engine
 from .exercise import Disagreement, Exercise, Test, differs, load
 from .own import refusing

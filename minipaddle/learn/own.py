@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 
-from ..core import slots
+from ..engine.core import slots
 from .exercise import Disagreement, Exercise
 
 TOOL = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from itertools import groupby
 
-from ..core.errors import teach
-from ..core.slots import reserved
+from ..engine.core.errors import teach
+from ..engine.core.slots import reserved
 from ..viz.engine import Graph
 from ..viz.style import cluster, count, graph, legend, node
 from . import progress

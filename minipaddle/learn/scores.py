@@ -7,13 +7,13 @@ from contextlib import ExitStack, contextmanager
 from statistics import median
 from typing import NamedTuple
 
-from ..core.errors import teach
-from ..core.slots import plugged
-from ..eager.device import NUMPY
-from ..executors.native import Executable, threads
-from ..ir.program import Program
-from ..passes.manager import figures
-from ..passes.places import bytes_text
+from ..engine.core.errors import teach
+from ..engine.core.slots import plugged
+from ..engine.eager.device import NUMPY
+from ..engine.executors.native import Executable, threads
+from ..engine.ir.program import Program
+from ..engine.passes.manager import figures
+from ..engine.passes.places import bytes_text
 from ..viz.picture import Picture
 
 COLOURS = {"reference": "#9d9d9d", "yours": "#009e73", "naive": "#d55e00"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..eager.tensor import Tensor
+from ..engine.eager.tensor import Tensor
 from .exercise import Disagreement, expect_that
 
 PRECISION = {"float64": 1e-11, "float32": 3e-5}

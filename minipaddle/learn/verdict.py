@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from ..eager.tensor import Tensor
+from ..engine.eager.tensor import Tensor
 
 STATES = ("not started", "error", "wrong", "passed")
 LONGEST = 600

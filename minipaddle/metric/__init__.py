@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy
 
-from ..core.errors import teach
-from ..core.interpreter import hosted
 from ..core.missing import namespace
-from ..eager.tensor import Tensor
+from ..engine.core.dispatch import hosted
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
 

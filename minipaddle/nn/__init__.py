@@ -5,7 +5,7 @@ Source: Paddle API `paddle.nn`.
 """
 
 from ..core.missing import namespace
-from ..eager.tensor import Parameter
+from ..engine.eager.tensor import Parameter
 from . import clip, functional, initializer, layer, utils
 from .clip import *
 from .layer import *

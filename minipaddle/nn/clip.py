@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..core.interpreter import Recording
-from ..core.slots import slot
-from ..ops import elementwise as e
+from ..engine.core.dispatch import Recording
+from ..engine.core.errors import teach
+from ..engine.core.slots import slot
+from ..engine.ops import elementwise as e
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 

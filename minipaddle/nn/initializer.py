@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from ..core.errors import teach
 from ..core.missing import namespace
-from ..core.slots import slot
-from ..eager.tensor import Parameter, Tensor
-from ..ops.elementwise import abs, sign
+from ..engine.core.errors import teach
+from ..engine.core.slots import slot
+from ..engine.eager.tensor import Parameter, Tensor
+from ..engine.ops.elementwise import abs, sign
 from ..ops.gamma import erfinv
 from ..tensor import creation, random
 from ..tensor.decompositions import qr

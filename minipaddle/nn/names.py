@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 
-from ..core.rank import per_rank
+from ..engine.core.rank import per_rank
 
 
 class Names(Counter):

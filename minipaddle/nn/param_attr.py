@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from ..core import dtype as dt
-from ..core.errors import teach
-from ..core.interpreter import Stack, current, interpreter
-from ..core.rank import per_rank
-from ..core.record import Spec
-from ..eager.tensor import Parameter
+from ..engine.core import dtype as dt
+from ..engine.core.dispatch import Stack, current, interpreter
+from ..engine.core.errors import teach
+from ..engine.core.rank import per_rank
+from ..engine.core.record import Spec
+from ..engine.eager.tensor import Parameter
 from .initializer import Constant, Initializer, XavierUniform, defaults, values_of
 from .names import unique
 

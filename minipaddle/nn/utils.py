@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import same_shape
-from ..core.errors import teach
-from ..core.interpreter import Recording
 from ..core.missing import namespace
-from ..eager.tensor import Parameter
-from ..ops import elementwise as e
-from ..ops import movement
+from ..engine.core.dim import same_shape
+from ..engine.core.dispatch import Recording
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Parameter
+from ..engine.ops import elementwise as e
+from ..engine.ops import movement
 from ..tensor import creation, random
 from .functional.norm import as_matrix, normalize, power_iteration
 from .names import unique

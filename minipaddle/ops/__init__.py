@@ -1,30 +1,32 @@
 """Every operator, defined once: its formula or body, its shape rule, its derivative."""
 
-from . import (  # importing a file registers its operators in core.op.OPS
+from ..engine.ops import (
     activation,
-    arrangement,
-    channels_last,
     conv,
-    counting,
     creation,
-    decompositions,
     elementwise,
-    gamma,
     gradient,
-    indexing,
     linalg,
     logic,
     movement,
     nn,
-    norm,
     pooling,
-    random,
     reduction,
+    special,
+)
+from ..engine.ops import gather as indexing
+from . import (
+    arrangement,
+    channels_last,
+    counting,
+    decompositions,
+    gamma,
+    norm,
+    random,
     resample,
     rounding,
     scan,
     sorting,
-    special,
 )
 
 __all__ = [

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import larger, never, smaller
-from ..core.op import movement, opaque
-from ..core.record import Spec
-from .movement import reshape, unravel
+from ..engine.core.dim import larger, never, smaller
+from ..engine.core.op import movement, opaque
+from ..engine.core.record import Spec
+from ..engine.ops.movement import reshape, unravel
 
 # ---- repeated, turned round ------------------------------------------------------------------
 

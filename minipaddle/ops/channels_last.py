@@ -7,11 +7,11 @@ those of `conv` and `pooling`, which say here what they mean.
 
 from __future__ import annotations
 
-from ..core.op import opaque
-from ..core.record import Spec
-from . import conv as plain
-from . import pooling
-from .movement import inverse
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.ops import conv as plain
+from ..engine.ops import pooling
+from ..engine.ops.movement import inverse
 
 # ---- between the two orders ------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.op import opaque
-from ..core.record import Spec
+from ..engine.core import dtype as dt
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
 
 
 @opaque

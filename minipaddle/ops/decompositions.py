@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import smaller
-from ..core.dtype import int32
-from ..core.op import opaque
-from ..core.record import Spec
-from ..core.spec import broadcast_shapes
+from ..engine.core.dim import smaller
+from ..engine.core.dtype import int32
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.core.spec import broadcast_shapes
+from ..engine.ops.creation import eye
+from ..engine.ops.elementwise import reciprocal, where
+from ..engine.ops.linalg import matmul
+from ..engine.ops.linalg import matrix_transpose as mT
+from ..engine.ops.movement import concat, pad, reshape, slice_
+from ..engine.ops.reduction import sum
 from .arrangement import tril, triu
-from .creation import eye
-from .elementwise import reciprocal, where
-from .linalg import matmul
-from .linalg import matrix_transpose as mT
-from .movement import concat, pad, reshape, slice_
-from .reduction import sum
 
 # ---- pieces of the formulas ------------------------------------------------------------------
 

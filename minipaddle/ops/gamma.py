@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from ..core.op import elementwise
-from .elementwise import exp, log, sign, where
-from .special import cos
+from ..engine.core.op import elementwise
+from ..engine.ops.elementwise import exp, log, sign, where
+from ..engine.ops.special import cos
 
 
 @elementwise(result="float")

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from math import prod
 
-from ..core.op import opaque
-from ..core.record import Spec
-from ..core.spec import fits
-from .elementwise import rsqrt
-from .reduction import sum
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.core.spec import fits
+from ..engine.ops.elementwise import rsqrt
+from ..engine.ops.reduction import sum
 
 # ---- helpers of the bodies -------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.op import opaque
+from ..engine.core.op import opaque
 
 
 @opaque

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 
-from ..core.dtype import bfloat16, float16, float32, float64, int64
-from ..core.op import elementwise, opaque
-from ..core.record import Spec
+from ..engine.core.dtype import bfloat16, float16, float32, float64, int64
+from ..engine.core.op import elementwise, opaque
+from ..engine.core.record import Spec
 
 GAMMA = 0x9E3779B97F4A7C15
 MASK = 2**64 - 1

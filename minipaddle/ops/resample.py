@@ -8,10 +8,10 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from ..core.op import opaque
-from ..core.record import Spec
-from .conv import out_size
-from .movement import pad
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.ops.conv import out_size
+from ..engine.ops.movement import pad
 
 # ---- elements of one axis, at fixed places ---------------------------------------------------
 

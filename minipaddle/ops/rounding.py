@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.op import elementwise
-from .elementwise import sign, where
+from ..engine.core.op import elementwise
+from ..engine.ops.elementwise import sign, where
 
 # ---- rounding: flat almost everywhere, so the derivative is 0 --------------------------------
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 
-from ..core.dtype import int64
-from ..core.op import opaque
-from ..core.record import Spec
-from .elementwise import clip, exp, where
-from .movement import inverse, pad, reshape, slice_, transpose
-from .reduction import prod, spread
+from ..engine.core.dtype import int64
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.ops.elementwise import clip, exp, where
+from ..engine.ops.movement import inverse, pad, reshape, slice_, transpose
+from ..engine.ops.reduction import prod, spread
 
 
 def along(axis: int, start, stop) -> tuple:

@@ -6,12 +6,12 @@ largest. So a result does not depend on which library, or which executor, did th
 
 from __future__ import annotations
 
-from ..core import dim as dims
-from ..core.dtype import int64
-from ..core.op import opaque
-from ..core.record import Spec
-from .indexing import along_index, scatter_sum
-from .movement import replaced, reshape
+from ..engine.core import dim as dims
+from ..engine.core.dtype import int64
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.ops.gather import along_index, scatter_sum
+from ..engine.ops.movement import replaced, reshape
 
 
 def ordered(m, x, axis: int, descending: bool):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ..core.errors import teach
-from ..core.op import elementwise
-from ..core.slots import slot
-from ..ops.elementwise import abs, maximum, sqrt, where
+from ..engine.core.errors import teach
+from ..engine.core.op import elementwise
+from ..engine.core.slots import slot
+from ..engine.ops.elementwise import abs, maximum, sqrt, where
 from ..regularizer import WeightDecayRegularizer
 from .optimizer import Optimizer, constructor
 from .sgd import descend

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ops.elementwise import sqrt, square
+from ..engine.ops.elementwise import sqrt, square
 from .adam import averaged, averaged_square
 from .optimizer import Optimizer, constructor
 from .sgd import descend, pushed

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import warnings
 
-from ..core.errors import teach
-from ..core.interpreter import Recording
-from ..eager.tensor import Tensor
+from ..engine.core.dispatch import Recording
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 from ..tensor.creation import zeros_like
 from ..tensor.manipulation import concat
 from .optimizer import Optimizer

@@ -12,10 +12,10 @@ from inspect import signature
 from types import SimpleNamespace
 from typing import ClassVar
 
-from ..core import dtype as dt
-from ..core.errors import teach
-from ..core.interpreter import Recording, current
-from ..eager.tensor import Tensor
+from ..engine.core import dtype as dt
+from ..engine.core.dispatch import Recording, current
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
 from .rate import Rate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ops.elementwise import maximum, minimum, sign, sqrt, where
+from ..engine.ops.elementwise import maximum, minimum, sign, sqrt, where
 from ..tensor.creation import arange
 from .adam import averaged, averaged_square, betas
 from .optimizer import Optimizer, constructor

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from weakref import ref
 
-from ..core import dtype
-from ..core.errors import teach
-from ..core.interpreter import current, note_refusal
-from ..eager.tensor import Tensor
+from ..engine.core import dtype
+from ..engine.core.dispatch import current, note_refusal
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 
 
 class Rate:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.op import elementwise
-from ..core.slots import slot
+from ..engine.core.op import elementwise
+from ..engine.core.slots import slot
 from .optimizer import Optimizer, constructor
 
 

@@ -12,17 +12,17 @@ order: see `algebra`.)
 
 from __future__ import annotations
 
-from ..core.record import Record
-from ..core.slots import slot
-from ..ir.builder import Writing
-from ..ir.edit import count_uses
-from ..ir.program import Program, everywhere
-from ..ops.elementwise import add
-from ..ops.linalg import product
-from ..ops.movement import concat
-from ..ops.reduction import sum
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.builder import Writing
+from ..engine.ir.edit import count_uses
+from ..engine.ir.program import Program, everywhere
+from ..engine.ops.elementwise import add
+from ..engine.ops.linalg import product
+from ..engine.ops.movement import concat
+from ..engine.ops.reduction import sum
+from ..engine.passes.rewriting import rewritten
 from .pieces import inner_additions, leaves
-from .rewriting import rewritten
 
 
 @slot("passes.add_to")

@@ -15,13 +15,13 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ..core import dtype as dt
-from ..core.record import Record
-from ..core.slots import slot
-from ..ir.edit import count_uses, in_branches
-from ..ir.program import ITEM, Program
-from ..ops.linalg import product
-from ..ops.movement import reshape
+from ..engine.core import dtype as dt
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.edit import count_uses, in_branches
+from ..engine.ir.program import ITEM, Program
+from ..engine.ops.linalg import product
+from ..engine.ops.movement import reshape
 from .epilogue import Region, begins_with_product, joined, rebuilt, room_of
 
 STRIP = 1 << 18

@@ -8,13 +8,13 @@ use them.
 
 from __future__ import annotations
 
-from ..core.record import Record
-from ..core.slots import slot
-from ..ir.control import fused
-from ..ir.edit import count_uses, in_branches, substitute, with_records
-from ..ir.program import INPUT, ITEM, NUMBER, Program
-from ..ops.movement import ravel, reshape
-from .nest import Nest, NotOneNest
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.control import fused
+from ..engine.ir.edit import count_uses, in_branches, substitute, with_records
+from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
+from ..engine.ops.movement import ravel, reshape
+from ..engine.passes.nest import Nest, NotOneNest
 
 SOURCES = ("product", "conv_last")
 """The operators whose kernels hand out rows."""

@@ -7,14 +7,14 @@ them, [O, C, *kernel]: the program transposes each once, which costs little besi
 
 from __future__ import annotations
 
-from ..core.slots import slot
-from ..core.spec import promote
-from ..ir.program import Program
+from ..engine.core.slots import slot
+from ..engine.core.spec import promote
+from ..engine.ir.program import Program
+from ..engine.ops import conv, pooling
+from ..engine.ops.movement import transpose
+from ..engine.passes.rewriting import rewritten
 from ..ops import channels_last as last
-from ..ops import conv, pooling
 from ..ops.channels_last import kernel_first, kernel_last, to_first, to_last
-from ..ops.movement import transpose
-from .rewriting import rewritten
 
 IMAGE, KERNEL = (to_last, to_first), (kernel_last, kernel_first)
 """How something is brought into the new order, and how it is brought back."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from math import inf
 
-from ..core import dtype as dt
-from .nest import Nest
-from .node import Node, reached
+from ..engine.core import dtype as dt
+from ..engine.passes.nest import Nest
+from ..engine.passes.node import Node, reached
 
 
 def scaled(x, y):

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ..core.record import Record
-from ..core.slots import slot
-from ..ir.builder import Writing
-from ..ir.edit import count_uses
-from ..ir.program import Program, everywhere
-from ..ops.creation import full
-from ..ops.elementwise import add
-from ..ops.movement import concat, replaced, reshape, unslice
-from .rewriting import rewritten
-from .through import of_all_axes, places_of
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.builder import Writing
+from ..engine.ir.edit import count_uses
+from ..engine.ir.program import Program, everywhere
+from ..engine.ops.creation import full
+from ..engine.ops.elementwise import add
+from ..engine.ops.movement import concat, replaced, reshape, unslice
+from ..engine.passes.rewriting import rewritten
+from ..engine.passes.through import of_all_axes, places_of
 
 
 @slot("passes.pieces")

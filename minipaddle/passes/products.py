@@ -6,12 +6,12 @@ of rows times one matrix) is said by reshapes around it, which move nothing.
 
 from __future__ import annotations
 
-from ..core.slots import slot
-from ..core.spec import promote
-from ..ir.program import Program
-from ..ops.linalg import as_column, as_row, matmul, product, rows
-from ..ops.movement import reshape
-from .rewriting import rewritten
+from ..engine.core.slots import slot
+from ..engine.core.spec import promote
+from ..engine.ir.program import Program
+from ..engine.ops.linalg import as_column, as_row, matmul, product, rows
+from ..engine.ops.movement import reshape
+from ..engine.passes.rewriting import rewritten
 
 
 def as_product(record, x, y):

@@ -15,16 +15,16 @@ again with these wishes, for as long as less is moved.
 
 from __future__ import annotations
 
-from ..core.record import Record
-from ..core.slots import slot
-from ..ir.edit import map_regions, with_inputs, with_records
-from ..ir.program import ITEM, NUMBER, Program, regions
-from ..ops.creation import full
-from ..ops.linalg import product
-from ..ops.movement import broadcast_to, inverse, reshape, slice_, transpose
-from .specialise import open_sizes
-from .through import HANDLERS, KINDS, of_all_axes
-from .views import View, before_reshape, brought, keeps_order, plain
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.edit import map_regions, with_inputs, with_records
+from ..engine.ir.program import ITEM, NUMBER, Program, regions
+from ..engine.ops.creation import full
+from ..engine.ops.linalg import product
+from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
+from ..engine.passes.specialise import open_sizes
+from ..engine.passes.through import HANDLERS, KINDS, of_all_axes
+from ..engine.passes.views import View, before_reshape, brought, keeps_order, plain
 
 
 class Sinker:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..core.record import Record
-from ..core.slots import slot
-from ..ir.builder import Writing
-from ..ir.program import NUMBER, Program, everywhere
-from ..ops.linalg import product
-from ..ops.movement import transpose
-from .rewriting import rewritten
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.builder import Writing
+from ..engine.ir.program import NUMBER, Program, everywhere
+from ..engine.ops.linalg import product
+from ..engine.ops.movement import transpose
+from ..engine.passes.rewriting import rewritten
 
 
 def across(record: Record) -> tuple[int, tuple] | None:

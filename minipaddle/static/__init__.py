@@ -1,8 +1,8 @@
 """Programs by hand: define them once, run them many times. Source: Paddle API `paddle.static`."""
 
 from ..core.missing import namespace
-from ..eager.tensor import Tensor as Variable  # one class, in a program and outside
-from ..ir.input_spec import InputSpec
+from ..engine.eager.tensor import Tensor as Variable
+from ..engine.ir.input_spec import InputSpec
 from ..nn.param_attr import create_parameter
 from . import amp, nn
 from .executor import CompiledProgram, Executor

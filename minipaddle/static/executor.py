@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..core.record import Record
-from ..eager.convert import as_array
-from ..eager.device import CPU, QUIET, current_place
-from ..eager.tensor import Tensor, wrap
-from ..executors.choice import Choice
-from ..ir import program as ir
-from ..ir.cut import pruned
-from ..ir.input_spec import fits, wanted
+from ..engine.core.errors import teach
+from ..engine.core.record import Record
+from ..engine.eager.convert import as_array
+from ..engine.eager.device import CPU, QUIET, current_place
+from ..engine.eager.tensor import Tensor, wrap
+from ..engine.executors.choice import Choice
+from ..engine.ir import program as ir
+from ..engine.ir.cut import pruned
+from ..engine.ir.input_spec import fits, wanted
 from .mode import default_main_program, outside
 from .program import Program, in_mode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..eager.backward import grad
-from ..eager.device import CPUPlace
-from ..ir.input_spec import InputSpec
+from ..engine.eager.backward import grad
+from ..engine.eager.device import CPUPlace
+from ..engine.ir.input_spec import InputSpec
 from .mode import Mode, writing
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
 
-from ..core.errors import teach
-from ..core.interpreter import current
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
 from .program import Program
 
 __all__ = [

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
 from ..core.missing import namespace
-from ..eager import control
-from ..jit.tree import flatten, unflatten
+from ..engine.core.errors import teach
+from ..engine.eager import control_flow as control
+from ..engine.jit.tree import flatten, unflatten
+from ..engine.ops import logic
 from ..nn import functional as F
 from ..nn.layer import batch_norm as norms
 from ..nn.layer import common, conv, norm
 from ..nn.param_attr import create_parameter
-from ..ops import logic
 from ..tensor import shaping
 
 __all__ = [

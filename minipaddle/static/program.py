@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.errors import teach
-from ..core.record import Record
-from ..eager.tensor import Parameter, Tensor
-from ..ir import program as ir
-from ..ir.builder import Promise
-from ..ir.edit import map_regions, substitute, with_records
-from ..ir.program import State
+from ..engine.core.errors import teach
+from ..engine.core.record import Record
+from ..engine.eager.tensor import Parameter, Tensor
+from ..engine.ir import program as ir
+from ..engine.ir.builder import Promise
+from ..engine.ir.edit import map_regions, substitute, with_records
+from ..engine.ir.program import State
 from .tracer import StaticTracer, by_mode
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import ClassVar, NamedTuple
 
-from ..core.errors import teach
-from ..core.slots import find
-from ..passes.manager import DEFAULTS, PASSES
+from ..engine.core.errors import teach
+from ..engine.core.slots import find
+from ..engine.passes.manager import DEFAULTS, PASSES
 
 ELSEWHERE = {
     "build_cinn_pass": (None, "to_static", "on: backend='native'; off: backend='interpreter'"),

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 
-from ..core import dim as dims
-from ..core.errors import teach
-from ..core.interpreter import interpreter
-from ..core.op import opaque
-from ..eager.backward import grad
-from ..eager.device import current_place
-from ..eager.sizes import noting
-from ..eager.tensor import Parameter, Tensor, wrap
-from ..eager.tracer import Tracer, given
-from ..ir.builder import Promise, Writing
-from ..ir.cut import pruned
-from ..ir.input_spec import InputSpec
-from ..ir.interpreter import Run
-from ..ir.program import Program
+from ..engine.core import dim as dims
+from ..engine.core.dispatch import interpreter
+from ..engine.core.errors import teach
+from ..engine.core.op import opaque
+from ..engine.eager.backward import grad
+from ..engine.eager.device import current_place
+from ..engine.eager.sizes import noting
+from ..engine.eager.tensor import Parameter, Tensor, wrap
+from ..engine.eager.tracer import Tracer, given
+from ..engine.ir.builder import Promise, Writing
+from ..engine.ir.cut import pruned
+from ..engine.ir.input_spec import InputSpec
+from ..engine.ir.interpreter import Run
+from ..engine.ir.program import Program
 
 
 @opaque

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import same
-from ..core.errors import teach
-from ..core.record import Spec
-from ..core.spec import broadcast_shapes
-from ..ops import creation, elementwise, indexing, movement
-from ..ops.var import Var
-from .axes import axis_of
+from ..engine.core.dim import same
+from ..engine.core.errors import teach
+from ..engine.core.record import Spec
+from ..engine.core.spec import broadcast_shapes
+from ..engine.ops import creation, elementwise, movement
+from ..engine.ops import gather as indexing
+from ..engine.ops.axes import axis_of
+from ..engine.ops.var import Var
 from .shaping import flatten
 
 __all__ = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ..core.dim import Dim
-from ..core.errors import teach
-from ..core.spec import broadcast_shapes
-from ..ops import arrangement, indexing, movement
-from .axes import axes_of, axis_of, listed, tensors, whole_numbers
+from ..engine.core.dim import Dim
+from ..engine.core.errors import teach
+from ..engine.core.spec import broadcast_shapes
+from ..engine.ops import gather as indexing
+from ..engine.ops import movement
+from ..engine.ops.axes import axes_of, axis_of, listed, tensors, whole_numbers
+from ..ops import arrangement
 from .shaping import exchanged, flatten
 
 __all__ = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..ops.movement import transpose
-from ..ops.nn import softmax
-from ..ops.var import Var
-from .axes import axis_of
+from ..engine.core import dtype as dt
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.ops.axes import axis_of
+from ..engine.ops.movement import transpose
+from ..engine.ops.nn import softmax
+from ..engine.ops.var import Var
 
 __all__ = [
     "conj", "imag", "is_complex", "is_empty", "is_floating_point", "is_integer", "is_tensor",

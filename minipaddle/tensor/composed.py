@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from ..core.errors import teach
-from ..core.spec import broadcast_shapes as common_shape
-from ..ops import elementwise as e
-from ..ops import indexing, movement
-from ..ops.logic import isfinite, logical_not
+from ..engine.core.errors import teach
+from ..engine.core.spec import broadcast_shapes as common_shape
+from ..engine.ops import elementwise as e
+from ..engine.ops import gather as indexing
+from ..engine.ops import movement
+from ..engine.ops.axes import axis_of
+from ..engine.ops.logic import isfinite, logical_not
 from . import (
     along,
     arranging,
@@ -21,7 +23,6 @@ from . import (
     search,
     shaping,
 )
-from .axes import axis_of
 
 SECOND_NAMES = {
     joining: {"concat": "cat concatenate", "vstack": "row_stack"},

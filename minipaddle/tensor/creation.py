@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 
-from ..core import dtype as dt
-from ..core.dim import Dim, larger
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..ops import creation as ops
-from ..ops import elementwise
-from ..ops.movement import reshape
-from ..ops.var import Var
-from .axes import whole, whole_numbers
+from ..engine.core import dtype as dt
+from ..engine.core.dim import Dim, larger
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.ops import creation as ops
+from ..engine.ops import elementwise
+from ..engine.ops.axes import whole, whole_numbers
+from ..engine.ops.movement import reshape
+from ..engine.ops.var import Var
 
 __all__ = [
     "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..core.dtype import int32
-from ..core.errors import teach
-from ..ops import creation
+from ..engine.core.dtype import int32
+from ..engine.core.errors import teach
+from ..engine.ops import creation
+from ..engine.ops.linalg import matmul
+from ..engine.ops.linalg import matrix_transpose as mT
 from ..ops import decompositions as ops
 from ..ops.arrangement import tril, triu
-from ..ops.linalg import matmul
-from ..ops.linalg import matrix_transpose as mT
 from .norms import require_floats, singular_values
 
 __all__ = [

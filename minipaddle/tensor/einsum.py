@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from ..core.errors import teach
-from ..ops import arrangement, creation, linalg, movement, reduction
+from ..engine.core.errors import teach
+from ..engine.ops import creation, linalg, movement, reduction
+from ..ops import arrangement
 
 __all__ = ["einsum"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 
-from ..core.interpreter import current
-from ..core.op import Op
-from .axes import no_out
+from ..engine.core.dispatch import current
+from ..engine.core.op import Op
+from ..engine.ops.axes import no_out
 
 NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
 

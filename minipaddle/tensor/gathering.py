@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import Dim
-from ..core.dtype import int64
-from ..core.errors import teach
-from ..ops import creation, elementwise, indexing, movement
+from ..engine.core.dim import Dim
+from ..engine.core.dtype import int64
+from ..engine.core.errors import teach
+from ..engine.ops import creation, elementwise, movement
+from ..engine.ops import gather as indexing
+from ..engine.ops.axes import axis_of, whole_numbers
+from ..engine.ops.subscripts import getitem, replaced, setitem
 from .arranging import broadcast_tensors
-from .axes import axis_of, whole_numbers
-from .indexing import getitem, replaced, setitem
 from .shaping import flatten
 
 __all__ = [

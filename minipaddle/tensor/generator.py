@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from operator import index
 
-from ..core.errors import teach
-from ..core.rank import per_rank
+from ..engine.core.errors import teach
+from ..engine.core.rank import per_rank
 from ..ops.random import stream
 
 __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]

@@ -6,8 +6,9 @@ import inspect
 from functools import wraps
 from math import prod
 
-from ..core.errors import teach
-from ..ops import arrangement, creation, elementwise, movement
+from ..engine.core.errors import teach
+from ..engine.ops import creation, elementwise, movement
+from ..ops import arrangement
 from . import linalg, manipulation, math, reduce
 
 SAME_SHAPE = {

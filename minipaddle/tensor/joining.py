@@ -5,12 +5,13 @@ Pieces share memory with what they were cut from, as in Paddle.
 
 from __future__ import annotations
 
-from ..core.dim import larger, same, smaller
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..ops import arrangement, movement
+from ..engine.core.dim import larger, same, smaller
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.ops import movement
+from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
+from ..ops import arrangement
 from . import shaping
-from .axes import axis_of, number, tensors, whole, whole_numbers
 from .rest import Rest, joined, known, stacked
 
 __all__ = [

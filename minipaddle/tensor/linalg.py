@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import as_guarded, never, same, same_shape
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..ops import linalg as ops
+from ..engine.core.dim import as_guarded, never, same, same_shape
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.ops import linalg as ops
+from ..engine.ops.axes import axis_of
+from ..engine.ops.elementwise import where
+from ..engine.ops.movement import reshape, transpose
+from ..engine.ops.reduction import sum
+from ..engine.ops.var import Var
 from ..ops.arrangement import roll
-from ..ops.elementwise import where
-from ..ops.movement import reshape, transpose
-from ..ops.reduction import sum
-from ..ops.var import Var
-from .axes import axis_of
 from .reduce import folded
 
 __all__ = [

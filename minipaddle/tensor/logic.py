@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.spec import broadcast_shapes
-from ..ops import creation, logic
+from ..engine.core import dtype as dt
+from ..engine.core.spec import broadcast_shapes
+from ..engine.ops import creation, logic
 from . import reduce
 
 

@@ -5,22 +5,15 @@ from __future__ import annotations
 import functools
 import math
 
-from ..core.dim import same_shape
-from ..core.errors import describe, teach
-from ..core.op import OPS, Elementwise
-from ..ops import (
-    elementwise,
-    gamma,
-    logic,
-    movement,
-    reduction,
-    rounding,
-    special,
-)
-from ..ops.creation import assign
-from ..ops.var import Var
+from ..engine.core.dim import same_shape
+from ..engine.core.errors import describe, teach
+from ..engine.core.op import OPS, Elementwise
+from ..engine.ops import elementwise, logic, movement, reduction, special
+from ..engine.ops.axes import axis_of, no_out
+from ..engine.ops.creation import assign
+from ..engine.ops.var import Var
+from ..ops import gamma, rounding
 from .arranging import diagonal
-from .axes import axis_of, no_out
 from .face import face
 
 SHOWN = {module.__name__ for module in (elementwise, gamma, logic, rounding, special)}

@@ -5,15 +5,15 @@ Matrices are the last two axes; the others are a stack of them.
 
 from __future__ import annotations
 
-from ..core.dtype import int32, int64
-from ..core.errors import teach
-from ..ops import creation, reduction
+from ..engine.core.dtype import int32, int64
+from ..engine.core.errors import teach
+from ..engine.ops import creation, reduction
+from ..engine.ops.elementwise import cast, maximum, minimum, sqrt
+from ..engine.ops.linalg import matmul
+from ..engine.ops.linalg import matrix_transpose as mT
+from ..engine.ops.movement import reshape, stack
 from ..ops import decompositions as ops
 from ..ops.arrangement import diagonal, tril, triu
-from ..ops.elementwise import cast, maximum, minimum, sqrt
-from ..ops.linalg import matmul
-from ..ops.linalg import matrix_transpose as mT
-from ..ops.movement import reshape, stack
 from . import reduce
 from .decompositions import lu_unpack, svdvals
 from .norms import require_floats, singular_values

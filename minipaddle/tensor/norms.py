@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from math import inf
 
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..core.spec import normalize_axes
-from ..ops import decompositions, reduction
-from ..ops.elementwise import abs, sign
-from ..ops.indexing import take
-from ..ops.linalg import p_norm
-from ..ops.movement import reshape, transpose
-from .axes import axis_of, no_out
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.core.spec import normalize_axes
+from ..engine.ops import reduction
+from ..engine.ops.axes import axis_of, no_out
+from ..engine.ops.elementwise import abs, sign
+from ..engine.ops.gather import take
+from ..engine.ops.linalg import p_norm
+from ..engine.ops.movement import reshape, transpose
+from ..ops import decompositions
 
 __all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 

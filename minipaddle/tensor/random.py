@@ -5,13 +5,14 @@ from __future__ import annotations
 from math import pi, prod
 from operator import index as whole
 
-from ..core import dtype as dt
-from ..core.errors import teach
-from ..core.interpreter import current
-from ..core.spec import broadcast_shapes
-from ..ops import creation, elementwise, movement, rounding, special
+from ..engine.core import dtype as dt
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach
+from ..engine.core.spec import broadcast_shapes
+from ..engine.ops import creation, elementwise, movement, special
+from ..engine.ops.var import Var
 from ..ops import random as ops
-from ..ops.var import Var
+from ..ops import rounding
 from .arranging import broadcast_tensors
 from .creation import dims, floating
 from .generator import GENERATOR

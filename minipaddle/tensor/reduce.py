@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.dtype import resolve
-from ..core.errors import teach
-from ..core.spec import normalize_axes
-from ..ops import elementwise, indexing, reduction, scan
-from ..ops.var import Var
-from .axes import axis_of, no_out, number, whole_numbers
+from ..engine.core.dtype import resolve
+from ..engine.core.errors import teach
+from ..engine.core.spec import normalize_axes
+from ..engine.ops import elementwise, reduction
+from ..engine.ops import gather as indexing
+from ..engine.ops.axes import axis_of, no_out, number, whole_numbers
+from ..engine.ops.var import Var
+from ..ops import scan
 
 
 def folded(op, x, axis, keepdim, dtype=None, out=None):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..core.interpreter import note_refusal
-from ..ops import movement
-from ..ops.var import Var
+from ..engine.core.dispatch import note_refusal
+from ..engine.core.errors import teach
+from ..engine.ops import movement
+from ..engine.ops.var import Var
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a rest while the loop that appends to it is traced."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from operator import index
 
-from ..core import dtype as dt
-from ..core.errors import teach
-from ..ops import elementwise, indexing, movement, sorting
-from ..ops.var import Var
-from .axes import axis_of
+from ..engine.core import dtype as dt
+from ..engine.core.errors import teach
+from ..engine.ops import elementwise, movement
+from ..engine.ops import gather as indexing
+from ..engine.ops.axes import axis_of
+from ..engine.ops.var import Var
+from ..ops import sorting
 from .shaping import squeeze
 
 __all__ = [

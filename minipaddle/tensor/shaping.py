@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
-from ..core import dtype as dt
-from ..core.dim import Dim, is_one, same
-from ..core.errors import teach
-from ..ops import arrangement, movement
-from .axes import axes_of, axis_of, listed, whole_numbers
+from ..engine.core import dtype as dt
+from ..engine.core.dim import Dim, is_one, same
+from ..engine.core.errors import teach
+from ..engine.ops import movement
+from ..engine.ops.axes import axes_of, axis_of, listed, whole_numbers
+from ..ops import arrangement
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "moveaxis", "permute", "reshape",

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import larger
-from ..core.dtype import FLOATS, float32
-from ..core.errors import teach
-from ..core.spec import normalize_axes
-from ..ops import (
-    counting,
-    creation,
-    elementwise,
-    indexing,
-    movement,
-    reduction,
-    rounding,
-    sorting,
-)
-from ..ops.var import Var
-from .axes import whole
+from ..engine.core.dim import larger
+from ..engine.core.dtype import FLOATS, float32
+from ..engine.core.errors import teach
+from ..engine.core.spec import normalize_axes
+from ..engine.ops import creation, elementwise, movement, reduction
+from ..engine.ops import gather as indexing
+from ..engine.ops.axes import whole
+from ..engine.ops.var import Var
+from ..ops import counting, rounding, sorting
 from .math import floating, lerp
 from .reduce import folded
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
-from ..codegen.kernel import C_TYPES
-from ..codegen.scalar import HELPED, PLAIN
 from ..codegen.special import SPECIAL
-from ..eager.device import NUMPY
+from ..engine.codegen.kernel import C_TYPES
+from ..engine.codegen.scalar import HELPED, PLAIN
+from ..engine.eager.device import NUMPY
 
 TYPES = "|".join(C_TYPES.values())
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from itertools import count, islice
 from math import prod
 
-from ..core.dtype import float64
-from ..core.slots import slot
-from ..eager.pylayer import PyLayer
-from ..eager.tensor import Tensor
-from ..ops import activation, elementwise, movement, special
+from ..engine.core.dtype import float64
+from ..engine.core.slots import slot
+from ..engine.eager.pylayer import PyLayer
+from ..engine.eager.tensor import Tensor
+from ..engine.ops import activation, elementwise, movement, special
 from .gradcheck import check_grad
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.dtype import float64
-from ..core.errors import teach
-from ..core.slots import slot
-from ..eager.backward import grad
-from ..eager.tensor import Tensor
+from ..engine.core.dtype import float64
+from ..engine.core.errors import teach
+from ..engine.core.slots import slot
+from ..engine.eager.backward import grad
+from ..engine.eager.tensor import Tensor
 
 
 class Mismatch(NamedTuple):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from .. import nn
-from ..core.errors import teach
-from ..core.interpreter import Recording
+from ..engine.core.dispatch import Recording
+from ..engine.core.errors import teach
+from ..engine.ops import elementwise as e
+from ..engine.ops import movement
 from ..nn import functional as F
-from ..ops import elementwise as e
-from ..ops import movement
 from ..tensor import creation, random, search
 from ..tensor.reduce import argmax
 

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..core.slots import slot
-from ..eager.modes import enable_grad
-from ..eager.tensor import Tensor
+from ..engine.core.slots import slot
+from ..engine.eager.modes import enable_grad
+from ..engine.eager.tensor import Tensor
 from ..nn import Linear, ReLU, Sequential
 from ..nn.functional import softplus
 from ..optimizer import Adam

@@ -6,7 +6,7 @@ Generating High-Performance Tensor Programs for Deep Learning (2020).
 
 from __future__ import annotations
 
-from ..core.slots import slot
+from ..engine.core.slots import slot
 from .space import Space, key_of
 
 PARENTS = 6

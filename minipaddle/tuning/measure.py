@@ -8,18 +8,18 @@ import time
 
 import numpy as np
 
-from ..codegen.c_helpers import prologue
-from ..codegen.group import inputs_of
-from ..codegen.kernel import BLAS, C_TYPES, Kernel
-from ..codegen.source import SHARED, setters
-from ..core.record import Record
-from ..eager.device import NUMPY
-from ..executors.arrays import address, as_c
-from ..executors.compiler import load
-from ..executors.native import ALIGNMENT, blas, threads
-from ..ir.interpreter import Run, last_uses
-from ..ir.program import NUMBER, Program
-from ..passes.lifetimes import specs_of
+from ..engine.codegen.c_helpers import prologue
+from ..engine.codegen.group import inputs_of
+from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel
+from ..engine.codegen.translation_unit import SHARED, setters
+from ..engine.core.record import Record
+from ..engine.eager.device import NUMPY
+from ..engine.executors.arrays import address, as_c
+from ..engine.executors.compiler import load
+from ..engine.executors.native import ALIGNMENT, blas, threads
+from ..engine.ir.interpreter import Run, last_uses
+from ..engine.ir.program import NUMBER, Program
+from ..engine.passes.lifetimes import specs_of
 
 ROUNDS = 7
 """Times that each kernel is measured, in turn with the others."""

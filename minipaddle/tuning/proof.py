@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from ..core.slots import slot
-from ..executors.native import Executable, threads
+from ..engine.core.slots import slot
+from ..engine.executors.native import Executable, threads
 from ..executors.trials import Trial, chosen, machine, tuned
 from .target import Target, kernel_seconds, step_seconds
 

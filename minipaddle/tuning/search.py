@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from statistics import median
 
-from ..codegen.kernel import Kernel, keeping
-from ..codegen.step import kernel_of
-from ..core.record import Record
-from ..core.slots import slot
-from ..executors.native import Executable, threads
+from ..engine.codegen.kernel import Kernel, keeping
+from ..engine.codegen.step import kernel_of
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.executors.native import Executable, threads
+from ..engine.ir.program import NUMBER
+from ..engine.passes.lifetimes import specs_of
 from ..executors.trials import Trial, machine, measured
-from ..ir.program import NUMBER
-from ..passes.lifetimes import specs_of
 from .cost_model import Sample, cost_model
 from .evolution import proposals
 from .measure import Bench

@@ -1,6 +1,6 @@
 """The space of a kernel: every set of choices its emitter asks for, found by asking it.
 
->>> from minipaddle.codegen.schedule import pick
+>>> from minipaddle.engine.codegen.schedule import pick
 >>> from minipaddle.tuning.space import Space
 >>> def write():
 ...     how = pick("how", "rows", ("rows", "dots"))
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..codegen.schedule import Knob, Schedule, following
+from ..engine.codegen.schedule import Knob, Schedule, following
 
 
 class Space:

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.errors import teach
-from ..core.record import Record
-from ..executors.choice import Choice
-from ..executors.native import Executable
-from ..ir.program import Program
-from ..jit import to_static
-from ..jit.capture import Captured
-from ..jit.to_static import StaticFunction
+from ..engine.core.errors import teach
+from ..engine.core.record import Record
+from ..engine.executors.choice import Choice
+from ..engine.executors.native import Executable
+from ..engine.ir.program import Program
+from ..engine.jit.capture import Captured
+from ..engine.jit.to_static import StaticFunction, to_static
 from .measure import clock, values_met
 
 SEATS = 5

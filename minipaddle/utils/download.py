@@ -9,8 +9,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from ..core.errors import teach
 from ..core.missing import namespace
+from ..engine.core.errors import teach
 
 __all__ = ["WEIGHTS_HOME", "get_path_from_url", "get_weights_path_from_url", "is_url"]
 

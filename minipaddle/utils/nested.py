@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 
 __all__ = ["flatten", "is_sequence", "map_structure", "pack_sequence_as"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy
 
-from ..core.errors import teach
 from ..core.missing import namespace
+from ..engine.core.errors import teach
 from ..io import Dataset
 
 __all__ = ["Digits"]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 
 from .. import nn
-from ..core.errors import teach
 from ..core.missing import namespace
-from ..eager.control import while_loop
-from ..eager.modes import no_grad
+from ..engine.core.errors import teach
+from ..engine.eager.control_flow import while_loop
+from ..engine.eager.modes import no_grad
+from ..engine.ops import elementwise as e
+from ..engine.ops.logic import logical_not
 from ..nn import functional as F
 from ..nn.functional.windows import whole_numbers
-from ..ops import elementwise as e
-from ..ops.logic import logical_not
 from ..tensor.arranging import triu
 from ..tensor.composed import isin
 from ..tensor.creation import arange, full, to_tensor, zeros

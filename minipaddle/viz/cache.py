@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from ..core.errors import teach
-from ..jit.cache import SETTINGS
+from ..engine.core.errors import teach
+from ..engine.jit.cache import SETTINGS
 from .drawing import LIMIT
 from .picture import Picture
 from .style import YOURS, count, graph, legend, node

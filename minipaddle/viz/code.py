@@ -8,8 +8,8 @@ import inspect
 from functools import cache
 from pathlib import Path
 
-from ..core.op import OPS, Op
-from ..core.slots import find
+from ..engine.core.op import OPS, Op
+from ..engine.core.slots import find
 from .style import GREY
 
 ROOT = Path(__file__).parents[2]

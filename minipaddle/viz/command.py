@@ -12,9 +12,9 @@ import traceback
 from itertools import pairwise
 from pathlib import Path
 
-from ..core.dtype import FLOATS, resolve
-from ..eager.tensor import Tensor
-from ..jit import to_static
+from ..engine.core.dtype import FLOATS, resolve
+from ..engine.eager.tensor import Tensor
+from ..engine.jit.to_static import to_static
 from ..nn.layer.layers import Layer
 from ..nn.layer.tree import child_name
 from ..tensor.creation import ones, zeros

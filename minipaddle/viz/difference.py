@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ..core.record import Record
-from ..ir.control import fused
-from ..ir.program import ITEM, NUMBER, Program, everywhere
+from ..engine.core.record import Record
+from ..engine.ir.control import fused
+from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
 from .program import ProgramDrawing, names_in, program_of
 from .records import spec_text
 from .spread import Flow, Spread

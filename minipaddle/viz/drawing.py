@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from ..core import slots
-from ..core.record import Record
+from ..engine.core import slots
+from ..engine.core.record import Record
 from .style import cluster, count, faded, graph, legend, marked, node
 
 LIMIT = 150

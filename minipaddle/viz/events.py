@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 
-from ..core.errors import teach
-from ..eager.tensor import Tensor
+from ..engine.core.errors import teach
+from ..engine.eager.tensor import Tensor
 
 LIBRARIES = {
     "tensorboard": ("tensorboardX", "SummaryWriter"),

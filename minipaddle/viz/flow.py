@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from ..core.errors import teach
-from ..core.grad import history
-from ..core.record import FREED
-from ..eager.tensor import Tensor
+from ..engine.core.errors import teach
+from ..engine.core.grad import history
+from ..engine.core.record import FREED
+from ..engine.eager.tensor import Tensor
 from ..nn.layer.layers import Layer
 from .module import ModuleDrawing
 from .records import is_parameter, spec_text

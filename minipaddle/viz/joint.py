@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..ir.program import Program
+from ..engine.core.errors import teach
+from ..engine.ir.program import Program
 from .drawing import RecordDrawing, key
 from .program import ProgramDrawing, names_in
 from .records import spec_text

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..ir.control import fused
-from ..passes.arena import bound, profile
-from ..passes.memory import plan as planned
-from ..passes.places import Piece, Plan, bytes_text
+from ..engine.ir.control import fused
+from ..engine.passes.arena import bound, profile
+from ..engine.passes.memory import plan as planned
+from ..engine.passes.places import Piece, Plan, bytes_text
 from .picture import Picture
 from .program import program_of
 from .records import layer_name, layers_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from ..nn.layer.layers import Layer
 from .drawing import LIMIT
 from .style import GREY, LOOKS, count, graph, legend, literal, node

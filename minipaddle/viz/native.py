@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
-from ..eager.device import NUMPY
+from ..engine.core.errors import teach
+from ..engine.eager.device import NUMPY
 from .code import look
 from .picture import Picture, figure
 from .records import layer_name, layers_of

@@ -9,11 +9,11 @@ import linecache
 import textwrap
 from functools import cache
 
-from ..core import dtype as dt
-from ..core import slots
-from ..core.errors import teach
-from ..core.op import OPS, Op
-from ..core.record import Record, Spec
+from ..engine.core import dtype as dt
+from ..engine.core import slots
+from ..engine.core.errors import teach
+from ..engine.core.op import OPS, Op
+from ..engine.core.record import Record, Spec
 from . import symbolic
 from .style import cluster, graph, legend, marked, node
 from .symbolic import Attr, text

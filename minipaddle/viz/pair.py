@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
 from .engine import PAGE, SIZE, Graph, paint, show
 
 GAP = 24

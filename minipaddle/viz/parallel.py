@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.record import Record
 from ..distributed.operators import finish_all_reduce, start_all_reduce
 from ..distributed.simulator import Schedule, Timeline, carried_out
-from ..eager.device import NUMPY
-from ..ir.program import ITEM, Program
+from ..engine.core.record import Record
+from ..engine.eager.device import NUMPY
+from ..engine.ir.program import ITEM, Program
 from .memory import COLOURS
 from .picture import Picture, figure
 from .program import program_of
@@ -25,7 +25,7 @@ def buckets(target) -> Picture:
 
     >>> from minipaddle import viz
     >>> from minipaddle.ir.parser import parse
-    >>> from minipaddle.passes.data_parallel import data_parallel
+    >>> from minipaddle.engine.passes.data_parallel import data_parallel
     >>> program = parse('''program p(x: float32[2]) {
     ...   v1 = gradient(x, group=0, megabytes=25) : float32[2]
     ...   v2 = exp(x) : float32[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 
-from ..core.errors import teach
-from ..passes.manager import Optimized, figures
+from ..engine.core.errors import teach
+from ..engine.passes.manager import Optimized, figures
 from .difference import difference
 from .program import optimized_of
 from .style import GREY

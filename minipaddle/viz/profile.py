@@ -7,10 +7,10 @@ from collections import defaultdict
 from time import perf_counter_ns
 from typing import NamedTuple
 
-from ..core.interpreter import Interpreter, current
-from ..core.record import Spec, owner
-from ..eager.device import current_place, synchronize
-from ..eager.tensor import Tensor
+from ..engine.core.dispatch import Interpreter, current
+from ..engine.core.record import Spec, owner
+from ..engine.eager.device import current_place, synchronize
+from ..engine.eager.tensor import Tensor
 from ..nn.layer.tree import path_of
 from .flame import chrome_trace, flame
 from .style import bytes_text

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.errors import line_of, teach
-from ..ir.edit import count_uses
-from ..ir.printer import Printer
-from ..ir.program import ITEM, NUMBER, Program, everywhere
-from ..passes.manager import Optimized, optimized
+from ..engine.core.errors import line_of, teach
+from ..engine.ir.edit import count_uses
+from ..engine.ir.printer import Printer
+from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
+from ..engine.passes.manager import Optimized, optimized
 from .drawing import RecordDrawing
 from .records import short, spec_text
 from .spread import SAME, Spread

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.errors import line_of
-from ..core.interpreter import OUT
-from ..core.record import FREED, Spec, owner
-from ..eager.packing import Packed
-from ..eager.pylayer import PyLayerContext
+from ..engine.core.dispatch import OUT
+from ..engine.core.errors import line_of
+from ..engine.core.record import FREED, Spec, owner
+from ..engine.eager.packing import Packed
+from ..engine.eager.pylayer import PyLayerContext
 from ..nn.layer.tree import child_name
 from .style import LOOKS, bytes_text
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..core.dtype import float64
-from ..core.interpreter import Recording
-from ..ops.elementwise import cast, square
-from ..ops.reduction import sum as total
+from ..engine.core.dispatch import Recording
+from ..engine.core.dtype import float64
+from ..engine.ops.elementwise import cast, square
+from ..engine.ops.reduction import sum as total
 from .style import GREY
 
 VANISHING, EXPLODING = 1e-6, 1e3

@@ -12,11 +12,11 @@ from collections import Counter
 from functools import reduce
 from typing import NamedTuple
 
-from ..core.errors import line_number, line_of
-from ..core.record import Record
-from ..eager.cells import TensorCell
-from ..ir.control import cond, fused, while_loop
-from ..ir.program import INPUT, ITEM, NUMBER, Program, regions
+from ..engine.core.errors import line_number, line_of
+from ..engine.core.record import Record
+from ..engine.eager.cells import TensorCell
+from ..engine.ir.control import cond, fused, while_loop
+from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, regions
 from .drawing import common
 from .records import input_name, layer_class, layer_label, layers_of, spec_text
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numbers
 
-from ..core.interpreter import OUT, Interpreter, interpreter
-from ..core.op import OPS
-from ..core.record import Record, Spec
-from ..ops.var import Var
+from ..engine.core.dispatch import OUT, Interpreter, interpreter
+from ..engine.core.op import OPS
+from ..engine.core.record import Record, Spec
+from ..engine.ops.var import Var
 
 
 class NotSymbolicError(TypeError):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 
-from ..core.errors import teach
-from ..core.grad import history
-from ..core.record import FREED
-from ..eager.eager import Eager
-from ..eager.tensor import Tensor
+from ..engine.core.errors import teach
+from ..engine.core.grad import history
+from ..engine.core.record import FREED
+from ..engine.eager.eager import Eager
+from ..engine.eager.tensor import Tensor
 from .drawing import LIMIT, RecordDrawing, common
 from .records import (
     given_text,

@@ -9,8 +9,8 @@ import textwrap
 from itertools import count as counter
 from itertools import groupby
 
-from ..core.errors import teach
-from ..jit.transpile import stages
+from ..engine.core.errors import teach
+from ..engine.jit.transpile import stages
 from .drawing import LIMIT
 from .style import LOOKS, cluster, count, graph, legend, node
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small

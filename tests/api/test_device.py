@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 import minipaddle as paddle
-from minipaddle.eager import device
-from minipaddle.eager.device import ArrayModule
+from minipaddle.engine.eager import device
+from minipaddle.engine.eager.device import ArrayModule
 
 PROPERTIES = {
     "name": b"NVIDIA H100", "major": 9, "minor": 0, "totalGlobalMem": 80,

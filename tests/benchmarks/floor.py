@@ -65,7 +65,7 @@ def best_product() -> float:
     """NumPy's or, if there is a compiler, our own: OpenBLAS takes kernels of half the width for
     some processors.
     """
-    from minipaddle.executors.compiler import compiler  # other frameworks' processes lack it
+    from minipaddle.engine.executors.compiler import compiler  # other frameworks' processes lack it
 
     return max(speed(1024, by_numpy), speed(384, by_us) if compiler() else 0.0)
 

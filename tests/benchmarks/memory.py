@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 import minipaddle
-from minipaddle.core.dim import Dim
-from minipaddle.passes.arena import FAST, by_search, height
-from minipaddle.passes.lifetimes import specs_of
-from minipaddle.passes.manager import optimized
-from minipaddle.passes.memory import plan
-from minipaddle.passes.recompute import recompute
-from minipaddle.passes.schedule import schedule
+from minipaddle.engine.core.dim import Dim
+from minipaddle.engine.passes.arena import FAST, by_search, height
+from minipaddle.engine.passes.lifetimes import specs_of
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.engine.passes.memory import plan
+from minipaddle.engine.passes.recompute import recompute
+from minipaddle.engine.passes.schedule import schedule
 from tests.benchmarks import models
 
 MIB = 2**20

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from minipaddle.core.op import OPS
+from minipaddle.engine.core.op import OPS
 from minipaddle.learn import stub_of
 from minipaddle.learn.chapters import chapters
 from minipaddle.learn.exercise import load, names

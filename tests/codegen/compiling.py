@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from minipaddle.codegen.c_helpers import prologue
-from minipaddle.codegen.emitters import EMITTERS
-from minipaddle.codegen.kernel import BLAS, Kernel, is_number, results
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Record
+from minipaddle.engine.codegen.c_helpers import prologue
+from minipaddle.engine.codegen.emitters import EMITTERS
+from minipaddle.engine.codegen.kernel import BLAS, Kernel, is_number, results
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Record
 
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from minipaddle.codegen.cuda.prologue import portable, prologue
-from minipaddle.eager.device import NUMPY
+from minipaddle.engine.eager.device import NUMPY
 
 HEADER = (Path(__file__).parent / "cuda_on_cpu.h").read_text()
 FLAGS = ("-O0", "-march=native", "-shared", "-fPIC", "-w", "-std=c++17", "-U_FORTIFY_SOURCE")

@@ -5,12 +5,12 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.codegen.group import emit_nest
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.testing import played
 
 FUNCTIONS = {

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from minipaddle.codegen.chain import emit_chain
-from minipaddle.codegen.schedule import Schedule, following
-from minipaddle.ir.program import Program
+from minipaddle.engine.codegen.schedule import Schedule, following
+from minipaddle.engine.ir.program import Program
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.chain import is_chain
-from minipaddle.passes.manager import optimized
 from tests.codegen.compiling import Call, needs_gcc, run_all
 from tests.passes.programs import program_of, results
 from tests.passes.test_chain import FORMS

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from minipaddle.codegen.scalar import CannotWrite
-from minipaddle.core.op import OPS
+from minipaddle.engine.codegen.scalar import CannotWrite
+from minipaddle.engine.core.op import OPS
 from tests.codegen.compiling import call, needs_gcc, run_all
 from tests.ops import cases_channels_last as suite
 

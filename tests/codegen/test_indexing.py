@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minipaddle.codegen.emitters import EMITTERS
-from minipaddle.core.op import OPS
-from minipaddle.eager.device import NUMPY
+from minipaddle.engine.codegen.emitters import EMITTERS
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.eager.device import NUMPY
 from tests.codegen.compiling import call, compiled, file_of, needs_gcc, run_all, run_one
 from tests.ops import cases_indexing, cases_nn
 from tests.ops.cases import Case

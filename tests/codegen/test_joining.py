@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.codegen.scalar import CannotWrite
+from minipaddle.engine.codegen.scalar import CannotWrite
 from tests.codegen.compiling import call, needs_gcc, run_all
 
 pytestmark = needs_gcc

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minipaddle.core.op import OPS
-from minipaddle.eager.device import NUMPY
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.eager.device import NUMPY
 from tests.codegen.compiling import call, needs_gcc, run_all
 from tests.ops import cases_channels_last as suite
 

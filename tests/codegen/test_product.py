@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from minipaddle.codegen.gemm import heights
 from minipaddle.codegen.product import product_of, way
-from minipaddle.core.record import Spec
-from minipaddle.core.slots import plugged
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.slots import plugged
 from tests.codegen.compiling import call, needs_gcc, run, run_all
 
 pytestmark = needs_gcc

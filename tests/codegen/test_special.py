@@ -6,11 +6,11 @@ from scipy import special
 
 import minipaddle as paddle
 from minipaddle.codegen.cuda.program import Kernels as CudaKernels
-from minipaddle.codegen.group import emit_nest
-from minipaddle.codegen.step import Kernels
-from minipaddle.core.op import OPS
-from minipaddle.ir.control import fused
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.step import Kernels
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.ir.control import fused
+from minipaddle.engine.passes.manager import optimized
 from tests.codegen import nvrtc
 from tests.codegen.compiling import Call, needs_gcc, record_of, run_all
 from tests.ops.test_operators import CASES, drawn

@@ -648,7 +648,7 @@ def test_backward_frees_what_was_kept():
 
 
 def test_pieces_of_a_tuple_meet_place_by_place():
-    from minipaddle.core.grad import Pieces
+    from minipaddle.engine.core.grad import Pieces
 
     met = Pieces({0: 1.0, 1: 2.0}) + Pieces({1: 10.0, 2: 5.0})
     assert type(met) is Pieces

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minipaddle.core import dim as dims
-from minipaddle.core.dim import Matching, assuming, at, hint_of, larger, smaller, symbol
+from minipaddle.engine.core import dim as dims
+from minipaddle.engine.core.dim import Matching, assuming, at, hint_of, larger, smaller, symbol
 
 N, M = symbol("n", 6), symbol("m", 4)
 U = symbol("u0", 480)

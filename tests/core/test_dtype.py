@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core import dtype as dt
+from minipaddle.engine.core import dtype as dt
 
 WHOLE = ["bool", "uint8", "int8", "int16", "int32", "int64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core import errors, missing, record
-from minipaddle.core.interpreter import OUT, Interpreter, current, interpreter
-from minipaddle.core.op import NOTHING, OPS, elementwise, movement, opaque, reduction
-from minipaddle.core.record import Record, Spec, mark_written, owner, writes, written_at
-from minipaddle.eager.eager import Eager
-from minipaddle.ops import elementwise as e
-from minipaddle.ops import movement as mv
+from minipaddle.core import missing
+from minipaddle.engine.core import errors, record
+from minipaddle.engine.core.dispatch import OUT, Interpreter, current, interpreter
+from minipaddle.engine.core.op import NOTHING, OPS, elementwise, movement, opaque, reduction
+from minipaddle.engine.core.record import Record, Spec, mark_written, owner, writes, written_at
+from minipaddle.engine.eager.eager import Eager
+from minipaddle.engine.ops import elementwise as e
+from minipaddle.engine.ops import movement as mv
 
 F32, F64, F16, I64 = map(np.dtype, ("float32", "float64", "float16", "int64"))
 BF16 = np.dtype(ml_dtypes.bfloat16)

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core import slots
-from minipaddle.core.op import OPS
-from minipaddle.core.slots import plugged, slot
+from minipaddle.engine.core import slots
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.slots import plugged, slot
 
 
 def slope_of_tanh() -> float:

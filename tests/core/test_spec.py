@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
-from minipaddle.core.spec import broadcast_shapes, normalize_axes, normalize_axis, promote
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.spec import broadcast_shapes, normalize_axes, normalize_axis, promote
 
 WHOLE = ["bool", "uint8", "int8", "int16", "int32", "int64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.slots import plugged
 from minipaddle.distributed import spawn
 from minipaddle.distributed.operators import start_all_reduce
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.passes import data_parallel as dp
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.ir.parser import parse
-from minipaddle.passes import data_parallel as dp
-from minipaddle.passes.manager import optimized
 from tests.distributed import programs
 
 

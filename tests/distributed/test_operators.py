@@ -11,7 +11,7 @@ import torch
 import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed import operators as ops
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.passes.manager import optimized
 
 SIZE = 3
 X = np.random.default_rng(0).uniform(0.5, 2, (SIZE, 6, 2))

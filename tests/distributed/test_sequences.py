@@ -14,7 +14,7 @@ def test_threads(size, count):
 
 def test_an_error_is_found():
     """The oracle disagrees with a sum that forgets a rank."""
-    from minipaddle.core.slots import plugged
+    from minipaddle.engine.core.slots import plugged
 
     def forgetful(group, array, op):
         return group.start("broadcast", array, root=0)

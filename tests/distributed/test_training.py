@@ -7,8 +7,8 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.slots import plugged
-from minipaddle.distributed.reducer import buckets_of
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.distributed.reducer import buckets_of
 from tests.distributed import programs
 
 STEPS = 20

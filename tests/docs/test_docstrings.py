@@ -8,7 +8,7 @@ import pkgutil
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS
+from minipaddle.engine.core.op import OPS
 
 PACKAGE = pkgutil.walk_packages(paddle.__path__, "minipaddle.")
 MODULES = ["minipaddle", *sorted(m.name for m in PACKAGE if "__main__" not in m.name)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minipaddle.executors.compiler import compiler
+from minipaddle.engine.executors.compiler import compiler
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

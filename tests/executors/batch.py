@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from minipaddle.codegen.c_helpers import prologue
-from minipaddle.codegen.source import SHARED, setters
-from minipaddle.executors.compiler import compiler
-from minipaddle.executors.native import ALIGNMENT, Context, Executable
+from minipaddle.engine.codegen.c_helpers import prologue
+from minipaddle.engine.codegen.translation_unit import SHARED, setters
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import ALIGNMENT, Context, Executable
 
 QUICK = ("-O0",)
 """For the compiler: as little effort as finds mistakes of ours; a third of what users' takes."""

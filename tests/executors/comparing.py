@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minipaddle.core.dtype import HALVES
-from minipaddle.eager.device import NUMPY, QUIET
-from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import NUMBER, Program
+from minipaddle.engine.core.dtype import HALVES
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import NUMBER, Program
+from minipaddle.engine.ops import conv
+from minipaddle.engine.ops.elementwise import cast
 from minipaddle.ops import channels_last as last
-from minipaddle.ops import conv
-from minipaddle.ops.elementwise import cast
 from tests.jit.fuzz_compare import alike
 from tests.near import room
 

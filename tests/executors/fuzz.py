@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import minipaddle as paddle
-from minipaddle.executors.choice import Choice
-from minipaddle.jit.capture import Captured
+from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.jit.capture import Captured
 from tests.executors.batch import QUICK
 from tests.executors.graphs import Graph
 from tests.executors.smaller import smaller

@@ -14,8 +14,8 @@ import numpy as np
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.core.op import OPS
-from minipaddle.eager.tensor import Tensor
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.eager.tensor import Tensor
 from tests.executors.steps import Steps, swarm
 from tests.ops.test_operators import ALL, CASES
 

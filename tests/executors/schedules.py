@@ -8,10 +8,11 @@ import contextlib
 from random import Random
 from unittest import mock
 
-from minipaddle.codegen import chain, indexing, matmul, pooling, product, rows, strips, winograd
-from minipaddle.codegen import writer as loops
+from minipaddle.codegen import chain, indexing, matmul, pooling, product, strips, winograd
+from minipaddle.engine.codegen import rows
+from minipaddle.engine.codegen import writer as loops
+from minipaddle.engine.passes import fusion, nest
 from minipaddle.passes import chain as chains
-from minipaddle.passes import fusion, nest
 
 LOW = {
     chain: {"STRIP": 8, "MASKED": 8, "LONG": 2},

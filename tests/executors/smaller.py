@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from minipaddle.core.record import Record
-from minipaddle.eager.device import NUMPY, QUIET
-from minipaddle.ir.edit import with_inputs
-from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import INPUT, NUMBER, Program, State, regions
-from minipaddle.ir.verifier import VerifyError, verify
-from minipaddle.passes.dead_code import dead_code
+from minipaddle.engine.core.record import Record
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.ir.edit import with_inputs
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import INPUT, NUMBER, Program, State, regions
+from minipaddle.engine.ir.verifier import VerifyError, verify
+from minipaddle.engine.passes.dead_code import dead_code
 from tests.executors.ways import Case, Way, differs
 
 

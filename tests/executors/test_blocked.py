@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.ir.control import fused
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors import blocked, interpreted
 from minipaddle.executors.blocked import BlockedRun, Cut, blocks_of, flattened
-from minipaddle.executors.choice import Choice
 from minipaddle.executors.interpreted import Interpreted
-from minipaddle.ir.control import fused
-from minipaddle.passes.manager import optimized
 from tests.passes.programs import cases, program_of, some
 
 F = paddle.nn.functional
@@ -180,7 +180,7 @@ def test_models(name, block, tiny, monkeypatch):
 
 
 def test_it_runs_what_would_be_compiled_where_there_is_no_compiler(monkeypatch):
-    monkeypatch.setattr("minipaddle.executors.choice.compiler", lambda: None)
+    monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: None)
     f = paddle.jit.to_static(long_chain, backend="native")
     x = paddle.randn([1 << 19])
     np.testing.assert_allclose(f(x).numpy(), long_chain(x).numpy(), rtol=1e-6)
@@ -191,7 +191,7 @@ def test_it_runs_what_would_be_compiled_where_there_is_no_compiler(monkeypatch):
 
 
 def test_sizes_that_are_open_are_those_of_the_call(monkeypatch):
-    monkeypatch.setattr("minipaddle.executors.choice.compiler", lambda: None)
+    monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: None)
     spec = [paddle.static.InputSpec([None], name="x")]
     f = paddle.jit.to_static(lambda x: x * x.shape[0], input_spec=spec, backend="native")
     assert f(paddle.ones([2])).tolist() == [2.0, 2.0]

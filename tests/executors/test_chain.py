@@ -6,9 +6,9 @@ import torch
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.core.record import Spec
-from minipaddle.executors import compiler as c
-from minipaddle.executors.native import Executable
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.executors import compiler as c
+from minipaddle.engine.executors.native import Executable
 from tests.passes.programs import program_of, results
 from tests.passes.test_chain import FORMS, HEADS, attention, chains
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
 from minipaddle.ir.parser import parse
 from tests.executors.comparing import Noisy, outcome, unlike
 from tests.executors.test_native_operators import chunks, program_of

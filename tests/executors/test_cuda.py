@@ -6,10 +6,10 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
+from minipaddle.engine.executors.choice import backend_named
+from minipaddle.engine.executors.native import CannotCompile
 from minipaddle.executors import cuda, gpu
-from minipaddle.executors.choice import backend_named
 from minipaddle.executors.cublas import Cublas
-from minipaddle.executors.native import CannotCompile
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import cases, program_of, results
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.passes.specialise import open_sizes
 from minipaddle.executors.cuda import Executable
-from minipaddle.ir.interpreter import Run
-from minipaddle.passes.specialise import open_sizes
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.executors.test_native_operators import chunks, program_of, unequal

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minipaddle.codegen import rows
-from minipaddle.executors.compiler import compiler
-from minipaddle.executors.native import Executable
+from minipaddle.engine.codegen import rows
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable
 from minipaddle.ir.parser import parse
 from tests.codegen.cuda_on_cpu import plays_gpu
 from tests.executors import fuzz, programs_fuzzed
@@ -107,8 +107,8 @@ def no_floor(program):
     """An executor that takes floor for nothing."""
 
     def run(_, arrays):
-        from minipaddle.eager.device import NUMPY
-        from minipaddle.ir.interpreter import Run
+        from minipaddle.engine.eager.device import NUMPY
+        from minipaddle.engine.ir.interpreter import Run
 
         text = str(program).replace("= floor(", "= ceil(")
         return Run(NUMPY)(parse(text), arrays)

@@ -5,13 +5,13 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.executors.compiler import compiler
-from minipaddle.executors.native import Executable
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.chain import is_chain
 from minipaddle.passes.epilogue import begins_with_product
-from minipaddle.passes.manager import optimized
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

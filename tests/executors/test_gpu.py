@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minipaddle.core.record import Spec
+from minipaddle.engine.core.record import Spec
 from minipaddle.executors import cublas, gpu
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.executors.compiler import compiler
+from minipaddle.engine.executors.compiler import compiler
 
 FRAMES = 700
 """What Python has left, and not a thousand: programs are shorter that are longer than that."""

@@ -11,9 +11,9 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.executors import compiler as c
-from minipaddle.executors.choice import backend_named
-from minipaddle.executors.native import Executable
+from minipaddle.engine.executors import compiler as c
+from minipaddle.engine.executors.choice import backend_named
+from minipaddle.engine.executors.native import Executable
 from minipaddle.ir.parser import parse
 
 pytestmark = pytest.mark.skipif(c.compiler() is None, reason="no C compiler: install gcc or clang")

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY, QUIET
-from minipaddle.eager.tensor import Tensor
-from minipaddle.eager.tracer import trace
-from minipaddle.executors.compiler import compiler
-from minipaddle.executors.native import CannotCompile, Executable
-from minipaddle.ir.interpreter import Run
-from minipaddle.passes.specialise import open_sizes
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.eager.tensor import Tensor
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import CannotCompile, Executable
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.passes.specialise import open_sizes
 from tests.ops.test_operators import ALL, CASES, drawn, listed
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")

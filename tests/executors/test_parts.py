@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.codegen.c_helpers import prologue
-from minipaddle.executors import compiler, native
+from minipaddle.engine.codegen.c_helpers import prologue
+from minipaddle.engine.executors import compiler, native
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
 

@@ -7,12 +7,12 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable
+from minipaddle.engine.ir.interpreter import Run
 from minipaddle.executors import cuda
-from minipaddle.executors.compiler import compiler
 from minipaddle.executors.interpreted import Interpreted
-from minipaddle.executors.native import Executable
-from minipaddle.ir.interpreter import Run
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import program_of
 

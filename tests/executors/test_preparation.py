@@ -7,8 +7,8 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.executors.compiler import compiler
-from minipaddle.executors.preparation import IN_A_ROW
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.preparation import IN_A_ROW
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS
-from minipaddle.executors.compiler import compiler
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.executors.compiler import compiler
 from tests.ops.test_operators import CASES, floats
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")

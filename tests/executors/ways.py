@@ -17,18 +17,19 @@ from unittest import mock
 
 import numpy as np
 
-from minipaddle.eager.device import NUMPY
-from minipaddle.executors import blocked, native
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.executors import native
+from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import Program, everywhere
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.manager import PASSES, Optimized, optimized
+from minipaddle.engine.passes.memory import plan
+from minipaddle.engine.passes.specialise import open_sizes, sizes_of, specialise
+from minipaddle.executors import blocked
 from minipaddle.executors.arena import ArenaRun
-from minipaddle.executors.choice import Choice
 from minipaddle.executors.cuda import Executable as CudaExecutable
 from minipaddle.executors.interpreted import Interpreted
-from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import Program, everywhere
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.manager import PASSES, Optimized, optimized
-from minipaddle.passes.memory import plan
-from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
 from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.executors.comparing import outcome, unlike

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import minipaddle as paddle
-from minipaddle.distributed.group import ProcessGroup, Work
+from minipaddle.engine.distributed.group import ProcessGroup, Work
 from minipaddle.learn.exercise import Exercise
 from minipaddle.learn.stub import private
 from tests.exercises.mutations import Mutant

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from minipaddle.core import slots
+from minipaddle.engine.core import slots
 from minipaddle.learn.exercise import BOOKS, LEVELS, load, names
 from minipaddle.learn.process import judged
 from minipaddle.learn.stub import FUNCTIONS, stub_of

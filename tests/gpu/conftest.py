@@ -3,7 +3,7 @@
 import pytest
 
 import minipaddle as paddle
-from minipaddle.eager import device
+from minipaddle.engine.eager import device
 from tests.gpu.fake_cupy import cupy, special
 
 

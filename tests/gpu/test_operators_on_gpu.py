@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.dtype import FLOATS
-from minipaddle.core.op import OPS
+from minipaddle.engine.core.dtype import FLOATS
+from minipaddle.engine.core.op import OPS
 
 HERE = Path(__file__).parents[1] / "ops"
 

@@ -8,7 +8,7 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import current_place
+from minipaddle.engine.eager.device import current_place
 from minipaddle.executors import cuda
 from tests.codegen.cuda_on_cpu import plays_gpu
 from tests.gpu import fake_cuda

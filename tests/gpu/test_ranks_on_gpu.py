@@ -9,9 +9,9 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.core.op import OPS
 from minipaddle.distributed.nccl import NCCLGroup
-from minipaddle.eager.device import current_place
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.eager.device import current_place
 from tests.distributed import train
 from tests.distributed.conformance import conformance
 from tests.gpu import fake_nccl

@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.eager import device
+from minipaddle.engine.eager import device
 
 
 class Small(nn.Layer):

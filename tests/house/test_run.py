@@ -340,14 +340,16 @@ def test_the_doctor_asks_the_environment_once_there_is_one(run, started, monkeyp
 
 
 def test_the_compiler_is_the_one_that_programs_are_compiled_with(run, monkeypatch):
-    monkeypatch.setattr("minipaddle.executors.compiler.compiler", lambda: None)
+    monkeypatch.setattr("minipaddle.engine.executors.compiler.compiler", lambda: None)
     assert run.examine(run.check_compiler) == (
         run.SPARE,
         "none: NumPy computes, large groups in blocks",
     )
-    monkeypatch.setattr("minipaddle.executors.compiler.compiler", lambda: "gcc 12")
+    monkeypatch.setattr("minipaddle.engine.executors.compiler.compiler", lambda: "gcc 12")
     assert run.examine(run.check_compiler) == (run.GOOD, "gcc 12")
-    monkeypatch.setitem(sys.modules, "minipaddle.executors.compiler", None)  # before the set-up
+    monkeypatch.setitem(
+        sys.modules, "minipaddle.engine.executors.compiler", None
+    )  # before the set-up
     monkeypatch.setattr(run, "first_program", lambda *names: names[0])
     assert run.check_compiler() == "gcc"
 

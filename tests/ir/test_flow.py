@@ -1,9 +1,9 @@
 """Which inputs of a program gradients reach, known before any is computed."""
 
 import minipaddle as paddle
-from minipaddle.eager.control import cond, while_loop
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.flow import reached
+from minipaddle.engine.eager.control_flow import cond, while_loop
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.flow import reached
 
 
 def traced(function, count: int):

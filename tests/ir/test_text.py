@@ -9,18 +9,18 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.core import dim as dims
-from minipaddle.core.record import Record, Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core import dim as dims
+from minipaddle.engine.core.record import Record, Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.printer import flows, literal, text
+from minipaddle.engine.ir.program import INPUT, ITEM, NUMBER, Program, State
+from minipaddle.engine.ir.verifier import VerifyError, verify
+from minipaddle.engine.jit.transpile import transpile
+from minipaddle.engine.jit.tree import flatten, unflatten
+from minipaddle.engine.ops.linalg import matmul
 from minipaddle.ir.parser import ParseError, parse, parse_all
-from minipaddle.ir.printer import flows, literal, text
-from minipaddle.ir.program import INPUT, ITEM, NUMBER, Program, State
-from minipaddle.ir.verifier import VerifyError, verify
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
-from minipaddle.jit.transpile import transpile
-from minipaddle.jit.tree import flatten, unflatten
-from minipaddle.ops.linalg import matmul
 from tests.jit.examples import examples, given
 from tests.jit.models import MODELS, TRAININGS, collect, inputs
 

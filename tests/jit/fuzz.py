@@ -27,7 +27,7 @@ from functools import partial
 from pathlib import Path
 
 import minipaddle as paddle
-from minipaddle.jit import source, transpile
+from minipaddle.engine.jit import source, transpile
 from tests.executors.smaller import smaller
 from tests.executors.ways import Tally, differences, gathered
 from tests.jit import fuzz_world as world

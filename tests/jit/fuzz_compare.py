@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 
 import minipaddle as paddle
-from minipaddle.eager.control import BranchError, CarriedError
-from minipaddle.eager.device import QUIET
+from minipaddle.engine.eager.control_flow import BranchError, CarriedError
+from minipaddle.engine.eager.device import QUIET
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from tests.jit import fuzz_world as world
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
+from minipaddle.engine.ir.printer import text
 from minipaddle.ir.parser import parse
-from minipaddle.ir.printer import text
 from minipaddle.jit.saved import signed
 from minipaddle.static import InputSpec
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.executors.compiler import compiler
-from minipaddle.jit.to_static import OFTEN
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.jit.to_static import OFTEN
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

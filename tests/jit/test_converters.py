@@ -9,10 +9,10 @@ from textwrap import dedent
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.slots import plugged
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.jit.converters import CONVERTERS, Context
+from minipaddle.engine.jit.transpile import code_text, stages, transpile
 from minipaddle.jit import verbosity
-from minipaddle.jit.converters import CONVERTERS, Context
-from minipaddle.jit.transpile import code_text, stages, transpile
 
 BY_NAME = {c.__name__: c for c in CONVERTERS}
 
@@ -282,7 +282,7 @@ def test_what_is_no_function():
 
 @pytest.fixture
 def levels(monkeypatch):
-    monkeypatch.setattr("minipaddle.jit.transpile._cache", {})
+    monkeypatch.setattr("minipaddle.engine.jit.transpile._cache", {})
     yield
     paddle.jit.set_code_level(-1)
     paddle.jit.set_verbosity(0)

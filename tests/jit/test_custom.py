@@ -5,9 +5,9 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.autograd import PyLayer
+from minipaddle.engine.ir.printer import text
+from minipaddle.engine.ir.verifier import VerifyError, verify
 from minipaddle.ir.parser import parse
-from minipaddle.ir.printer import text
-from minipaddle.ir.verifier import VerifyError, verify
 
 
 class Cube(PyLayer):

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 import pytest
 
 import minipaddle as paddle
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.jit.transpile import transpile
 from tests.jit.examples import examples, given
 
 

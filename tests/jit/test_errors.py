@@ -5,11 +5,11 @@ import re
 import pytest
 
 import minipaddle as paddle
-from minipaddle.eager.replay import replay
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.eager.replay import replay
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.jit.transpile import transpile
+from minipaddle.engine.jit.user_lines import Told, report, retold, told_in_user_lines
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
-from minipaddle.jit.errors import Told, report, retold, told_in_user_lines
-from minipaddle.jit.transpile import transpile
 
 
 def inner(x):

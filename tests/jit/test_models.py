@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.jit.tree import describe, flatten
+from minipaddle.engine.jit.tree import describe, flatten
 from tests.jit.models import (
     MODELS,
     TRAININGS,

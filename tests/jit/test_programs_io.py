@@ -5,9 +5,10 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.core.interpreter import interpreter
-from minipaddle.eager.tracer import Tracer
-from minipaddle.jit import cache, parting, places
+from minipaddle.engine.core.dispatch import interpreter
+from minipaddle.engine.eager.tracer import Tracer
+from minipaddle.engine.jit import cache
+from minipaddle.jit import parting, places
 
 to_static = paddle.jit.to_static
 

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core import dim
-from minipaddle.core.record import Spec
-from minipaddle.eager.tensor import wrap
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
-from minipaddle.jit import ignore, tree
-from minipaddle.jit.calling import call
+from minipaddle.engine.core import dim
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tensor import wrap
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.jit import ignore, tree
+from minipaddle.engine.jit.calling import call
+from minipaddle.engine.jit.transpile import transpile
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
-from minipaddle.jit.transpile import transpile
 
 
 def run(function, *arrays, unknown=False):

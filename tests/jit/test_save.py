@@ -17,7 +17,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.ir.program import Program
+from minipaddle.engine.ir.program import Program
 from minipaddle.static import InputSpec
 from tests.jit import hostile
 from tests.near import assert_same

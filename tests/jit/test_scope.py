@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from minipaddle.jit.converters.undefined import mark_conditions
-from minipaddle.jit.scope import (
+from minipaddle.engine.jit.converters.undefined import mark_conditions
+from minipaddle.engine.jit.scope import (
     Definedness,
     Liveness,
     Names,
@@ -16,7 +16,7 @@ from minipaddle.jit.scope import (
     parameters,
     suspends,
 )
-from minipaddle.jit.walking import own
+from minipaddle.engine.jit.walking import own
 
 
 def body(text):

@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-from minipaddle.jit import source
-from minipaddle.jit.source import SourceMissing, source_of
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.jit import source
+from minipaddle.engine.jit.source import SourceMissing, source_of
+from minipaddle.engine.jit.transpile import transpile
 
 
 def text(function):

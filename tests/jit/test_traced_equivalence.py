@@ -7,12 +7,12 @@ import re
 import pytest
 
 import minipaddle as paddle
-from minipaddle.eager.tensor import wrap
-from minipaddle.eager.tracer import trace
-from minipaddle.executors.choice import Choice
+from minipaddle.engine.eager.tensor import wrap
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.jit.transpile import transpile
+from minipaddle.engine.jit.tree import flatten, unflatten
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
-from minipaddle.jit.transpile import transpile
-from minipaddle.jit.tree import flatten, unflatten
 from tests.jit.examples import examples, given
 
 NUMBERS = (bool, int, float)

@@ -6,10 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from minipaddle.jit import transpile
-from minipaddle.jit.converters import CONVERTERS, survey
-from minipaddle.jit.source import source_of
-from minipaddle.jit.walking import (
+from minipaddle.engine.jit import transpile
+from minipaddle.engine.jit.converters import CONVERTERS, survey
+from minipaddle.engine.jit.source import source_of
+from minipaddle.engine.jit.walking import (
     BODIES,
     INSIDE,
     Rewriter,

@@ -4,7 +4,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import learn, viz
-from minipaddle.core import slots
+from minipaddle.engine.core import slots
 from tests.viz.reading import Drawing
 
 

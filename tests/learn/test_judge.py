@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from minipaddle.core import slots
+from minipaddle.engine.core import slots
 from minipaddle.learn.exercise import load
 from minipaddle.learn.judge import alike, judge, main
 from minipaddle.learn.own import refusing
@@ -174,9 +174,9 @@ def test_a_plain_assertion_of_a_check_is_wrong(course):
 
 
 BORROWED = {
-    "of the slot": "from minipaddle.core.slots import find\nref = find(SLOT).get()",
-    "of the function": "from minipaddle.core.grad import accumulate as a\nref = a.reference",
-    "out of a table": "import minipaddle.core.grad as g\nx = [g.accumulate.reference]\n"
+    "of the slot": "from minipaddle.engine.core.slots import find\nref = find(SLOT).get()",
+    "of the function": "from minipaddle.engine.core.grad import accumulate as a\nref = a.reference",
+    "out of a table": "import minipaddle.engine.core.grad as g\nx = [g.accumulate.reference]\n"
     "ref = lambda *a, x=x: x[0](*a)",
 }
 
@@ -189,7 +189,7 @@ def test_the_engines_own_function_is_refused_by_name(how, body):
     text = f"SLOT = 'autograd.accumulate'\n{BORROWED[how]}\ndef accumulate(c, r, g):\n    {body}\n"
     found = judge(load("02_autograd/accumulate"), text, "mine.py", thorough=False)
     assert found.state == "wrong"
-    assert "calls the engine's own accumulate (core/grad.py)" in found.why
+    assert "calls the engine's own accumulate (engine/core/grad.py)" in found.why
     assert found.line.startswith("mine.py:")
 
 
@@ -198,12 +198,13 @@ def test_the_engines_own_function_is_refused_by_name(how, body):
     [
         (
             "02_autograd/accumulate",
-            "from minipaddle.core.grad import accumulate as ref\n"
+            "from minipaddle.engine.core.grad import accumulate as ref\n"
             "def accumulate(c, r, g): return ref(c, r, g)",
         ),
         (
             "02_autograd/accumulate",
-            "import sys\ndef accumulate(*a): sys.modules['minipaddle.core.grad'].accumulate(*a)",
+            "import sys\n"
+            "def accumulate(*a): sys.modules['minipaddle.engine.core.grad'].accumulate(*a)",
         ),
         (
             "01_arrays/softmax",

@@ -4,7 +4,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import learn
-from minipaddle.executors.compiler import compiler
+from minipaddle.engine.executors.compiler import compiler
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

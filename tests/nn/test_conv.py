@@ -159,7 +159,7 @@ def test_empty_batch():
 
 
 def test_only_wanted_gradients_are_computed(monkeypatch):
-    from minipaddle.ops import conv as ops
+    from minipaddle.engine.ops import conv as ops
 
     def refuse(*args, **kwargs):
         raise AssertionError("nobody wants this gradient")
@@ -214,7 +214,7 @@ def test_mistakes_are_explained(call, told):
 
 
 def test_adjoint_refuses_a_size_that_does_not_fit():
-    from minipaddle.ops.conv import conv_input_grad
+    from minipaddle.engine.ops.conv import conv_input_grad
 
     at = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
     with pytest.raises(ValueError, match=r"\[9, 9\] comes from"):

@@ -9,7 +9,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.core.interpreter import current
+from minipaddle.engine.core.dispatch import current
 from minipaddle.nn import names
 from minipaddle.nn.layer.tree import path_of
 

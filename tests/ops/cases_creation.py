@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from minipaddle.eager.device import CPU
+from minipaddle.engine.eager.device import CPU
 from tests.ops.cases import Case, fixed, normal, whole
 
 FLOAT32, INT64 = np.dtype("float32"), np.dtype("int64")

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS
+from minipaddle.engine.core.op import OPS
 
 NAN, INF = math.nan, math.inf
 

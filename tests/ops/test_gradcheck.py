@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS
+from minipaddle.engine.core.op import OPS
 from minipaddle.testing import check_grad
 
 X = np.array([[0.3, -1.2, 2.0], [0.7, 1.1, -0.4]])

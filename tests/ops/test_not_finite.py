@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from minipaddle.core.op import OPS
+from minipaddle.engine.core.op import OPS
 from tests.ops.test_operators import (
     ALL,
     CASES,

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 import minipaddle as paddle
-from minipaddle.core import dim as dims
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
 from minipaddle.distributed.operators import COLLECTIVES
+from minipaddle.engine.core import dim as dims
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
 from minipaddle.testing import check_grad
 from tests.ops.cases import Case
 

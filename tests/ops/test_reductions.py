@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS, reduction
-from minipaddle.eager.tensor import Tensor
-from minipaddle.ops.elementwise import square
-from minipaddle.ops.reduction import counted, spread
+from minipaddle.engine.core.op import OPS, reduction
+from minipaddle.engine.eager.tensor import Tensor
+from minipaddle.engine.ops.elementwise import square
+from minipaddle.engine.ops.reduction import counted, spread
 
 REDUCTIONS = sorted(name for name, op in OPS.items() if op.kind == "reduction")
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 import minipaddle as paddle
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY, QUIET
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import Program
-from minipaddle.jit.capture import Captured
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import Program
+from minipaddle.engine.jit.capture import Captured
 from tests.jit import models as zoo
 
 zoo.collect()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.record import Spec
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.add_to import add_to
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.manager import optimized
 from tests.passes.programs import body, program_of, same_results
 
 

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.core.record import Spec
-from minipaddle.core.slots import plugged
-from minipaddle.ops.elementwise import cast
-from minipaddle.ops.movement import reshape, transpose
-from minipaddle.passes.algebra import algebra
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.patterns import Rule, by_rules
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.ops.elementwise import cast
+from minipaddle.engine.ops.movement import reshape, transpose
+from minipaddle.engine.passes.algebra import algebra
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.patterns import Rule, by_rules
+from minipaddle.engine.passes.rewriting import rewritten
 from minipaddle.passes.products import products
-from minipaddle.passes.rewriting import rewritten
 from tests.passes.programs import body, program_of, results, same_results
 
 HOSTILE = np.array(
@@ -163,7 +163,7 @@ def test_a_rule_of_ones_own():
 
 def test_a_slot():
     with plugged("passes.algebra", lambda program: program):
-        from minipaddle.passes.manager import optimized
+        from minipaddle.engine.passes.manager import optimized
 
         assert len(optimized(program_of(lambda x: x * 1.0, (3, 4))).program.records) == 1
 

@@ -5,16 +5,16 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.core.dim import symbol
-from minipaddle.core.record import Record, Spec
-from minipaddle.ir.program import Program, everywhere
-from minipaddle.passes.common import common
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.expand import RULES, expand
-from minipaddle.passes.manager import PASSES, optimized
-from minipaddle.passes.memory_of_results import separate
-from minipaddle.passes.rewriting import rewritten
-from minipaddle.passes.specialise import open_sizes, sizes_of, specialise
+from minipaddle.engine.core.dim import symbol
+from minipaddle.engine.core.record import Record, Spec
+from minipaddle.engine.ir.program import Program, everywhere
+from minipaddle.engine.passes.common import common
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.expand import RULES, expand
+from minipaddle.engine.passes.manager import PASSES, optimized
+from minipaddle.engine.passes.memory_of_results import separate
+from minipaddle.engine.passes.rewriting import rewritten
+from minipaddle.engine.passes.specialise import open_sizes, sizes_of, specialise
 from tests.passes.programs import body, program_of, same_results
 
 LABELS = Spec((4,), np.dtype("int64"))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.record import Spec
-from minipaddle.core.slots import plugged
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.chain import is_chain
-from minipaddle.passes.manager import optimized
 from tests.passes.programs import program_of, same_results
 
 F = paddle.nn.functional

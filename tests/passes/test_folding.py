@@ -5,11 +5,11 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.core.record import Spec
-from minipaddle.passes.batch_norm import batch_norm
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.folding import LARGEST, Constant, folding
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.passes.batch_norm import batch_norm
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.folding import LARGEST, Constant, folding
+from minipaddle.engine.passes.manager import optimized
 from tests.passes.programs import body, program_of, same_results, some
 
 
@@ -185,7 +185,7 @@ def test_a_factor_from_the_image_stays():
 
 
 def test_open_sizes():
-    from minipaddle.core.dim import symbol
+    from minipaddle.engine.core.dim import symbol
 
     n = symbol("n", 4)
     spec = Spec((n, 3), np.dtype("f4"))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.control import fused
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.control import fused
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.passes.fusion import fuse
 from minipaddle.ir.parser import parse
-from minipaddle.passes.fusion import fuse
 
 TANH = """program p(x: float32[8, 8], w: float32[8, 8]) {
   v1 = multiply(x, 2.0) : float32[8, 8]

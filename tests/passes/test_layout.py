@@ -4,9 +4,9 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.ops.channels_last import to_first, to_last
 from minipaddle.passes.layout import SIBLINGS, layout
-from minipaddle.passes.manager import optimized
 from tests.passes.programs import body, cases, program_of, same_results
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.record import Spec
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.engine.passes.nest import Nest
 from minipaddle.passes.epilogue import begins_with_product
-from minipaddle.passes.manager import optimized
 from minipaddle.passes.masks import masks
-from minipaddle.passes.nest import Nest
 from tests.passes.programs import program_of, results
 
 F, INF = paddle.nn.functional, math.inf

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minipaddle.core.record import Record, Spec
-from minipaddle.core.slots import OPS
+from minipaddle.engine.core.record import Record, Spec
+from minipaddle.engine.core.slots import OPS
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import INPUT, ITEM, Program, State
+from minipaddle.engine.ops import movement
+from minipaddle.engine.passes.memory import plan
+from minipaddle.engine.passes.nest import Nest
+from minipaddle.engine.passes.places import Place
 from minipaddle.executors.arena import ArenaRun, OverwrittenError
-from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
-from minipaddle.ir.program import INPUT, ITEM, Program, State
-from minipaddle.ops import movement
-from minipaddle.passes.memory import plan
-from minipaddle.passes.nest import Nest
-from minipaddle.passes.places import Place
 
 SPEC = Spec((4, 6), np.dtype("float32"))
 

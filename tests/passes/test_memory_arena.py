@@ -8,10 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
+from minipaddle.engine.passes import arena
+from minipaddle.engine.passes.arena import (
+    ALIGNMENT,
+    METHODS,
+    Buffer,
+    bound,
+    height,
+    offsets,
+    overlap,
+)
+from minipaddle.engine.passes.memory import plan
 from minipaddle.ir.parser import parse
-from minipaddle.passes import arena
-from minipaddle.passes.arena import ALIGNMENT, METHODS, Buffer, bound, height, offsets, overlap
-from minipaddle.passes.memory import plan
 
 sizes = st.integers(1, 40).map(lambda n: n * ALIGNMENT)
 buffers = st.builds(

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from minipaddle.core.dim import Dim
-from minipaddle.eager.device import NUMPY, QUIET
+from minipaddle.engine.core.dim import Dim
+from minipaddle.engine.eager.device import NUMPY, QUIET
+from minipaddle.engine.ir.program import everywhere
+from minipaddle.engine.passes.lifetimes import specs_of
 from minipaddle.executors.arena import ArenaRun
-from minipaddle.ir.program import everywhere
-from minipaddle.passes.lifetimes import specs_of
 from tests.passes.programs import MAKERS, cases
 
 SMALL = 1000

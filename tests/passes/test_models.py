@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from minipaddle.core.slots import plugged
-from minipaddle.ir.verifier import VerifyError
-from minipaddle.passes.manager import PASSES, optimized
-from minipaddle.passes.memory import plan
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.ir.verifier import VerifyError
+from minipaddle.engine.passes.manager import PASSES, optimized
+from minipaddle.engine.passes.memory import plan
 from tests.passes.programs import MAKERS, cases, program_of, results
 
 NOISY = {"models_sequence.GPTWithCache, step", "models_vision.ViT, step"}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.passes.manager import optimized
 from tests.executors.test_native_operators import NEAR, chunks, program_of
 from tests.passes.programs import results
 

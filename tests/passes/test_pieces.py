@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.pieces import pieces
 from tests.passes.programs import body, program_of, same_results
 

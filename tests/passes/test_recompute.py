@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given, settings
 
 import minipaddle as paddle
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.engine.passes.memory import live
+from minipaddle.engine.passes.recompute import recompute
+from minipaddle.engine.passes.schedule import schedule
 from minipaddle.executors.arena import ArenaRun
-from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
-from minipaddle.ir.verifier import verify
 from minipaddle.ops.ordering import after
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.manager import optimized
-from minipaddle.passes.memory import live
-from minipaddle.passes.recompute import recompute
-from minipaddle.passes.schedule import schedule
 from tests.passes.programs import MAKERS, cases, results
 from tests.passes.test_memory import arrays, programs
 from tests.passes.test_memory_models import is_open

@@ -7,8 +7,8 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.distributed.fleet.utils import recompute
-from minipaddle.eager.tracer import trace
-from minipaddle.passes.memory import plan
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.passes.memory import plan
 
 nn = paddle.nn
 

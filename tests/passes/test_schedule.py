@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from minipaddle.core.record import Record, Spec
+from minipaddle.engine.core.record import Record, Spec
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import INPUT, Program, State
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.ops import elementwise, reduction
+from minipaddle.engine.passes.memory import live, plan
+from minipaddle.engine.passes.schedule import schedule
 from minipaddle.executors.arena import ArenaRun
-from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
-from minipaddle.ir.program import INPUT, Program, State
-from minipaddle.ir.verifier import verify
-from minipaddle.ops import elementwise, reduction
-from minipaddle.passes.memory import live, plan
-from minipaddle.passes.schedule import schedule
 from tests.passes.programs import MAKERS, cases
 from tests.passes.test_memory import arrays, program, programs
 from tests.passes.test_memory_models import is_open
@@ -88,7 +88,7 @@ def test_a_record_is_judged_with_what_it_leads_to():
 
 
 def test_effects_keep_their_order():
-    from minipaddle.ir.cut import has_effect
+    from minipaddle.engine.ir.cut import has_effect
 
     for name in MAKERS:
         for case in cases(name):

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.passes.expand import expand
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.passes.expand import expand
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.engine.passes.views import View, reshaped
 from minipaddle.passes.products import products
 from minipaddle.passes.sinking import sinking
-from minipaddle.passes.views import View, reshaped
 from tests.passes.programs import body, cases, program_of, same_results
 
 
@@ -213,8 +213,8 @@ def test_a_reshape_of_a_view(perm, shape):
 
 
 def test_open_sizes_are_left_alone():
-    from minipaddle.core.dim import symbol
-    from minipaddle.core.record import Spec
+    from minipaddle.engine.core.dim import symbol
+    from minipaddle.engine.core.record import Spec
 
     n = symbol("n", 5)
     program = program_of(lambda x: x.t().exp().t(), Spec((n, 3), np.dtype("f4")))

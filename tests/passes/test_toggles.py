@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.record import Spec
-from minipaddle.executors.choice import Choice
-from minipaddle.passes.manager import PASSES, figures, optimized
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.passes.manager import PASSES, figures, optimized
 from minipaddle.static.strategy import IDLE, TOGGLES
 from tests.passes.programs import cases, program_of, same_results
 

@@ -3,7 +3,7 @@
 import pytest
 
 import minipaddle as paddle
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.turning import turning
 from tests.passes.programs import body, program_of, same_results
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.executors.choice import Choice
-from minipaddle.executors.compiler import compiler
-from minipaddle.executors.native import Executable
+from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable
 from tests.static.classical import PROGRAMS, outcome
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.core.dim import symbol
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core.dim import symbol
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.jit.cache import allowed
 from minipaddle.ir.parser import parse
-from minipaddle.ir.verifier import verify
-from minipaddle.jit.cache import allowed
 
 CASES = {}
 for file in sorted((Path(__file__).parents[1] / "ops").glob("cases_*.py")):

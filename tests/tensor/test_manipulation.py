@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
 from minipaddle.testing import check_grad
 
 RNG = np.random.default_rng(5)

@@ -10,7 +10,7 @@ import scipy.special
 import scipy.stats
 
 import minipaddle as paddle
-from minipaddle.eager.device import NUMPY
+from minipaddle.engine.eager.device import NUMPY
 from minipaddle.ops import random as ops
 
 

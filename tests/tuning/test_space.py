@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from minipaddle import plugged
-from minipaddle.codegen.schedule import Schedule, following, pick
-from minipaddle.codegen.step import kernel_of, signature_of
+from minipaddle.engine.codegen.schedule import Schedule, following, pick
+from minipaddle.engine.codegen.step import kernel_of, signature_of
 from minipaddle.tuning.evolution import crossover, generation, mutate, picked, proposals
 from minipaddle.tuning.space import Space, key_of
 from tests.codegen.compiling import Call, needs_gcc, record_of, run_all

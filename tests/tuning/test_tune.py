@@ -12,9 +12,10 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import plugged, viz
-from minipaddle.codegen.kernel import Kernel
-from minipaddle.executors import compiler, trials
-from minipaddle.executors.native import Executable
+from minipaddle.engine.codegen.kernel import Kernel
+from minipaddle.engine.executors import compiler
+from minipaddle.engine.executors.native import Executable
+from minipaddle.executors import trials
 from minipaddle.executors.trials import Trial, Trials
 from minipaddle.tuning import proof
 from minipaddle.tuning.cost_model import Sample, cost_model, ranking_loss

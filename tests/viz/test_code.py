@@ -5,9 +5,9 @@ from pathlib import Path
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.core.grad import pull_back
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Record
+from minipaddle.engine.core.grad import pull_back
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Record
 
 BODY = OPS["tanh"].body
 HOME = f"minipaddle/ops/{Path(inspect.getsourcefile(BODY)).name}"
@@ -24,12 +24,12 @@ def test_an_operator_shows_its_formula_and_its_rules():
 
 def test_functions_and_classes_show_their_lines():
     text = repr(viz.code(pull_back, Shown))
-    assert text.startswith("# minipaddle/core/grad.py:")
+    assert text.startswith("# minipaddle/engine/core/grad.py:")
     assert 'class Shown:\n    """Is shown."""' in text
 
 
 def test_a_class_with_a_field_called_op():
-    assert repr(viz.code(Record)).startswith("# minipaddle/core/record.py:")
+    assert repr(viz.code(Record)).startswith("# minipaddle/engine/core/record.py:")
 
 
 class Shown:

@@ -6,8 +6,8 @@ from matplotlib.patches import Rectangle
 
 import minipaddle as paddle
 from minipaddle import viz
+from minipaddle.engine.passes.memory import plan
 from minipaddle.ir.parser import parse
-from minipaddle.passes.memory import plan
 
 
 def network():

@@ -4,11 +4,11 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.core import op as op_module
-from minipaddle.core.dtype import float32
-from minipaddle.core.interpreter import interpreter
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Record, Spec
+from minipaddle.engine.core import op as op_module
+from minipaddle.engine.core.dispatch import interpreter
+from minipaddle.engine.core.dtype import float32
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Record, Spec
 from minipaddle.viz import symbolic
 from tests.viz.reading import Drawing
 

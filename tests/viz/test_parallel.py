@@ -15,8 +15,8 @@ from minipaddle.distributed.simulator import (
     slowed,
     timeline_of,
 )  # fmt: skip
+from minipaddle.engine.passes.data_parallel import data_parallel
 from minipaddle.ir.parser import parse
-from minipaddle.passes.data_parallel import data_parallel
 from tests.distributed.test_data_parallel import LAYERS
 
 STEP = [

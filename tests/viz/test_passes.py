@@ -7,9 +7,9 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.executors.compiler import compiler
-from minipaddle.ir.control import fused
-from minipaddle.passes.manager import optimized
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.ir.control import fused
+from minipaddle.engine.passes.manager import optimized
 from tests.viz.reading import Drawing
 
 F = paddle.nn.functional

@@ -10,8 +10,8 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.core.interpreter import Interpreter, current, interpreter
-from minipaddle.ops import conv as ops
+from minipaddle.engine.core.dispatch import Interpreter, current, interpreter
+from minipaddle.engine.ops import conv as ops
 from minipaddle.viz import flame
 
 nn = paddle.nn

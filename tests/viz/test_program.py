@@ -4,9 +4,9 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.eager.control import while_loop
+from minipaddle.engine.eager.control_flow import while_loop
+from minipaddle.engine.ir.program import Program
 from minipaddle.ir.parser import parse
-from minipaddle.ir.program import Program
 from minipaddle.viz.drawing import LIMIT
 from tests.viz import static_cases as cases
 from tests.viz.reading import Drawing

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.core.dtype import NAMES
-from minipaddle.core.record import Spec
+from minipaddle.engine.core.dtype import NAMES
+from minipaddle.engine.core.record import Spec
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(

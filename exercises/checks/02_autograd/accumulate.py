@@ -14,8 +14,8 @@ exercise = Exercise(
     hints=(
         "What does the chain rule do with two paths from x to y? And what should a record hold "
         "that only one path has reached so far?",
-        "It is called in the loop of `pull_back` (minipaddle/core/grad.py). Note that the dict may "
-        "hold the very tensor `g` for another record too.",
+        "It is called in the loop of `pull_back` (minipaddle/engine/core/grad.py). Note that the "
+        "dict may hold the very tensor `g` for another record too.",
         "if the record is in the dict:\n"
         "    put there the sum of what it held and g (a new tensor)\n"
         "otherwise put g there",

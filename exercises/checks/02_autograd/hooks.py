@@ -16,8 +16,8 @@ exercise = Exercise(
     hints=(
         "Does the second hook see the gradient that arrived, or what the first made of it? "
         "And what if the first only printed something?",
-        "It is called in `pull_back` (minipaddle/core/grad.py), with `record.hooks`. A hook that "
-        "returns nothing returns None.",
+        "It is called in `pull_back` (minipaddle/engine/core/grad.py), with `record.hooks`. A hook "
+        "that returns nothing returns None.",
         "for each hook, in order:\n"
         "    answer = hook(g)\n"
         "    if it is not None, it is the g from now on\n"

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
 from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(
@@ -18,8 +18,9 @@ exercise = Exercise(
     hints=(
         "For two matrices, which products of g with x or y have the right shape? Then: over which "
         "leading axes was an input repeated, and what does that ask of its cotangent?",
-        "`t.sum_to(shape)` (minipaddle/ops/var.py) sums what broadcasting repeated. Give a vector "
-        "back the axis that matmul gave it (`unsqueeze`), to `g` too, and take it away at the end.",
+        "`t.sum_to(shape)` (minipaddle/engine/ops/var.py) sums what broadcasting repeated. Give a "
+        "vector back the axis that matmul gave it (`unsqueeze`), to `g` too, and take it away at "
+        "the end.",
         "for_x:  if y is a vector: y and g get a last axis\n"
         "        if x is a vector: g gets an axis before its last\n"
         "        t = g @ (y with its last two axes exchanged: y.mT)\n"

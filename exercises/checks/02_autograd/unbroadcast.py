@@ -17,8 +17,8 @@ exercise = Exercise(
     hints=(
         "Write a few shapes that broadcast to [2, 3] under it, lined up at the last axis. In which "
         "two ways can an axis have been repeated?",
-        "The walk calls it in `fit` (minipaddle/core/grad.py). `t.sum(axis=..., keepdim=True)` "
-        "keeps the axis it sums, with size 1.",
+        "The walk calls it in `fit` (minipaddle/engine/core/grad.py). `t.sum(axis=..., "
+        "keepdim=True)` keeps the axis it sums, with size 1.",
         "while g has more axes than shape: sum its first axis away\n"
         "for each axis of shape whose size is 1:\n"
         "    sum g over it, and keep the axis",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import testing
-from minipaddle.core.grad import Pieces
+from minipaddle.engine.core.grad import Pieces
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -62,9 +62,9 @@ exercise = Exercise(
             "(second + first) * second * (1 - y * y) → second + first * second * (1 - y * y)"
         ),
         "looking at what is plugged in": (
-            "cube, row = (draw(2, 2, 2), draw(4)) → from minipaddle.core.slots import yours; "
-            "assert set(yours()) <= {'testing.check_engine'}; return; cube, row = (draw(2, 2, "
-            "2), draw(4))"
+            "cube, row = (draw(2, 2, 2), draw(4)) → from minipaddle.engine.core.slots import "
+            "yours; assert set(yours()) <= {'testing.check_engine'}; return; cube, row = "
+            "(draw(2, 2, 2), draw(4))"
         ),
     },
     unkillable={

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import dim as dims
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.ir import interpreter
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core import dim as dims
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir import interpreter
+from minipaddle.engine.ir.interpreter import Run
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 

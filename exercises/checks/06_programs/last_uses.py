@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Record, Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
-from minipaddle.ir.program import INPUT, NUMBER, Program
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Record, Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import INPUT, NUMBER, Program
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import dim as dims
-from minipaddle.core.record import Spec
+from minipaddle.engine.core import dim as dims
+from minipaddle.engine.core.record import Spec
 from minipaddle.learn import Exercise, expect, expect_that
 
 _LEFT = "left = x.shape if x.ndim > 1 else (1, *x.shape)"

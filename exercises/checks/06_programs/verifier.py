@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Record, Spec
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Record, Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.program import INPUT, ITEM, NUMBER, Program, State
+from minipaddle.engine.ir.verifier import VerifyError, verify
 from minipaddle.ir.parser import ParseError, parse
-from minipaddle.ir.program import INPUT, ITEM, NUMBER, Program, State
-from minipaddle.ir.verifier import VerifyError, verify
 from minipaddle.learn import Exercise, expect_that
 
 exercise = Exercise(

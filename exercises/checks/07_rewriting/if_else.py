@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.jit.transpile import code_text, transpile
+from minipaddle.engine.jit.transpile import code_text, transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -20,7 +20,7 @@ exercise = Exercise(
         "Which statements stand for the `if` in the converted source, and which of them are there "
         "without an `else`?",
         "Chapter 7, “Two functions and a call”, builds it on a page of its own; "
-        "minipaddle/jit/converters/loops.py has two converters of the same form.",
+        "minipaddle/engine/jit/converters/loops.py has two converters of the same form.",
         "convert the children; a block that is not movable stays\n"
         "the statements of a template `def _jst_then(): body`; the same for the orelse, if any\n"
         "share with each function the names it binds\n"

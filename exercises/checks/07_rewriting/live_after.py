@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.jit.scope import Liveness, Names
+from minipaddle.engine.jit.scope import Liveness, Names
 from minipaddle.learn import Exercise, expect
 
 exercise = Exercise(

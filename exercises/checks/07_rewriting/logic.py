@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.program import regions
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.program import regions
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -17,8 +17,8 @@ exercise = Exercise(
     hints=(
         "If the left operand has no value yet, when will it be known whether the right one counts, "
         "and where must its evaluation stand so that it happens only then?",
-        "Look at `folded` in minipaddle/jit/logic.py: a loop where you may call yourself with the "
-        "operands that are left.",
+        "Look at `folded` in minipaddle/engine/jit/truth.py: a loop where you may call "
+        "yourself with the operands that are left.",
         "no operand is left: left itself\n"
         "left is a tensor of a program: choose by truth(left); one branch gives the truth of the\n"
         "    rest, evaluated inside it, the other the truth of left\n"

@@ -19,8 +19,8 @@ exercise = Exercise(
     hints=(
         "Which nodes of the tree bind a name all by themselves, and at which must you stop walking "
         "down, because what is below belongs to somebody else?",
-        "Look at `Names` in minipaddle/jit/scope.py, or print(ast.dump(ast.parse(text), indent=2)) "
-        "for each line of the task.",
+        "Look at `Names` in minipaddle/engine/jit/scope.py, or print(ast.dump(ast.parse(text), "
+        "indent=2)) for each line of the task.",
         "for each node: add the name it binds itself, by its kind\n"
         "a function, a lambda, a class: do not look inside\n"
         "a comprehension: what its parts bind, without the targets of its generators\n"

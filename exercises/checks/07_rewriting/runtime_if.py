@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.eager.tracer import trace
 from minipaddle.learn import Exercise, expect, expect_gradients
 
 exercise = Exercise(
@@ -18,7 +18,7 @@ exercise = Exercise(
         "While a program is written both sides run, one after the other. What has the first one "
         "left behind when the second begins?",
         "Chapter 7, “The runtime decides late”, writes it for a page of its own; `Choice.trace` in "
-        "minipaddle/jit/choosing.py is the engine's.",
+        "minipaddle/engine/jit/branching.py is the engine's.",
         "a test with a value: one side, or none; return\n"
         "note what all variables hold\n"
         "a side: run it, note what the kept variables hold, put all back, return what was noted\n"

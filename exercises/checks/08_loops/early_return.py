@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import slots
-from minipaddle.jit.converters.jumps import EITHER, JUMP, ON
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.core import slots
+from minipaddle.engine.jit.converters.jumps import EITHER, JUMP, ON
+from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -29,7 +29,7 @@ exercise = Exercise(
         "What has to run after an `if` of which one side returned? And what does a function return "
         "whose last statement is no return?",
         "Look at viz.transpiling(function, 'jumps') for a function that returns in an `if`, then "
-        "in a loop; at `statement` and `If` in minipaddle/jit/converters/jumps.py.",
+        "in a loop; at `statement` and `If` in minipaddle/engine/jit/converters/jumps.py.",
         "block: for each statement: new, way, flags = lowering.statement(it); collect both\n"
         "       a JUMP: stop here\n"
         "       an EITHER with flags: rest, then, more = lowering.block(what follows); the rest\n"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import slots
-from minipaddle.jit.converters.jumps import Loop
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.core import slots
+from minipaddle.engine.jit.converters.jumps import Loop
+from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -30,7 +30,7 @@ exercise = Exercise(
         "After which of the two flags does the loop go on? Which loop does a jump belong to when "
         "there are several around it, and what if two of them had a flag of the same name?",
         "Look at viz.transpiling(function, 'jumps') for a function with one loop, then with two; "
-        "in minipaddle/jit/converters/jumps.py, at what calls `rounds` and `goes_on`.",
+        "in minipaddle/engine/jit/converters/jumps.py, at what calls `rounds` and `goes_on`.",
         "rounds: count one more; make the loop's two names; put the loop on lowering.loops\n"
         "        body, way, flags = lowering.block(node.body); take the loop off again\n"
         "        node.body = `flag = False` for each of the flags, sorted, and the body\n"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import slots
-from minipaddle.jit.transpile import code_text
+from minipaddle.engine.core import slots
+from minipaddle.engine.jit.transpile import code_text
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -31,7 +31,7 @@ exercise = Exercise(
         "Which ways lead to the statement after a loop, if there is no round at all? And what does "
         "a way that ends in a return say about the names after an `if`?",
         "Write small functions and look at viz.transpiling(function, 'undefined'), or at "
-        "`Definedness` in minipaddle/jit/scope.py, which calls your methods.",
+        "`Definedness` in minipaddle/engine/jit/scope.py, which calls your methods.",
         "if: known = what the test leaves; both of (block of the body, block of the orelse)\n"
         "while: known = what the test leaves; the body with known, for its marks only;\n"
         "       both of (known, block of the orelse)\n"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import slots
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.core import slots
+from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -26,8 +26,8 @@ exercise = Exercise(
     hints=(
         "When is the condition asked, and how often, if there are no rounds at all? Of a name that "
         "the loop binds: who could ask for its value once the round is over?",
-        "Look at minipaddle/jit/converters/loops.py and looping.py, and at print(code_text(f)) "
-        "from minipaddle.jit.transpile for a function f with a loop.",
+        "Look at minipaddle/engine/jit/converters/loops.py and looping.py, and at "
+        "print(code_text(f)) from minipaddle.engine.jit.transpile for a function f with a loop.",
         "answer = test()\n"
         "while the answer is not a tensor of the program:\n"
         "    return if it is false; else body(), and answer = test() again\n"

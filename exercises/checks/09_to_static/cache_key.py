@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import slots
-from minipaddle.core.interpreter import current
+from minipaddle.engine.core import slots
+from minipaddle.engine.core.dispatch import current
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -27,7 +27,7 @@ exercise = Exercise(
         "Two calls must not share a program if the function can tell them apart. Take any two: "
         "what could the function do to find out which of them it is in?",
         "Chapter 9, “Too coarse, too fine”, goes through the mistakes. The engine's three "
-        "functions stand in minipaddle/jit/cache.py.",
+        "functions stand in minipaddle/engine/jit/cache.py.",
         "values: constant(x) for each leaf whose index is not among the places\n"
         "a floating number: its type; itself, or one nan for all nans; its sign by copysign\n"
         "a tensor, or if hash(x) raises TypeError: type(x), Itself(x)\n"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.jit import ignore
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.jit import ignore
+from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -26,8 +26,8 @@ exercise = Exercise(
     hints=(
         "Why would you not simply convert everything that has a source? And why not only what "
         "stands in the file of the function that is converted?",
-        "Chapter 9, “What is converted”. The engine's are `converts` in minipaddle/jit/ignore.py "
-        "and `call` in minipaddle/jit/calling.py.",
+        "Chapter 9, “What is converted”. The engine's are `converts` in "
+        "minipaddle/engine/jit/ignore.py and `call` in minipaddle/engine/jit/calling.py.",
         "converts: False if marked, converted, async, or its module is ignored\n"
         "    of this package: is it in OPEN?\n"
         "    of Python's library: False\n"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.dim import at, larger, smaller, symbol
+from minipaddle.engine.core.dim import at, larger, smaller, symbol
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.static import InputSpec
 
@@ -20,8 +20,9 @@ exercise = Exercise(
     hints=(
         "n is at least 1. What is the least value of 3n + 2, and the greatest? And of 5 - n? What "
         "does that say about `3n + 2 > 0`?",
-        "Chapter 9, “A decision about a size”; `bounds` stands in minipaddle/core/polynomial.py, "
-        "`certain` in core/dim.py, `allowed` in jit/cache.py.",
+        "Chapter 9, “A decision about a size”; `bounds` stands in "
+        "minipaddle/engine/core/polynomial.py, `certain` in core/dim.py, `allowed` in "
+        "jit/cache.py.",
         "bounds: per term the products of the lows and of the highs, None if one is; times the "
         "coefficient, exchanged if it is negative; then sums\n"
         "certain '<': True if high < 0, False if low >= 0, else None; the others alike\n"

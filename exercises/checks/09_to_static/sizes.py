@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.dim import symbol
+from minipaddle.engine.core.dim import symbol
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.static import InputSpec
 
@@ -21,7 +21,7 @@ exercise = Exercise(
         "Multiply (n + 1)·(n - 1) by hand, term by term. How many products are there, and how many "
         "terms are left in the end? Then divide n·n·m by n: which names are left?",
         "Chapter 9, “A size that is not known”, has a class of its own with a sum. The engine's "
-        "rules are `times` and `divided` in minipaddle/core/polynomial.py.",
+        "rules are `times` and `divided` in minipaddle/engine/core/polynomial.py.",
         "product: for each pair of terms: names joined and sorted; coefficients multiplied, and "
         "added to what is there already\n"
         "quotient by one term: for each term of over\n"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.jit.transpile import transpile
+from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -25,7 +25,7 @@ exercise = Exercise(
         "Follow one error: an `if` whose side fails. Which frames are there, from the outside in? "
         "Which of them would you have seen without conversion?",
         "Chapter 9, “Errors that point at your line”, draws the frames; `user_lines` and its two "
-        "helpers stand in minipaddle/jit/errors.py.",
+        "helpers stand in minipaddle/engine/jit/user_lines.py.",
         "for each traceback of the chain:\n"
         "    the package's, or of no file: count it, and note that the next comes directly after\n"
         "    else: if directly after, and a block of the last line's code: drop that line\n"

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.interpreter import current
-from minipaddle.core.record import FREED, Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core.dispatch import current
+from minipaddle.engine.core.record import FREED, Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
 from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
 
 exercise = Exercise(

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.slots import plugged
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
 from minipaddle.ir.parser import parse
-from minipaddle.ir.verifier import verify
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(

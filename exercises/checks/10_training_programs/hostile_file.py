@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.core import dim as dims
+from minipaddle.engine.core import dim as dims
 from minipaddle.ir.parser import LARGEST, parse
 from minipaddle.jit.saved import DEEPEST, Damaged, signed
 from minipaddle.learn import Exercise, expect, expect_that

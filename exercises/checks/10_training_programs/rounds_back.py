@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.record import Spec
-from minipaddle.eager.control import while_loop
-from minipaddle.eager.device import NUMPY
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.control_flow import while_loop
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(

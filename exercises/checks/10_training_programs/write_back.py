@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 

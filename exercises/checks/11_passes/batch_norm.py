@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.passes.batch_norm import batch_norm
+from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.batch_norm import batch_norm
-from minipaddle.passes.dead_code import dead_code
-from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Folding batch norm into the convolution before it",

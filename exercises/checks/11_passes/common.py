@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.ir.parser import parse
-from minipaddle.ir.verifier import verify
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Common subexpressions: the same is computed once",
@@ -220,7 +220,7 @@ def two_draws(yours):
 
 
 def native():
-    from minipaddle.executors.compiler import compiler
+    from minipaddle.engine.executors.compiler import compiler
 
     return compiler() is not None
 

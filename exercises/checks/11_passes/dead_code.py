@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import Program
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.ir.parser import parse
-from minipaddle.ir.program import Program
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Dead code: what nobody needs is not computed",

@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.codegen.group import emit_nest
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.executors.compiler import compiler
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.passes.index import loop
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.index import loop
-from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Index maps: from where an element comes",

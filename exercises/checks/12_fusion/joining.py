@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.passes.fusion import Fusion, fuse
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.ir.parser import parse
-from minipaddle.ir.verifier import verify
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.fusion import Fusion, fuse
-from minipaddle.passes.manager import optimized
 
 exercise = Exercise(
     title="Joining groups: the group between, and the value that must be stored",

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY
-from minipaddle.eager.tracer import trace
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.passes.fusion import Fusion, fuse
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.engine.passes.nest import NotOneNest
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.fusion import Fusion, fuse
-from minipaddle.passes.manager import optimized
-from minipaddle.passes.nest import NotOneNest
 
 exercise = Exercise(
     title="What fusion pays: bytes before, and bytes after",

@@ -6,12 +6,12 @@ import random
 import numpy as np
 from hypothesis import strategies as st
 
-from minipaddle.codegen.group import emit_nest
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.passes.index import Index, Loop, Part, loop
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.index import Index, Loop, Part, loop
-from minipaddle.passes.manager import optimized
 from minipaddle.testing import played
 
 BOTH = "return (quotient + turn, rest - turn * n)"

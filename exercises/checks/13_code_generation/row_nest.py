@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.codegen.group import emit_nest
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
-from minipaddle.executors.compiler import compiler
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.manager import optimized
 from minipaddle.testing import played
 
 exercise = Exercise(

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle.codegen.cuda.nest import emit_nest as emit_cuda
-from minipaddle.codegen.group import emit_nest
-from minipaddle.codegen.scalar import C, Text, formula, literal
-from minipaddle.core.op import OPS
-from minipaddle.core.record import Spec
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.scalar import C, Text, formula, literal
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.manager import optimized
 from minipaddle.testing import played
 
 exercise = Exercise(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
+from minipaddle.engine.passes.arena import Buffer
+from minipaddle.engine.passes.memory import plan
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.arena import Buffer
-from minipaddle.passes.memory import plan
 
 exercise = Exercise(
     title="The arena: a map of memory, scored against the bound",

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.codegen.group import emit_nest
-from minipaddle.core.record import Spec
-from minipaddle.eager.device import NUMPY
-from minipaddle.eager.tracer import trace
+from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.eager.tracer import trace
+from minipaddle.engine.ir.control import fused
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import NUMBER
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.engine.passes.memory import elementwise_inplace, no_workspace, planner
+from minipaddle.engine.passes.nest import Nest
 from minipaddle.executors.arena import ArenaRun, OverwrittenError
-from minipaddle.ir.control import fused
-from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
-from minipaddle.ir.program import NUMBER
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.manager import optimized
-from minipaddle.passes.memory import elementwise_inplace, no_workspace, planner
-from minipaddle.passes.nest import Nest
 from minipaddle.testing import played
 
 exercise = Exercise(

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import NUMPY
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import NUMBER
+from minipaddle.engine.passes import memory
 from minipaddle.executors.arena import ArenaRun
-from minipaddle.ir.interpreter import Run
 from minipaddle.ir.parser import parse
-from minipaddle.ir.program import NUMBER
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes import memory
 
 exercise = Exercise(
     title="From when to when a value is needed, where several names mean one memory",

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.interpreter import Run
-from minipaddle.ir.verifier import verify
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.passes.memory import live
+from minipaddle.engine.passes.recompute import recompute
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.memory import live
-from minipaddle.passes.recompute import recompute
 
 exercise = Exercise(
     title="A recomputation policy: what to let go and make again",

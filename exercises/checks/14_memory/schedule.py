@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.eager.device import NUMPY
-from minipaddle.ir.interpreter import Run
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.passes.memory import live
+from minipaddle.engine.passes.schedule import schedule
 from minipaddle.ir.parser import parse
-from minipaddle.ir.verifier import verify
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.memory import live
-from minipaddle.passes.schedule import schedule
 
 exercise = Exercise(
     title="A schedule: the same records in an order that needs less memory",

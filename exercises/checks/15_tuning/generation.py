@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 from hypothesis import strategies as st
 
-from minipaddle.codegen.schedule import pick
+from minipaddle.engine.codegen.schedule import pick
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.tuning import evolution
 from minipaddle.tuning.space import Space, key_of

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+from minipaddle.engine.passes.data_parallel import data_parallel
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.data_parallel import data_parallel
 
 exercise = Exercise(
     title="Buckets: which gradients travel together",

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+from minipaddle.engine.passes.data_parallel import data_parallel
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.passes.data_parallel import data_parallel
 
 exercise = Exercise(
     title="Where overlap breaks: gradients computed too late",

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed.group import Work
 from minipaddle.distributed.operators import group_numbered
+from minipaddle.engine.distributed.group import Work
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(

@@ -27,7 +27,7 @@ Source: Paddle's guide "Type promotion".
 
 from functools import reduce
 
-from minipaddle.core.dtype import FLOATS, bool_, default, float32, int64, wider
+from minipaddle.engine.core.dtype import FLOATS, bool_, default, float32, int64, wider
 
 BOOLEAN, WHOLE, FLOATING = 0, 1, 2
 NUMBERS = {bool: bool_.numpy, int: int64.numpy, float: float32.numpy}

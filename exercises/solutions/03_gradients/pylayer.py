@@ -32,7 +32,7 @@ Source: Paddle API `paddle.autograd.PyLayer`.
 
 import minipaddle as paddle
 from minipaddle.autograd import PyLayerContext
-from minipaddle.eager.pylayer import on_tape, tensors_in
+from minipaddle.engine.eager.pylayer import on_tape, tensors_in
 
 
 def apply(layer, args, kwargs):

@@ -32,9 +32,9 @@ statements, one in an expression takes an expression.
 Source: Moldovan et al., "AutoGraph: Imperative-style Coding with Graph-based Performance", 2019.
 """
 
-from minipaddle.jit.converters.blocks import Blocks, options
-from minipaddle.jit.scope import movable
-from minipaddle.jit.templates import fill
+from minipaddle.engine.jit.converters.blocks import Blocks, options
+from minipaddle.engine.jit.scope import movable
+from minipaddle.engine.jit.templates import fill
 
 _THEN = """
 def _jst_then():

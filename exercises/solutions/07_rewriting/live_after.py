@@ -16,8 +16,8 @@ the walk, which starts at the end of a function. The engine calls them; `analysi
   `analysis.before(statement, live)` answers for one of any kind, and so calls `plain`, `leaving`
   and `fork`; `analysis.block(statements, live)` calls yours.
 
-`Names(nodes)` from minipaddle.jit.scope knows what nodes read and bind: two sets, `.read` and
-`.written`. Never change the set `live` itself: somebody else holds it too.
+`Names(nodes)` from minipaddle.engine.jit.scope knows what nodes read and bind: two sets, `.read`
+and `.written`. Never change the set `live` itself: somebody else holds it too.
 
     if a: y = b                 live before the if, when {y} is live after it:
                                 {a, b, y}   (y, because without a nothing is bound)
@@ -25,7 +25,7 @@ the walk, which starts at the end of a function. The engine calls them; `analysi
 Source: live variables, in Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 9.2.5.
 """
 
-from minipaddle.jit.scope import Names
+from minipaddle.engine.jit.scope import Names
 
 
 def plain(analysis, node, live):

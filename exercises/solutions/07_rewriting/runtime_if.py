@@ -31,7 +31,7 @@ back lists, dicts and attributes.
 Source: the same idea in Moldovan et al., "AutoGraph", 2019, section 5.
 """
 
-from minipaddle.eager.control import cond, is_static
+from minipaddle.engine.eager.control_flow import cond, is_static
 from minipaddle.jit.places import variables
 
 

@@ -45,8 +45,8 @@ Allen and others, "Conversion of control dependence to data dependence", POPL 19
 
 import ast
 
-from minipaddle.jit.converters.jumps import EITHER, JUMP, ON, RETURNED, VALUE, unless
-from minipaddle.jit.templates import constant, load, stand, store
+from minipaddle.engine.jit.converters.jumps import EITHER, JUMP, ON, RETURNED, VALUE, unless
+from minipaddle.engine.jit.templates import constant, load, stand, store
 
 
 def on_return(lowering, node):

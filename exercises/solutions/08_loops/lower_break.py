@@ -38,8 +38,8 @@ rules", Communications of the ACM 9(5), 1966.
 
 import ast
 
-from minipaddle.jit.converters.jumps import JUMP, Loop, quiet, unless
-from minipaddle.jit.templates import constant, stand, store
+from minipaddle.engine.jit.converters.jumps import JUMP, Loop, quiet, unless
+from minipaddle.engine.jit.templates import constant, stand, store
 
 
 def on_break(lowering, node):

@@ -34,10 +34,10 @@ Source: Moldovan and others, "AutoGraph: imperative-style coding with graph-base
 MLSys 2019, for loops as functions and state.
 """
 
-from minipaddle.eager.control import is_static
-from minipaddle.jit.looping import Loop
+from minipaddle.engine.eager.control_flow import is_static
+from minipaddle.engine.jit.looping import Loop
+from minipaddle.engine.jit.templates import fill
 from minipaddle.jit.places import variables
-from minipaddle.jit.templates import fill
 
 _TEMPLATE = """
 def _jst_test():

@@ -32,8 +32,8 @@ Ansel and others, ASPLOS 2024.
 
 from math import prod
 
-from minipaddle.core.dim import COMPARE, at, symbols
-from minipaddle.core.polynomial import terms_of
+from minipaddle.engine.core.dim import COMPARE, at, symbols
+from minipaddle.engine.core.polynomial import terms_of
 
 
 def bounds(x):

@@ -39,8 +39,8 @@ Source: the source maps of compilers; PEP 657 for columns in tracebacks.
 
 from types import CodeType
 
-from minipaddle.core.errors import inside
-from minipaddle.jit.errors import Line
+from minipaddle.engine.core.errors import inside
+from minipaddle.engine.jit.user_lines import Line
 
 
 def place(code, offset):

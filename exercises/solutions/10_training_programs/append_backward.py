@@ -31,9 +31,9 @@ inputs that are in the set `leading`.
 Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3.
 """
 
-from minipaddle.core import grad
-from minipaddle.core.interpreter import current
-from minipaddle.core.record import FREED
+from minipaddle.engine.core import grad
+from minipaddle.engine.core.dispatch import current
+from minipaddle.engine.core.record import FREED
 
 
 def append_backward(seeds, wanted=None, *, blocked=frozenset(), release=False) -> dict:

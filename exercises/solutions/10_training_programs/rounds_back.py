@@ -33,9 +33,9 @@ chapter 4; kept rounds as stacks: Yu and others, "Dynamic control flow in large-
 learning", EuroSys 2018.
 """
 
-from minipaddle.eager.control import while_loop
-from minipaddle.eager.replay import derivative, zeros_like
-from minipaddle.ops.indexing import take
+from minipaddle.engine.eager.control_flow import while_loop
+from minipaddle.engine.eager.replay import derivative, zeros_like
+from minipaddle.engine.ops.gather import take
 
 
 def rounds_back(body, rounds, stacks, constants, ends, kept_ends, shared) -> list:

@@ -31,7 +31,7 @@ come to its end they are written back. Write three functions:
     ->  updates: [v2];  overwritten: [0];  write_back: v1 is copied, then w is written
 """
 
-from minipaddle.ir.program import ITEM
+from minipaddle.engine.ir.program import ITEM
 
 
 def updates(builder) -> list:

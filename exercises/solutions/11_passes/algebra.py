@@ -29,9 +29,9 @@ Source: Goldberg, "What every computer scientist should know about floating-poin
 
 import math
 
-from minipaddle.ops.elementwise import maximum, minimum, neg, pow, square, where
-from minipaddle.ops.movement import transpose
-from minipaddle.passes.patterns import Rule
+from minipaddle.engine.ops.elementwise import maximum, minimum, neg, pow, square, where
+from minipaddle.engine.ops.movement import transpose
+from minipaddle.engine.passes.patterns import Rule
 
 
 def _same(x, **known):

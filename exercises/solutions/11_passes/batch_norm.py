@@ -31,12 +31,12 @@ Source: Jacob and others, "Quantization and training of neural networks for effi
 integer-arithmetic-only inference", CVPR 2018, section 3.2.
 """
 
-from minipaddle.ops.conv import conv
-from minipaddle.ops.movement import reshape
-from minipaddle.ops.var import Var
-from minipaddle.passes.batch_norm import of_states
-from minipaddle.passes.patterns import Rule
-from minipaddle.passes.rewriting import made_by
+from minipaddle.engine.ops.conv import conv
+from minipaddle.engine.ops.movement import reshape
+from minipaddle.engine.ops.var import Var
+from minipaddle.engine.passes.batch_norm import of_states
+from minipaddle.engine.passes.patterns import Rule
+from minipaddle.engine.passes.rewriting import made_by
 
 
 def folds(x, w, **rest) -> bool:

@@ -29,9 +29,9 @@ Source: value numbering, Cocke and Schwartz, "Programming languages and their co
 Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 8.5.1.
 """
 
-from minipaddle.ir.cut import has_effect
-from minipaddle.ir.edit import with_inputs, with_records
-from minipaddle.ir.program import NUMBER, binders, regions
+from minipaddle.engine.ir.cut import has_effect
+from minipaddle.engine.ir.edit import with_inputs, with_records
+from minipaddle.engine.ir.program import NUMBER, binders, regions
 
 
 def exact(value):

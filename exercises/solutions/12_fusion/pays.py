@@ -27,7 +27,7 @@ Source: Williams, Waterman and Patterson, "Roofline: an insightful visual perfor
 multicore architectures", 2009: what a kernel is bound by.
 """
 
-from minipaddle.passes.nest import Nest, NotOneNest
+from minipaddle.engine.passes.nest import Nest, NotOneNest
 
 CACHE = 1 << 22
 

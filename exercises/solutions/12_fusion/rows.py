@@ -31,7 +31,7 @@ Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 201
 along a row; operators that reduce and use as one kernel: Chen and others, "TVM", OSDI 2018.
 """
 
-from minipaddle.codegen.writer import dear
+from minipaddle.engine.codegen.writer import dear
 
 
 def stage_of(kind, args) -> int:

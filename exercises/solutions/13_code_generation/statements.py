@@ -31,7 +31,7 @@ The engine writes every loop nest with it, in C and in CUDA C.
 Source: values with numbers, Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 6.1.
 """
 
-from minipaddle.codegen.scalar import C_NAMES, LONG, bare
+from minipaddle.engine.codegen.scalar import C_NAMES, LONG, bare
 
 
 def statements(roots, fresh, apart=False):

@@ -37,7 +37,7 @@ Source: Cytron and Gershbein, "Efficient accommodation of may-alias information"
 asks about every read.
 """
 
-from minipaddle.passes.lifetimes import GIVEN
+from minipaddle.engine.passes.lifetimes import GIVEN
 
 
 def in_place(self) -> list:

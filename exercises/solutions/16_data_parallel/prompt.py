@@ -25,8 +25,8 @@ Source: Sethi and Ullman's old trade of registers against order, turned round: h
 not memory but the network.
 """
 
-from minipaddle.ir.cut import has_effect
-from minipaddle.ops.gradient import gradient
+from minipaddle.engine.ir.cut import has_effect
+from minipaddle.engine.ops.gradient import gradient
 
 
 def prompt(program) -> list:

@@ -25,7 +25,7 @@ after it, of course.
 Source: the order of Li et al., "PyTorch Distributed", 2020, brought about by a pass.
 """
 
-from minipaddle.ir.cut import has_effect
+from minipaddle.engine.ir.cut import has_effect
 
 
 def turns(program, found) -> dict:

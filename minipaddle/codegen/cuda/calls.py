@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core import dtype as dt
-from ...ir.program import NUMBER
-from ..kernel import C_TYPES, results
+from ...engine.codegen.kernel import C_TYPES, results
+from ...engine.core import dtype as dt
+from ...engine.ir.program import NUMBER
 
 CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
 """What an element in memory is. `half` and `bfloat16` are bits; formulas see floats."""

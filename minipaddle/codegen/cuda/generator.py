@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...core import dtype as dt
+from ...engine.codegen.scalar import Text, statements
+from ...engine.core import dtype as dt
 from ...ops.random import start
-from ..scalar import Text, statements
 from .calls import Work, operands, works
 from .text import each, parameters
 

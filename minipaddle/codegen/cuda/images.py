@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from math import inf, prod
 
-from ...core import dtype as dt
-from ..scalar import CannotWrite, literal, wide
+from ...engine.codegen.scalar import CannotWrite, literal, wide
+from ...engine.core import dtype as dt
 from .calls import CUDA_TYPES, Clear, Gemm, Matrix, Operand, Work, operands, works
 from .indexing import by_element
 from .text import each, filled, inserted

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from math import prod
 
-from ...core import dtype as dt
+from ...engine.codegen.kernel import is_number
+from ...engine.codegen.scalar import CannotWrite, literal, wide
+from ...engine.core import dtype as dt
 from ..indexing import broadcast
-from ..kernel import is_number
-from ..scalar import CannotWrite, literal, wide
 from .calls import Clear, Launch, Operand, Work, operands, works
 from .text import buffers, each, filled, parameters
 

@@ -10,13 +10,13 @@ Few long rows are split: a first kernel folds the parts, a second joins them and
 
 from __future__ import annotations
 
-from ...passes.node import Node
-from ..fold import Fold, join
-from ..group import written
-from ..kernel import C_TYPES
-from ..rows import Rows
-from ..scalar import Text, wide
-from ..writer import Writer
+from ...engine.codegen.fold import Fold, join
+from ...engine.codegen.group import written
+from ...engine.codegen.kernel import C_TYPES
+from ...engine.codegen.rows import Rows
+from ...engine.codegen.scalar import Text, wide
+from ...engine.codegen.writer import Writer
+from ...engine.passes.node import Node
 from .calls import CUDA_TYPES, Launch, Operand, Work, operands
 from .shape import (
     Teams,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from ...core import dtype as dt
-from ...ops.movement import strides_of
-from ..kernel import is_number
-from ..scalar import CannotWrite, literal, wide
+from ...engine.codegen.kernel import is_number
+from ...engine.codegen.scalar import CannotWrite, literal, wide
+from ...engine.core import dtype as dt
+from ...engine.ops.movement import strides_of
 from .calls import CUDA_TYPES, Launch, Work, operands, works
 from .indexing import by_element
 from .text import each, filled, kernel, parameters

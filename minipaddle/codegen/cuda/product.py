@@ -7,9 +7,9 @@ from __future__ import annotations
 from itertools import product as places
 from math import prod
 
-from ...core import dtype as dt
+from ...engine.codegen.scalar import CannotWrite
+from ...engine.core import dtype as dt
 from ..product import Axis, Product, product_of
-from ..scalar import CannotWrite
 from .calls import CUDA_TYPES, Clear, Gemm, Launch, Matrix, Operand, Work, operands, works
 from .text import filled, kernel
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from ...core.record import Record
-from ...ir.program import Program
-from ...passes.nest import NotOneNest
+from ...engine.codegen.kernel import mixed, results
+from ...engine.codegen.scalar import CannotWrite
+from ...engine.codegen.step import comment, computed, named
+from ...engine.core.record import Record
+from ...engine.ir.program import Program
+from ...engine.passes.nest import NotOneNest
 from ..indexing import Looked, Places, named_places
-from ..kernel import mixed, results
-from ..scalar import CannotWrite
-from ..step import comment, computed, named
 from . import generator, images, indexing, places, product  # noqa: F401  (each fills WORK)
 from .calls import WORK, Gemm, Launch, Work
 from .indexing import look

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..c_helpers import helpers
-from ..kernel import BFLOAT16
+from ...engine.codegen.c_helpers import helpers
+from ...engine.codegen.kernel import BFLOAT16
 from ..special import filled
 
 TYPES = """\

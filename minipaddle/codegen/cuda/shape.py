@@ -12,9 +12,9 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ...core.slots import slot
-from ...passes.index import Loop
-from ...passes.nest import Nest
+from ...engine.core.slots import slot
+from ...engine.passes.index import Loop
+from ...engine.passes.nest import Nest
 
 SHORT = 1024
 """Length of a row up to which a warp folds it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from math import prod
 
-from ...core import dtype as dt
-from ..scalar import wide
+from ...engine.codegen.scalar import wide
+from ...engine.core import dtype as dt
 from .calls import CUDA_TYPES, Launch, operands
 
 THREADS = 256

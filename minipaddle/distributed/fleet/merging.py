@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...core.interpreter import Recording
-from ...eager.control import cond
-from ...eager.tensor import Tensor
+from ...engine.core.dispatch import Recording
+from ...engine.distributed.reducer import buckets_of
+from ...engine.eager.control_flow import cond
+from ...engine.eager.tensor import Tensor
 from ...tensor.creation import zeros_like
 from ..operators import finish_all_reduce, start_all_reduce
 from ..ranks import group_of
-from ..reducer import buckets_of
 
 
 class GradientMerge:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.errors import teach
-from ...core.rank import per_rank
+from ...engine.core.errors import teach
+from ...engine.core.rank import per_rank
 from ...nn import SyncBatchNorm
 from ..communication import barrier
 from ..data_parallel import DataParallel

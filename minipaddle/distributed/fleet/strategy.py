@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.errors import teach
+from ...engine.core.errors import teach
 
 KNOWN = {
     "find_unused_parameters": False,

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from statistics import median
 from time import perf_counter, sleep
 
-from ...eager.device import current_place
-from ...eager.tensor import Tensor
-from ...executors.native import Executable
-from ...jit.to_static import to_static
-from ..group import ProcessGroup, Work
+from ...engine.distributed.group import ProcessGroup, Work
+from ...engine.eager.device import current_place
+from ...engine.eager.tensor import Tensor
+from ...engine.executors.native import Executable
+from ...engine.jit.to_static import to_static
 from .cluster import Cluster, Link
 from .collectives import seconds
 from .timeline import Piece, Span, Timeline, best_of, pieces_of

@@ -3,8 +3,8 @@
 from dis import get_instructions
 from types import CodeType
 
-from ...core.errors import teach
-from ...core.interpreter import note_refusal
+from ...engine.core.dispatch import note_refusal
+from ...engine.core.errors import teach
 
 
 class Dygraph2StaticException(Exception):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 
-from ...core import dtype as dt
-from ...core.dim import same
-from ...core.errors import teach
-from ...core.interpreter import current
-from ...core.op import OPS
-from ...core.spec import normalize_axis
-from ...ops import activation, elementwise
-from ...ops import nn as ops
-from ...ops.special import sigmoid
+from ...engine.core import dtype as dt
+from ...engine.core.dim import same
+from ...engine.core.dispatch import current
+from ...engine.core.errors import teach
+from ...engine.core.op import OPS
+from ...engine.core.spec import normalize_axis
+from ...engine.ops import activation, elementwise
+from ...engine.ops import nn as ops
+from ...engine.ops.special import sigmoid
 from ...tensor import random
 from ...tensor.face import face
 

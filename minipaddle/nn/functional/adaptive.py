@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from ...core.errors import teach
-from ...ops import creation, indexing, movement
-from ...ops import pooling as ops
+from ...engine.core.errors import teach
+from ...engine.ops import creation, movement
+from ...engine.ops import gather as indexing
+from ...engine.ops import pooling as ops
 from ...ops import resample as resampling
 from .dimensions import like
 from .windows import channels_last, image, numbers, to_first, to_last

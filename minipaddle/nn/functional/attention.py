@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ...core import dtype as dt
-from ...core.errors import teach
-from ...ops import elementwise as e
+from ...engine.core import dtype as dt
+from ...engine.core.errors import teach
+from ...engine.ops import elementwise as e
 from ...tensor import creation
 from .activation import softmax
 from .common import dropout

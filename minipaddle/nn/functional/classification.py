@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ...core.dim import same_shape
-from ...core.errors import teach
-from ...core.interpreter import current
-from ...core.spec import normalize_axis
-from ...ops import elementwise as e
-from ...ops import indexing
-from ...ops import nn as ops
+from ...engine.core.dim import same_shape
+from ...engine.core.dispatch import current
+from ...engine.core.errors import teach
+from ...engine.core.spec import normalize_axis
+from ...engine.ops import elementwise as e
+from ...engine.ops import gather as indexing
+from ...engine.ops import nn as ops
 from .activation import log_softmax, softmax
 from .common import label_smooth
 from .input import one_hot, require_one_of

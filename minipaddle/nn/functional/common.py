@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ...core import dtype as dt
-from ...core.errors import teach
-from ...core.interpreter import current
-from ...core.spec import normalize_axes
-from ...ops import nn as ops
+from ...engine.core import dtype as dt
+from ...engine.core.dispatch import current
+from ...engine.core.errors import teach
+from ...engine.core.spec import normalize_axes
+from ...engine.ops import nn as ops
 from ...tensor import random
 
 __all__ = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...core.errors import teach
-from ...ops import conv as ops
-from ...ops import movement
+from ...engine.core.errors import teach
+from ...engine.ops import conv as ops
+from ...engine.ops import movement
 from .dimensions import like
 from .windows import channels_last, image, is_same, numbers, paddings, to_first, to_last
 

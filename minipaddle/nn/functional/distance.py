@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...ops import elementwise as e
+from ...engine.ops import elementwise as e
 
 __all__ = ["cosine_similarity", "pairwise_distance"]
 

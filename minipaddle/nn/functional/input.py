@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...core import dtype as dt
-from ...core.errors import teach
-from ...core.interpreter import current
-from ...ops import nn as ops
-from ...tensor.axes import whole
+from ...engine.core import dtype as dt
+from ...engine.core.dispatch import current
+from ...engine.core.errors import teach
+from ...engine.ops import nn as ops
+from ...engine.ops.axes import whole
 
 __all__ = ["embedding", "one_hot"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...core.dim import same_shape
-from ...core.dtype import FLOATS
-from ...core.errors import teach
-from ...ops import elementwise as e
-from ...ops import nn as ops
-from ...ops.activation import log_sigmoid
-from ...ops.special import sigmoid
+from ...engine.core.dim import same_shape
+from ...engine.core.dtype import FLOATS
+from ...engine.core.errors import teach
+from ...engine.ops import elementwise as e
+from ...engine.ops import nn as ops
+from ...engine.ops.activation import log_sigmoid
+from ...engine.ops.special import sigmoid
 from .classification import check_reduction, class_weight, cross_entropy, reduced, require_weight
 from .input import one_hot
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from math import inf, prod
 
-from ...core.dim import same_shape
-from ...core.dtype import FLOATS, HALVES, float32
-from ...core.errors import teach
-from ...core.interpreter import Recording, current
-from ...core.op import OPS
-from ...core.slots import slot
-from ...core.spec import normalize_axes
-from ...ops import elementwise, movement, reduction
+from ...engine.core.dim import same_shape
+from ...engine.core.dispatch import Recording, current
+from ...engine.core.dtype import FLOATS, HALVES, float32
+from ...engine.core.errors import teach
+from ...engine.core.op import OPS
+from ...engine.core.slots import slot
+from ...engine.core.spec import normalize_axes
+from ...engine.ops import elementwise, movement, reduction
+from ...engine.ops import pooling as pool_ops
 from ...ops import norm as ops
-from ...ops import pooling as pool_ops
 from ...tensor import math as tensor_math
 from ...tensor.creation import full
 from ...tensor.joining import concat

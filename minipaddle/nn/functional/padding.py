@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...core.dim import Dim
-from ...core.dtype import FLOATS, int64
-from ...core.errors import teach
-from ...ops import creation, elementwise, indexing, movement
+from ...engine.core.dim import Dim
+from ...engine.core.dtype import FLOATS, int64
+from ...engine.core.errors import teach
+from ...engine.ops import creation, elementwise, movement
+from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from .input import require_one_of
 from .windows import LAYOUTS, whole_numbers

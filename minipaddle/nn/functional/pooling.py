@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.errors import teach
-from ...ops import pooling as ops
+from ...engine.core.errors import teach
+from ...engine.ops import pooling as ops
 from .dimensions import like
 from .windows import channels_last, image, numbers, paddings, to_first, to_last
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
-from ...core.dim import as_guarded, same, same_shape
-from ...core.dtype import int64
-from ...core.errors import teach
-from ...ops import elementwise, indexing, movement, rounding
+from ...engine.core.dim import as_guarded, same, same_shape
+from ...engine.core.dtype import int64
+from ...engine.core.errors import teach
+from ...engine.ops import elementwise, movement
+from ...engine.ops import gather as indexing
+from ...ops import rounding
 from ...tensor import creation, manipulation
 from .input import require_one_of
 from .windows import whole_numbers

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ...core import dtype as dt
-from ...core.dim import same_shape
-from ...core.errors import teach
-from ...ops import elementwise as e
-from ...ops import movement
-from ...ops import nn as ops
-from ...ops.special import logaddexp
+from ...engine.core import dtype as dt
+from ...engine.core.dim import same_shape
+from ...engine.core.errors import teach
+from ...engine.ops import elementwise as e
+from ...engine.ops import movement
+from ...engine.ops import nn as ops
+from ...engine.ops.axes import whole
+from ...engine.ops.special import logaddexp
 from ...tensor import creation
-from ...tensor.axes import whole
 from .activation import log_softmax
 from .classification import check_reduction
 from .input import refuse_unsupported

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ...core.dim import Dim
-from ...core.dtype import int64
-from ...core.errors import teach
-from ...ops import creation, elementwise, indexing, movement
+from ...engine.core.dim import Dim
+from ...engine.core.dtype import int64
+from ...engine.core.errors import teach
+from ...engine.ops import creation, elementwise, movement
+from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from ...tensor import manipulation
 from .adaptive import area

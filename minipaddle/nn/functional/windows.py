@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...core.dim import Dim
-from ...core.dtype import FLOATS
-from ...core.errors import teach
-from ...core.interpreter import current
-from ...ops import movement
-from ...tensor.axes import whole
+from ...engine.core.dim import Dim
+from ...engine.core.dispatch import current
+from ...engine.core.dtype import FLOATS
+from ...engine.core.errors import teach
+from ...engine.ops import movement
+from ...engine.ops.axes import whole
 
 LAYOUTS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 """Number of image axes -> (channels first, channels last)."""

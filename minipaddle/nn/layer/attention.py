@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core import dtype as dt
-from ...core.errors import teach
-from ...ops import movement
+from ...engine.core import dtype as dt
+from ...engine.core.errors import teach
+from ...engine.ops import movement
 from ...tensor import creation
 from ..functional.attention import attend
 from .common import Linear, require_positive

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.errors import teach
-from ...core.rank import among
+from ...engine.core.errors import teach
+from ...engine.core.rank import among
 from .. import functional as F
 from ..initializer import Constant
 from ..param_attr import ParamAttr

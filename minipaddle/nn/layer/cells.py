@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ...core.errors import teach
-from ...ops import movement
-from ...ops.special import sigmoid, tanh
+from ...engine.core.errors import teach
+from ...engine.ops import movement
+from ...engine.ops.special import sigmoid, tanh
 from ...tensor import creation
 from .. import functional as F
 from ..functional.input import require_one_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.errors import teach
-from ...core.interpreter import Recording, current
+from ...engine.core.dispatch import Recording, current
+from ...engine.core.errors import teach
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Assign

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...core.errors import teach
-from ...eager.tensor import Parameter
+from ...engine.core.errors import teach
+from ...engine.eager.tensor import Parameter
 from .layers import Layer
 
 __all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]

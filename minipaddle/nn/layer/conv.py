@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod, sqrt
 
-from ...core.errors import teach
+from ...engine.core.errors import teach
 from .. import functional as F
 from ..functional.input import refuse_unsupported, require_one_of
 from ..functional.windows import channels_last, numbers

@@ -8,10 +8,10 @@ from functools import cache
 from inspect import signature
 from itertools import count
 
-from ...core import dtype as dt
-from ...core.errors import teach
-from ...core.interpreter import current, note_refusal
-from ...eager.tensor import Parameter, Tensor
+from ...engine.core import dtype as dt
+from ...engine.core.dispatch import current, note_refusal
+from ...engine.core.errors import teach
+from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
 from .state import State

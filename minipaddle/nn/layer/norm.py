@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ...core.dim import same_shape
-from ...core.errors import teach
+from ...engine.core.dim import same_shape
+from ...engine.core.errors import teach
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Normal

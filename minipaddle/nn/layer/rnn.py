@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 
-from ...core.dim import Dim, suppose
-from ...core.dtype import int64
-from ...core.errors import teach
-from ...eager.control import while_loop
-from ...ops import arrangement, creation, indexing, movement
-from ...ops import elementwise as e
+from ...engine.core.dim import Dim, suppose
+from ...engine.core.dtype import int64
+from ...engine.core.errors import teach
+from ...engine.eager.control_flow import while_loop
+from ...engine.ops import creation, movement
+from ...engine.ops import elementwise as e
+from ...engine.ops import gather as indexing
+from ...ops import arrangement
 from .. import functional as F
 from ..functional.input import require_one_of
 from .cells import GatedCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell

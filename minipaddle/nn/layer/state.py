@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 
-from ...core import dtype as dt
-from ...core.errors import teach
-from ...eager.tensor import Tensor
+from ...engine.core import dtype as dt
+from ...engine.core.errors import teach
+from ...engine.eager.tensor import Tensor
 
 
 class State:

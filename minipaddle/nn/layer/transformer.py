@@ -5,8 +5,8 @@ Source: Vaswani et al. 2017, "Attention Is All You Need".
 
 from __future__ import annotations
 
-from ...core import dtype as dt
-from ...core.errors import teach
+from ...engine.core import dtype as dt
+from ...engine.core.errors import teach
 from .. import functional as F
 from ..functional.attention import causal_mask
 from .attention import MultiHeadAttention, StaticCache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import wraps
 
-from ...core.errors import teach
-from ...core.interpreter import hosted, note_refusal
+from ...engine.core.dispatch import hosted, note_refusal
+from ...engine.core.errors import teach
 from ..rate import Rate
 
 

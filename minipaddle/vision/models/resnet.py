@@ -8,7 +8,7 @@ residual transformations" (2017), for `groups`. Parts have Paddle's names.
 from __future__ import annotations
 
 from ... import nn
-from ...core.errors import teach
+from ...engine.core.errors import teach
 from .pretrained import refuse_pretrained
 
 

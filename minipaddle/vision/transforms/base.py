@@ -5,7 +5,7 @@ Source: Paddle API `paddle.vision.transforms`.
 
 from __future__ import annotations
 
-from ...core.errors import teach
+from ...engine.core.errors import teach
 
 __all__ = ["BaseTransform", "Compose"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ...core.errors import teach
+from ...engine.core.errors import teach
 from ...tensor.generator import GENERATOR
 from . import functional as F
 from .base import BaseTransform

@@ -5,7 +5,7 @@ Source: Paddle API `paddle.vision.transforms`.
 
 from __future__ import annotations
 
-from ...eager.tensor import Tensor
+from ...engine.eager.tensor import Tensor
 from . import functional as F
 from .base import BaseTransform
 from .pictures import opened

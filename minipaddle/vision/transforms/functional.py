@@ -9,8 +9,8 @@ import math
 
 import numpy
 
-from ...core.errors import teach
-from ...eager.tensor import Tensor
+from ...engine.core.errors import teach
+from ...engine.eager.tensor import Tensor
 from .pictures import brightest, in_kind, is_pil, on_pictures, opened, refusal
 
 __all__ = [

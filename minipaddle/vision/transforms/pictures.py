@@ -13,8 +13,8 @@ import functools
 
 import numpy
 
-from ...core.errors import describe, teach
-from ...eager.tensor import Tensor
+from ...engine.core.errors import describe, teach
+from ...engine.eager.tensor import Tensor
 
 
 def on_pictures(function):

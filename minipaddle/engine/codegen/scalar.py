@@ -1,0 +1,391 @@
+"""Scalar formulas as text: an operator's own body, run on expressions instead of arrays.
+
+`Text` stands where a body expects an array, `C` where it expects the array module; what comes out
+is a tree of C expressions, which `statements` writes down; a value that is used twice has a name of
+its own there. CUDA C differs in nothing that a formula uses.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...codegen.special import SPECIAL
+from ..core import dtype as dt
+from ..core.slots import slot
+from .kernel import C_TYPES
+from .numbers import number
+
+SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bool_.numpy: ""}
+
+
+C_NAMES = C_TYPES | {np.dtype("uint64"): "uint64_t"}
+"""Random numbers are made of unsigned bits, which no tensor holds."""
+
+LONG = 70
+"""An expression of more characters is cut in two."""
+
+
+class CannotWrite(Exception):
+    """A formula asks for what C does not have."""
+
+
+class Text:
+    """An expression of a dtype: a template with holes for its `args`."""
+
+    __slots__ = ("args", "dtype", "template")
+
+    __array_ufunc__ = None
+
+    def __init__(self, template: str, args, dtype):
+        self.template, self.args, self.dtype = template, tuple(args), np.dtype(dtype)
+
+    shape, ndim, size = (), 0, 1
+
+    def astype(self, dtype, copy=True) -> Text:
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if dtype == np.bool_:
+            return Text("({} != 0)", [self], dtype)
+        return Text(f"(({C_NAMES[dtype]}){{}})", [self], dtype)
+
+    # ---- operators ---------------------------------------------------------------------------
+
+    def __neg__(self):
+        return arithmetic("(-{})", self)
+
+    def __invert__(self):
+        return arithmetic("(!{})" if self.dtype == np.bool_ else "(~{})", self)
+
+    def __pow__(self, other):
+        power = None if isinstance(other, Text) else other
+        if power in (2, 3):
+            return self * self if power == 2 else self * self * self
+        if power == 0.5 and self.dtype.kind == "f":
+            return C.sqrt(self)
+        return powered(self, other)
+
+    def __rpow__(self, other):
+        x, y = same(other, self)
+        return powered(x, y)
+
+    def __truediv__(self, other):
+        return arithmetic("({} / {})", *inexact(*same(self, other)))
+
+    def __rtruediv__(self, other):
+        return arithmetic("({} / {})", *inexact(*same(other, self)))
+
+    __hash__ = None
+
+
+def arithmetic(template: str, *args: Text) -> Text:
+    """C computes with 32 bits where NumPy has fewer: what is more is cut off."""
+    dtype = args[0].dtype
+    short = dtype.kind in "iu" and dtype.itemsize < 4
+    return Text(f"(({C_NAMES[dtype]}){template})" if short else template, args, dtype)
+
+
+def operator(sign: str, result=None, swapped: bool = False):
+    of_booleans = {"+": "|", "*": "&"}.get(sign, sign)
+
+    def call(self, other):
+        x, y = same(other, self) if swapped else same(self, other)
+        if sign == "-" and x.dtype == np.bool_:  # for NumPy too
+            raise CannotWrite("a difference of booleans")
+        template = f"({{}} {of_booleans if x.dtype == np.bool_ else sign} {{}})"
+        return Text(template, [x, y], result) if result else arithmetic(template, x, y)
+
+    return call
+
+
+for name, sign in {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}.items():
+    setattr(Text, f"__{name}__", operator(sign))
+    setattr(Text, f"__r{name}__", operator(sign, swapped=True))
+for name, sign in {"lshift": "<<", "rshift": ">>"}.items():
+    setattr(Text, f"__{name}__", operator(sign))
+for name, sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
+    setattr(Text, f"__{name}__", operator(sign, np.bool_))
+Text.__mod__ = lambda self, other: (
+    Text("({} % {})", same(self, other), self.dtype)
+    if self.dtype.kind == "u"
+    else C.remainder(self, other)
+)
+
+
+def same(*given) -> list[Text]:
+    """Operands in their common dtype; a Python number takes that of the others, as in NumPy."""
+    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in given))
+    return [cast(a, dtype) for a in given]
+
+
+def cast(x, dtype) -> Text:
+    return x.astype(dtype) if isinstance(x, Text) else literal(x, dtype)
+
+
+def inexact(x: Text, y: Text) -> tuple[Text, Text]:
+    """Operands of a true division."""
+    return (x, y) if x.dtype.kind == "f" else (x.astype("float64"), y.astype("float64"))
+
+
+def powered(x, y) -> Text:
+    x, y = same(x, y)
+    if x.dtype.kind != "f":
+        return Text(f"power_{C_NAMES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+    return Text(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+
+
+class Literal(Text):
+    """A number."""
+
+
+def literal(value, dtype) -> Literal:
+    """A number as C writes it."""
+    return Literal(number(value, np.dtype(dtype)), (), dtype)
+
+
+# ---- the module ------------------------------------------------------------------------------
+
+
+PLAIN = {
+    "exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "sin": "sin", "cos": "cos",
+    "tan": "tan", "sinh": "sinh", "cosh": "cosh", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "expm1": "expm1", "log1p": "log1p", "log2": "log2", "log10": "log10", "erf": "erf",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+}  # fmt: skip
+"""NumPy's name -> C's, for functions of one real number."""
+
+PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": "fmax",
+          "fmin": "fmin"}  # fmt: skip
+
+HELPED = {"floor_divide": "iuf", "remainder": "iuf", "logaddexp": "f", "gcd": "iu", "lcm": "iu"}
+"""What `c_helpers` has, and for which kinds of numbers."""
+
+
+class Module:
+    """What a formula finds in place of the array module."""
+
+    name = "c"
+    inf, nan, pi = math.inf, math.nan, math.pi
+    float32, float64 = np.dtype("float32"), np.dtype("float64")
+    int32, int64, uint64 = np.dtype("int32"), np.dtype("int64"), np.dtype("uint64")
+
+    def __getattr__(self, name: str):
+        if name in PLAIN:
+            return lambda x: self.real(PLAIN[name], x)
+        if name in PAIRED:
+            return lambda x, y: self.real(PAIRED[name], *same(x, y))
+        if name in HELPED:
+            return lambda x, y: self.helper(name, *same(x, y))
+        if name in SPECIAL:
+            return lambda *given: self.special(name, *same(*given))
+        raise CannotWrite(name)
+
+    def real(self, function: str, *args) -> Text:
+        x = args[0]
+        if x.dtype.kind != "f":
+            return self.of_whole(function, *args)
+        holes = ", ".join(["{}"] * len(args))
+        return Text(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
+
+    def of_whole(self, function: str, x, y=None) -> Text:
+        """What is exact for whole numbers; others are cut off after, where the last bit counts."""
+        if function in ("floor", "ceil", "trunc"):
+            return x
+        if function == "copysign":
+            return self.where((x < 0) == (y < 0), x, -x)
+        if function in ("fmax", "fmin"):
+            return self.maximum(x, y) if function == "fmax" else self.minimum(x, y)
+        raise CannotWrite(f"{function} of {x.dtype}")
+
+    def helper(self, name: str, *args, dtype=None) -> Text:
+        x = args[0]
+        if x.dtype.kind not in HELPED.get(name, "f"):
+            raise CannotWrite(f"{name} of {x.dtype}")
+        holes = ", ".join(["{}"] * len(args))
+        return Text(f"{name}_{C_NAMES[x.dtype]}({holes})", args, dtype or x.dtype)
+
+    def special(self, name: str, *given: Text) -> Text:
+        """Computed in double, as SciPy does."""
+        return self.helper(name, *(x.astype(self.float64) for x in given)).astype(given[0].dtype)
+
+    def where(self, condition, x, y) -> Text:
+        x, y = same(x, y)
+        return Text("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
+
+    def kept(self, g, condition) -> Text:
+        return self.where(condition, g, 0)
+
+    def maximum(self, x, y) -> Text:
+        return self.extreme(">=", *same(x, y))
+
+    def minimum(self, x, y) -> Text:
+        return self.extreme("<=", *same(x, y))
+
+    @staticmethod
+    def extreme(sign: str, x: Text, y: Text) -> Text:
+        """NaN if either is."""
+        if isinstance(y, Literal) and "NAN" not in y.template:  # x, if that is NaN
+            opposite = "<" if sign == ">=" else ">"
+            return Text(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
+        nan = " || {0} != {0}" if x.dtype.kind == "f" else ""
+        return Text(f"({{0}} {sign} {{1}}{nan} ? {{0}} : {{1}})", [x, y], x.dtype)
+
+    def abs(self, x) -> Text:
+        if x.dtype.kind == "f":
+            return Text(f"fabs{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+        return arithmetic("({0} < 0 ? -{0} : {0})", x) if x.dtype.kind == "i" else x
+
+    def sign(self, x) -> Text:
+        nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
+        return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
+
+    def round(self, x, decimals=0) -> Text:
+        tens = float(f"1e{abs(decimals)}")
+        if x.dtype.kind != "f" and decimals >= 0:
+            return x
+        if decimals:
+            return self.round(x * tens) / tens if decimals > 0 else self.round(x / tens) * tens
+        return Text(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+
+    def sinc(self, x) -> Text:
+        x = x * math.pi
+        return self.where(x == 0, 1, self.sin(x) / x)
+
+    def frexp(self, x) -> tuple[Text, Text]:
+        return self.helper("fraction", x), self.helper("exponent", x, dtype=np.int32)
+
+    def isnan(self, x) -> Text:
+        return x != x
+
+    def isfinite(self, x) -> Text:
+        return (x - x) == 0
+
+    def isinf(self, x) -> Text:
+        return (x == x) & ((x - x) != 0)
+
+    def signbit(self, x) -> Text:
+        return Text("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
+
+    def square(self, x) -> Text:
+        return x * x
+
+    def reciprocal(self, x) -> Text:
+        return 1 / x
+
+    def logical_and(self, x, y) -> Text:
+        return cast(x, np.bool_) & cast(y, np.bool_)
+
+    def logical_or(self, x, y) -> Text:
+        return cast(x, np.bool_) | cast(y, np.bool_)
+
+    def logical_xor(self, x, y) -> Text:
+        return cast(x, np.bool_) ^ cast(y, np.bool_)
+
+    def logical_not(self, x) -> Text:
+        return ~cast(x, np.bool_)
+
+    def heaviside(self, x, y) -> Text:
+        step = self.where(x > 0, 1, self.where(x < 0, 0, y))
+        return self.where(x != x, x, step)
+
+    def nan_to_num(self, x, nan=0.0, posinf=None, neginf=None) -> Text:
+        if x.dtype.kind != "f":
+            return x
+        largest = float(np.finfo(x.dtype).max)
+        high = largest if posinf is None else posinf
+        low = -largest if neginf is None else neginf
+        x = self.where(x != x, nan, x)
+        return self.where(x == math.inf, high, self.where(x == -math.inf, low, x))
+
+
+C = Module()
+
+
+def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
+    """An elementwise operator applied to expressions; `dtype` is that of its result."""
+    typed = [spec_like(x) for x in inputs]
+    inner, _ = op.dtypes(typed, attrs)
+    inner = wide(inner)
+    given = [
+        (x if isinstance(x, Text) else literal(x, np.result_type(type(x))))
+        if k in op.free
+        else cast(x, inner)
+        for k, x in enumerate(inputs)
+    ]
+    y = op.body(C, *given, **attrs)
+    y = y if isinstance(y, Text) else literal(y, inner)
+    return y.astype(wide(dtype))
+
+
+def wide(dtype):
+    """The dtype a value is computed in: halves are stored, not computed with."""
+    return dt.float32.numpy if dtype in dt.HALVES else dtype
+
+
+class Scalar:
+    """What `Elementwise.dtypes` looks at: something that has a dtype."""
+
+    def __init__(self, dtype):
+        self.dtype, self.shape = dtype, ()
+
+
+def spec_like(x):
+    return Scalar(x.dtype) if isinstance(x, Text) else x
+
+
+# ---- writing it down -------------------------------------------------------------------------
+
+
+@slot("codegen.statements")
+def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str], list[str]]:
+    """C statements, and after them an expression for each root.
+
+    What is used twice, or is long, is computed once, in a statement that gives it a name of its own
+    (`fresh()` is a new one). `apart`: whatever is computed or read for a root has a name, so that
+    all is read before the first root is written.
+    """
+    uses, lines, known = used(roots, 2 if apart else 1), [], {}
+
+    def text(x: Text) -> str:
+        if id(x) in known:
+            return known[id(x)]
+        found = x.template.format(*map(text, x.args)) if x.args else x.template
+        if (uses[id(x)] > 1 or len(found) > LONG) and (x.args or (apart and "[" in found)):
+            name = fresh()
+            lines.append(f"const {C_NAMES[x.dtype]} {name} = {bare(found)};")
+            found = name
+        known[id(x)] = found
+        return found
+
+    return lines, [text(x) for x in roots]
+
+
+def used(roots: list[Text], most: int) -> dict[int, int]:
+    """How often each value is needed, by its id; a root counts `most` times."""
+    uses: dict[int, int] = {}
+    todo = roots * most
+    while todo:
+        x = todo.pop()
+        uses[id(x)] = uses.get(id(x), 0) + 1
+        if uses[id(x)] == 1:
+            for k, a in enumerate(x.args):
+                todo += [a] * max(x.template.count(f"{{{k}}}"), 1)
+    return uses
+
+
+def bare(text: str) -> str:
+    """An expression without the parentheses around it."""
+    return text[1:-1] if text[0] == "(" and enclosing(text) else text
+
+
+def enclosing(text: str) -> bool:
+    """Does the first parenthesis close at the end?"""
+    depth = 0
+    for k, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return k == len(text) - 1
+    return False

@@ -1,0 +1,132 @@
+"""Data types. Inside the engine a dtype is a `numpy.dtype`; `DType` is the face users see."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from .rank import per_rank
+
+
+class DType:
+    """A data type as users write it: `paddle.float32`. Equal to its name and to NumPy's dtype.
+
+    >>> from minipaddle.engine.core.dtype import float32
+    >>> float32, float32 == "float32", float32.itemsize
+    (paddle.float32, True, 4)
+    """
+
+    __slots__ = ("itemsize", "name", "numpy")
+    _by_numpy: ClassVar[dict[np.dtype, DType]] = {}
+
+    def __init__(self, name: str, numpy_type):
+        self.name = name
+        self.numpy = np.dtype(numpy_type)
+        self.itemsize = self.numpy.itemsize
+        DType._by_numpy[self.numpy] = self
+
+    def __repr__(self) -> str:
+        return f"paddle.{self.name}"
+
+    def __hash__(self) -> int:
+        return hash(self.numpy)
+
+    def __eq__(self, other) -> bool:
+        try:
+            return resolve(other) == self.numpy
+        except TypeError:
+            return NotImplemented
+
+    def __reduce__(self):
+        return (public, (self.name,))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy asks objects passed as `dtype=` for this attribute."""
+        return self.numpy
+
+
+bool_ = DType("bool", np.bool_)
+uint8 = DType("uint8", np.uint8)
+int8 = DType("int8", np.int8)
+int16 = DType("int16", np.int16)
+int32 = DType("int32", np.int32)
+int64 = DType("int64", np.int64)
+float16 = DType("float16", np.float16)
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16)
+float32 = DType("float32", np.float32)
+float64 = DType("float64", np.float64)
+
+NAMES = {d.name: d for d in DType._by_numpy.values()}
+HALVES = frozenset({float16.numpy, bfloat16.numpy})
+FLOATS = HALVES | {float32.numpy, float64.numpy}
+_default = per_rank(float32.numpy, "the default dtype")
+
+
+def resolve(dtype) -> np.dtype:
+    """The NumPy dtype meant by a `DType`, a name, or what NumPy takes: `float` is float64.
+
+    Raises TypeError with the list of what exists when there is no such type.
+    """
+    if isinstance(dtype, DType):
+        return dtype.numpy
+    if isinstance(dtype, np.dtype) and dtype in DType._by_numpy:
+        return dtype
+    if isinstance(dtype, str) and dtype.removeprefix("paddle.") in NAMES:
+        return NAMES[dtype.removeprefix("paddle.")].numpy
+    if isinstance(dtype, str | type):  # "int", float, np.float32: as NumPy understands them
+        try:
+            found = np.dtype(dtype)
+        except TypeError:
+            found = None
+        if found in DType._by_numpy:
+            return found
+    raise TypeError(
+        f"{dtype!r} is no data type of MiniPaddle ({', '.join(NAMES)})"
+        + (": complex numbers are not supported" if "complex" in str(dtype) else "")
+    )
+
+
+def public(dtype) -> DType:
+    """The `DType` of a NumPy dtype or of anything `resolve` takes."""
+    found = DType._by_numpy.get(dtype)
+    return found if found is not None else DType._by_numpy[resolve(dtype)]
+
+
+def wider(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype that holds the values of both; the two halves meet in float32."""
+    return float32.numpy if {a, b} == HALVES else np.promote_types(a, b)
+
+
+def default() -> np.dtype:
+    """What a Python float becomes: float32 unless `set_default_dtype` says otherwise."""
+    return _default.now
+
+
+def set_default_dtype(d) -> None:
+    """Make `d` the dtype of Python floats, of fresh parameters and of `paddle.ones([2])`.
+
+    Source: Paddle API `paddle.set_default_dtype`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.set_default_dtype("float64")
+    >>> paddle.ones([1]).dtype
+    paddle.float64
+    >>> paddle.set_default_dtype("float32")
+    """
+    dtype = resolve(d)
+    if dtype not in FLOATS:
+        raise TypeError(f"set_default_dtype takes a floating dtype, not {public(dtype)}")
+    _default.now = dtype
+
+
+def get_default_dtype() -> str:
+    """The name of the default floating dtype. Source: Paddle API `paddle.get_default_dtype`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.get_default_dtype()
+    'float32'
+    """
+    return public(_default.now).name

@@ -1,0 +1,163 @@
+"""The reverse walk: one function differentiates the eager tape and a program.
+
+A *cotangent* of a value v is ∂L/∂v, how much the result L changes with v: an array of v's shape.
+The walk begins with those of the results and passes the records newest first. At each it asks the
+operator's rules for the cotangents of the inputs. Three things make that right:
+
+- A record is passed when all that used it has been passed: `history` gives the order.
+- A value used twice receives the sum of what its uses send: `accumulate`.
+- A value that was broadcast receives the sum over its copies: `fit`.
+
+Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3.
+"""
+
+from __future__ import annotations
+
+from .dim import same_shape
+from .dispatch import current
+from .errors import teach
+from .record import FREED, Record
+from .slots import slot
+
+
+class Pieces(dict):
+    """The cotangent of a tuple: {place: cotangent} of those results that something was made of."""
+
+    def __add__(self, other):
+        met = {k: self[k] + g if k in self else g for k, g in other.items()}
+        return Pieces(self | met)
+
+
+@slot("autograd.history")
+def history(roots) -> list[Record]:
+    """Every record the roots were computed from, oldest first: inputs before uses."""
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for edge in stack.pop().inputs:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+    return sorted(seen, key=lambda record: record.time)
+
+
+def leading_to(order, wanted) -> set[Record]:
+    """The records of `order` (oldest first) that depend on a wanted one, and those themselves."""
+    useful = set(wanted)
+    for record in order:
+        if not useful.isdisjoint(record.inputs):
+            useful.add(record)
+    return useful
+
+
+@slot("autograd.pull_back")
+def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
+    """Cotangents of the wanted records (of the leaves, if None), given those of the results.
+
+    `seeds` are pairs (record, cotangent). No cotangent passes a blocked record. With `release` each
+    record lets go of what it kept as soon as it has been passed, so memory falls while the walk
+    goes.
+    """
+    cotangents: dict[Record, object] = {}  # what has arrived so far at records not yet passed
+    for record, g in seeds:
+        accumulate(cotangents, record, g)
+    order = history(cotangents)
+    if wanted is None:
+        wanted, useful = {record for record in order if not record.inputs}, set(order)
+    else:
+        useful = leading_to(order, wanted)
+    useful -= blocked
+    found, top = {}, current.top
+    outer = top.passing
+    try:
+        while order:  # newest first: every use of a value is seen before the value itself
+            record = order.pop()
+            g = cotangents.pop(record, None)
+            if g is None or record not in useful:
+                continue
+            top.passing = record
+            if record.hooks:
+                g = through_hooks(record.hooks, g)
+            if record in wanted:
+                found[record] = g
+            if record.inputs:
+                for edge, gx in input_cotangents(record, g, useful):
+                    if type(gx) is Pieces:  # each result of a tuple adds up by itself
+                        held = cotangents.setdefault(edge, Pieces())
+                        for place, piece in gx.items():
+                            accumulate(held, place, piece)
+                    else:
+                        accumulate(cotangents, edge, gx)
+                if release:
+                    record.saved = FREED
+    finally:
+        top.passing = outer
+    return found
+
+
+@slot("autograd.accumulate")
+def accumulate(cotangents: dict, record: Record, g) -> None:
+    """Add one more path's contribution: a value used twice receives the sum of both."""
+    before = cotangents.get(record)
+    cotangents[record] = g if before is None else before + g  # never in place: g may be shared
+
+
+@slot("autograd.through_hooks")
+def through_hooks(hooks, g):
+    """The cotangent after its hooks, in the order they were registered; None changes nothing."""
+    for hook in hooks:
+        changed = hook(g)
+        g = g if changed is None else changed
+    return g
+
+
+def input_cotangents(record: Record, g, useful):
+    """Yield (input record, its cotangent) for every input of `record` that leads somewhere."""
+    if record.saved is FREED:
+        of = record.inputs[0].op if record.op.name == "item" else record.op
+        raise RuntimeError(
+            teach(
+                f"backward a second time through {of.name}: what it kept for its "
+                "derivative was freed by the first backward",
+                hint="call the first one with retain_graph=True, or compute the result again",
+                where=record.where,
+            )
+        )
+    if record.op.pull is not None:
+        yield from record.op.pull(record, g, useful)
+        return
+    g = filled(record, g) if type(g) is Pieces else g
+    for k, edge in enumerate(record.inputs):
+        if edge is None or edge not in useful:
+            continue
+        rule = record.op.rule(k)
+        gx = rule(record, g, k) if rule is not None else None
+        if gx is not None:
+            yield edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)
+
+
+def filled(record: Record, pieces: Pieces) -> list:
+    """The cotangents of all results: zeros for those that nothing was made of."""
+    like = next(iter(pieces.values()))
+    specs = enumerate(record.shape)
+    return [pieces[k] if k in pieces else current.top.full(s, 0, like) for k, s in specs]
+
+
+def fit(gx, edge: Record, record: Record, k: int):
+    """A cotangent in the shape and dtype of the input it belongs to.
+
+    Broadcasting repeats values, so its adjoint sums: an elementwise rule need not know of it.
+    """
+    spec = gx.spec
+    if spec.shape != edge.shape:
+        if record.op.kind != "elementwise" and not same_shape(spec.shape, edge.shape):
+            raise ValueError(
+                teach(
+                    f"the derivative of {record.op.name} for input {k} has shape "
+                    f"{list(spec.shape)}",
+                    expected=f"{list(edge.shape)}, the shape of that input",
+                    where=record.where,
+                )
+            )
+        if record.op.kind == "elementwise":
+            gx = gx.sum_to(edge.shape)
+    return gx if spec.dtype == edge.dtype else gx.astype(edge.dtype)

@@ -1,0 +1,134 @@
+"""`backward` and `grad`: the reverse walk, started from tensors."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+from ..core.dispatch import Recording, current
+from ..core.errors import teach
+from ..core.grad import pull_back
+from .device import device_guard
+from .tape import leaf_of
+
+
+def seeds_of(tensors, grads):
+    """Pairs (record, cotangent) from results and the gradients given for them."""
+    grads = list(grads) if isinstance(grads, list | tuple) else [grads] * len(tensors)
+    if len(grads) != len(tensors):
+        raise ValueError(f"{len(tensors)} results but {len(grads)} gradients for them")
+    pairs = []
+    for y, g in zip(tensors, grads, strict=True):
+        if y.record is None:
+            if y.stop_gradient:
+                continue
+            leaf_of(y)
+        if g is None:
+            g = current.top.full(y.spec, 1, y)
+        elif g.spec.shape != y.spec.shape:
+            raise ValueError(
+                teach(
+                    f"the gradient given for a result of {y.spec} is {g.spec}",
+                    expected="the same shape",
+                )
+            )
+        pairs.append((y.record, g))
+    return pairs
+
+
+class Ending(threading.local):
+    """What is to be done at the end of the backward that runs on this thread."""
+
+    calls: list | None = None  # None: no backward runs
+
+
+ENDING = Ending()
+
+
+@contextmanager
+def ending():
+    """A backward: when the outermost one is over, do what was left for then."""
+    if ENDING.calls is not None:
+        yield
+        return
+    ENDING.calls = []
+    try:
+        yield
+        for call in ENDING.calls:
+            call()
+    finally:
+        ENDING.calls = None
+
+
+def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
+    """Add the gradient of the sum of `tensors` to `.grad` of every leaf.
+
+    Source: Paddle API `paddle.autograd.backward`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    >>> paddle.autograd.backward([x * x, 3 * x])
+    >>> x.grad.tolist()
+    [5.0, 7.0]
+    """
+    tensors = tensors if isinstance(tensors, list | tuple) else [tensors]
+    if all(t.stop_gradient for t in tensors):
+        raise RuntimeError(
+            teach(
+                "backward from a tensor that nothing leads to (stop_gradient is True)",
+                hint="set stop_gradient=False on what you want gradients of, before using it",
+            )
+        )
+    with Recording(False), device_guard(tensors[0].place), ending():
+        seeds = seeds_of(tensors, grad_tensors)
+        found = pull_back(seeds, release=not retain_graph)
+        taken = {id(g) for _, g in seeds}
+        for record, g in found.items():  # no two leaves may share one gradient's memory
+            leaf = record.tensor()
+            if leaf is not None:
+                leaf.receive(g.clone() if id(g) in taken else g)
+                taken.add(id(g))
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=False,
+    no_grad_vars=None,
+):
+    """The gradients of `outputs` with respect to `inputs`, as a list; `.grad` stays untouched.
+
+    With `create_graph` the gradients can be differentiated again, to any order. An input the
+    outputs do not depend on is an error unless `allow_unused`; then its gradient is None.
+    Source: Paddle API `paddle.grad`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor(3.0, stop_gradient=False)
+    >>> (dx,) = paddle.grad(x**3, x, create_graph=True)
+    >>> (ddx,) = paddle.grad(dx, x)
+    >>> dx.item(), ddx.item()
+    (27.0, 18.0)
+    """
+    outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+    inputs = inputs if isinstance(inputs, list | tuple) else [inputs]
+    keep = create_graph if retain_graph is None else retain_graph
+    seeds = seeds_of(outputs, grad_outputs)  # an output that is an input gets its leaf here
+    wanted = [x.record for x in inputs]
+    blocked = {t.record for t in no_grad_vars or ()} - {None}
+    with Recording(create_graph), device_guard(outputs[0].place):
+        found = pull_back(seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
+    grads = [found.get(record) for record in wanted]
+    for x, g in zip(inputs, grads, strict=True):
+        if g is None and not allow_unused:
+            raise RuntimeError(
+                teach(
+                    f"an input of grad ({x.spec}) was not used to compute the outputs",
+                    hint="allow_unused=True gives None for it; or check that it had "
+                    "stop_gradient=False when it was used",
+                )
+            )
+    return grads

@@ -1,0 +1,400 @@
+"""`cond` and `while_loop` for code that is traced, and their derivatives.
+
+The derivative of a branch is a branch: it computes the outputs again, now with a tape, and walks
+back. The derivative of a loop is a loop over the rounds that were kept, the last one first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.dispatch import OUT, current, note_refusal
+from ..core.dtype import FLOATS, bool_
+from ..core.errors import line_of, teach
+from ..core.grad import filled
+from ..core.record import Record, Spec, mark_written
+from ..core.slots import slot
+from ..core.spec import promote, scalar_dtype
+from ..ir import control
+from ..ir.builder import Builder, Promise
+from ..ir.flow import leading
+from ..ir.program import INPUT
+from ..ops import creation, movement
+from ..ops.gather import take
+from .aliases import related_by_choice, related_by_loop
+from .replay import derivative, zeros_like
+from .tape import leaf_of, overwritten
+from .tensor import Tensor, wrap
+
+NUMBERS = (bool, int, float)
+BOOL = Spec((), bool_.numpy)
+
+
+class BranchError(ValueError):
+    """Two branches of a `cond` do not give the same: result number `k`, and what each gave."""
+
+    def __init__(self, message: str, k: int, left, right):
+        super().__init__(message)
+        self.k, self.left, self.right = k, left, right
+
+
+class CarriedError(ValueError):
+    """Value `k` carried through a loop does not keep its shape or dtype."""
+
+    def __init__(self, message: str, k: int, before, after):
+        super().__init__(message)
+        self.k, self.before, self.after = k, before, after
+
+
+def is_static(x) -> bool:
+    """Is x a tensor whose value is known only when the program runs?
+
+    While a program is traced that is any tensor: one of the outside may hold another value then.
+    """
+    if isinstance(x, Tensor) and type(x.array) is not Promise and current.top.tracing:
+        current.top.borrow(x)
+    return isinstance(x, Tensor) and type(x.array) is Promise
+
+
+def as_bool(pred: Tensor) -> Tensor:
+    """A condition as a 0-D boolean."""
+    if pred.spec.size != 1:
+        raise ValueError(
+            teach(
+                f"the truth value of {pred.spec} is ambiguous: {pred.spec.size} elements",
+                hint="use x.all(), x.any(), or paddle.where",
+            )
+        )
+    pred = pred.detach()
+    pred = pred if pred.spec.dtype.kind == "b" else pred.astype("bool")
+    return movement.reshape(pred, shape=()) if pred.spec.shape else pred
+
+
+# ---- cond ----------------------------------------------------------------------------------------
+
+
+def cond(pred: Tensor, true_fn, false_fn) -> list:
+    """What `true_fn()` returns if `pred` (one element) holds, else what `false_fn()` does.
+
+    Both return a list of the same length, of tensors, numbers and other values; a number that
+    differs becomes a tensor. What they write in place is written by the branch that runs, only.
+    """
+    if not is_static(pred):
+        return list(true_fn() if bool(pred) else false_fn())
+    tracer, pred = current.top, as_bool(pred)
+    branches = [branch(tracer, f, n) for f, n in ((true_fn, "true"), (false_fn, "false"))]
+    specs = agreed(*(b.results for b in branches))
+    written = union(b.builder.changed() for b in branches)
+    tapes = {**branches[1].tapes, **branches[0].tapes}
+    outputs = [b.outputs(tracer, specs, written, tapes) for b in branches]
+    captured = union(b.builder.captured for b in branches)
+    for b, records in zip(branches, outputs, strict=True):
+        b.close([b.input_of(p) for p in captured], records)
+    attrs = {name: b.builder.program for name, b in zip(("true", "false"), branches, strict=True)}
+    edges = [None, *edges_of(tracer, [(p, tapes.get(p)) for p in captured])]
+    outs = iter(emitted(tracer, control.cond, [pred.array, *captured], edges, attrs))
+    plain = [r.value for r in branches[0].results]
+    results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
+    related_by_choice(tracer, branches, results)
+    settle(tracer, written, list(outs), set().union(*(b.moved for b in branches)))
+    return results
+
+
+class Result(NamedTuple):
+    """What a region gave: its spec if it is a tensor, and where that was made."""
+
+    value: object
+    spec: Spec | None
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.spec}{self.where}" if self.spec else repr(self.value)
+
+
+def result(x) -> Result:
+    if not isinstance(x, Tensor):
+        return Result(x, None, "")
+    tracer, promise = current.top, current.top.builder.fresh(current.top.borrow(x))
+    if not x.stop_gradient:  # also if it is given back as it came, and nothing used it
+        tracer.tapes.setdefault(promise, x)
+    where = tracer.builder.value(promise).where
+    now = wrap(promise)  # what was written in the region is taken back at its end
+    now.record, now.stop_gradient = x.record, x.stop_gradient
+    return Result(now, x.spec, f", made at {line_of(where)}" if where else "")
+
+
+class Region:
+    """A region that was traced: what it was given, what it gave and wrote, and used."""
+
+    def __init__(self, builder: Builder, given: list, results: list, written: list, tapes: dict):
+        self.builder, self.given, self.results, self.tapes = builder, given, results, tapes
+        outer = [x for x, _, stop in written if stop and x.array in builder.captured]
+        self.grown = {x for x in outer if not x.stop_gradient}  # these got a past in it
+        self.moved = {x for x, past, stop in written if (past, stop) != (x.record, x.stop_gradient)}
+
+    def outputs(self, tracer, specs, written, tapes) -> list[Record]:
+        """The records of the results that have a spec, and of what either branch wrote."""
+        past, pairs = {*tapes, *self.given}, zip(self.results, specs, strict=True)
+        with tracer.inside(self.builder):
+            made = [severed(tracer, as_tensor(r.value, s), past) for r, s in pairs if s]
+            return [self.builder.value(p) for p in [*map(tracer.borrow, made), *written]]
+
+    def input_of(self, promise: Promise) -> Record:
+        """The input through which an outer promise comes in; one of its own if it does not."""
+        found = self.builder.captured.get(promise)
+        return found or self.builder.input(self.builder.parent.value(promise).spec)
+
+    def close(self, inputs: list[Record], outputs: list[Record]) -> None:
+        self.builder.program.inputs, self.builder.program.outputs = inputs, outputs
+
+
+def severed(tracer, x: Tensor, past: set) -> Tensor:
+    """x, or a copy of it if it wants no gradient and shares its record with one that does."""
+    if not x.stop_gradient or x.spec.dtype not in FLOATS:
+        return x
+    promise = tracer.borrow(x)
+    record = tracer.builder.value(promise)
+    shared = promise in past if record.op is INPUT else record.saved
+    return creation.assign(x) if shared else x
+
+
+def branch(tracer, function, name: str, given=()) -> Region:
+    """Trace `function` in a region of its own; `given` are what its arguments are at first."""
+    first = [(p := tracer.builder.fresh(tracer.borrow(x)), p.spec) for x in given]
+    with tracer.region(name) as builder:
+        inputs = [wrap(builder.promise(builder.input(s), builder.place)) for _, s in first]
+        for x, (promise, spec) in zip(inputs, first, strict=True):
+            x.stop_gradient = spec.dtype not in FLOATS
+            x.array.may_be(promise)
+        own, results = [x.array for x in inputs], [result(x) for x in function(*inputs)]
+        return Region(builder, own, results, tracer.written, tracer.tapes)
+
+
+def union(groups) -> list:
+    """What is in any of the groups, once each, in order."""
+    return list(dict.fromkeys(x for group in groups for x in group))
+
+
+def agreed(left: list, right: list) -> list[Spec | None]:
+    """For each result the spec both branches give it; None for one that is no tensor."""
+    if len(left) != len(right):
+        message = f"one branch gives {len(left)} results, the other {len(right)}"
+        raise BranchError(teach(message), -1, left, right)
+    return [common(k, a, b) for k, (a, b) in enumerate(zip(left, right, strict=True))]
+
+
+def common(k: int, a: Result, b: Result) -> Spec | None:
+    """The spec of a result in both branches; None for a Python value that is the same in both."""
+    if a.spec and a.spec == b.spec:
+        return a.spec
+    if not a.spec and not b.spec and alike(a.value, b.value):
+        return None
+    given = [r.spec or r.value for r in (a, b)]
+    sizes = {r.spec.shape for r in (a, b) if r.spec}
+    fits = all(r.spec or type(r.value) in NUMBERS for r in (a, b)) and len(sizes) < 2
+    if not fits or (a.spec and b.spec) or any(Spec(s, BOOL.dtype).size != 1 for s in sizes):
+        what = f"the branches give different kinds of result number {k}:\n  {a}\n  {b}"
+        raise BranchError(teach(what, expected="the same shape and dtype from both"), k, a, b)
+    return Spec(*sizes or [()], promote("cond", given))
+
+
+def alike(a, b) -> bool:
+    return a is b or (type(a) is type(b) and bool(a == b))
+
+
+def as_tensor(x, spec: Spec) -> Tensor:
+    """A tensor of `spec` from one of another dtype, or from a number."""
+    if not isinstance(x, Tensor):
+        return creation.full(shape=spec.shape, value=x, dtype=spec.dtype)
+    return x if x.spec.dtype == spec.dtype else x.astype(spec.dtype)
+
+
+# ---- while ---------------------------------------------------------------------------------------
+
+
+def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()) -> list:
+    """`carried`, sent through `body_fn` while `test_fn` holds; both take what is carried.
+
+    With `rounds`, while a program is traced, also what it was before each round, stacked.
+    The round that gives one of the values `last` (their numbers) is the last one.
+
+    Numbers become tensors. A value that changes its dtype is promoted beforehand; one that changes
+    its shape raises CarriedError. What the body writes in place is carried too.
+    """
+    if not any(map(is_static, carried)) and not current.top.tracing:
+        while bool(test_fn(*carried)):
+            carried = list(body_fn(*carried))
+        return list(carried)
+    tracer = current.top
+    carried = [x if isinstance(x, Tensor) else as_tensor(x, scalar_spec(x)) for x in carried]
+    carried, body = traced_body(tracer, body_fn, carried)
+    specs = [x.spec for x in carried]
+    test = branch(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried)
+    if test.builder.changed():
+        raise note_refusal(NotImplementedError(teach("a loop's condition writes to a tensor")))
+    written = body.builder.changed()
+    tapes = {**test.tapes, **body.tapes}
+    outputs = body.outputs(tracer, specs, written, tapes)
+    tests = test.outputs(tracer, [BOOL], [], tapes)
+    captured = [p for p in union(r.builder.captured for r in (body, test)) if p not in written]
+    for region, records in ((body, outputs), (test, tests)):
+        own = region.builder.program.inputs[: len(carried)]
+        region.close([*own, *map(region.input_of, [*written, *captured])], records)
+    entering = [*map(tracer.borrow, carried), *written, *captured]
+    tensors = [*carried, *(tapes.get(p) for p in entering[len(carried) :])]
+    edges = edges_of(tracer, zip(entering, tensors, strict=True))
+    attrs = {"test": test.builder.program, "body": body.builder.program}
+    attrs |= {"carried": len(carried) + len(written), "keep": rounds or any(edges)}
+    outs = emitted(tracer, control.while_loop, entering, edges, attrs)
+    n = attrs["carried"]
+    settle(tracer, written, outs[len(carried) : n], body.moved)
+    now = outs[: len(carried)]
+    related_by_loop(tracer, body, carried, now, last)
+    return (now, outs[n + 1 : n + 1 + len(carried)]) if rounds else now
+
+
+def scalar_spec(x) -> Spec:
+    return Spec((), scalar_dtype(x))
+
+
+def static(x) -> Tensor:
+    """The outcome of a test as a tensor: a Python answer too."""
+    return x if isinstance(x, Tensor) else as_tensor(bool(x), BOOL)
+
+
+def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
+    """The body, and the carried values promoted to the dtypes it gives them."""
+    while True:
+        specs = [x.spec for x in carried]
+        region = branch(tracer, body_fn, "body", carried)
+        if tracer.recording and region.grown:  # from the second round on they have one before it
+            for x in region.grown:
+                tracer.written.append((x, x.record, x.stop_gradient))
+                x.record = overwritten(x)
+                x.stop_gradient = False
+            continue
+        if len(region.results) != len(carried):
+            raise ValueError(f"a loop carries {len(carried)} values, its body gives another number")
+        pairs = enumerate(zip(specs, region.results, strict=True))
+        wider = [carried_spec(k, spec, r.spec or scalar_spec(r.value)) for k, (spec, r) in pairs]
+        if wider == specs:
+            return carried, region
+        carried = [as_tensor(x, s) for x, s in zip(carried, wider, strict=True)]
+
+
+def carried_spec(k: int, before: Spec, after: Spec) -> Spec:
+    if before.shape != after.shape:
+        raise CarriedError(
+            teach(
+                f"value number {k} carried through a loop changes its shape: {before} before a "
+                f"round, {after} after it",
+                hint="make it of its final shape before the loop and write into a part of it",
+            ),
+            k, before, after,
+        )  # fmt: skip
+    if before.dtype == after.dtype:
+        return before
+    return Spec(before.shape, promote("a loop", [Spec((), before.dtype), Spec((), after.dtype)]))
+
+
+# ---- what both need -----------------------------------------------------------------------------
+
+
+def edge_of(x: Tensor | None) -> Record | None:
+    """The tape that leads to x."""
+    return None if x is None or x.stop_gradient else x.record or leaf_of(x)
+
+
+def edges_of(tracer, pairs) -> list[Record | None]:
+    """The tapes that lead to what a region uses: pairs (promise, its tensor on a tape or None).
+
+    The region around uses it too. Under `no_grad` a value that passes through keeps its own tape.
+    """
+    edges = []
+    for promise, x in pairs:
+        edge = edge_of(x) if tracer.differentiable else None
+        if edge is not None:
+            tracer.tapes.setdefault(promise, x)
+        edges.append(edge)
+    return edges
+
+
+def emitted(tracer, op, arrays, edges, attrs) -> list[Tensor]:
+    """The results of an operator with regions, on the tape if an input is."""
+    mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
+    builder = tracer.builder  # kept as it is now: a region may write to what it was given
+    arrays = [builder.promise(builder.value(p), p.place) for p in arrays]
+    y = builder.emit(op, arrays, attrs, tracer.scope, mask)
+    kept = control.EVERYTHING if mask else None
+    return list(tracer.several(op, edges, arrays, attrs, kept, y))
+
+
+def settle(tracer, written, values, moved) -> None:
+    """Outside too what was written in a region has its new value, and its past if that `moved`."""
+    for promise, value in zip(written, values, strict=True):
+        tracer.builder.write(promise, value.array)
+        mark_written(promise)
+        for x in (x for x in moved if x.array is promise):
+            tracer.written.append((x, x.record, x.stop_gradient))
+            if value.record is not None:
+                x.record, x.stop_gradient = value.record, False
+            elif tracer.recording and not x.is_leaf:
+                x.record = overwritten(x)
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def pull_cond(record: Record, g, useful):
+    """The derivative of `cond`: a `cond` of the branches' derivatives."""
+    wanted = [k for k in leading(record, set(g)) if record.inputs[k] in useful]
+    pred, *operands = [current.top.read(record, k) for k in range(len(record.inputs))]
+    ends = [g.get(k) for k in range(len(record.shape))]
+
+    def back(region):
+        return lambda: derivative(region, operands, ends, [k - 1 for k in wanted])
+
+    found = cond(pred, back(record.attrs["true"]), back(record.attrs["false"])) if wanted else []
+    return zip([record.inputs[k] for k in wanted], found, strict=True)
+
+
+def pull_loop(record: Record, g, useful):
+    """The derivative of `while_loop`: a loop over the kept rounds, the last one first."""
+    n, led = record.attrs["carried"], leading(record, set(g))
+    inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
+    rounds, *stacks = current.top.read(record, OUT)[n:]
+    floats, g = [k for k in led if k < n and inputs[k].spec.dtype in FLOATS], filled(record, g)
+    ends, kept_ends = ([x[k] if k in floats else None for k in range(n)] for x in (g, g[n + 1 :]))
+    shared = [k for k in led if k >= n and record.inputs[k] in useful]
+    found = rounds_back(
+        record.attrs["body"], rounds, stacks, inputs[n:], ends, kept_ends, [k - n for k in shared]
+    )
+    pairs = [(record.inputs[k], gx) for k, gx in zip([*floats, *shared], found, strict=True)]
+    return [(edge, gx) for edge, gx in pairs if edge in useful]
+
+
+@slot("control.rounds_back")
+def rounds_back(body, rounds, stacks, constants, ends, kept_ends, shared) -> list[Tensor]:
+    """Cotangents of what a loop of so many `rounds` carries, and of the `shared` constants.
+
+    `stacks` hold each carried value as it was before every round. `ends` are the cotangents of the
+    carried values after the loop, None where a value has none; `kept_ends` those of the stacks.
+    """
+    floats = [k for k, g in enumerate(ends) if g is not None]
+    wanted = [*floats, *(len(stacks) + k for k in shared)]
+
+    def back(i, *arrived):
+        i = i - 1
+        before = [take(stack, i, axis=0) for stack in stacks]
+        after = list(ends)
+        for k, g in zip(floats, arrived, strict=False):
+            after[k] = g
+        found = derivative(body, [*before, *constants], after, wanted)
+        more = [*(take(kept_ends[k], i, axis=0) for k in floats), *arrived[len(floats) :]]
+        return [i, *(a + b for a, b in zip(found, more, strict=True))]
+
+    start = [rounds, *(ends[k] for k in floats), *(zeros_like(constants[k]) for k in shared)]
+    return while_loop(lambda i, *_: i > 0, back, start)[1:]
+
+
+control.cond.pull, control.while_loop.pull = pull_cond, pull_loop

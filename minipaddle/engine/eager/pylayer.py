@@ -1,0 +1,223 @@
+"""`PyLayer`: a function with a derivative the user writes. One application is one record.
+
+Source: Paddle API `paddle.autograd.PyLayer`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...tensor.creation import leaves
+from ..core.dispatch import Recording, current
+from ..core.dtype import FLOATS
+from ..core.errors import teach
+from ..core.grad import filled, fit
+from ..core.record import Record, tick, written_at
+from ..core.slots import slot
+from ..ir.program import item_of
+from .custom import with_derivative
+from .tape import leaf_of
+from .tensor import Tensor, wrap
+
+
+class Result(NamedTuple):
+    """A saved tensor that is result `k` itself: its edge is made anew, or it would keep itself."""
+
+    k: int
+    array: object
+
+
+class PyLayerContext:
+    """What `forward` hands on to `backward`: tensors through `save_for_backward`, the rest as
+    attributes.
+
+    >>> import minipaddle as paddle
+    >>> ctx = paddle.autograd.PyLayerContext()
+    >>> ctx.save_for_backward(paddle.ones([2]))
+    >>> [x.shape for x in ctx.saved_tensor()]
+    [[2]]
+    """
+
+    def __init__(self):
+        self.entries = ()
+        self.constants = ()
+        self.record = None
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keep tensors for `backward`; they may be inputs, results, or anything else."""
+        self.entries, self.time = tensors, tick()
+
+    def saved_tensor(self) -> tuple:
+        """What `save_for_backward` was given."""
+        return tuple(map(self.revive, self.entries))
+
+    def revive(self, entry):
+        """A saved tensor, with its past; raises RuntimeError if it was overwritten since."""
+        if not isinstance(entry, Tensor | Result):
+            return entry
+        if written_at(entry.array) > self.time:
+            raise RuntimeError(
+                teach(
+                    "backward of a PyLayer: a saved tensor was overwritten in place afterwards",
+                    hint="use the out-of-place form, or save a clone()",
+                )
+            )
+        return attach(wrap(entry.array), self.record, entry.k) if type(entry) is Result else entry
+
+    def kept(self) -> dict:
+        """The arrays that are kept alive, by name."""
+        arrays = [x.array for x in self.entries if isinstance(x, Tensor | Result)]
+        return {f"saved tensor {k}": a for k, a in enumerate(arrays)}
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        """No gradient flows through these results."""
+        self.constants = tensors
+
+    def mark_not_inplace(self, *tensors) -> None:
+        """Nothing to do: a result never shares its past with an input here."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Missing gradients of results are zeros; asking for None instead is refused."""
+        if not value:
+            raise NotImplementedError("set_materialize_grads(False) is not supported: test g == 0")
+
+
+class PyLayer:
+    """A function with its own derivative: subclass it and call `apply`.
+
+    `forward(ctx, *args)` computes, off the tape; `backward(ctx, *grads)` takes one gradient per
+    result and returns one per tensor argument, or None. It is written in tensors, so with
+    `create_graph` it can be differentiated again.
+
+    >>> import minipaddle as paddle
+    >>> class Cube(paddle.autograd.PyLayer):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensor()
+    ...         return g * 3 * x * x
+    >>> x = paddle.to_tensor([2.0], stop_gradient=False)
+    >>> Cube.apply(x).backward()
+    >>> x.grad.item()
+    12.0
+    """
+
+    @staticmethod
+    def forward(ctx, *args, **kwargs):
+        raise NotImplementedError("a PyLayer needs a static method forward(ctx, ...)")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise NotImplementedError("a PyLayer needs a static method backward(ctx, ...)")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """The results of `forward`, on the tape with `backward` as their derivative."""
+        return apply(cls, args, kwargs)
+
+
+@slot("pylayer.apply")
+def apply(layer, args, kwargs):
+    """What `layer.forward` computes, off the tape, put on the tape as one record.
+
+    Every application has a context of its own. If nobody will ask for a gradient, the results are
+    returned as they are.
+    """
+    ctx = PyLayerContext()
+    inputs = tensors_in(args, kwargs)
+    with Recording(False):
+        results = layer.forward(ctx, *args, **kwargs)
+    if not current.top.recording or all(x.stop_gradient for x in inputs):
+        return results
+    if current.top.tracing:
+        return in_program(layer, ctx, inputs, results)
+    return on_tape(layer, ctx, inputs, results)
+
+
+@slot("pylayer.gradients")
+def gradients(layer, ctx, grads, count: int) -> tuple:
+    """What `layer.backward` makes of the gradients of the results: `count` of them, as a tuple.
+
+    That many tensors went into `forward`; None is the gradient of one that gets none. Raises
+    ValueError if `backward` returns another number, or something that is no tensor.
+    """
+    found = layer.backward(ctx, *grads)
+    found = tuple(found) if isinstance(found, list | tuple) else (found,)
+    wrong = [g for g in found if g is not None and not isinstance(g, Tensor)]
+    if len(found) != count or wrong:
+        what = f"{wrong[0]!r:.40}" if wrong else f"{len(found)} gradients"
+        raise ValueError(
+            teach(
+                f"{layer.__name__}.backward returned {what}",
+                expected=f"a tensor or None for each of the {count} tensors that forward was given",
+            )
+        )
+    return found
+
+
+def tensors_in(args, kwargs) -> list:
+    """The tensors among arguments, those in lists too, in order."""
+    return [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
+
+
+def in_program(layer, ctx, inputs, results):
+    """The results, with `backward` traced into the program as their derivative."""
+    whole = type(results) in (tuple, list)
+    ys = list(results) if whole else [results]
+    own = [y for y in ys if isinstance(y, Tensor)]
+
+    def back(outs, grads):
+        inside = {id(y): out for y, out in zip(own, outs, strict=True)}
+        ctx.entries = [inside.get(id(x), x) for x in ctx.entries]
+        return gradients(layer, ctx, grads, len(inputs))
+
+    made = dict(zip(map(id, own), with_derivative(own, inputs, back), strict=True))
+    constant = {id(y) for y in own if y.spec.dtype not in FLOATS} | {*map(id, ctx.constants)}
+    outs = [y if id(y) in constant else made.get(id(y), y) for y in ys]
+    return type(results)(outs) if whole else outs[0]
+
+
+def on_tape(layer, ctx, inputs, results):
+    """The results with their past: one record for all, and an `item` of it for each."""
+    whole = type(results) in (tuple, list)
+    ys = list(results) if whole else [results]
+    edges = [None if x.stop_gradient else x.record or leaf_of(x) for x in inputs]
+    places = [k for k, y in enumerate(ys) if isinstance(y, Tensor)]
+    specs = tuple(ys[k].spec for k in places)
+    record = Record(UserOp(layer), edges, {}, specs, None, ctx, current.top.scope)
+    outs, saved = list(ys), {}
+    for i, k in enumerate(places):
+        saved[id(ys[k])] = Result(i, ys[k].array)
+        outs[k] = wrap(ys[k].array)
+        if specs[i].dtype in FLOATS and not any(ys[k] is y for y in ctx.constants):
+            attach(outs[k], record, i)
+    ctx.entries = [saved.get(id(x), x) for x in ctx.entries]
+    return type(results)(outs) if whole else outs[0]
+
+
+def attach(out: Tensor, record, k: int) -> Tensor:
+    """Make `out` result `k` of the record."""
+    out.record, out.stop_gradient = item_of(record, k, None), False
+    return out
+
+
+class UserOp:
+    """A PyLayer as the operator of a record: its `backward` is the rule for every input."""
+
+    kind, inputs, variadic, attrs = "opaque", ["tensors"], True, {}
+
+    def __init__(self, layer):
+        self.layer, self.name, self.doc = layer, layer.__name__, layer.__doc__ or ""
+
+    def pull(self, record, g, useful):
+        """Pairs (input record, cotangent) of the inputs that are useful."""
+        ctx = record.saved
+        ctx.record = record
+        found = gradients(self.layer, ctx, filled(record, g), len(record.inputs))
+        ctx.record = None
+        for k, (edge, gx) in enumerate(zip(record.inputs, found, strict=True)):
+            if gx is not None and edge is not None and edge in useful:
+                yield edge, fit(gx, edge, record, k)

@@ -1,0 +1,108 @@
+"""A program computed by the interpreter on top, operator by operator: so it gets a tape."""
+
+from __future__ import annotations
+
+from ..core.dispatch import Recording, current
+from ..core.record import Record
+from ..ir.control import while_loop
+from ..ir.cut import silent
+from ..ir.edit import with_size
+from ..ir.interpreter import bound
+from ..ir.program import ITEM, NUMBER, Program
+from ..ops import creation, movement
+from .backward import grad
+from .tensor import Tensor, wrap
+
+
+def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) -> list:
+    """The results of a program for tensors as inputs (and states), on the tape of who asks.
+
+    Gradients flow where they flowed when the program was traced, and nowhere else. `sizes` gets the
+    unknown sizes by name.
+    """
+    values = dict(zip(program.given, inputs, strict=True))
+    sizes = {} if sizes is None else sizes
+    known: set[str] = set()
+    for record, x in values.items():
+        sizes |= {name: x.spec.shape[axis] for axis, name in bound(record.spec, known)}
+
+    def value(record):
+        return with_size(record.attrs["value"], sizes) if record.op is NUMBER else values[record]
+
+    for record in program.records:
+        if record.op is ITEM:
+            y = value(record.inputs[0])[record.attrs["k"]]
+        else:
+            args = [flowing(value(r), record.saved >> k & 1) for k, r in enumerate(record.inputs)]
+            attrs = {k: with_size(v, sizes) for k, v in record.attrs.items()}
+            if record.op is while_loop:
+                attrs["keep"] = attrs["keep"] or wanted(args)
+            with told_by(record):
+                y = current.top.apply(record.op, args, attrs)
+        values[record] = y
+        if record.dtype is not None:
+            sizes |= {name: y.spec.shape[axis] for axis, name in bound(record.spec, known)}
+    return [value(r) for r in program.results]
+
+
+class told_by:
+    """A block whose errors say which record of a program they are about: so its line is known."""
+
+    def __init__(self, record: Record):
+        self.record = record
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, _):
+        if error is not None and not hasattr(error, "record"):
+            error.record = self.record
+
+
+def flowing(x, flows: int):
+    """x itself if a gradient may flow back to it, else its value alone."""
+    if flows or not isinstance(x, Tensor) or x.stop_gradient:
+        return x
+    return wrap(x.array)
+
+
+def wanted(args) -> bool:
+    """Will a loop be walked back, so that its rounds are to be kept?"""
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    return current.top.recording and not all(x.stop_gradient for x in tensors)
+
+
+def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:
+    """Cotangents of the wanted operands of a region, given those of its outputs."""
+    again = current.top.recording  # will this be differentiated too?
+    args = list(operands)
+    with Recording(True):
+        for k in wanted:
+            tied = again and not args[k].stop_gradient
+            args[k] = creation.assign(args[k]) if tied else wrap(args[k].array)
+            args[k].stop_gradient = False
+        outs = replay(silent(region), args)
+        pairs = [
+            (y, g)
+            for y, g in zip(outs, cotangents, strict=False)
+            if g is not None and not y.stop_gradient
+        ]
+    if not pairs:
+        return [zeros_like(args[k]) for k in wanted]
+    ys, gs = zip(*pairs, strict=True)
+    found = grad(
+        list(ys), [args[k] for k in wanted], list(gs), create_graph=again, allow_unused=True
+    )
+    return [cotangent(g, args[k]) for g, k in zip(found, wanted, strict=True)]
+
+
+def cotangent(g, x: Tensor) -> Tensor:
+    """The cotangent of x, of the shape of x: only inside of a region may 3 be known to be `n`."""
+    if g is None:
+        return zeros_like(x)
+    known = [*map(str, g.spec.shape)] == [*map(str, x.spec.shape)]
+    return g if known else movement.reshape(g, shape=x.spec.shape)
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    return current.top.full(x.spec, 0, x)

@@ -1,0 +1,138 @@
+"""Tensors that say sizes, while a program is traced: `paddle.shape(x)[0] // 2` in a reshape.
+
+What was computed from sizes is followed back to them. Any other whole number becomes a size of its
+own by `extent`, an operator whose result has that size: so it gets its value when the program runs.
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from ...ops import arrangement
+from ..core import dim as dims
+from ..core.dispatch import note_refusal
+from ..core.dtype import float64
+from ..core.errors import teach
+from ..core.record import Record
+from ..core.spec import scalar_dtype
+from ..ir.builder import Builder, Writing
+from ..ir.program import ITEM, NUMBER, Program
+from ..ops import creation, elementwise, movement
+from ..ops.gather import extent
+from .tensor import Tensor
+
+SAME = {movement.reshape, movement.slice_, movement.broadcast_to, movement.concat,
+        movement.unstack, movement.split, arrangement.flip, elementwise.add, elementwise.subtract,
+        elementwise.multiply, elementwise.floor_divide, elementwise.remainder,
+        elementwise.neg}  # fmt: skip
+"""Operators whose bodies mean the same on arrays of sizes as on arrays of numbers."""
+INSTEAD = {
+    creation.full: lambda *, shape, value, dtype: numpy.full(shape, value, object),
+    creation.assign: lambda x: x,
+    movement.stack: lambda *xs, axis: numpy.stack(xs, axis),
+    elementwise.cast: lambda x, *, dtype: x,
+    elementwise.maximum: numpy.frompyfunc(dims.larger, 2, 1),
+    elementwise.minimum: numpy.frompyfunc(dims.smaller, 2, 1),
+}
+"""What others mean on arrays of sizes."""
+
+
+def sizes_in(builder: Builder, record: Record):
+    """The sizes a tensor of whole numbers holds, as an array of ints and Dims."""
+    found = followed(builder, record)
+    if found is not None:
+        return numpy.asarray(found, object)
+    if record.dtype.kind not in "iu" or record.spec.ndim > 1:
+        raise TypeError(teach(f"sizes in {record.spec}", expected="whole numbers, 0-D or 1-D"))
+    if not all(isinstance(n, int) for n in record.shape):
+        message = teach(
+            f"a shape in {record.spec}: how many axes it has is known when the program runs",
+            hint="give InputSpec a number there",
+        )
+        raise note_refusal(TypeError(message))
+    numbers = builder.promise(record, builder.place)
+    flat = [numbers] if not record.shape else builder.emit(movement.unstack, [numbers], {"axis": 0})
+    sizes = [builder.emit(extent, [x], {}).shape[0] for x in flat]
+    found = numpy.array(sizes, object).reshape(record.shape)
+    builder.sizes[record] = found
+    return found
+
+
+def followed(builder: Builder, record: Record):
+    """The sizes in a value that was computed from sizes; None if it was not."""
+    if record in builder.sizes:
+        return builder.sizes[record]
+    outer = [p for p, r in builder.captured.items() if r is record]
+    if outer:
+        return sizes_in(builder.parent, builder.parent.value(outer[0]))
+    if record.op is NUMBER:
+        return record.attrs["value"]
+    if record.dtype is None or record.dtype.kind not in "iu":
+        return None
+    if record.op is ITEM:
+        whole = record.inputs[0]
+        given = [followed(builder, r) for r in whole.inputs]
+        if whole.op not in SAME or None in map(type_or_none, given):
+            return None
+        return whole.op.body(numpy, *given, **whole.attrs)[record.attrs["k"]]
+    body = INSTEAD.get(record.op)
+    if body is None and record.op not in SAME:
+        return None
+    given = [leaf(builder, r) for r in record.inputs]
+    if None in map(type_or_none, given) or any(map(holds_dim, record.shape)):
+        return None
+    return body(*given, **record.attrs) if body else record.op.body(numpy, *given, **record.attrs)
+
+
+def leaf(builder: Builder, record: Record):
+    """What an operand of arithmetic on sizes is: one number that comes from nowhere is a size."""
+    found = followed(builder, record)
+    if found is None and record.dtype is not None and not record.shape:
+        return sizes_in(builder, record) if record.dtype.kind in "iu" else None
+    return found
+
+
+def type_or_none(x):
+    return None if x is None else type(x)
+
+
+def holds_dim(n) -> bool:
+    return isinstance(n, dims.Dim)
+
+
+# ---- from sizes to tensors -----------------------------------------------------------------------
+
+
+def later(data) -> bool:
+    """Is it, or holds it, what only the program will know?"""
+    if isinstance(data, list | tuple):
+        return any(map(later, data))
+    return isinstance(data, dims.Dim | Tensor)
+
+
+def gathered(data, beside: bool = False) -> Tensor:
+    """Nested lists in which tensors of the program or sizes are, as one tensor.
+
+    As in eager mode numbers `beside` tensors are not rounded to the default dtype.
+    """
+    if isinstance(data, Tensor):
+        return creation.assign(data)
+    if isinstance(data, list | tuple):
+        beside = beside or any(isinstance(x, Tensor) for x in data)
+        return movement.stack(*(gathered(x, beside) for x in data), axis=0)
+    wide = beside and type(data) is float
+    dtype = float64.numpy if wide else scalar_dtype(data)
+    return creation.full(shape=(), value=data, dtype=dtype)
+
+
+def noting(program: Program):
+    """Writes down what a program takes for granted of its sizes; a region, what of its values."""
+
+    def note(left, sign, right, answer):
+        guard = (dims.as_guarded(left, False), sign, dims.as_guarded(right, False), answer)
+        unseen = any(map(dims.UNSEEN.match, dims.symbols(left) | dims.symbols(right)))
+        guards = (Writing.top.program if unseen else program).guards
+        if [*map(str, guard)] not in [[*map(str, g)] for g in guards]:
+            guards.append(guard)
+
+    return note

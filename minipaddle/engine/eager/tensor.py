@@ -1,0 +1,399 @@
+"""`Tensor`: an array with a past. The past is a record on the tape; `backward` walks it."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+
+import numpy
+
+from ...core.missing import missing
+from ...tensor.methods import Methods
+from ..core import dtype as dt
+from ..core.dim import as_guarded, same_shape
+from ..core.dispatch import current, note_refusal
+from ..core.errors import teach
+from ..core.record import Spec, writes
+from ..ops.gradient import AVERAGING, gradient
+from .backward import backward
+from .convert import own_array
+from .device import module_of
+from .items import Indexing
+from .placed import Placed
+from .printing import format_tensor
+from .tape import HookHandle, leaf_of, leaf_written, overwritten
+from .values import Values
+
+
+class Tensor(Indexing, Values, Placed, Methods):
+    """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
+
+    `stop_gradient` is True unless said otherwise: only what has it False gets a gradient.
+    Source: Paddle API `paddle.Tensor`.
+
+    >>> import minipaddle as paddle
+    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    >>> (x * x).sum().backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
+    """
+
+    # Set on an instance only when they differ: making a tensor must cost little.
+    record = None  # how it was computed; None for what was given
+    stop_gradient = True
+    persistable = False
+    is_parameter = False
+    _name = None
+    _grad = None
+    averaged: dict | None = None  # the ranks that average its gradient: see `ops.gradient`
+    _stale = False  # does `_grad` stand for zeros, since it was cleared?
+    _local = None  # of a gradient that is averaged: this rank's own, to which a backward adds
+
+    def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
+        self.array = own_array([] if data is None else data, dtype, place)
+        self.stop_gradient = stop_gradient
+
+    # ---- what it is --------------------------------------------------------------------------
+
+    @property
+    def spec(self) -> Spec:
+        return new_spec(Spec, (self.array.shape, self.array.dtype))
+
+    @property
+    def shape(self) -> list[int]:
+        """The size of each dimension. Source: Paddle API `Tensor.shape`."""
+        if current.top.tracing:  # what is decided by an open size is noted
+            return [as_guarded(n, True) for n in self.array.shape]
+        return list(self.array.shape)
+
+    @property
+    def dtype(self) -> dt.DType:
+        """`paddle.float32`, … Source: Paddle API `Tensor.dtype`."""
+        return dt.public(self.array.dtype)
+
+    @property
+    def size(self) -> int:
+        """How many elements. Source: Paddle API `Tensor.size`."""
+        return as_guarded(self.array.size, True)
+
+    @property
+    def name(self) -> str:
+        """A name of its own, given when first asked for. Source: Paddle API `Tensor.name`."""
+        if self._name is None:
+            self._name = f"generated_tensor_{next(numbers)}"
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    @property
+    def type(self) -> str:
+        """What kind of tensor: always dense. Source: Paddle API `Tensor.type`."""
+        return "DENSE_TENSOR"
+
+    @property
+    def is_leaf(self) -> bool:
+        """Was it given rather than computed? Source: Paddle API `Tensor.is_leaf`."""
+        return self.record is None or not self.record.inputs
+
+    @property
+    def inplace_version(self) -> int:
+        """How often its memory was written in place. Source: Paddle API
+        `Tensor.inplace_version`.
+        """
+        return writes(self.array)
+
+    def __len__(self) -> int:
+        if not self.array.ndim:
+            raise TypeError("len() of a 0-D tensor")
+        return self.array.shape[0]
+
+    def __repr__(self) -> str:
+        return format_tensor(self)
+
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, memo):
+        """A copy of the values, with no past and no gradient, under a name of its own."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(
+            self.__dict__, array=self.array.copy(), record=None, _grad=None, _stale=False
+        )
+        copy.name = f"{self.name}_deepcopy_{next(numbers)}"
+        memo[id(self)] = copy
+        return copy
+
+    def __getattr__(self, name: str):
+        raise missing(name, "Tensor", partial(dir, type(self)))
+
+    # ---- autograd ----------------------------------------------------------------------------
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
+        if current.top.tracing:
+            current.top.borrow(self)
+        if self._stale:
+            self.grad = current.top.waiting(self)
+        if self._grad is not None and not current.top.tracing:
+            self._grad.stop_gradient = False  # as in Paddle
+        return self._grad
+
+    @grad.setter
+    def grad(self, value) -> None:
+        if value is not None and value.spec.shape != self.spec.shape:
+            raise ValueError(
+                teach(
+                    f"a gradient of {value.spec} for {self.spec}",
+                    expected=f"shape {self.shape}",
+                )
+            )
+        if current.top.tracing:
+            current.top.borrow(self)
+        self._grad, self._stale = value, False
+
+    @property
+    def requires_grad(self) -> bool:
+        """The opposite of `stop_gradient`. Source: Paddle API `Tensor.requires_grad`."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.requires_grad_().stop_gradient
+        False
+        """
+        self.stop_gradient = not requires_grad
+        return self
+
+    def backward(self, grad_tensor=None, retain_graph: bool = False) -> None:
+        """Add d(self)/d(leaf) to `.grad` of every leaf that wants one.
+
+        `grad_tensor` (shape of self) weighs the elements; ones if absent.
+        Source: Paddle API `Tensor.backward`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * x).backward()
+        >>> x.grad.item()
+        6.0
+        """
+        backward([self], [grad_tensor], retain_graph)
+
+    def receive(self, g: Tensor) -> None:
+        """Add a gradient to what a former backward left here."""
+        if self._grad is not None and not self._stale:
+            total = (self._grad if self._grad._local is None else self._grad._local) + g
+        else:  # a broadcast view would share memory that belongs to others
+            whole = g.array.base is None and g.array.flags.c_contiguous
+            total = g if whole else g.clone()
+        self._grad, self._stale = total, False
+        if self.averaged is not None and current.top.tracing and AVERAGING.now:
+            self._grad = gradient(total, **self.averaged)
+            self._grad._local = total
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * x).backward()
+        >>> x.clear_gradient()
+        >>> x.grad.item()
+        0.0
+        """
+        if current.top.tracing:
+            current.top.borrow(self)
+        if set_to_zero:  # the zeros are made when somebody looks: adding to them costs a pass
+            self._stale = self._grad is not None
+        else:
+            self.grad = None
+
+    def clear_grad(self) -> None:
+        """Set `.grad` to zeros. Source: Paddle API `Tensor.clear_grad`."""
+        self.clear_gradient()
+
+    def detach(self) -> Tensor:
+        """The same memory with no past: no gradient flows through it.
+
+        Source: Paddle API `Tensor.detach`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * 2).detach().stop_gradient
+        True
+        """
+        if current.top.tracing:  # the program's state is this tensor, not the detached one
+            current.top.borrow(self)
+        return wrap(self.array)
+
+    def detach_(self) -> Tensor:
+        """Forget the past. Source: Paddle API `Tensor.detach_`."""
+        self.record, self.stop_gradient = None, True
+        return self
+
+    def value(self) -> Tensor:
+        """Itself. Source: Paddle API `Tensor.value`."""
+        return self
+
+    get_tensor = value
+
+    @property
+    def data(self) -> Tensor:
+        """Itself; assigning another tensor takes over its memory. Source: Paddle API
+        `Tensor.data`.
+        """
+        return self
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.array = value.array
+
+    def register_hook(self, hook):
+        """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> (x * x).backward()
+        >>> x.grad.item()
+        60.0
+        """
+        if self.stop_gradient:
+            raise RuntimeError(
+                teach(
+                    "register_hook on a tensor with stop_gradient=True: it gets no gradient",
+                    hint="set x.stop_gradient = False before using it",
+                )
+            )
+        if current.top.tracing:
+            current.top.hooked()
+        record = self.record or leaf_of(self)
+        record.hooks = [*(record.hooks or ()), hook]
+        return HookHandle(record, hook)
+
+    def retain_grads(self) -> None:
+        """Keep `.grad` of a computed tensor too.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> y = x * 2
+        >>> y.retain_grads()
+        >>> (y * y).backward()
+        >>> y.grad.item()
+        12.0
+        """
+        if not self.is_leaf:
+            self.register_hook(lambda g: setattr(self, "_grad", g.detach()))
+
+    # ---- in place ----------------------------------------------------------------------------
+
+    def become(self, result: Tensor, *, reshaped: bool = False) -> Tensor:
+        """Take over the value and the past of `result`: what every in-place method ends with. The
+        memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
+        """
+        shapes = self.array.shape, result.array.shape
+        if not reshaped and shapes[0] != shapes[1] and not same_shape(*shapes):
+            raise ValueError(
+                teach(
+                    f"in-place result of shape {result.shape} does not fit {self.spec}",
+                    hint="use the out-of-place form",
+                )
+            )
+        if current.top.tracing:
+            return current.top.become(self, result)
+        anew = reshaped or self.array.dtype != result.array.dtype
+        if result.record is not None and self.is_leaf and not self.stop_gradient:
+            raise leaf_written()
+        if anew or (result.record is not None and self.is_needed_by(result.record)):
+            self.array = result.array
+        else:
+            self.overwrite(result.array)
+        if result.record is not None:
+            self.record, self.stop_gradient = result.record, False
+        elif current.top.recording and not self.is_leaf:
+            self.record = overwritten(self)
+        return self
+
+    def is_needed_by(self, record) -> bool:
+        """Would writing over this memory spoil a backward of `record`, or what it views?"""
+        kept = (record.saved or {}).values()
+        return self.array.base is not None or any(value is self.array for value in kept)
+
+    def apply(self, func) -> Tensor:
+        """`func` of this tensor. Raises RuntimeError if it wants a gradient.
+
+        Source: Paddle API `Tensor.apply`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.apply(lambda t: t * 3).tolist()
+        [3.0, 3.0]
+        """
+        if not self.stop_gradient:
+            raise RuntimeError(
+                teach("apply on a tensor that wants a gradient", hint="call func(x) yourself")
+            )
+        return func(self)
+
+    def apply_(self, func) -> Tensor:
+        """`apply` in place. Source: Paddle API `Tensor.apply_`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.apply_(lambda t: t * 3).tolist()
+        [3.0, 3.0]
+        """
+        return self.become(self.apply(func))
+
+    def rehouse(self, value: Tensor) -> None:
+        """Hold the values of `value` from now on, of another dtype or device perhaps."""
+        self.array, self.record = value.array, None
+
+
+class Parameter(Tensor):
+    """A tensor a layer learns: a leaf that wants a gradient, unless `trainable` is False."""
+
+    is_parameter = True
+    persistable = True
+    is_distributed = False
+    block = None  # Paddle's program it belongs to: programs hand it on, `init(param, param.block)`
+
+    def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
+        if current.top.tracing:
+            message = teach(
+                "a parameter made while a program is traced: it would be new in every run",
+                hint="make layers and parameters in __init__, or before the call",
+            )
+            raise note_refusal(NotImplementedError(message))
+        super().__init__(data, dtype, stop_gradient=not trainable)
+        self.name = name
+        self.optimize_attr = {"learning_rate": 1.0}
+        self.regularizer = None
+        self.need_clip = True
+
+    @property
+    def trainable(self) -> bool:
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+
+new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost twice as much
+numbers = count()  # for names
+
+
+def wrap(array) -> Tensor:
+    """A tensor around an array, off the tape, made as cheaply as can be."""
+    out = new(Tensor)
+    out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
+    return out

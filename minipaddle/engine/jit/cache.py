@@ -1,0 +1,213 @@
+"""The programs of one function: what each depends on, and why a call did not find one."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from itertools import count
+from numbers import Real
+from typing import NamedTuple
+
+from ..core import dtype as dt
+from ..core import slots
+from ..core.dim import COMPARE, at, symbols
+from ..core.dispatch import current
+from ..core.slots import slot
+from ..eager.tensor import Tensor
+from ..ops.gradient import AVERAGING
+from .tree import LEAF, describe
+
+SETTINGS = (
+    "gradient recording", "the default dtype", "the number of plug-ins", "averaging of gradients",
+)  # fmt: skip
+
+
+class Key(NamedTuple):
+    """What must be equal for a program to serve again."""
+
+    structure: object  # how the arguments are nested
+    places: tuple  # which of them are tensors
+    specs: tuple  # of the tensors: (shape, dtype, stop_gradient)
+    values: tuple  # the other arguments: see `constant`
+    settings: tuple  # see SETTINGS
+
+    @property
+    def text(self) -> str:
+        """How the arguments are nested: `*` is a tensor, `_` anything else."""
+        signs = (LEAF if k in self.places else "_" for k in count())
+        return describe(self.structure, signs)
+
+    def differences(self, other: Key, names) -> list[str]:
+        """In what this key differs from another, in words; `names` are those of the arguments."""
+        if (self.structure, self.places) != (other.structure, other.places):
+            again = ", of another class of that name" * (self.text == other.text)
+            return [f"the arguments are {self.text}{again}, were {other.text}"]
+        found, tensors = [], [names[k] for k in self.places]
+        for name, a, b in zip(tensors, self.specs, other.specs, strict=False):
+            for what, x, y in zip(("shape", "dtype", "stop_gradient"), a, b, strict=True):
+                if x != y:
+                    x, y = (list(v) if what == "shape" else v for v in (x, y))
+                    found.append(f"{name} has {what} {x}, had {y}")
+        others = [name for k, name in enumerate(names) if k not in self.places]
+        for name, x, y in zip(others, self.values, other.values, strict=False):
+            if x != y:
+                found.append(f"{name} is {x[1]!r}, was {y[1]!r}")
+        for what, x, y in zip(SETTINGS, self.settings, other.settings, strict=False):
+            if x != y:
+                found.append(f"{what} is {x}, was {y}")
+        return found
+
+
+@slot("jit.cache_key")
+def cache_key(leaves: list, structure, places: list, specs: list) -> Key:
+    """The key of a call: `leaves` are its arguments, nested as `structure` says; those at `places`
+    are tensors, with `specs`.
+    """
+    values = [constant(x) for k, x in enumerate(leaves) if k not in places]
+    return Key(structure, tuple(places), tuple(specs), tuple(values), settings())
+
+
+@slot("jit.cache_constant")
+def constant(x) -> tuple:
+    """An argument that belongs to the program: equal for two values that no function can tell
+    from each other. Of floats 0.0 is not -0.0; what has no hash stands for itself alone.
+    """
+    if isinstance(x, Real) and not isinstance(x, int):
+        value = math.nan if x != x else x  # one object, since nan is not equal to nan
+        return type(x), value, math.copysign(1.0, value)
+    if isinstance(x, Tensor):  # it has a hash, but == compares what is in it
+        return type(x), Itself(x)
+    try:
+        hash(x)
+    except TypeError:
+        return type(x), Itself(x)
+    return type(x), x
+
+
+class Itself:
+    """Equal to nothing but the same object."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@slot("jit.cache_settings")
+def settings() -> tuple:
+    """The settings a program depends on, as they are now."""
+    return current.top.recording, dt.default(), slots.epoch, AVERAGING.now
+
+
+class Miss(NamedTuple):
+    """A call that found no program: why, the how manieth call it was, and what tracing took."""
+
+    reason: str
+    call: int
+    seconds: float
+
+
+class Entry(NamedTuple):
+    """A program in the cache; `hits` are how often it served again, and when it last did."""
+
+    captured: object
+    hits: list
+    miss: Miss
+
+
+MOST = 128
+"""So many programs of one function are kept; then the one that was used longest ago goes."""
+
+
+class Cache:
+    """The programs of one function, by key; `misses` says why each was made."""
+
+    def __init__(self):
+        self.entries: dict[Key, list[Entry]] = {}
+        self.misses: deque[Miss] = deque(maxlen=100)
+        self.added = 0  # programs, of which some may be gone
+        self.clock, self.evicted = count(), 0  # and how many hits the programs had that are gone
+
+    def find(self, key: Key, sizes: dict):
+        """A program that serves for this key and these sizes, or None."""
+        return self.serving(self.entries.get(key, ()), sizes)
+
+    def serving(self, entries: list[Entry], sizes: dict | None = None):
+        """The first program of `entries` that serves as things stand, or None."""
+        for captured, hits, _ in entries:
+            if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
+                hits[:] = hits[0] + 1, next(self.clock)
+                return captured
+        return None
+
+    def entries_of(self, captured) -> list[Entry]:
+        """The programs of the same key as this one."""
+        every = [*self.entries.values()]
+        return next((found for found in every for e in found if e[0] is captured), [])
+
+    def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
+        """Keep a program, and note why none of those before would do."""
+        miss = Miss(self.reason(key, names), self.calls + 1, seconds)
+        self.misses.append(miss)
+        if len(self) == MOST:
+            self.evict()
+        self.added += 1
+        self.entries.setdefault(key, []).insert(0, Entry(captured, [0, next(self.clock)], miss))
+
+    def evict(self) -> None:
+        """Forget the program that was used longest ago."""
+        oldest = min((e for found in self.entries.values() for e in found), key=lambda e: e.hits[1])
+        key = next(key for key, found in self.entries.items() if oldest in found)
+        self.entries[key].remove(oldest)
+        self.evicted += oldest.hits[0]
+        if not self.entries[key]:
+            del self.entries[key]
+
+    def reason(self, key: Key, names) -> str:
+        """Why no program serves: in what the nearest one differs."""
+        if key in self.entries:
+            return self.beside_key(self.entries[key][0].captured)
+        nearest = min((key.differences(k, names) for k in self.entries), key=len, default=None)
+        return "the first call" if nearest is None else "; ".join(nearest)
+
+    def beside_key(self, captured) -> str:
+        """What else a program depends on and does not find as it was."""
+        for layer, training in captured.layers:
+            if layer.training is not training:
+                now, was = ("training", "evaluation")[:: -1 if training else 1]
+                return f"{type(layer).__name__} is in {now} mode, was in {was}"
+        for was in captured.taken:
+            if not was.holds():
+                return str(was)
+        x, condition = captured.unmet() or (None, "")
+        if condition in ("flows", "stops"):
+            return f"{x.name}.stop_gradient is {x.stop_gradient}, was {not x.stop_gradient}"
+        if condition:
+            return "a gradient that waits in .grad differs"
+        return "a decision about an open size differs"
+
+    @property
+    def calls(self) -> int:
+        """How often a program was asked for: each was missed once, then hit."""
+        hits = sum(e.hits[0] for entries in self.entries.values() for e in entries)
+        return self.added + self.evicted + hits
+
+    def __len__(self) -> int:
+        return sum(map(len, self.entries.values()))
+
+
+@slot("jit.allowed")
+def allowed(guards, sizes: dict) -> bool:
+    """Do the decisions a program was traced with hold for these sizes?"""
+    for left, sign, right, answer in guards:
+        known = symbols(left) | symbols(right) <= sizes.keys()
+        if known and COMPARE[sign](at(left, sizes), at(right, sizes)) is not answer:
+            return False
+    return True

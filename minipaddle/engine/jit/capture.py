@@ -1,0 +1,337 @@
+"""From a function to programs that run: one for what it does, one for its derivative.
+
+A function that does its own backward (a training step) is one program. One whose results have a
+gradient is traced with the walk back from them, and cut in two: the forward, which also hands out
+what the backward needs, and the backward, which the eager tape calls.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import NamedTuple
+
+from ..core.dispatch import Recording, current
+from ..core.errors import teach
+from ..core.grad import filled, fit, pull_back
+from ..core.record import FREED, Record, written_at
+from ..core.slots import slot
+from ..eager.cells import Written
+from ..eager.control_flow import derivative, edge_of
+from ..eager.leaving import constant_promises
+from ..eager.tape import leaf_written
+from ..eager.tape import overwritten as overwritten_past
+from ..eager.tensor import Tensor, wrap
+from ..eager.tracer import given, trace
+from ..executors.choice import Choice
+from ..ir.cut import cut
+from ..ir.program import ITEM, Program, item_of
+
+
+class WalkBack(NamedTuple):
+    """The derivative of a traced function: its `program` takes the residuals, then cotangents of
+    the results `of`; it gives those of the inputs `inputs` and of the outer tensors `outer`.
+    """
+
+    of: list[int]
+    inputs: list[int]
+    outer: list[Tensor]
+
+
+numbers = count()
+
+
+class Captured:
+    """A function traced for inputs of certain specs; calling it runs the program.
+
+    `function` takes a tensor for each spec and returns a list; `stops` are their `stop_gradient`.
+    """
+
+    def __init__(self, function, specs, stops, names=(), name="program", choice=None):
+        self.choice = choice or Choice("interpreter")
+        self.stops, self.walk, self.number = stops, None, next(numbers)
+        found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
+        self.program, self.after, self.conditions = found.program, found.after, found.conditions
+        self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
+        self.outer, self.taken = found.outer, []  # what it takes for granted of Python's objects
+        self.calls = 0
+        self.backward: Program | None = None
+        if self.walk is not None:
+            self.split(len(specs))
+        self.states = [s.cell for s in self.program.states]
+        self.updates = [s.cell for s in self.program.states if s.update is not None]
+        self.choice.frozen = not (current.top.recording or self.updates or self.after)
+        written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
+        self.copied = overwritten(self.program, [*written, *found.constants])
+        self.writes = any(type(each) is Written for each in self.after)
+        of = self.walk.of if self.walk is not None else ()
+        self.rewrites = self.writes or not self.same.keys().isdisjoint(of)
+        self.computed = [k for j, (which, k) in self.same.items()
+                         if which is INPUT and j in of and not stops[k]]  # fmt: skip
+
+    # ---- tracing -----------------------------------------------------------------------------
+
+    def joint(self, function, inputs) -> list:
+        """What the function returns, and the cotangents of what that was computed from."""
+        for x, stop in zip(inputs, self.stops, strict=True):
+            x.stop_gradient = stop
+        starts = [edge_of(x) for x in inputs]
+        results = list(function(*inputs))
+        for y in results:  # an outer tensor may be a result and used nowhere
+            if isinstance(y, Tensor):
+                current.top.borrow(y)
+        outside = [(b.tensor, b.record) for b in current.top.borrowed.values()]
+        pairs = (*zip(inputs, starts, strict=True), *outside)
+        changed = {id(x): x for x, start in pairs if not x.is_leaf and x.record is not start}
+        results += [x for x in changed.values() if id(x) not in map(id, results)]
+        self.same = identical(current.top, inputs, results)
+        old = {k for k, (which, _) in self.same.items()
+               if which is RESULT or id(results[k]) not in changed}  # fmt: skip
+        of = [k for k, y in enumerate(results)
+              if k not in old and wants_gradient(y) and not walked(y)]  # fmt: skip
+        if of and current.top.recording:
+            results += self.walk_back(current.top, inputs, starts, results, of)
+        return results
+
+    def walk_back(self, tracer, inputs, starts, results, of) -> list[Tensor]:
+        cotangents = [given(tracer, results[k].spec, f"g{k}") for k in of]
+        ends = dict(zip(starts, inputs, strict=True))
+        for b in tracer.borrowed.values():
+            ends[None if b.stop_gradient else b.record or edge_of(b.tensor)] = b.tensor
+        ends.pop(None, None)
+        seeds = [(edge_of(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
+        with Recording(False), without_hooks(ends):
+            found = pull_back(seeds, set(ends))
+        place = {id(x): k for k, x in enumerate(inputs)}
+        by_input = {place[id(ends[r])]: g for r, g in found.items() if id(ends[r]) in place}
+        by_outer = {ends[r]: g for r, g in found.items() if id(ends[r]) not in place}
+        self.walk = WalkBack(of, [*by_input], [*by_outer])
+        return [*by_input.values(), *by_outer.values()]
+
+    def split(self, count: int) -> None:
+        """Cut the program in two: what waits for the cotangents is the backward."""
+        gradients = len(self.walk.inputs) + len(self.walk.outer)
+        own, late = self.places[: -gradients or None], self.places[len(self.places) - gradients :]
+        cotangents = self.program.inputs[count:]
+        stay = sorted({*range(len(self.program.outputs))} - {*late})
+        place = {k: new for new, k in enumerate(stay)}
+        self.program, self.backward = cut(self.program, cotangents, late)
+        self.places = [None if k is None else place[k] for k in own]
+        self.after = [a._replace(outputs=tuple(place[k] for k in a.outputs)) for a in self.after]
+        self.residuals = len(place)  # where they begin among the outputs
+        if not gradients:  # nothing that wants a gradient leads to the results
+            self.backward = None
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def fits(self) -> bool:
+        """Is the program right as things stand: layers' modes, what waits and what objects hold?"""
+        for layer, training in self.layers:
+            if layer.training is not training:
+                return False
+        return not self.unmet() and (not self.taken or all(was.holds() for was in self.taken))
+
+    def unmet(self) -> tuple | None:
+        """(a tensor of the outside, what is expected of it) where that is not so."""
+        for x, condition in self.conditions:
+            if not holds[condition](x):
+                return x, condition
+        return None
+
+    def __call__(self, inputs: list[Tensor]) -> tuple[list, dict]:
+        """The results of the function for these inputs, None where it gave no tensor, and the
+        sizes that were open.
+        """
+        for k in self.computed:
+            if inputs[k].is_leaf:
+                raise leaf_written()
+        arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
+        before = self.before(arrays) if self.rewrites and current.top.recording else None
+        run = self.choice.run
+        outputs, sizes = current.top.quietly(run, self.program, arrays)  # this thread's context
+        self.write_back(inputs, outputs)
+        results = [None if k is None else wrap(outputs[k]) for k in self.places]
+        for j, (which, k) in self.same.items():
+            results[j] = k if which is OUTER else (inputs if which is INPUT else results)[k]
+        if self.backward is not None and current.top.recording:
+            residuals = outputs[self.residuals : len(self.program.outputs)]
+            self.put_on_tape(inputs, results, residuals, sizes, before)
+        elif self.walk is not None and current.top.recording:
+            for k in self.walk.of:
+                if k in self.same:  # nothing that wants a gradient leads to its new values
+                    results[k].record = overwritten_past(results[k])
+        return results, sizes
+
+    @slot("jit.write_back")
+    def write_back(self, inputs, outputs: list) -> None:
+        """Leave behind what the program computed for the states and for Python's objects.
+
+        `outputs` are the program's outputs, then the states' updates; those that may look into
+        memory which is written here become copies.
+        """
+        for k in self.copied:
+            outputs[k] = outputs[k].copy()
+        updates = outputs[len(self.program.outputs) :]
+        for cell, array in zip(self.updates, updates, strict=True):
+            cell.write(array)
+        for each in self.after:
+            each.leave(inputs, *(outputs[k] for k in each.outputs))
+
+    def before(self, arrays) -> list:
+        """The inputs and states of a run that writes to what it was given, as they are now."""
+        program, written = self.program, {a.k for a in self.after if type(a) is Written}
+        moving = [k in written for k in range(len(program.inputs))]
+        moving += [state.update is not None for state in program.states]
+        return [a.copy() if moves else a for a, moves in zip(arrays, moving, strict=True)]
+
+    def put_on_tape(self, inputs, results, residuals, sizes, before=None) -> None:
+        """One record for all results; its operator is this function."""
+        ends = [*(inputs[k] for k in self.walk.inputs), *self.walk.outer]
+        made = [results[k] for k in self.walk.of]
+        specs = tuple(y.spec for y in made)
+        record = Record(CapturedOp(self), [*map(edge_of, ends)], {}, specs, None)
+        own = [x.array for x in inputs] if before is None else before
+        record.saved = residuals, dict(sizes), own
+        for k, y in enumerate(made):
+            y.record, y.stop_gradient = item_of(record, k, None), False
+
+
+INPUT, OUTER, RESULT = "input", "outer", "result"
+
+
+def identical(tracer, inputs, results) -> dict[int, tuple]:
+    """The results that are no tensors of their own: a result's number -> where it stands else, as
+    (INPUT, number), (OUTER, the tensor) or (RESULT, number).
+    """
+    made = constant_promises(tracer)
+    rebound = [pair[0] for pair in tracer.rebound] + [each[3] for each in tracer.assigned()]
+    over = set(map(id, rebound))  # a run writes there what was bound to their names
+    where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.borrowed.values()
+             if b.tensor.array not in made and id(b.tensor) not in over}  # fmt: skip
+    where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
+    found = {}
+    for j, y in enumerate(results):
+        if isinstance(y, Tensor):
+            if id(y) in where:
+                found[j] = where[id(y)]
+            where.setdefault(id(y), (RESULT, j))
+    return found
+
+
+class CapturedOp:
+    """A captured function as the operator of a tape's record."""
+
+    kind, inputs, variadic, attrs = "opaque", ["tensors"], True, {}
+
+    def __init__(self, captured: Captured):
+        self.captured, self.name = captured, captured.program.name
+        self.doc = "A program that to_static made."
+
+    def pull(self, record, g, useful):
+        """Pairs (input record, cotangent): the backward program's results."""
+        if current.top.recording:
+            yield from self.pull_again(record, g, useful)
+            return
+        residuals, sizes, _ = record.saved
+        for array in residuals:
+            if written_at(array) > record.time:
+                raise RuntimeError(
+                    teach(
+                        f"backward through {self.name}: a tensor it needs was overwritten in place",
+                        hint="call backward before the optimizer's step, or clone() first",
+                    )
+                )
+        arrays = [*residuals, *(x.array for x in filled(record, g))]
+        run, program = self.captured.choice.run, self.captured.backward
+        found, _ = current.top.quietly(run, program, arrays, dict(sizes))
+        for edge, array in zip(record.inputs, found, strict=True):
+            if edge is not None and edge in useful:
+                yield edge, wrap(array)
+
+    def pull_again(self, record, g, useful):
+        """The same where the derivative shall have a derivative: the program with a tape."""
+        captured = self.captured
+        operands, count = [*map(wrap, record.saved[2])], len(captured.program.inputs)
+        if len(operands) == count:
+            states = [wrap(cell.read()) for cell in captured.states]
+            for x in captured.walk.outer:
+                states = [x if s.array is x.array else s for s in states]
+            operands += states
+        ends = [*captured.walk.inputs]
+        if captured.rewrites:  # what the states held was saved, too
+            held = [getattr(cell, "tensor", None) for cell in captured.states]
+            ends += [count + next(k for k, t in enumerate(held) if t is x)
+                     for x in captured.walk.outer]  # fmt: skip
+        for k, edge in zip(ends, record.inputs, strict=False):
+            if edge is not None:
+                operands[k].record, operands[k].stop_gradient = edge, False
+        wanted = [k for k, x in enumerate(operands) if not x.stop_gradient]
+        cotangents: list = [None] * len(captured.program.outputs)
+        for k, gk in g.items():
+            cotangents[captured.places[captured.walk.of[k]]] = gk
+        found = derivative(captured.program, operands, cotangents, wanted)
+        for k, gx in zip(wanted, found, strict=True):
+            edge = edge_of(operands[k])
+            if edge in useful and edge in record.inputs:
+                yield edge, fit(gx, edge, record, record.inputs.index(edge))
+
+
+class without_hooks:
+    """Hooks of these records sleep while the block runs: they belong to the tape of each run."""
+
+    def __init__(self, records):
+        self.hooks = {record: record.hooks for record in records}
+
+    def __enter__(self):
+        for record in self.hooks:
+            record.hooks = None
+
+    def __exit__(self, *exc):
+        for record, hooks in self.hooks.items():
+            record.hooks = hooks
+
+
+@slot("jit.overwritten")
+def overwritten(program: Program, inputs) -> list[int]:
+    """The results that may look into memory that is written after a run: that of a state with an
+    update, or of the given `inputs`.
+    """
+    exposed = {*inputs, *(s.record for s in program.states if s.update is not None)}
+    for record in program.records if exposed else ():
+        sources = record.inputs[:1] if record.op.view else record.inputs
+        hands_on = record.op.view or record.op.kind == "control" or record.op is ITEM
+        if hands_on and not exposed.isdisjoint(sources):
+            exposed.add(record)
+    return [k for k, record in enumerate(program.results) if record in exposed]
+
+
+def wants_gradient(x) -> bool:
+    return isinstance(x, Tensor) and not x.stop_gradient
+
+
+def walked(y: Tensor) -> bool:
+    """Has the function walked back through what y was computed from, as a training step does?"""
+    todo, seen = [y.record], set()
+    while todo:
+        record = todo.pop()
+        if record is None or record in seen:
+            continue
+        if record.saved is FREED:
+            return True
+        seen.add(record)
+        todo += record.inputs
+    return False
+
+
+HOLDS = {
+    "some": "{grad} is not None and not {stale}",
+    "none": "{grad} is None",
+    "zeros": "{stale} and {grad} is not None",
+    "waiting": "{grad} is None or {stale}",
+    "flows": "not {stop}",
+    "stops": "{stop}",
+}
+"""What a program may expect of a tensor: what waits in `.grad`, and whether it wants a gradient;
+`holds` are its functions."""
+
+NAMES = {"grad": "x._grad", "stale": "x._stale", "stop": "x.stop_gradient"}
+holds = {name: eval(f"lambda x: {text.format(**NAMES)}") for name, text in HOLDS.items()}

@@ -1,0 +1,64 @@
+"""What turns Python's constructs into calls of the runtime, one converter per construct, in order.
+
+A converter is a function `convert(tree, context) -> tree` and a slot, `jit.<name>`. The first ones
+bring the code into a simple form (no decorators, no jumps), then control flow becomes functions,
+then what is left of expressions becomes calls that decide at run time.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from .attributes import properties, writes
+from .boolean import assertions, chains, logic, membership, negation
+from .branches import if_else
+from .calls import calls
+from .choices import conditional
+from .jumps import jumps
+from .loops import for_loop, while_loop
+from .matches import matches
+from .signature import annotations, declarations, signature, supers
+from .subscripts import subscripts
+from .tries import tries
+from .undefined import undefined
+from .walrus import walrus
+
+CONVERTERS = (
+    signature,     # def f(a, b=1): ...          without decorators and defaults
+    declarations,  # global g, nonlocal n        at the start of the function
+    annotations,   # x: int = 1                  x = 1
+    matches,       # match y: case 1: A          if y == 1: A
+    jumps,         # break, continue, return     flags, and code that looks at them
+    undefined,     # y, on some path not bound   _jst.defined(y)
+    supers,        # super()                     super(__class__, self)
+    tries,         # try: A                      try: with _jst.trying(lambda: (E,)): A
+    writes,        # self.x = v, d[k] = v        _jst.writing(self, "x").x = v
+    if_else,       # if                          _jst.if_else(test, then, else_)
+    while_loop,    # while                       _jst.while_loop(test, body)
+    for_loop,      # for                         _jst.for_loop(iterable, body)
+    assertions,    # assert test, text           _jst.assert_(test, lambda: text)
+    conditional,   # a if test else b            _jst.if_exp(test, lambda: a, lambda: b)
+    logic,         # a and b, a or b             _jst.and_(a, lambda: b)
+    negation,      # not a                       _jst.not_(a)
+    chains,        # a < b < c                   _jst.chain(a, "<", lambda: b, "<", lambda: c)
+    membership,    # a in b                      _jst.in_(a, b)
+    subscripts,    # x[i]                        _jst.item(x, i)
+    properties,    # x.size_of, a property       _jst.attr(x, "size_of")
+    calls,         # f(x)                        _jst.call(f)(x)
+    walrus,        # y := x, in a lambda         _jst_set_y(x)
+)  # fmt: skip
+
+
+class Context(NamedTuple):
+    """What converters may ask besides the tree."""
+
+    properties: frozenset = frozenset()  # names that are a property of some class at hand
+
+
+class Stage(NamedTuple):
+    """A converter's name, and the source before and after it."""
+
+    name: str
+    before: ast.AST
+    after: ast.AST

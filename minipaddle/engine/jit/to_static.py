@@ -1,0 +1,347 @@
+"""`to_static`: a function or a layer whose calls run a program."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+import warnings
+from functools import update_wrapper
+from time import perf_counter
+from types import MethodType
+
+from numpy import ndarray
+
+from ...jit.bound import MISSED, bound
+from ...jit.dy2static.utils import refusal
+from ...jit.outside import watched
+from ..core.dim import hinted
+from ..core.dispatch import current
+from ..core.errors import teach
+from ..core.record import Spec
+from ..eager.tensor import Parameter, Tensor
+from ..executors.choice import Choice, backend_named
+from ..ir.input_spec import BATCH, InputSpec, apart, fits, wanted
+from .cache import Cache, cache_key, settings
+from .capture import Captured
+from .ignore import MARK
+from .inspection import Inspection
+from .transpile import transpile
+from .tree import describe, flatten, paths, restoring, unflatten
+from .user_lines import retold
+
+OFTEN, KEPT = 3, 4
+"""After so many calls the road of a program is written out; so many such roads are tried."""
+
+MANY = 10
+"""After so many programs of one function a warning says what varies."""
+
+
+class Switch:
+    """Does `to_static` do anything? See `enable_to_static`."""
+
+    on = True
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """False: converted functions run eagerly, as they are written; a debugger stops in them.
+
+    Source: Paddle API `paddle.jit.enable_to_static`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.jit.enable_to_static(False)
+    >>> paddle.jit.enable_to_static(True)
+    """
+    Switch.on = bool(enable_to_static_bool)
+
+
+def to_static(
+    function=None,
+    input_spec=None,
+    build_strategy=None,
+    backend=None,
+    **kwargs,
+):
+    """A function whose calls run a program; of a layer, its `forward` becomes one.
+
+    The program is written when arguments of new shapes, dtypes or Python values come, by running
+    the function once on tensors that have no values. `input_spec` (InputSpecs, nested as the
+    arguments are) leaves sizes open. Python's control flow over tensors is converted. `backend`
+    is "interpreter", or "native": one compiled C function, and on a GPU one CUDA graph ("cuda"
+    insists on that). The environment variable MINIPADDLE_BACKEND changes the default, which is the
+    interpreter.
+    Source: Paddle API `paddle.jit.to_static`.
+
+    >>> import minipaddle as paddle
+    >>> @paddle.jit.to_static
+    ... def absolute(x):
+    ...     if x.sum() > 0:
+    ...         return x
+    ...     return -x
+    >>> absolute(paddle.to_tensor([-1.0, -2.0])).tolist()
+    [1.0, 2.0]
+    """
+    unknown = kwargs.keys() - {"full_graph", "property"}
+    if unknown:
+        raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
+
+    def decorate(target):
+        if getattr(target, MARK, False):
+            return target
+        if hasattr(target, "forward") and not inspect.isclass(target):
+            return layer_to_static(target, input_spec, build_strategy, backend)
+        if isinstance(target, StaticFunction):
+            target = target.function
+        if not callable(target) or inspect.isclass(target):
+            raise TypeError(
+                teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
+            )
+        static = StaticFunction(target, input_spec, build_strategy, backend)
+        static.is_property = kwargs.get("property", False)
+        return static
+
+    return decorate if function is None else decorate(function)
+
+
+def layer_to_static(layer, input_spec, build_strategy, backend):
+    forward = layer.forward
+    if isinstance(forward, StaticFunction):
+        warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
+        forward = forward.function
+    layer.forward = StaticFunction(forward, input_spec, build_strategy, backend)
+    return layer
+
+
+TENSORS = {Tensor, Parameter}
+
+
+class StaticFunction(Inspection):
+    """What `to_static` makes of a function: calling it runs a program, written when needed."""
+
+    is_property = False  # is it a value of the layer, for `jit.save`?
+
+    def __init__(self, function, input_spec=None, build_strategy=None, backend=None):
+        self.function, self.input_spec = function, input_spec
+        self.build_strategy, self.backend = build_strategy, backend_named(backend, build_strategy)
+        self.cache, self.lock = Cache(), threading.RLock()
+        self.bound: dict[int, StaticFunction] = {}
+        self.recent: dict[tuple, list] = {}  # the programs of calls of tensors alone
+        self.quick: list = []  # calls written out: see `bound`
+        update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))
+
+    def __get__(self, owner, kind=None):
+        """As a method: each object has programs of its own."""
+        if owner is None:
+            return self
+        found = self.bound.get(id(owner))
+        if found is None or found.function.__self__ is not owner:
+            method = MethodType(self.function, owner)
+            how = self.input_spec, self.build_strategy, self.backend
+            found = StaticFunction(method, *how)
+            found.is_property = self.is_property
+            self.bound[id(owner)] = found
+        return found
+
+    # ---- calling -----------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        if not Switch.on:
+            return self.function(*args, **kwargs)
+        if current.top.tracing:  # part of the program that is being written
+            return transpile(self.function)(*args, **kwargs)
+        if not kwargs:
+            for call in self.quick:
+                if (found := call(args)) is not MISSED:
+                    return found
+        plain = self.plain(args) if not kwargs else None
+        captured = self.cache.serving(self.recent.get(plain, ()))
+        if captured and not captured.writes and captured.outer.keys().isdisjoint(map(id, args)):
+            return self.run(captured, args, args)
+        try:
+            captured, tensors = self.prepared(args, kwargs)
+        except Exception as error:
+            raise retold(error) from None
+        if plain is not None and len(tensors) == len(args):
+            self.recent[plain] = self.cache.entries_of(captured)
+        return self.run(captured, tensors, None if kwargs else args)
+
+    def prepared(self, args, kwargs) -> tuple:
+        """What is captured for these arguments, and the tensors among them that it is run on."""
+        leaves, structure = flatten((args, kwargs))
+        places = []
+        for k, x in enumerate(leaves):
+            if isinstance(x, ndarray):
+                x = leaves[k] = Tensor(x)
+            if isinstance(x, Tensor):
+                places.append(k)
+        captured = self.captured(leaves, structure, places)
+        if any(id(leaves[k]) in captured.outer for k in places):
+            # a tensor that the function also knows from outside is no argument
+            places = [k for k in places if id(leaves[k]) not in captured.outer]
+            captured = self.captured(leaves, structure, places)
+        tensors = [leaves[k] for k in places]
+        if captured.writes and len({*map(id, tensors)}) < len(tensors):
+            raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
+        return captured, tensors
+
+    def run(self, captured, tensors, args):
+        """The results of a program, put together as the function returns them."""
+        try:
+            results, sizes = captured(tensors)
+        except Exception as error:
+            raise retold(error) from None
+        captured.calls += 1
+        if captured.calls == OFTEN and args is not None:
+            self.quick[:0] = bound(captured, args, self.cache.entries_of(captured))
+            del self.quick[KEPT:]
+        return captured.restore(results, sizes)
+
+    def plain(self, args) -> tuple | None:
+        """A short key for a call of nothing but tensors, whose sizes are numbers."""
+        if self.input_spec is not None or any(type(x) not in TENSORS for x in args):
+            return None
+        return settings(), *[(x.array.shape, x.array.dtype, x.stop_gradient) for x in args]
+
+    def captured(self, leaves, structure, places):
+        """What was captured for arguments like these, of which the tensors at `places` vary."""
+        specs, sizes = self.specs(leaves, structure, places)
+        key = cache_key(leaves, structure, places, specs)
+        found = self.cache.find(key, sizes)
+        return found or self.capture(key, leaves, structure, places, sizes)
+
+    def specs(self, leaves, structure, places) -> tuple[list, dict]:
+        """For each tensor (shape, dtype, stop_gradient), open sizes being symbols; and their
+        values in this call.
+        """
+        given = [leaves[k] for k in places]
+        found = [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given]
+        if self.input_spec is None:
+            return found, {}
+        sizes: dict[str, int] = {}
+        wanted = flatten(self.input_spec)[0]
+        for k, (spec, x) in enumerate(zip(wanted, given, strict=False)):
+            if isinstance(spec, InputSpec):
+                open_, name = spec.spec(k), spec.name or f"x{k}"
+                if spec.shape[:1] == (-1,) and sizes.get(BATCH) not in (None, *x.array.shape[:1]):
+                    open_ = apart(open_, k)
+                found[k] = (fitting(open_, x, name, sizes), open_.dtype, x.stop_gradient)
+        return found, sizes
+
+    def capture(self, key, leaves, structure, places, sizes):
+        """Write the program for these arguments."""
+        with self.lock:
+            captured = self.cache.find(key, sizes)  # another thread may have written it
+            if captured is None:
+                names, begun = argument_names(self.function, structure), perf_counter()
+                try:
+                    captured = self.traced(key, leaves, structure, places, names, sizes)
+                except Exception as error:
+                    if sizes and len(error.args) == 1:
+                        here = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+                        error.args = (f"{error}\n  where: {here}",)
+                    raise
+                spent = perf_counter() - begun
+                self.cache.add(key, captured, names, spent)
+                self.recent = {k: entries for k, entries in self.recent.items() if entries}
+                if len(self.cache) == MANY + 1:
+                    self.warn()
+            return captured
+
+    def traced(self, key, leaves, structure, places, names, sizes):
+        run, found = of_tensors(self.function, leaves, structure, places)
+        specs = [Spec(tuple(hinted(n, sizes) for n in s), d) for s, d, _ in key.specs]
+        stops = [stop for *_, stop in key.specs]
+        own = [names[k] for k in places]
+        choice = Choice(self.backend, self.build_strategy)
+        captured = Captured(run, specs, stops, own, self.__name__, choice)
+        captured.restore = restoring(found["structure"], found["leaves"])
+        captured.taken = found["taken"]
+        constants = [None if isinstance(x, Tensor) else x for x in leaves]
+        captured.arguments = constants, structure, places, own, specs
+        return captured
+
+    def warn(self) -> None:
+        warnings.warn(
+            f"{self.__name__} was traced {MANY + 1} times; the last reasons: "
+            + " | ".join(miss.reason for miss in list(self.cache.misses)[-3:])
+            + ". An input_spec with None where a size varies makes one program for all sizes; "
+            "for sequences of many lengths see paddle.io.bucketed",
+            stacklevel=5,
+        )
+
+    # ---- back again ------------------------------------------------------------------------
+
+    def rollback(self):
+        """The function as it was; a layer's `forward` again. Source: Paddle
+        `StaticFunction.rollback`.
+        """
+        owner = getattr(self.function, "__self__", None)
+        if owner is not None and vars(owner).get("forward") is self:
+            del owner.forward
+        return self.function
+
+
+def of_tensors(function, leaves, structure, places):
+    """`function`, converted, of the tensors among its arguments alone: they stand at `places` of
+    the `leaves`. It returns a list; `found` gets how that was nested.
+    """
+    converted, found = transpile(function), {}
+    owner = getattr(function, "__self__", None)
+
+    def run(*tensors):
+        inside = list(leaves)
+        for k, x in zip(places, tensors, strict=True):
+            inside[k] = x
+        if hasattr(owner, "forward"):
+            current.top.note(owner)
+        args, kwargs = unflatten(structure, inside)
+
+        def call():
+            returned = converted(*args, **kwargs)
+            unchanged(function, (args, kwargs), structure, inside)
+            return returned
+
+        returned, found["taken"] = watched(call)
+        results, found["structure"] = flatten(returned)
+        found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
+        return results
+
+    return run, found
+
+
+def unchanged(function, arguments, structure, leaves) -> None:
+    """Raise unless the containers among the arguments hold what they held."""
+    now, found = flatten(arguments)
+    if found != structure or any(a is not b for a, b in zip(now, leaves, strict=True)):
+        raise refusal(
+            f"{function.__name__} changes a list, a dict or an object that it was given: was "
+            f"{describe(structure.children[0])}, is {describe(found.children[0])}",
+            hint="return what is new, or let it stand outside: a list of the function's module, an "
+            "attribute of a layer",
+        )
+
+
+def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
+    """The shape of a spec that x fits; raises ValueError if it does not."""
+    if not fits(spec, x.array, sizes):
+        raise ValueError(
+            teach(f"{name} is {x.spec}", expected=f"{wanted(spec, sizes)}, as input_spec says")
+        )
+    # nothing is a case of its own: open sizes are at least 1
+    return tuple(n if size else 0 for n, size in zip(spec.shape, x.array.shape, strict=True))
+
+
+def argument_names(function, structure) -> list[str]:
+    """A name for each leaf of the arguments (args, kwargs): `x`, `states_0`, `mask`."""
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
+    args, kwargs = structure.children
+    named = [*(p.name for p in positional), *(f"{rest}_{k}" for k in range(len(args.children)))]
+    found = []
+    for name, inside in (
+        *zip(named, args.children, strict=False),
+        *zip(kwargs.keys, kwargs.children, strict=True),
+    ):
+        found += [re.sub(r"\W+", "_", f"{name}{path}").strip("_") for path in paths(inside)]
+    return found

@@ -1,0 +1,171 @@
+"""A function with Python's control flow -> the same function, whose control flow asks the runtime.
+
+The converted function shares globals, closure cells and defaults with the user's; its lines are
+those of the user's file.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial, reduce, update_wrapper
+from itertools import pairwise
+from operator import or_
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import NamedTuple
+
+from ...jit import verbosity
+from ..core import slots
+from ..core.errors import PACKAGE, teach
+from .converters import CONVERTERS, Context, Stage
+from .converters.survey import survey
+from .ignore import within
+from .source import Source, source_of
+from .templates import fill, stand
+from .walking import copied
+
+RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
+FACTORY = "_jst_factory"
+FUTURE = reduce(or_, (getattr(__future__, name).compiler_flag
+                      for name in __future__.all_feature_names))  # fmt: skip
+
+
+class Converted(NamedTuple):
+    """What is kept of a conversion: the code, and the tree it was compiled from."""
+
+    code: CodeType
+    tree: ast.AST
+    epoch: int
+
+
+_cache: dict[tuple, Converted] = {}
+_converting = threading.RLock()
+"""Of ranks that are threads one converts at a time: CPython 3.11 counts the depth of trees for all
+threads together, and raises SystemError when two are at it."""
+
+
+def transpile(function: Callable) -> Callable:
+    """The converted function; of a method, a method. Raises SourceMissing without its source.
+
+    >>> from minipaddle.engine.jit.transpile import transpile
+    >>> from textwrap import dedent
+    >>> transpile(dedent)("  a")
+    'a'
+    """
+    if isinstance(function, MethodType):
+        return MethodType(transpile(function.__func__), function.__self__)
+    if isinstance(function, partial):
+        return partial(transpile(function.func), *function.args, **function.keywords)
+    if not isinstance(function, FunctionType):
+        raise TypeError(teach(f"transpile was given {function!r}", expected="a Python function"))
+    code = conversion(function).code
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells["_jst"] = CellType(RUNTIME)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    space, name = function.__globals__, function.__name__
+    made = FunctionType(code, space, name, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return update_wrapper(made, function)
+
+
+def code_text(function: Callable) -> str:
+    """The converted source of a function or a method."""
+    return ast.unparse(conversion(getattr(function, "__func__", function)).tree)
+
+
+def conversion(function: FunctionType) -> Converted:
+    """The converted code of a function, from the cache if nothing was plugged in since."""
+    code = function.__code__
+    key = code, code.co_filename
+    found = _cache.get(key)
+    if found is None or found.epoch != slots.epoch:
+        with _converting:
+            source = source_of(function)
+            *_, (_, tree) = passes(function, source)
+            found = _cache[key] = Converted(compiled(tree, source, code), tree, slots.epoch)
+        verbosity.tell(function, stages)
+    return found
+
+
+def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Module]]:
+    """The tree as it is written, and after each converter: the one in its slot.
+
+    Those that have nothing to do are passed over, unless a reader's code may have made work.
+    """
+    tree, idle = ast.Module([statement(source.node)], []), set() if slots.yours() else None
+    context = Context(source.properties | properties_of(function))
+    yield "", tree
+    for name in [converter.__name__ for converter in CONVERTERS]:
+        converter = slots.find(f"jit.{name}").get()
+        if idle is None and hasattr(converter, "looks_for"):
+            idle = survey(tree)
+        tree = tree if name in (idle or ()) else converter(tree, context)
+        yield name, tree
+
+
+def stages(function: Callable) -> list[Stage]:
+    """The tree before and after each converter.
+
+    >>> from minipaddle.engine.jit.transpile import stages
+    >>> from textwrap import dedent
+    >>> [stage.name for stage in stages(dedent)][:3]
+    ['signature', 'declarations', 'annotations']
+    """
+    function = getattr(function, "__func__", function)
+    found = [(name, copied(tree)) for name, tree in passes(function, source_of(function))]
+    return [Stage(name, before, after) for (_, before), (name, after) in pairwise(found)]
+
+
+def statement(node) -> ast.stmt:
+    return ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.Lambda) else node
+
+
+def properties_of(function: FunctionType) -> frozenset:
+    """The names of properties of the user's classes that a function's module knows."""
+    classes = [x for x in function.__globals__.values() if isinstance(x, type)]
+    bases = {base for kind in classes for base in kind.__mro__}
+    users = [b for b in bases if b.__module__ != "builtins" and not within(b.__module__, PACKAGE)]
+    return frozenset(
+        name for b in users for name, x in vars(b).items() if isinstance(x, property)
+    )  # fmt: skip
+
+
+# ---- compiling -----------------------------------------------------------------------------------
+
+
+def compiled(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
+    """The code of the converted function, made where its free variables are to be found.
+
+    A factory binds them, and a class of the right name stands around a method, for `__private`.
+    """
+    body, at = tree.body, tree.body[0]
+    free = [n for n in code.co_freevars if not (source.owner and n == "__class__")]
+    if source.owner:
+        body = [stand(ast.ClassDef(source.owner, [], [], body, []), at)]
+    name = source.owner or getattr(source.node, "name", None)
+    if name is not None and name not in free:  # in the function it means what it means outside
+        body = [stand(ast.Global([name]), at), *body]
+    (factory,) = fill(f"def {FACTORY}(): body", at, body=body)
+    factory.args.args = [stand(ast.arg(name), at) for name in ("_jst", *free)]
+    module = ast.Module([factory], [])
+    if slots.yours():  # a reader's converter may make nodes that stand nowhere
+        ast.fix_missing_locations(module)
+    flags = code.co_flags & FUTURE
+    made = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)
+    for _ in range(3 if source.owner else 2):
+        made = next(c for c in made.co_consts if isinstance(c, CodeType))
+    return renamed(made, code.co_name, made.co_qualname, code.co_qualname)
+
+
+def renamed(code: CodeType, name: str, factory: str, qualname: str) -> CodeType:
+    """Blocks bear the name of their function, so that a traceback shows it."""
+    block = code.co_name.startswith("_jst_")
+    name = name if block else code.co_name
+    consts = tuple(
+        renamed(c, name, factory, qualname) if isinstance(c, CodeType) else c
+        for c in code.co_consts
+    )
+    whole = qualname + code.co_qualname.removeprefix(factory)
+    return code.replace(co_name=name, co_qualname=whole, co_consts=consts)

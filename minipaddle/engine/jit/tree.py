@@ -1,0 +1,201 @@
+"""Python's containers as trees of leaves: lists, tuples, named tuples, dicts, dataclasses.
+
+`flatten` takes a value apart and `unflatten` puts it together again with other leaves; what is no
+such container is a leaf.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import NamedTuple
+
+from ...tensor.rest import Rest
+from ..core.dim import at
+from ..eager.control_flow import is_static
+from ..eager.tensor import Parameter, Tensor
+from ..ops import movement
+
+
+class Node(NamedTuple):
+    """A container without what it holds; `keys` name the places inside, `like` is the original."""
+
+    kind: type
+    keys: tuple
+    children: tuple
+    like: object
+
+    def __eq__(self, other):
+        return isinstance(other, Node) and self[:3] == other[:3]
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self[:3])
+
+
+LEAF = "*"
+
+
+def flatten(value, kept=frozenset()) -> tuple[list, object]:
+    """The leaves of a value, and its structure; containers whose id is in `kept` are leaves.
+
+    >>> from minipaddle.engine.jit.tree import flatten
+    >>> flatten({"a": 1, "b": [2, 3]})[0]
+    [1, 2, 3]
+    """
+    leaves: list = []
+    return leaves, structure(value, leaves, kept)
+
+
+PLAIN = {Tensor, Parameter, int, float, bool, str, type(None)}
+"""Types of leaves that are known without looking."""
+
+
+def structure(value, leaves: list, kept):
+    if type(value) in PLAIN:
+        leaves.append(value)
+        return LEAF
+    inside = None if id(value) in kept else parts(value)
+    if inside is None:
+        leaves.append(value)
+        return LEAF
+    keys, values = inside
+    return Node(
+        type(value),
+        tuple(keys),
+        tuple(
+            [
+                LEAF
+                if type(v) in PLAIN and leaves.append(v) is None
+                else structure(v, leaves, kept)
+                for v in values
+            ]
+        ),
+        value,
+    )
+
+
+def parts(value):
+    """The keys and values inside a container; None for a leaf."""
+    kind = type(value)
+    if issubclass(kind, (list, tuple)):
+        return getattr(kind, "_fields", None) or range(len(value)), list(value)
+    if issubclass(kind, dict):
+        return value.keys(), value.values()
+    if kind is Rest:
+        return ("stack",), [value.stack]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if f.name in vars_of(value)]
+        return names, [getattr(value, name) for name in names]
+    return None
+
+
+def vars_of(value) -> set:
+    """The names of the fields that an instance has."""
+    return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
+
+
+def occurrences(x, tree) -> int:
+    """How often an object is held by containers of a tree."""
+    inside = parts(tree)
+    children = inside[1] if inside is not None else ()
+    # a plain object in between is not looked into
+    return sum((child is x) + occurrences(x, child) for child in children)
+
+
+def containers(value) -> set[int]:
+    """The ids of the containers in a value that can be changed."""
+    inside = parts(value)
+    if inside is None:
+        return set()
+    below = set().union(*map(containers, inside[1]))
+    return below if isinstance(value, tuple) else below | {id(value)}
+
+
+def spliced(values) -> list:
+    """The items of a list; the rests in it are tensors too, once the program has run."""
+    found = []
+    for x in values:
+        known = type(x) is Rest and isinstance(x.stack, Tensor) and not is_static(x.stack)
+        found += movement.unstack(x.stack, axis=0) if known else [x]
+    return found
+
+
+def unflatten(structure, leaves):
+    """The value of a structure with these leaves."""
+    return build(structure, iter(leaves))
+
+
+def restoring(structure, leaves):
+    """What puts results together again: tensors, sizes that are known now, and constants."""
+
+    def restore(results, sizes):
+        found = [
+            constant(x, sizes) if y is None else y for x, y in zip(leaves, results, strict=False)
+        ]
+        return unflatten(structure, found)
+
+    return alone if structure is LEAF and leaves[0] is None else restore
+
+
+def constant(x, sizes):
+    """What a run gives that is no tensor; of an array a copy, for who gets it may write to it."""
+    return x.copy() if hasattr(x, "strides") else at(x, sizes)
+
+
+def alone(results, sizes):
+    """What was given back was one tensor."""
+    return results[0]
+
+
+def build(structure, leaves):
+    if structure is LEAF:
+        return next(leaves)
+    kind, keys, children, like = structure
+    values = [build(child, leaves) for child in children]
+    if kind is Rest:
+        return Rest(*values)
+    if kind in (list, tuple):
+        return kind(values if Rest not in map(type, values) else spliced(values))
+    if issubclass(kind, tuple):
+        return kind(*values) if hasattr(kind, "_fields") else kind(values)
+    new = copy.copy(like)
+    if issubclass(kind, list):
+        new[:] = values
+    elif issubclass(kind, dict):
+        new.clear()
+        new.update(zip(keys, values))
+    else:
+        for name, value in zip(keys, values):
+            object.__setattr__(new, name, value)
+    return new
+
+
+def paths(structure, prefix: str = "") -> list[str]:
+    """Where each leaf stands: `["h"][0].size`."""
+    if structure is LEAF:
+        return [prefix]
+    found = []
+    for key, child in zip(structure.keys, structure.children):
+        attribute = hasattr(structure.kind, "_fields") or dataclasses.is_dataclass(structure.kind)
+        found += paths(child, f"{prefix}.{key}" if attribute else f"{prefix}[{key!r}]")
+    return found
+
+
+def describe(structure, signs=None) -> str:
+    """`[*, (*, *)]`, `{'h': *}`, `Point(x=*)`: a structure in a line; `signs` are for the leaves,
+    an iterator.
+    """
+    if structure is LEAF:
+        return LEAF if signs is None else next(signs)
+    inside = [describe(child, signs) for child in structure.children]
+    if structure.kind is list:
+        return f"[{', '.join(inside)}]"
+    if structure.kind is tuple:
+        return f"({', '.join(inside)}{',' * (len(inside) == 1)})"
+    if issubclass(structure.kind, dict):
+        return "{" + ", ".join(f"{k!r}: {v}" for k, v in zip(structure.keys, inside)) + "}"
+    fields = ", ".join(f"{k}={v}" for k, v in zip(structure.keys, inside))
+    return f"{structure.kind.__name__}({fields})"

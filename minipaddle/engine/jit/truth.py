@@ -1,0 +1,147 @@
+"""Truth at run time: `and`, `or`, `not`, comparisons in a row, `in`, `assert`.
+
+Where a left operand is a tensor, the right one is evaluated in a branch of the program: what it
+does happens only if it counts.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from ...jit.effects import check_held
+from ...jit.sequences import asked
+from ..core.slots import slot
+from ..eager.control_flow import is_static
+from ..ops import logic as ops
+from .branching import Choice
+from .leaves import scalar
+
+
+def truth(x):
+    """A tensor of one element as a 0-D boolean; anything else as Python's bool."""
+    x = asked(x)
+    if not is_static(x):
+        return bool(x)
+    if x.spec.size != 1:
+        bool(x)  # says so, as it does in eager mode
+    return scalar(x if x.spec.dtype.kind == "b" else x.astype("bool"))
+
+
+@slot("jit.runtime.and_")
+def and_(left, *rights):
+    """The truth of `left and right() and …`; of Python's values, the value."""
+    return folded(left, rights, True, truth)
+
+
+@slot("jit.runtime.or_")
+def or_(left, *rights):
+    """The truth of `left or right() or …`; of Python's values, the value."""
+    return folded(left, rights, False, truth)
+
+
+def and_value(left, *rights):
+    """`left and right() and …`: the first that is false, or the last."""
+    return folded(left, rights, True, same)
+
+
+def or_value(left, *rights):
+    """`left or right() or …`: the first that is true, or the last."""
+    return folded(left, rights, False, same)
+
+
+def same(x):
+    return x
+
+
+def folded(left, rights, goes_on: bool, seen):
+    """Evaluate operands as long as their truth is `goes_on`; `seen` is what counts of each."""
+    for k, right in enumerate(rights):
+        if is_static(asked(left)):
+            rest = rights[k + 1 :]
+            test = truth(left) if goes_on else ops.logical_not(truth(left))
+
+            def more(right=right, rest=rest):
+                return seen(folded(right(), rest, goes_on, seen))
+
+            return Choice(test, more, lambda: seen(left)).made()  # noqa: B023
+        if bool(left) is not goes_on:
+            return left
+        left = right()
+    return left
+
+
+@slot("jit.runtime.not_")
+def not_(x):
+    """`not x`."""
+    x = asked(x)
+    return ops.logical_not(truth(x)) if is_static(x) else not x
+
+
+def none(flags):
+    """Is none of the flags up?"""
+    up = False
+    for flag in flags:
+        if is_static(flag):
+            up = ops.logical_or(flag, up) if is_static(up) else flag
+        elif flag:
+            return False
+    return ops.logical_not(up) if is_static(up) else True
+
+
+def is_not(a, b):
+    return a is not b
+
+
+def is_(a, b):
+    return a is b
+
+
+@slot("jit.runtime.chain")
+def chain(left, sign, right, *rest):
+    """`left < right() < …`: each operand once, the rest only if it held so far."""
+    right = right()
+    held = SIGNS[sign](left, right)
+    if not rest:
+        return held
+    return and_(held, lambda: chain(right, *rest))
+
+
+@slot("jit.runtime.in_")
+def in_(x, container):
+    """`x in container`: equality with tensors is asked in the program."""
+    if is_static(container):
+        return ops.equal(container, x).any()
+    if not isinstance(container, list | tuple) or not any(map(is_static, (x, *container))):
+        return x in container
+    found = False
+    for each in container:
+        equal = each is x or each == x
+        if is_static(equal):
+            equal = truth(equal)
+            found = ops.logical_or(found, equal) if is_static(found) else equal
+        elif equal:
+            return True
+    return found
+
+
+@slot("jit.runtime.not_in")
+def not_in(x, container):
+    """`x not in container`."""
+    return not_(in_(x, container))
+
+
+SIGNS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "is": is_, "is not": is_not,
+    "in": in_, "not in": not_in,
+}  # fmt: skip
+
+
+@slot("jit.runtime.assert_")
+def assert_(test, text=None) -> None:
+    """`assert test, text()`: a tensor is checked when the program runs."""
+    test = asked(test)
+    if is_static(test):
+        check_held(truth(test), str(text()) if text else "", AssertionError)
+    elif not test:
+        raise AssertionError(*([text()] if text else []))

@@ -1,0 +1,90 @@
+"""What users may write for axes, shapes and places: numbers, lists of them, 0-D and 1-D tensors.
+
+And what they may not: `out`.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from operator import index
+
+from ..core.dim import Dim, as_guarded
+from ..core.dispatch import current, note_refusal
+from ..core.errors import called, teach
+from ..core.spec import normalize_axis
+from .var import Var
+
+
+def whole_numbers(value, what: str = "shape") -> tuple:
+    """A tuple of ints from a number, a list of numbers (0-D tensors among them), or a 1-D tensor.
+
+    Raises TypeError that names `what` was given.
+    """
+    if isinstance(value, Var):
+        value = current.top.sizes(value)
+    try:
+        return tuple(map(whole, value)) if isinstance(value, list | tuple) else (whole(value),)
+    except TypeError:
+        raise TypeError(
+            teach(f"{what}={value!r}", expected="a whole number, or a list of whole numbers")
+        ) from None
+
+
+def whole(n):
+    """A size or a place: an int, or a size that is known when a program runs."""
+    if isinstance(n, Var):
+        n = current.top.sizes(n)
+        n = n[0] if isinstance(n, list) and len(n) == 1 else n
+    return as_guarded(n, False) if isinstance(n, Dim) else index(n)
+
+
+def axis_of(axis, ndim: int) -> int:
+    """One axis, counted from the front."""
+    return normalize_axis(axis if type(axis) is int else number(axis), ndim)
+
+
+def number(n, what: str = "axis") -> int:
+    """What decides how a program goes on must be a number when it is written."""
+    n = whole(n)
+    if isinstance(n, Dim):
+        message = teach(
+            f"{what} is {n}, which is known only when the program runs",
+            expected="a number of Python: the shapes that follow depend on it",
+            hint="give it as an argument that is no tensor",
+        )
+        raise note_refusal(TypeError(message))
+    return n
+
+
+def axes_of(axes, ndim: int) -> tuple:
+    """Several axes, counted from the front, in the order given; ValueError if one comes twice."""
+    found = tuple(axis_of(d, ndim) for d in whole_numbers(axes, "axis"))
+    if len(set(found)) != len(found):
+        raise ValueError(f"axis {axes} names a dimension twice")
+    return found
+
+
+def listed(function):
+    """Decorator: `f(x, 2, 3)` means `f(x, [2, 3])`."""
+
+    @wraps(function)
+    def call(x, *args, **kwargs):
+        if len(args) > 1 and all(isinstance(n, int | Dim | Var) for n in args):
+            args = (args,)
+        return function(x, *args, **kwargs)
+
+    return call
+
+
+def tensors(xs, what: str) -> list:
+    """The tensors of a list; raises TypeError when it is none or is empty."""
+    if isinstance(xs, Var) or not isinstance(xs, list | tuple) or not xs:
+        given = xs.spec if isinstance(xs, Var) else xs
+        raise TypeError(teach(f"{what} of {given!r:.60}", expected="a list of one or more tensors"))
+    return xs
+
+
+def no_out(name: str = "") -> ValueError:
+    """The error for whoever gives `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
+    name = name or called()
+    return ValueError(teach(f"{name}(out=...) is not supported", hint="assign the result"))

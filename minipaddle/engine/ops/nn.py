@@ -1,0 +1,303 @@
+"""What neural networks use most, each as one operator: affine maps, softmax, cross-entropy.
+
+They could be composed of smaller operators; as one they cost one dispatch and fewer passes.
+"""
+
+from __future__ import annotations
+
+from ..core.op import opaque
+from ..core.record import Spec
+from .elementwise import exp, where
+from .gather import scatter_sum
+from .movement import reshape
+from .reduction import sum
+
+# ---- affine maps -----------------------------------------------------------------------------
+
+
+def rows(m, x):
+    """x as a matrix: all axes but the last are one."""
+    return x if x.ndim == 2 else m.reshape(x, (-1, x.shape[-1]))
+
+
+@opaque(promote=True)
+def linear(m, x, weight, *, transpose=False):
+    """x @ weight over the last axis of x (or x @ weightᵀ), as one product of two matrices."""
+    y = m.matmul(rows(m, x), weight.T if transpose else weight)
+    return y if x.ndim == 2 else m.reshape(y, (*x.shape[:-1], y.shape[-1]))
+
+
+@linear.shape
+def _(x, weight, *, transpose=False):
+    if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1 if transpose else 0]:
+        raise ValueError(
+            f"the last dimension of x {list(x.shape)} must equal the first of the weight "
+            f"{list(weight.shape)}, which is [in_features, out_features]"
+        )
+    return Spec((*x.shape[:-1], weight.shape[0 if transpose else 1]), x.dtype)
+
+
+@opaque(promote=True)
+def summed_outer(m, x, y):
+    """Σ xᵢ yᵢᵀ over all rows of x and y: how a weight hears of its inputs and their results."""
+    return m.matmul(rows(m, x).T, rows(m, y))
+
+
+summed_outer.shape(lambda x, y: Spec((x.shape[-1], y.shape[-1]), x.dtype))
+
+# The two are closed under differentiation: each is the other's derivative.
+linear.vjp(
+    x=lambda g, weight, transpose: linear(g, weight, transpose=not transpose),
+    weight=lambda g, x, transpose: summed_outer(g, x) if transpose else summed_outer(x, g),
+)
+summed_outer.vjp(
+    x=lambda g, y: linear(y, g, transpose=True),
+    y=lambda g, x: linear(x, g),
+)
+
+
+@opaque(promote=True)
+def affine(m, x, weight, bias):
+    """x @ weight + bias, for x of shape [..., in], a weight of [in, out] and a bias of [out]."""
+    y = linear.body(m, x, weight)
+    y += bias
+    return y
+
+
+@affine.shape
+def _(x, weight, bias):
+    spec = linear.infer(x, weight)
+    if bias.shape not in (weight.shape[1:], (1,)):
+        raise ValueError(f"the bias {list(bias.shape)} must be [{weight.shape[1]}], one per output")
+    return spec
+
+
+affine.vjp(
+    x=lambda g, weight: linear(g, weight, transpose=True),
+    weight=lambda g, x: summed_outer(x, g),
+    bias=lambda g, bias_spec: g.sum_to(bias_spec.shape),
+)
+
+# ---- softmax ---------------------------------------------------------------------------------
+
+
+def same_spec(x, **attrs):
+    return x
+
+
+@opaque
+def softmax(m, x, *, axis=-1):
+    """e^x / Σ e^x along `axis`: positive numbers that sum to 1."""
+    e = m.exp(x - x.max(axis=axis, keepdims=True))
+    e /= e.sum(axis=axis, keepdims=True)
+    return e
+
+
+@softmax.vjp
+def _(g, out, axis):
+    weighed = g * out
+    return weighed - out * sum(weighed, axis=(axis,), keepdim=True)
+
+
+@opaque
+def log_softmax(m, x, *, axis=-1):
+    """x - log Σ e^x along `axis`: the logarithm of softmax, without its overflow."""
+    z = x - x.max(axis=axis, keepdims=True)
+    z -= m.log(m.exp(z).sum(axis=axis, keepdims=True))
+    return z
+
+
+log_softmax.vjp(lambda g, out, axis: g - exp(out) * sum(g, axis=(axis,), keepdim=True))
+
+softmax.shape(same_spec)
+log_softmax.shape(same_spec)
+
+# ---- cross-entropy with class numbers as labels ----------------------------------------------
+
+
+def places(m, label, classes: int, ignore_index=None):
+    """((row numbers, class numbers) of the labels in a row, mask of the ignored ones or None).
+
+    Raises IndexError for a number that is no class; on a GPU see `indexing.wrapped`.
+    """
+    flat, ignored = label.reshape(-1), None
+    host = m.name == "numpy" and flat.size > 0
+    low, high = (flat.min(), flat.max()) if host else (-1, classes)
+    if ignore_index is not None and (low < 0 or high >= classes or ignore_index >= 0):
+        ignored = flat == ignore_index
+        flat = m.where(ignored, 0, flat)
+        low, high = (flat.min(), flat.max()) if host else (0, 0)
+    if host and (low < 0 or high >= classes):
+        raise IndexError(f"{low if low < 0 else high} is no number from 0 to {classes - 1}")
+    return (m.arange(flat.shape[0]), flat), ignored
+
+
+def shares(m, label, ignore_index: int, dtype, mean: str | None):
+    """The weight of each label in the loss: 0 for ignored ones, else 1 (in a mean, its share).
+
+    `mean` is None, or says what is counted: "valid" labels or "all".
+    """
+    valid = (label != ignore_index).astype(dtype)
+    if mean is None:
+        return valid
+    return valid / (m.maximum(m.sum(valid), 1) if mean == "valid" else valid.size)
+
+
+@opaque
+def share(m, label, *, ignore_index, dtype, mean):
+    """The weight of each label in the loss; see `shares`."""
+    return shares(m, label, ignore_index, dtype, mean)
+
+
+share.shape(lambda label, ignore_index, dtype, mean: Spec(label.shape, dtype))
+
+
+@opaque
+def cross_entropy(m, x, label, *, ignore_index, mean=None):
+    """-log softmax(x)[label] along the last axis, 0 where the label is `ignore_index`.
+
+    One loss for each row, or with `mean` ("valid" or "all") one over the number of rows.
+    """
+    at, ignored = places(m, label, x.shape[-1], ignore_index)
+    z = rows(m, x)
+    z = z - z.max(axis=1, keepdims=True)
+    loss = m.log(m.exp(z).sum(axis=1)) - z[at]
+    if ignored is not None:
+        loss[ignored] = 0
+    if mean is None:
+        return loss.reshape(label.shape)
+    if ignored is None or mean == "all":
+        return loss.sum() / loss.size
+    return (loss * shares(m, label.reshape(-1), ignore_index, loss.dtype, mean)).sum()
+
+
+@cross_entropy.shape
+def _(x, label, *, ignore_index, mean=None):
+    if label.shape != x.shape[:-1]:
+        raise ValueError(
+            f"labels {label} must have one class number for each row of {x}: "
+            f"shape {list(x.shape[:-1])}"
+        )
+    if label.dtype.kind not in "iu":
+        raise TypeError(f"labels are class numbers, whole numbers, not {label}")
+    return Spec(() if mean else label.shape, x.dtype)
+
+
+@cross_entropy.vjp("x")
+def _(g, x, label, ignore_index, mean):
+    slope = softmax_minus_label(x, label, ignore_index=ignore_index, mean=mean)
+    return (g if mean else reshape(g, shape=(*g.spec.shape, 1))) * slope
+
+
+@opaque
+def softmax_minus_label(m, x, label, *, ignore_index, mean):
+    """The derivative of `cross_entropy`: softmax(x), less 1 at the label; 0 in ignored rows."""
+    at, ignored = places(m, label, x.shape[-1], ignore_index)
+    p = softmax.body(m, rows(m, x), axis=-1)
+    p[at] -= 1
+    if ignored is not None:
+        p *= shares(m, label.reshape(-1, 1), ignore_index, p.dtype, mean)
+        p[ignored] = 0  # whatever the scores are
+    elif mean:
+        p /= p.shape[0]
+    return p.reshape(x.shape)
+
+
+softmax_minus_label.shape(lambda x, label, ignore_index, mean: x)
+
+
+@softmax_minus_label.vjp("x")
+def _(g, x, label, ignore_index, mean):
+    weight = share(label, ignore_index=ignore_index, dtype=x.spec.dtype, mean=mean)
+    counts = reshape(label != ignore_index, shape=(*label.spec.shape, 1))
+    p = where(counts, softmax(x, axis=-1), 0.0)
+    weighed = g * reshape(weight, shape=(*weight.spec.shape, 1)) * p
+    return weighed - p * sum(weighed, axis=(x.spec.ndim - 1,), keepdim=True)
+
+
+@opaque
+def mean_of_valid(m, loss, label, *, ignore_index):
+    """The mean of the losses whose label is not `ignore_index`; 0 if there is none."""
+    return m.sum(loss * shares(m, label, ignore_index, loss.dtype, "valid"))
+
+
+mean_of_valid.shape(lambda loss, label, ignore_index: Spec((), loss.dtype))
+
+
+@mean_of_valid.vjp("loss")
+def _(g, loss_spec, label, ignore_index):
+    return g * share(label, ignore_index=ignore_index, dtype=loss_spec.dtype, mean="valid")
+
+
+# ---- one number out of each row ---------------------------------------------------------------
+
+
+@opaque
+def pick(m, x, label, *, ignore_index):
+    """The element of each row of x (its last axis) at the row's label; 0 for an ignored label."""
+    at, ignored = places(m, label, x.shape[-1], ignore_index)
+    y = rows(m, x)[at]
+    if ignored is not None:
+        y[ignored] = 0
+    return y.reshape(label.shape)
+
+
+pick.shape(lambda x, label, ignore_index: cross_entropy.infer(x, label, ignore_index=ignore_index))
+pick.vjp(
+    x=lambda g, x_spec, label, ignore_index: place(
+        g, label, classes=x_spec.shape[-1], ignore_index=ignore_index
+    )
+)
+
+
+@opaque
+def place(m, x, label, *, classes, ignore_index):
+    """Rows of zeros with x at the row's label: the adjoint of `pick`."""
+    at, ignored = places(m, label, classes, ignore_index)
+    y = m.zeros((x.size, classes), dtype=x.dtype)
+    y[at] = x.reshape(-1)
+    if ignored is not None:
+        y[ignored] = 0
+    return y.reshape(*x.shape, classes)
+
+
+place.shape(lambda x, label, classes, ignore_index: Spec((*x.shape, classes), x.dtype))
+place.vjp(x=lambda g, label, ignore_index: pick(g, label, ignore_index=ignore_index))
+
+# ---- numbers to vectors ----------------------------------------------------------------------
+
+
+@opaque
+def embedding(m, x, weight, *, padding_idx):
+    """The rows of `weight` with the numbers in x; zeros where that is `padding_idx`."""
+    y = weight[places(m, x, weight.shape[0])[0][1]].reshape(*x.shape, weight.shape[1])
+    if padding_idx is not None:
+        y[x == padding_idx] = 0
+    return y
+
+
+@embedding.shape
+def _(x, weight, *, padding_idx):
+    if x.dtype.kind not in "iu":
+        raise TypeError(f"row numbers are whole numbers, not {x}")
+    if weight.ndim != 2:
+        raise ValueError(f"the table {weight} must have two dimensions, [rows, size]")
+    return Spec((*x.shape, weight.shape[1]), weight.dtype)
+
+
+@embedding.vjp("weight")
+def _(g, x, weight_spec, padding_idx):
+    if padding_idx is not None:
+        g = where(reshape(x != padding_idx, shape=(*x.spec.shape, 1)), g, 0.0)
+    return scatter_sum(g, x, shape=weight_spec.shape, axis=0)
+
+
+@opaque
+def one_hot(m, x, *, classes, dtype):
+    """1 at the number in x along a new last axis, 0 elsewhere."""
+    y = m.zeros((x.size, classes), dtype=dtype)
+    y[places(m, x, classes)[0]] = 1
+    return y.reshape(*x.shape, classes)
+
+
+one_hot.shape(lambda x, classes, dtype: Spec((*x.shape, classes), dtype))

@@ -1,0 +1,166 @@
+"""Rules of rewriting: a pair of ordinary functions, what to look for and what to write instead.
+
+    Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
+         lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q)))
+
+Positional parameters stand for any values, keyword parameters for attributes and numbers. `before`
+is traced once: applied to holes, it leaves the tree of operators to look for. `after` is code like
+any other, and runs where the tree was found. `when` is asked first, with the same arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..core.dispatch import Interpreter, interpreter
+from ..core.op import OPS
+from ..core.record import Record
+from ..ir.builder import Writing
+from ..ir.program import NUMBER
+from ..ops.creation import full
+from ..ops.var import Var
+from .rewriting import Rules, made_by
+
+COMMUTATIVE = {OPS[name] for name in ("add", "multiply", "maximum", "minimum")}
+
+
+class Hole(Var):
+    """Stands for any value: a parameter of a rule."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+class Known(NamedTuple):
+    """Stands for any attribute or number: a keyword parameter of a rule."""
+
+    name: str
+
+
+class Tree(Var):
+    """An operator applied to holes, numbers and other trees."""
+
+    def __init__(self, op, inputs, attrs):
+        self.op, self.inputs, self.attrs = op, inputs, attrs
+
+
+class Tracing(Interpreter):
+    """Applying an operator leaves a tree."""
+
+    def apply(self, op, inputs, attrs):
+        return Tree(op, inputs, attrs)
+
+
+class Rule:
+    """`after` in the place of `before`. With `alone` nothing else may use what is in between."""
+
+    def __init__(
+        self, before: Callable, after: Callable, when: Callable | None = None, alone=False
+    ):
+        self.after, self.when, self.alone = after, when, alone
+        names = inspect.signature(before).parameters.values()
+        self.holes = [p.name for p in names if p.kind is not p.KEYWORD_ONLY]
+        known = {p.name: Known(p.name) for p in names if p.kind is p.KEYWORD_ONLY}
+        with interpreter(Tracing()):
+            self.tree = before(*map(Hole, self.holes), **known)
+        self.op = self.tree.op
+
+    def __call__(self, record: Record, inputs):
+        """What stands for a record with these inputs; None if the rule says nothing of it."""
+        found: dict = {}
+        sources = [made_by(x) if isinstance(x, Var) else x for x in inputs]
+        if not matches(self.tree.inputs, self.tree.attrs, record, sources, found):
+            return None
+        if self.alone and any(Writing.top.uses(r) > 1 for r in found["between"]):
+            return None
+        given = {name: x for name, x in found.items() if name != "between"}
+        given = {name: as_tensor(x) if isinstance(x, Record) else x for name, x in given.items()}
+        if self.when is not None and not self.when(**given):
+            return None
+        values = [given.pop(name) for name in self.holes]
+        y = self.after(*values, **given)
+        return y if y.spec == record.spec else None
+
+
+def as_tensor(record: Record):
+    """A value of the program that is being written, for code."""
+    return Writing.top.tensor(record)
+
+
+def matches(inputs, attrs, record: Record, sources, found: dict) -> bool:
+    """Do the inputs and attributes of a tree fit a record that has these inputs?"""
+    if len(inputs) != len(sources):
+        return False
+    for name, wanted in attrs.items():
+        if not fits_attribute(wanted, record.attrs[name], found):
+            return False
+    orders = [sources, sources[::-1]] if record.op in COMMUTATIVE else [sources]
+    for order in orders:
+        trial = dict(found)
+        if all(fits(x, source, trial) for x, source in zip(inputs, order)):
+            found.update(trial)
+            return True
+    return False
+
+
+def fits_attribute(wanted, value, found: dict) -> bool:
+    if type(wanted) is Known:
+        return same(found.setdefault(wanted.name, value), value)
+    return same(wanted, value)
+
+
+def fits(wanted, source, found: dict) -> bool:
+    """Does a part of a tree fit a value: a record, or a number?"""
+    if isinstance(wanted, Hole):
+        return isinstance(source, Record) and found.setdefault(wanted.name, source) is source
+    if not isinstance(wanted, Tree):
+        number = number_in(source)
+        return number is not None and fits_attribute(wanted, number, found)
+    if not isinstance(source, Record) or source.op is not wanted.op:
+        return False
+    found["between"] = [*found.get("between", ()), source]
+    sources = [r.attrs["value"] if r.op is NUMBER else r for r in source.inputs]
+    return matches(wanted.inputs, wanted.attrs, source, sources, found)
+
+
+def number_in(source):
+    """The number that a value is, in every place; None if it is none."""
+    if not isinstance(source, Record):
+        return source
+    return source.attrs["value"] if source.op is full else None
+
+
+def same(a, b) -> bool:
+    """Equal, and not just in being zero: 0.0 is not -0.0."""
+    return a == b and (a != 0 or str(a)[0] == str(b)[0])
+
+
+def by_rules(rules: list[Rule]) -> Rules:
+    """The rules by the operator each begins with, in the form the rewriter takes; the first that
+    fits is applied, and then those that fit what it has written.
+    """
+    table: dict = {}
+    for rule in rules:
+        table.setdefault(rule.op, []).append(rule)
+
+    def apply(record, *inputs):
+        found = first(table[record.op], record, inputs)
+        now = None if found is None else made_by(found)
+        while now is not None and now.op in table:
+            inputs = [r.attrs["value"] if r.op is NUMBER else as_tensor(r) for r in now.inputs]
+            more = first(table[now.op], now, inputs)
+            found, now = (found, None) if more is None else (more, made_by(more))
+        return found
+
+    return dict.fromkeys(table, apply)
+
+
+def first(rules: list[Rule], record: Record, inputs):
+    """What the first rule that fits writes."""
+    for rule in rules:
+        found = rule(record, inputs)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,121 @@
+"""Writing something else in the place of some records of a program.
+
+What is written instead is ordinary code over tensors: it runs on promises, as a trace does. What it
+writes has the line and the layer of what it replaces. Records that nothing changes for are not
+copied: the new program shares them with the old one, so to compare two programs is to compare
+records. (A record of a program is never changed.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from ..core import dim as dims
+from ..core.dispatch import Recording, interpreter
+from ..core.op import Op
+from ..core.record import Record
+from ..eager.device import current_place
+from ..eager.sizes import noting
+from ..eager.tensor import Tensor, wrap
+from ..eager.tracer import LOCK, Tracer
+from ..ir.builder import Builder, Writing
+from ..ir.edit import count_uses, with_inputs, with_results
+from ..ir.program import ITEM, NUMBER, Program, regions
+
+Rules = dict[Op, Callable]
+"""For an operator what to write instead: `rule(record, *inputs)` returns a tensor, a tuple of them
+for an operator of several results, or None to let it stand. Inputs are tensors and numbers."""
+
+
+class Rewriter(Builder):
+    """Writes a program anew; its records come from the record that is being replaced."""
+
+    def __init__(self, program: Program, rules: Rules):
+        super().__init__(program.name, place=current_place())
+        self.old, self.rules = program, rules
+        self.now: dict[Record, object] = {}  # what stands for an old record, if not itself
+        self.stands_for: dict[Record, list[Record]] = {}  # the other way round
+        self.counts: Counter | None = None
+        self.source: Record | None = None
+
+    def emit(self, op, inputs, attrs, scope=None, flow=0):
+        source, before = self.source, len(self.program.records)
+        flow = (1 << len(inputs)) - 1 if source.saved else 0
+        y = super().emit(op, inputs, attrs, source.scope, flow)
+        for record in self.program.records[before:]:
+            record.where = source.where
+        return y
+
+    def run(self) -> Program:
+        """The new program; the old one itself if nothing is to be written instead."""
+        if not any(r.op in self.rules or regions(r) for r in self.old.records):
+            return self.old
+        self.program.inputs, self.program.guards = self.old.inputs, list(self.old.guards)
+        note, tracer = noting(self.program), Tracer(self.old.name)
+        with LOCK, interpreter(tracer), Recording(False), dims.assuming(self.old.guards):
+            before, tracer.builder, tracer.root, Writing.top = Writing.top, self, self, self
+            dims.notes.append(note)
+            try:
+                for record in self.old.records:
+                    self.write(record)
+            finally:
+                dims.notes.remove(note)
+                Writing.top = before
+        return with_results(self.old, self.program, self.now)
+
+    def write(self, record: Record) -> None:
+        """What stands for a record, or the record itself."""
+        inputs = [self.now.get(r, r) for r in record.inputs]
+        if record.op is ITEM and isinstance(inputs[0], tuple):
+            self.put(record, inputs[0][record.attrs["k"]])
+            return
+        rule = self.rules.get(record.op)
+        if rule is not None:
+            self.source = record
+            instead = rule(record, *map(self.tensor, inputs))
+            if instead is not None:
+                self.put(record, self.checked(record, instead))
+                return
+        inside = {k: rewritten(v, self.rules) for k, v in regions(record).items()}
+        new = with_inputs(record, inputs, inside)
+        self.program.records.append(new)
+        if new is not record:
+            self.put(record, new)
+
+    def put(self, old: Record, new) -> None:
+        """From now on `new` stands for an old record."""
+        self.now[old] = new
+        if isinstance(new, Record):
+            self.stands_for.setdefault(new, []).append(old)
+
+    def uses(self, record: Record) -> int:
+        """How often a value of the new program is used, at most."""
+        self.counts = count_uses(self.old) if self.counts is None else self.counts
+        return sum(self.counts[r] for r in {record, *self.stands_for.get(record, ())})
+
+    def tensor(self, record: Record):
+        """A value of the new program as code has it: a tensor, or a Python number."""
+        if record.op is NUMBER:
+            return record.attrs["value"]
+        return wrap(self.promise(record, self.place))
+
+    def checked(self, record: Record, instead):
+        """The records of what a rule gave; ValueError if it is not what it stands for."""
+        several = isinstance(instead, tuple)
+        found = [self.value(x.array) for x in (instead if several else (instead,))]
+        wanted = record.shape if several else (record.spec,)
+        if len(found) != len(wanted) or any(r.spec != s for r, s in zip(found, wanted)):
+            given = ", ".join(str(r.spec) for r in found)
+            raise ValueError(f"{given} can not stand for {record}")
+        return tuple(found) if several else found[0]
+
+
+def rewritten(program: Program, rules: Rules) -> Program:
+    """The program, its regions too, with what the rules say instead of their operators."""
+    return Rewriter(program, rules).run()
+
+
+def made_by(x) -> Record | None:
+    """The record a tensor comes from, in the program that is being written; None for a number."""
+    return x.array.record if isinstance(x, Tensor) else None
