@@ -129,7 +129,8 @@ def raised_eagerly(error: Exception) -> bool:
     raises = frame.f_code.co_code[last.tb_lasti] == RAISE
     if not inside(frame):
         return raises or (pythons and not issubclass(kind, REFUSING))
-    runtimes = frame.f_globals["__package__"] == __package__ and not raises
+    package = frame.f_globals["__package__"].rpartition(".")[2]
+    runtimes = package == "jit" and not raises
     sure = pythons and issubclass(kind, MISTAKES) and (runtimes or not current.top.open_sizes())
     return sure or kind is LeafError
 
