@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 
 from ..engine.core import dtype as dt
 from ..engine.core.dispatch import Stack, current, interpreter
@@ -14,6 +15,7 @@ from .initializer import Constant, Initializer, XavierUniform, defaults, values_
 from .names import unique
 
 
+@dataclass(eq=False)
 class ParamAttr:
     """Name, initializer, learning-rate factor, regularizer, trainability of a parameter.
 
@@ -27,33 +29,22 @@ class ParamAttr:
     (2.0, True)
     """
 
-    def __init__(
-        self,
-        name: str | None = None,
-        initializer: Initializer | None = None,
-        learning_rate: float = 1.0,
-        regularizer=None,
-        trainable: bool = True,
-        do_model_average: bool = True,
-        need_clip: bool = True,
-    ):
-        if initializer is not None and not isinstance(initializer, Initializer):
+    name: str | None = None
+    initializer: Initializer | None = None
+    learning_rate: float = 1.0
+    regularizer: object = None
+    trainable: bool = True
+    do_model_average: bool = True
+    need_clip: bool = True
+
+    def __post_init__(self):
+        if self.initializer is not None and not isinstance(self.initializer, Initializer):
             raise TypeError(
                 teach(
-                    f"ParamAttr was given initializer={initializer!r}",
+                    f"ParamAttr was given initializer={self.initializer!r}",
                     expected="an object of paddle.nn.initializer, such as Constant(0.0)",
                 )
             )
-        self.name = name
-        self.initializer = initializer
-        self.learning_rate = learning_rate
-        self.regularizer = regularizer
-        self.trainable = trainable
-        self.do_model_average = do_model_average
-        self.need_clip = need_clip
-
-    def __repr__(self) -> str:
-        return f"ParamAttr({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
 def as_attr(attr) -> ParamAttr | None:

@@ -43,8 +43,7 @@ def spread_along(indices, x: Spec, axis: int):
     if indices.spec.ndim != x.ndim:
         raise ValueError(
             teach(
-                f"indices {indices.spec} for {x}",
-                expected=f"as many dimensions as x has, {x.ndim}",
+                f"indices {indices.spec} for {x}", expected=f"as many dimensions as x has, {x.ndim}"
             )
         )
     size = indices.spec.shape[axis]

@@ -11,18 +11,7 @@ from ..engine.ops import gather as indexing
 from ..engine.ops import movement
 from ..engine.ops.axes import axis_of
 from ..engine.ops.logic import isfinite, logical_not
-from . import (
-    along,
-    arranging,
-    creation,
-    inplace,
-    joining,
-    linalg,
-    math,
-    reduce,
-    search,
-    shaping,
-)
+from . import along, arranging, creation, inplace, joining, linalg, math, reduce, search, shaping
 
 SECOND_NAMES = {
     joining: {"concat": "cat concatenate", "vstack": "row_stack"},

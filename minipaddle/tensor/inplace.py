@@ -29,8 +29,8 @@ SAME_SHAPE = {
 OTHER_SHAPE = {manipulation: "flatten reshape squeeze t transpose unsqueeze"}
 
 
-def in_place(function, name: str, reshaped: bool):
-    """`function` followed by its first argument taking over the result."""
+def in_place(function, name: str, reshaped: bool = False, owner: str = "Tensor"):
+    """`function` followed by its first argument taking over the result; `owner` has the name."""
 
     @wraps(function)
     def call(x, *args, **kwargs):
@@ -38,7 +38,7 @@ def in_place(function, name: str, reshaped: bool):
 
     call.__name__ = call.__qualname__ = f"{name}_"
     call.__signature__ = inspect.signature(function)
-    call.__doc__ = f"`{name}` in place: x becomes the result. Source: Paddle API `Tensor.{name}_`."
+    call.__doc__ = f"`{name}` in place: x becomes the result. Source: Paddle API `{owner}.{name}_`."
     call.__doc__ += example(function, name)
     return call
 

@@ -162,14 +162,7 @@ def mode(x, axis=-1, keepdim=False, name=None):
 
 
 def searchsorted(
-    sorted_sequence,
-    values,
-    out_int32=False,
-    right=False,
-    name=None,
-    *,
-    side=None,
-    sorter=None,
+    sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, sorter=None
 ):
     """Where to insert `values` so that each row of `sorted_sequence` stays sorted.
 

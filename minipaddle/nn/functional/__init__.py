@@ -2,24 +2,6 @@
 
 from ...core.missing import namespace
 from ...tensor.norms import pdist
-from . import (
-    activation,
-    adaptive,
-    attention,
-    classification,
-    common,
-    conv,
-    distance,
-    input,
-    loss,
-    norm,
-    padding,
-    pooling,
-    regression,
-    sampling,
-    sequence,
-    vision,
-)
 from .activation import *
 from .adaptive import *
 from .attention import *

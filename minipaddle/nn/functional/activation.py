@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from ...engine.core import dtype as dt
 from ...engine.core.dim import same
 from ...engine.core.dispatch import current
@@ -15,6 +13,7 @@ from ...engine.ops import nn as ops
 from ...engine.ops.special import sigmoid
 from ...tensor import random
 from ...tensor.face import face
+from ...tensor.inplace import in_place
 
 WRAPPED, FROM_ELSEWHERE = {"silu"}, {"sigmoid", "tanh"}
 
@@ -222,41 +221,15 @@ def swiglu(x, y=None, name=None):
     return activation.silu(x) * y
 
 
-def in_place(function):
-    """`relu_` from `relu`: x becomes its own activation, and is returned."""
-
-    def call(x, *args, **kwargs):
-        return x.become(function(x, *args, **kwargs))
-
-    call.__name__ = call.__qualname__ = f"{function.__name__}_"
-    call.__doc__ = (
-        f"`{function.__name__}`, written over x itself. "
-        f"Source: Paddle API `paddle.nn.functional.{function.__name__}_`.\n\n"
-        ">>> import minipaddle as paddle\n>>> x = paddle.to_tensor([0.5])\n"
-        f">>> paddle.nn.functional.{function.__name__}_(x) is x\nTrue"
-    )
-    call.__signature__ = inspect.signature(function)
-    return call
-
-
 FACES = {op.name: face(op) for op in OPS.values() if is_whole(op)}
 globals().update(FACES)
-WRITTEN = {f"{name}_": in_place(globals()[name]) for name in IN_PLACE}
+WRITTEN = {
+    f"{name}_": in_place(globals()[name], name, owner="paddle.nn.functional") for name in IN_PLACE
+}
 globals().update(WRITTEN)
 logsigmoid = FACES["log_sigmoid"]
 
 __all__ = [
-    *FACES,
-    *WRITTEN,
-    "glu",
-    "gumbel_softmax",
-    "log_softmax",
-    "logsigmoid",
-    "maxout",
-    "prelu",
-    "rrelu",
-    "silu",
-    "softmax",
-    "swiglu",
-    "swish",
-]
+    *FACES, *WRITTEN, "glu", "gumbel_softmax", "log_softmax", "logsigmoid", "maxout", "prelu",
+    "rrelu", "silu", "softmax", "swiglu", "swish",
+]  # fmt: skip

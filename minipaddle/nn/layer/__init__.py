@@ -1,21 +1,5 @@
 """The classes of `paddle.nn`: one file per family."""
 
-from . import (
-    activation,
-    attention,
-    batch_norm,
-    common,
-    container,
-    conv,
-    distance,
-    layers,
-    loss,
-    norm,
-    pooling,
-    rnn,
-    transformer,
-    vision,
-)
 from .activation import *
 from .attention import *
 from .batch_norm import *

@@ -17,12 +17,9 @@ from .layers import Layer
 from .norm import LayerNorm
 
 __all__ = [
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer",
-]
+]  # fmt: skip
 
 
 def spread(attr, count: int) -> list:
