@@ -17,8 +17,10 @@ from ..engine.core.dispatch import Interpreter, current, interpreter
 from ..engine.eager.tensor import Tensor
 from ..engine.ops.elementwise import add
 from ..testing.gradcheck import gradient_of, leaf, total
+from ..viz.fold import draw_records
+from ..viz.parts import Legend, Node
 from ..viz.scale import RED
-from ..viz.tape import TapeDrawing, roots_of
+from ..viz.tape import close_layer, roots_of, tape_parts
 
 STEP, RTOL, ATOL = 1e-5, 1e-4, 1e-6
 PATIENCE = 3.0
@@ -37,28 +39,23 @@ def blamed(program, tensors, order: int = 1):
         bad = run.bad_nodes() if order == 1 else {}
     except Exception:  # the walk itself breaks, or it takes too long: the tape alone must do
         bad = {}
-    return BlameDrawing(run.roots, bad).draw()
+    return draw_records(blame(tape_parts(run.roots), bad), close=close_layer)
 
 
 def floating(x) -> bool:
     return x.spec.dtype.kind == "f"
 
 
-class BlameDrawing(TapeDrawing):
-    """A tape with some of its records red."""
-
-    def __init__(self, roots, bad: dict):
-        self.bad = bad
-        super().__init__(roots)
-
-    def record_extra(self, record):
-        if record not in self.bad:
-            return "", {}
-        red = {"fillcolor": RED, "fontcolor": "#ffffff", "style": "filled"}
-        return f"\n✗ {self.bad[record]}", red
-
-    def more_legend(self):
-        return [("✗ here the gradient goes wrong", RED)] if self.bad else []
+def blame(parts, bad: dict):
+    """The parts of a tape, with some of its records red."""
+    for part in parts:
+        if isinstance(part, Node) and part.key in bad:
+            red = {"fillcolor": RED, "fontcolor": "#ffffff", "style": "filled"}
+            yield part.annotate(f"✗ {bad[part.key]}", **red)
+        elif isinstance(part, Legend) and bad:
+            yield part._replace(cells=(("✗ here the gradient goes wrong", RED),))
+        else:
+            yield part
 
 
 class Nudge(Interpreter):

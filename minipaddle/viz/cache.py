@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..engine.core.errors import teach
 from ..engine.jit.cache import SETTINGS
-from .drawing import LIMIT
+from .fold import LIMIT
+from .parts import Edge, Legend, Node, draw
 from .picture import Picture
-from .style import YOURS, count, graph, legend, node
+from .style import YOURS, count
 
 ROWS = 25
 """A timeline shows so many of the last misses."""
@@ -49,88 +52,85 @@ def cache(function, *, title: str = ""):
     .x.shape is [3]
     ..program 2: 1 record, 0 hits
     """
-    return CacheDrawing(static_function(function)).draw(title)
+    found = static_function(function)
+    parts = cache_parts(found.__name__, found.program_cache)
+    return draw(parts, title, rankdir="LR", ranksep="0.4", nodesep="0.1")
 
 
-class CacheDrawing:
-    """Facts of the programs, and the tree of where they differ."""
+def cache_parts(name: str, cache) -> Iterator:
+    """What all programs have in common, and below it the tree of where they differ."""
+    pairs = [(key, e) for key, entries in cache.entries.items() for e in entries]
+    pairs.sort(key=lambda pair: pair[1].captured.number)
+    hidden = max(0, len(pairs) - LIMIT // 2)
+    members = [
+        Member(k, e, facts(key, e.captured)) for k, (key, e) in enumerate(pairs, 1) if k > hidden
+    ]
+    hits = count(sum(e.hits[0] for _, e in pairs), "hit")
+    head = f"{name}: {count(len(pairs), 'program')}, {count(cache.calls, 'call')}, {hits}"
+    tree = list(fork(members, set(), 1, head))
+    older = f"… {hidden:,} older programs" if hidden else ""
+    lines = [head, *(part.text for part in tree), older and f"  {older}"]
+    yield from tree
+    yield Legend(older, text="\n".join(filter(None, lines)))
 
-    def __init__(self, function):
-        self.name, self.cache = function.__name__, function.program_cache
-        pairs = [(key, e) for key, entries in self.cache.entries.items() for e in entries]
-        pairs.sort(key=lambda pair: pair[1].captured.number)
-        self.entries = [entry for _, entry in pairs]
-        self.facts = [facts(key, entry.captured) for key, entry in pairs]
-        self.hidden = max(0, len(self.entries) - LIMIT // 2)
-        self.lines, self.roles, self.made = [], set(), 0
 
-    def draw(self, title: str = ""):
-        g = graph(title, rankdir="LR", ranksep="0.4", nodesep="0.1")
-        hits = sum(e.hits[0] for e in self.entries)
-        programs, calls = count(len(self.entries), "program"), count(self.cache.calls, "call")
-        head = f"{self.name}: {programs}, {calls}, {count(hits, 'hit')}"
-        self.lines.append(head)
-        shown = range(self.hidden, len(self.entries))
-        self.write(g, list(shown), [head], set(), 0, "")
-        if self.hidden:
-            self.lines.append(f"  … {self.hidden:,} older programs")
-        legend(g, self.roles, f"… {self.hidden:,} older programs" if self.hidden else "", (), title)
-        g.text = "\n".join(self.lines)
-        return g
+class Member(NamedTuple):
+    """A program of the cache: its number, its entry, and what it depends on."""
 
-    def write(self, g, members, said, known: set, level: int, above: str) -> None:
-        """A node for what `members` have in common, and below it their differences."""
-        new = [f for f in self.common(members) if f[0] not in known]
-        lines = [*said, *(f"{what} is {value}" for what, value in new)]
-        here = self.add(g, above, "\n".join(fold(lines)), "key", "\n".join(lines))
-        margin = "  " * (level + (not above))
-        if lines[len(said) if not above else 0 :]:
-            self.lines.append(margin + ", ".join(lines[len(said) if not above else 0 :]))
-        known = known | {what for what, _ in new}
-        groups = self.split(members, known)
-        for group in groups:
-            if len(groups) > 1:
-                self.write(g, group, [], known, level + 1, here)
-                continue
-            for k in group:
-                self.write_program(g, k, here, margin + "  " * bool(above))
+    number: int
+    entry: object
+    facts: dict
 
-    def split(self, members, known: set) -> list[list]:
-        """The members in groups by the first fact in which they differ."""
-        for what in dict.fromkeys(w for k in members for w in self.facts[k]):
-            groups: dict = {}
-            for k in members:
-                groups.setdefault(self.facts[k].get(what), []).append(k)
-            if what not in known and len(groups) > 1:
-                return list(groups.values())
-        return [members]
-
-    def common(self, members) -> list[tuple]:
-        first, *rest = (self.facts[k] for k in members) if members else [{}]
-        return [(w, v) for w, v in first.items() if all(f.get(w) == v for f in rest)]
-
-    def write_program(self, g, k: int, above: str, margin: str) -> None:
-        captured, hits = self.entries[k].captured, self.entries[k].hits[0]
-        records = len(captured.program.records)
-        if captured.backward is not None:
-            records += len(captured.backward.records)
-        what = f"program {k + 1}: {count(records, 'record')}"
-        self.lines.append(f"{margin}{what}, {count(hits, 'hit')}")
+    def node(self, margin: str) -> Node:
+        captured, hits = self.entry.captured, self.entry.hits[0]
+        both = [p for p in (captured.program, captured.backward) if p is not None]
+        what = f"program {self.number}: {count(sum(len(p.records) for p in both), 'record')}"
+        served, miss = count(hits, "hit"), self.entry.miss
+        tip = f"call {miss.call}: {miss.reason}\ntraced in {time_text(miss.seconds)}"
         role = "served" if hits else "unused"
-        self.add(g, above, f"{what}\n{count(hits, 'hit')}", role, self.why(k))
+        text = f"{margin}{what}, {served}"
+        return Node(self.number, f"{what}\n{served}", role, tip, text=text)
 
-    def why(self, k: int) -> str:
-        """Why it was made."""
-        miss = self.entries[k].miss
-        return f"call {miss.call}: {miss.reason}\ntraced in {time_text(miss.seconds)}"
 
-    def add(self, g, above: str, label: str, role: str, tip: str) -> str:
-        name, self.made = f"n{self.made}", self.made + 1
-        self.roles.add(role)
-        node(g, name, label, role, tip)
-        if above:
-            g.edge(above, name)
-        return name
+def fork(members, known: set, level: int, head: str = "", above=None) -> Iterator:
+    """A node for what members have in common, and below it their differences."""
+    new = [(what, value) for what, value in common(members) if what not in known]
+    lines = [f"{what} is {value}" for what, value in new]
+    margin, words = "  " * level, [head, *lines] if head else lines
+    text = f"{margin}{', '.join(lines)}" if lines else ""
+    here = Node(object(), "\n".join(wrap(words)), "key", "\n".join(words), text=text)
+    yield from below(above, here)
+    known = known | {what for what, _ in new}
+    groups = split(members, known)
+    for group in groups:
+        if len(groups) > 1:
+            yield from fork(group, known, level + (above is not None), above=here)
+            continue
+        for member in group:
+            yield from below(here, member.node(margin + "  " * (above is not None)))
+
+
+def below(above: Node | None, here: Node) -> Iterator:
+    """A node, and the edge that leads to it."""
+    yield here
+    if above is not None:
+        yield Edge(above.key, here.key)
+
+
+def split(members, known: set) -> list[list]:
+    """The members in groups by the first fact in which they differ."""
+    for what in dict.fromkeys(what for m in members for what in m.facts):
+        groups: dict = {}
+        for m in members:
+            groups.setdefault(m.facts.get(what), []).append(m)
+        if what not in known and len(groups) > 1:
+            return list(groups.values())
+    return [members]
+
+
+def common(members) -> list[tuple]:
+    first, *rest = (m.facts for m in members) if members else [{}]
+    return [(what, v) for what, v in first.items() if all(f.get(what) == v for f in rest)]
 
 
 def facts(key, captured) -> dict:
@@ -160,7 +160,7 @@ def modes(layers) -> dict:
     return {f"the mode of {k}, a {type(x).__name__},": said[on] for k, (x, on) in enumerate(layers)}
 
 
-def fold(lines) -> list[str]:
+def wrap(lines) -> list[str]:
     return [part for line in lines for part in textwrap.wrap(line, 44)]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
-from .program import ProgramDrawing, names_in, program_of
+from .parts import Edge, Legend, Node
+from .program import ProgramView, draw_program, names_in, program_of
 from .records import spec_text
-from .spread import Flow, Spread
+from .spread import Spread
 from .style import GREY, count
 
 
@@ -30,7 +32,8 @@ def difference(before, after, *, title: str = ""):
     - v1 = add(x, x) : float32[2]
     + v1 = multiply(x, x) : float32[2]
     """
-    return Difference(program_of(before), program_of(after), title).draw(title)
+    change = Difference(program_of(before), program_of(after))
+    return draw_program(change.parts(title), title)
 
 
 def signature(record: Record) -> tuple:
@@ -46,7 +49,7 @@ def computing(program: Program) -> list[Record]:
     return [r for r in grouped if r.op is not ITEM or r.inputs[0].op is not fused]
 
 
-def matched(before: Program, after: Program) -> dict[Record, Record]:
+def match(before: Program, after: Program) -> dict[Record, Record]:
     """The records of `before` that stayed, and each one's counterpart in `after`."""
     left: dict[tuple, list[Record]] = defaultdict(list)
     old, new = computing(before), computing(after)
@@ -66,32 +69,36 @@ KINDS = ("elementwise", "movement", "reduction", "opaque", "merge", "output")
 """The roles of what is computed."""
 
 
-class Difference(ProgramDrawing):
+class Difference:
     """The second program, with what is gone of the first one among it."""
 
-    def __init__(self, before: Program, after: Program, title: str):
-        self.before, self.title = before, title
-        self.stayed = matched(before, after)
+    far = 0
+    """How many records are left out, since nothing changed near them."""
+
+    def __init__(self, before: Program, after: Program):
+        self.before, self.after = before, after
+        self.stayed = match(before, after)
         kept = set(self.stayed.values())
         self.gone = [r for r in computing(before) if r not in self.stayed]
         self.new = [r for r in computing(after) if r not in kept]
-        super().__init__(after, None, set(after.outputs), set())
-        self.said = names_in(before) | self.said
+        names = names_in(before) | names_in(after)
+        self.view = ProgramView(after, self.spread(), after.outputs, names=names)
 
-    def spread_out(self, groups: bool) -> Spread:
-        found, old = Spread(self.program), Spread(self.before)
-        places = {path[:k]: path[:k] for path in found.paths.values() for k in range(len(path) + 1)}
-        for r in self.gone:  # where it would stand: in the frames that are there
-            path = old.paths[r]
-            found.put(
-                r, next(places[path[:k]] for k in range(len(path), -1, -1) if path[:k] in places), r
-            )
+    def spread(self) -> Spread:
+        """The second program spread out, and what is gone in the frames that are still there."""
+        found, old = Spread(self.after), Spread(self.before)
+        paths = (path[:k] for path in found.paths.values() for k in range(len(path) + 1))
+        places = {tuple(map(str, path)): path for path in paths}
+        for r in self.gone:
+            words = tuple(map(str, old.paths[r]))
+            ways = (words[:k] for k in range(len(words), -1, -1))
+            found.put(r, next((places[way] for way in ways if way in places), ()), r)
         gone = set(self.gone)
         for flow in old.flows:
-            ends = [self.now(r, old, gone) for r in (flow.source, flow.to)]
+            ends = [self.now(r, old, gone) for r in (flow.source, flow.target)]
             if None not in ends and not gone.isdisjoint(ends):
-                found.flows.append(Flow(*ends, flow.tip, {"style": "dashed"}))
-        if count_of_groups(self.before) == count_of_groups(self.program):
+                found.flows.append(Edge(*ends, flow.tip, {"style": "dashed"}))
+        if count_groups(self.before) == count_groups(self.after):
             self.leave_out_what_is_far(found)
         return found
 
@@ -103,45 +110,40 @@ class Difference(ProgramDrawing):
     def leave_out_what_is_far(self, spread: Spread) -> None:
         """Only changes and their neighbours stay."""
         changed = {*self.gone, *self.new}
-        pairs = [(f.source, f.to) for f in spread.flows]
+        pairs = [(f.source, f.target) for f in spread.flows]
         near = changed | {x for pair in pairs if not changed.isdisjoint(pair) for x in pair}
         self.far = len(spread.records) - len(near)
         spread.records = [r for r in spread.records if r in near]
-        spread.flows = [f for f in spread.flows if f.source in near and f.to in near]
+        spread.flows = [f for f in spread.flows if f.source in near and f.target in near]
 
     # ---- what the picture says ---------------------------------------------------------------
 
-    def role(self, record) -> str:
-        if record in self.gone:
-            return "removed"
-        found = super().role(record)
-        return found if found not in KINDS else "new" if record in self.new else "kept"
-
-    def look(self, record) -> tuple[str, str, str, dict]:
-        role, label, tip, attrs = super().look(record)
-        return role, label, tip, attrs | (DASHED if role == "removed" else {})
+    def parts(self, title: str) -> Iterator:
+        gone, new = set(self.gone), set(self.new)
+        for part in self.view.parts():
+            if isinstance(part, Node) and part.key in gone:
+                yield part._replace(role="removed", attrs=part.attrs | DASHED)
+            elif isinstance(part, Node) and part.role in KINDS:
+                yield part._replace(role="new" if part.key in new else "kept")
+            elif not isinstance(part, Legend):
+                yield part
+        far = f"; {self.far} far from that are as they were" if self.far else ""
+        yield Legend(self.summary() + far, tuple(self.view.cells()), self.text(title))
 
     def summary(self) -> str:
-        groups = [count_of_groups(p) for p in (self.before, self.program)]
+        groups = [count_groups(p) for p in (self.before, self.after)]
         text = f"{count(len(self.gone), 'record')} gone, {len(self.new)} new"
         return text if groups[0] == groups[1] else f"{text}, {count(groups[1], 'group')}"
 
-    def caption(self) -> str:
-        return self.summary() + (f"; {self.far} far from that are as they were" if self.far else "")
-
-    def text(self) -> str:
-        head = f"{self.title}: {self.summary()}" if self.title else self.summary()
-        gone = [f"- {self.line(r)}" for r in self.gone]
-        return "\n".join([head, *gone, *(f"+ {self.line(r)}" for r in self.new)])
-
-    def line(self, record) -> str:
-        return self.tip(record).splitlines()[0]
-
-    far = 0
+    def text(self, title: str) -> str:
+        lines = [f"{title}: {self.summary()}" if title else self.summary()]
+        for sign, records in (("-", self.gone), ("+", self.new)):
+            lines += [f"{sign} {self.view.tip(r).splitlines()[0]}" for r in records]
+        return "\n".join(lines)
 
 
 DASHED = {"style": "dashed", "fontcolor": GREY}
 
 
-def count_of_groups(program: Program) -> int:
+def count_groups(program: Program) -> int:
     return sum(r.op is fused for r in program.records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 from ..engine.core.errors import teach
@@ -10,11 +11,13 @@ from ..engine.core.grad import history
 from ..engine.core.record import FREED
 from ..engine.eager.tensor import Tensor
 from ..nn.layer.layers import Layer
-from .module import ModuleDrawing
+from .fold import draw_records
+from .module import Counts, draw_tree
+from .parts import Edge, Legend, Node, Text
 from .records import is_parameter, spec_text
 from .scale import EXPLODING, MEANINGS, VANISHING, line, norm, words
 from .style import count
-from .tape import TapeDrawing, roots_of
+from .tape import close_layer, roots_of, tape_parts
 
 
 def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = False, title: str = ""):
@@ -35,10 +38,12 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
     2 records; norms from 1.0e+00 to 1.0e+01
     """
     if isinstance(target, Layer):
-        return FlowTree(target, depth).draw(title)
+        return draw_tree(target, depth, Norms(target), title)
     if isinstance(target, Tensor):
         roots = roots_of(target)
-        graph = FlowDrawing(roots, depth, measured(target, roots)).draw(title)
+        norms = measured(target, roots)
+        parts = flow_parts(tape_parts(roots), norms)
+        graph = draw_records(parts, title, depth, partial(close_flow, norms))
         if not retain_graph:
             release(roots)
         return graph
@@ -79,33 +84,31 @@ def note(norms: dict, record, g) -> None:
     norms[record] = norm(g)
 
 
-class FlowDrawing(TapeDrawing):
+def flow_parts(parts, norms: dict) -> Iterator:
     """A tape whose nodes and lines tell the norm of the gradient."""
+    made = 0
+    for part in parts:
+        if isinstance(part, Node):
+            made += bool(part.key.inputs)
+            value = norms.get(part.key)
+            yield part.annotate(words(value), **line(value) | {"style": "filled"})
+        elif isinstance(part, Edge):
+            value = norms.get(part.source)
+            tip = "no gradient" if value is None else f"‖g‖ = {value!r}"
+            yield part._replace(tip=f"{spec_text(part.source)}: {tip}", attrs=line(value))
+        elif isinstance(part, Text):
+            yield part
+    yield Legend(flow_caption(made, "record", norms), MEANINGS)
 
-    def __init__(self, roots, depth, norms: dict):
-        self.norms = norms
-        super().__init__(roots, depth)
 
-    def record_extra(self, record):
-        value = self.norms.get(record)
-        return f"\n{words(value)}", line(value) | {"style": "filled"}
-
-    def closed_extra(self, scope, records):
-        inside = [self.norms[r] for r in records if is_parameter(r) and r in self.norms]
-        value = math.hypot(*inside) if inside else None
-        text = f"\nparameters {words(value)}" if inside else ""
-        return text, (line(value) | {"style": "filled"}) if inside else {}
-
-    def edge_extra(self, edge):
-        value = self.norms.get(edge)
-        tip = "no gradient" if value is None else f"‖g‖ = {value!r}"
-        return line(value) | {"tooltip": f"{spec_text(edge)}: {tip}"}
-
-    def caption(self) -> str:
-        return flow_caption(sum(bool(r.inputs) for r in self.records), "record", self.norms)
-
-    def more_legend(self):
-        return MEANINGS
+def close_flow(norms: dict, records) -> tuple[str, str, dict]:
+    """A closed frame tells the norm of all its parameters together."""
+    inside = [norms[r] for r in records if is_parameter(r) and r in norms]
+    label, tip, attrs = close_layer(records)
+    if inside:
+        value = math.hypot(*inside)
+        label, attrs = f"\nparameters {words(value)}", line(value) | {"style": "filled"}
+    return label, tip, attrs
 
 
 def flow_caption(n: int, noun: str, norms: dict) -> str:
@@ -122,33 +125,33 @@ def flow_caption(n: int, noun: str, norms: dict) -> str:
     return "; ".join([text, *(f"{k} {name}" for name, k in faults.items() if k)])
 
 
-class FlowTree(ModuleDrawing):
-    """A module tree with the norm of each parameter's gradient."""
+class Norms(Counts):
+    """What the tree of a layer says after a backward: the norm of each parameter's gradient."""
 
-    def __init__(self, layer, depth):
-        found = {id(p): p.grad for p in layer.parameters() if p.grad is not None}
-        if not found:
+    cells = MEANINGS
+
+    def __init__(self, layer):
+        self.norms = {id(p): norm(p.grad) for p in layer.parameters() if p.grad is not None}
+        if not self.norms:
             raise ValueError(
                 teach(
                     f"no parameter of {type(layer).__name__} has a gradient",
                     hint="call loss.backward() first (and clear_grad after looking)",
                 )
             )
-        self.norms = {k: norm(g) for k, g in found.items()}
-        super().__init__(layer, depth)
 
-    def part_note(self, part):
+    def part(self, part) -> str:
         return words(self.norms.get(id(part)))
 
-    def exact(self, layer):
+    def tip(self, layer) -> list[str]:
         parts = layer._parameters.items()
         return [f"{name}: ‖g‖ = {self.norms[id(p)]!r}" for name, p in parts if id(p) in self.norms]
 
-    def layer_note(self, layer):
+    def layer(self, layer) -> str:
         value = self.below(layer)
         return "" if value is None else words(value)
 
-    def edge_attrs(self, layer):
+    def edge(self, layer) -> dict:
         return line(self.below(layer))
 
     def below(self, layer) -> float | None:
@@ -156,8 +159,5 @@ class FlowTree(ModuleDrawing):
         inside = [self.norms[id(p)] for p in layer.parameters() if id(p) in self.norms]
         return math.hypot(*inside) if inside else None
 
-    def caption(self) -> str:
-        return flow_caption(len(self.layer.parameters()), "parameter tensor", self.norms)
-
-    def more_legend(self):
-        return MEANINGS
+    def caption(self, layer) -> str:
+        return flow_caption(len(layer.parameters()), "parameter tensor", self.norms)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..engine.core.errors import teach
+from ..engine.core.record import Record
 from ..engine.ir.program import Program
-from .drawing import RecordDrawing, key
-from .program import ProgramDrawing, names_in
+from .fold import Fold
+from .parts import Edge, Frame, Legend, Node, draw
+from .program import ProgramView, close_lines, names_in
 from .records import spec_text
-from .spread import Flow, Frame, Spread
+from .spread import Spread
 from .style import bytes_text, count
 
 CROSSING = {"color": "#d55e00", "fontcolor": "#d55e00", "penwidth": "2", "minlen": "0"}
@@ -39,121 +43,111 @@ def joint(function, depth: int | None = None, *, title: str = ""):
                 hint="of a step that does its own backward viz.program shows all",
             )
         )
-    return JointDrawing(captured, depth).draw(title)
+    return draw(JointView(captured).joint_parts(depth), title, compound="true")
 
 
-class JointDrawing(ProgramDrawing):
-    """Two programs as one drawing; lines of the backward are turned around, so that it goes up."""
+class JointView(ProgramView):
+    """Two programs as one; lines of the backward are turned around, so that it goes up."""
 
-    def __init__(self, captured, depth: int | None = None):
-        self.program, self.again = captured.program, set()
-        self.backward = self.renewed(captured.backward)
-        states = {s.record for s in self.program.states}
-        self.residuals = set(self.program.outputs[captured.residuals :]) - states
-        self.said = names_in(self.backward) | names_in(self.program)
-        self.gradients = gradient_names(captured, self.backward, self.said)
-        ahead, back = (Frame("lines", name, name) for name in ("forward", "backward"))
-        self.spread = Spread(self.program, (ahead,))
-        returning = Spread(self.backward, (back,))
-        self.crossing = self.join(returning)
-        results = {*self.program.outputs[: captured.residuals], *self.backward.outputs}
-        RecordDrawing.__init__(self, self.spread.records, results, self.spread.paths, depth)
-        self.sums = self.summed()
+    def __init__(self, captured):
+        program = captured.program
+        self.backward, again = copy_shared(captured.backward, program)
+        states = {s.record for s in program.states}
+        results = {*program.outputs[: captured.residuals], *self.backward.outputs}
+        residuals = set(program.outputs[captured.residuals :]) - states
+        names = names_in(self.backward) | names_in(program)
+        forward, backward = (Frame(name, name, "lines") for name in ("forward", "backward"))
+        spread, returning = Spread(program, (forward,)), Spread(self.backward, (backward,))
+        self.crossing = join(spread, returning, program.states)
+        super().__init__(program, spread, results, residuals, names)
+        self.back = {r for r in spread.records if spread.paths[r][:1] == (backward,)}
+        self.roles = {r: "gradient" for r in self.backward.inputs if r in self.back}
+        self.notes = dict.fromkeys(again, " again")
+        for record, text in gradient_names(captured, self.backward, names).items():
+            self.notes[record] = f"{self.notes.get(record, '')}\n{text}"
+        self.notes = {r: text for r, text in self.notes.items() if r not in self.roles}
 
-    def renewed(self, backward: Program) -> Program:
-        """The backward, where values it computes again are records of their own."""
-        own, fresh, records = set(self.program.records), {}, []
-        for r in backward.records:
-            inputs = [fresh.get(e, e) for e in r.inputs]
-            if r in own or inputs != list(r.inputs):
-                new = fresh[r] = r.copy(inputs)
-                self.again |= {new} if r in own else set()
-            records.append(fresh.get(r, r))
-        outputs = [fresh.get(r, r) for r in backward.outputs]
-        return Program(backward.name, backward.inputs, [], records, outputs, backward.guards)
+    def joint_parts(self, depth: int | None) -> Iterator:
+        """The parts that are drawn, with `depth` levels of frames open."""
+        parts = list(self.parts())
+        fold = Fold((p for p in parts if isinstance(p, Node)), depth, close_lines)
+        turned = (self.turn(p) if isinstance(p, Edge) else p for p in parts)
+        crossing = self.crossing_edges(fold.units)
+        cells = (*self.cells(), ("━ residual", CROSSING["color"]))
+        text = f"{self.program}\n{self.backward}\n{self.caption()}"
+        yield from fold.parts([*turned, *crossing, Legend(self.caption(), cells, text)])
 
-    def join(self, returning: Spread) -> list[Flow]:
-        """Take over what the backward's spread knows; the flows that cross the cut."""
-        ours = set(self.spread.paths)
-        for state in self.program.states:
-            users = [f.to for f in returning.flows if f.source is state.record]
-            if users:  # alive in any case: it stands on this side too
-                copy = returning.copy(state)
-                returning.settle(copy, users)
-                returning.flows = [
-                    f._replace(source=copy) if f.source is state.record else f
-                    for f in returning.flows
-                ]
-        self.back = {r for r in returning.records if r not in ours}
-        self.spread.records += [r for r in returning.records if r in self.back]
-        self.spread.flows += [f for f in returning.flows if f.source not in ours]
-        for name in ("paths", "states", "layers", "entries"):
-            setattr(self.spread, name, getattr(returning, name) | getattr(self.spread, name))
-        self.spread.controls |= returning.controls
-        self.spread.carried |= returning.carried
-        return list({(f.source, f.to): f for f in returning.flows if f.source in ours}.values())
+    def turn(self, edge: Edge) -> Edge:
+        """A line of the backward, drawn from its end."""
+        if edge.source not in self.back:
+            return edge
+        ends = {"lhead": "ltail", "ltail": "lhead"}
+        attrs = {ends.get(k, k): v for k, v in edge.attrs.items()}
+        turned = {"dir": "back"} if attrs.get("style") != "invis" else {}
+        return Edge(edge.target, edge.source, edge.tip, attrs | turned)
 
-    def summed(self) -> dict:
-        """For each pair of units, the residuals between them."""
+    def crossing_edges(self, units: dict) -> Iterator[Edge]:
+        """The residuals; the first line between two units has the sum of their sizes."""
         sums: dict[tuple, dict] = {}
-        for flow in self.crossing:
-            pair = key(self.units[flow.source]), key(self.units[flow.to])
-            sums.setdefault(pair, {})[flow.source] = flow.source.spec.nbytes
-        return sums
-
-    def given(self):
-        return self.program.inputs
-
-    def role(self, record) -> str:
-        if record in self.backward.inputs and record in self.back:
-            return "gradient"
-        return super().role(record)
-
-    def label(self, record) -> str:
-        if record in self.backward.inputs and record in self.back:
-            return self.said[record]
-        label = super().label(record)
-        if record in self.again:
-            label += " again"
-        return f"{label}\n{self.gradients[record]}" if record in self.gradients else label
-
-    def edges(self):
-        for source, to, attrs in super().edges():
-            if source in self.back:
-                turned = {"dir": "back"} if attrs.get("style") != "invis" else {}
-                ends = {"lhead": "ltail", "ltail": "lhead"}
-                yield to, source, {ends.get(k, k): v for k, v in attrs.items()} | turned
-            else:
-                yield source, to, attrs
-        told = set()
-        for flow in self.crossing:
-            pair = key(self.units[flow.source]), key(self.units[flow.to])
-            sizes, label = self.sums[pair], {}
-            if pair not in told:
+        for source, target in self.crossing:
+            pair = units[source], units[target]
+            sums.setdefault(pair, {})[source] = source.spec.nbytes
+        labelled = set()
+        for source, target in self.crossing:
+            pair = units[source], units[target]
+            sizes, label = sums[pair], {}
+            if pair not in labelled:
                 many = f"{len(sizes)}: " if len(sizes) > 1 else ""
                 label = {"label": f" {many}{size_text(sum(sizes.values()))} "}
-            told.add(pair)
-            said = [f"{self.said[r]}: {spec_text(r)}, {size_text(n)}" for r, n in sizes.items()]
-            yield flow.source, flow.to, CROSSING | label | {"tooltip": "\n".join(said)}
+            labelled.add(pair)
+            lines = [f"{self.names[r]}: {spec_text(r)}, {size_text(n)}" for r, n in sizes.items()]
+            yield Edge(source, target, "\n".join(lines), CROSSING | label)
 
     def caption(self) -> str:
-        kept = {flow.source: flow.source.spec.nbytes for flow in self.crossing}
+        kept = {source: source.spec.nbytes for source, _ in self.crossing}
         made = count(len(self.program.records), "record")
         return (
             f"{made} forward, {len(self.backward.records)} backward; "
             f"{count(len(kept), 'residual')} of {size_text(sum(kept.values()))}"
         )
 
-    def text(self) -> str:
-        return f"{self.program}\n{self.backward}\n{self.caption()}"
 
-    def more_legend(self):
-        return [*super().more_legend(), ("━ residual", CROSSING["color"])]
+def copy_shared(backward: Program, program: Program) -> tuple[Program, set]:
+    """The backward with records of its own for what it computes again, and the set of these."""
+    own, fresh, records, again = set(program.records), {}, [], set()
+    for r in backward.records:
+        inputs = [fresh.get(e, e) for e in r.inputs]
+        if r in own or inputs != list(r.inputs):
+            fresh[r] = r.copy(inputs)
+            again |= {fresh[r]} if r in own else set()
+        records.append(fresh.get(r, r))
+    outputs = [fresh.get(r, r) for r in backward.outputs]
+    return Program(backward.name, backward.inputs, [], records, outputs, backward.guards), again
 
 
-def gradient_names(captured, backward: Program, said: dict) -> dict:
+def join(forward: Spread, returning: Spread, states) -> list[tuple[Record, Record]]:
+    """Let `forward` take over what the backward's spread knows; what crosses from one to other."""
+    ours = set(forward.paths)
+    for state in states:
+        users = [f.target for f in returning.flows if f.source is state.record]
+        if users:  # alive in any case: it stands on this side too
+            copy = returning.copy(state)
+            returning.settle(copy, users)
+            returning.flows = [
+                f._replace(source=copy) if f.source is state.record else f for f in returning.flows
+            ]
+    forward.records += [r for r in returning.records if r not in ours]
+    forward.flows += [f for f in returning.flows if f.source not in ours]
+    forward.paths = returning.paths | forward.paths
+    forward.states = returning.states | forward.states
+    forward.controls |= returning.controls
+    forward.carried |= returning.carried
+    return list({(f.source, f.target): None for f in returning.flows if f.source in ours})
+
+
+def gradient_names(captured, backward: Program, known: dict) -> dict:
     """Of which input or parameter each result of the backward is the gradient."""
-    inputs = [said[captured.program.inputs[k]] for k in captured.walk.inputs]
+    inputs = [known[captured.program.inputs[k]] for k in captured.walk.inputs]
     names = [*inputs, *(x.name for x in captured.walk.outer)]
     found: dict = {}
     for record, name in zip(backward.outputs, names, strict=True):

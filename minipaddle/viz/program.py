@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..engine.core.errors import line_of, teach
+from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.printer import Printer
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
 from ..engine.passes.manager import Optimized, optimized
-from .drawing import RecordDrawing
+from .fold import draw_records
+from .parts import Legend, Node
 from .records import short, spec_text
 from .spread import SAME, Spread
 from .style import LOOKS, bytes_text, count
@@ -36,7 +40,9 @@ def program(target, depth: int | None = None, *, title: str = ""):
       return v1
     }
     """
-    return ProgramDrawing(program_of(target), depth, *ends_of(target)).draw(title)
+    found = program_of(target)
+    view = ProgramView(found, Spread(found), *ends_of(target))
+    return draw_program(view.parts(), title, depth)
 
 
 def groups(target, depth: int | None = None, *, title: str = ""):
@@ -56,7 +62,8 @@ def groups(target, depth: int | None = None, *, title: str = ""):
       v1 = fused(x, region=(x~: float32[3, 4]) {
     """
     program = with_states_used(optimized_of(target).program)
-    return ProgramDrawing(program, depth, set(program.outputs), set(), groups=True).draw(title)
+    view = ProgramView(program, Spread(program, groups=True), program.outputs)
+    return draw_program(view.parts(), title, depth)
 
 
 def with_states_used(program: Program) -> Program:
@@ -102,46 +109,47 @@ def ends_of(target) -> tuple[set, set]:
     return set(outputs[: captured.residuals]), set(outputs[captured.residuals :]) - states
 
 
-FRAMES = {
-    "group": {"style": "rounded,filled", "fillcolor": "#56b4e920", "color": "#56b4e9"},
-    "layer": {},
-    "lines": {"style": "rounded,dashed"},
-    "region": {"color": LOOKS["region"].fill, "penwidth": "1.5"},
-}
-
-
 KEPT = {"color": "#d55e00", "penwidth": "3"}
 
 
-class ProgramDrawing(RecordDrawing):
-    """A program's records and those of its regions."""
+class ProgramView:
+    """What a picture says of a program's records and those of its regions.
 
-    def __init__(self, program: Program, depth, results: set, residuals: set, groups=False):
-        self.program, self.said = program, names_in(program)
-        self.spread = self.spread_out(groups)
-        made = self.spread.at  # what a group gives is made inside of it
-        results, self.residuals = ({made.get(r) or r for r in s} for s in (results, residuals))
-        super().__init__(self.spread.records, results, self.spread.paths, depth)
+    `residuals` are kept for the backward. A subclass or a caller may add `roles` of its own, and
+    `notes` after the operators' names.
+    """
 
-    def spread_out(self, groups: bool) -> Spread:
-        return Spread(self.program, groups=groups)
+    def __init__(self, program: Program, spread: Spread, results, residuals=(), names=None):
+        self.program, self.spread = program, spread
+        self.names = names or names_in(program)
+        made = spread.at  # what a group gives is made inside of it
+        self.results, self.residuals = ({made.get(r) or r for r in s} for s in (results, residuals))
+        self.roles: dict[Record, str] = {}
+        self.notes: dict[Record, str] = {}
 
-    def draw(self, title: str = "", **attrs):
-        return super().draw(title, compound="true", **attrs)
+    def parts(self) -> Iterator:
+        for record in self.spread.records:
+            yield self.node(record)
+        yield from self.spread.flows
+        yield Legend(caption_of(self.program), tuple(self.cells()), str(self.program))
 
-    def look(self, record) -> tuple[str, str, str, dict]:
-        role, spec = self.role(record), spec_text(record)
+    def node(self, record) -> Node:
+        role, spec, frames = self.role(record), spec_text(record), self.spread.paths[record]
         if role == "decision":
-            return role, record.op.name.removesuffix("_loop"), self.tip(record), {"margin": "0"}
+            label = record.op.name.removesuffix("_loop")
+            return Node(record, label, role, self.tip(record), frames, {"margin": "0"})
         if role == "same":
-            return role, "=", f"as it is: {spec}", {"width": "0.3"}
+            return Node(record, "=", role, f"as it is: {spec}", frames, {"width": "0.3"})
         attrs = {"peripheries": "2"} if record in self.results and role == "input" else {}
         attrs |= KEPT if record in self.residuals else {}
-        label = self.label(record)
-        return role, f"{label}\n{spec}" if label else spec, self.tip(record), attrs
+        label = self.label(record) + self.notes.get(record, "")
+        text = f"{label}\n{spec}" if label else spec
+        return Node(record, text, role, self.tip(record), frames, attrs)
 
     def role(self, record) -> str:
         """The role (a key of LOOKS) of a record of a program."""
+        if record in self.roles:
+            return self.roles[record]
         if record in self.spread.controls:
             return "decision"
         if record in self.spread.states:
@@ -150,7 +158,7 @@ class ProgramDrawing(RecordDrawing):
             return "carried"
         if not record.inputs and record.attrs.get("name") == SAME:
             return "same"
-        if record in self.given():
+        if record in self.program.inputs:
             return "input"
         if record in self.results:
             return "output"
@@ -161,15 +169,16 @@ class ProgramDrawing(RecordDrawing):
     def is_merge(self, record) -> bool:
         return record.op is ITEM and record.inputs[0] in self.spread.controls
 
-    def given(self):
-        return self.program.inputs
+    def enters(self, record) -> bool:
+        """Does the value come from outside, or from the iteration before?"""
+        return record in self.spread.carried or record in self.program.inputs
 
     def label(self, record) -> str:
         """`multiply(·, 2)`: the operator, with the numbers among its inputs."""
         if record in self.spread.states:
             return self.spread.state_name(record)
-        if record in self.spread.carried or record in self.given():
-            return self.said[record]
+        if self.enters(record) or record in self.roles:
+            return self.names[record]
         if record.op is ITEM:
             alone = self.is_merge(record) and len(record.inputs[0].shape) == 1
             return "" if alone else f"[{record.attrs['k']}]"
@@ -180,60 +189,49 @@ class ProgramDrawing(RecordDrawing):
 
     def tip(self, record) -> str:
         """Its name in the text, its attributes, the user's line."""
-        inputs = [
-            repr(e.attrs["value"]) if e.op is NUMBER else self.said.get(e, "·")
-            for e in record.inputs
-        ]
-        attrs = [f"{k}={short(v)}" for k, v in record.attrs.items() if not isinstance(v, Program)]
-        name, said = self.said.get(record, ""), ", ".join([*inputs, *attrs])
-        lines = [f"{name} = {record.op.name}({said}) : {spec_text(record)}"]
+        name, spec = self.names.get(record, ""), spec_text(record)
         if record in self.spread.states:
-            lines = [f"state {self.spread.states[record].name or name} : {spec_text(record)}"]
-        elif record in self.given() or record in self.spread.carried:
-            lines = [f"{name} : {spec_text(record)}"]
-        if record.where:
-            lines.append(line_of(record.where))
-        return "\n".join(lines)
+            text = f"state {self.spread.states[record].name or name} : {spec}"
+        elif self.enters(record):
+            text = f"{name} : {spec}"
+        else:
+            inputs = [
+                repr(e.attrs["value"]) if e.op is NUMBER else self.names.get(e, "·")
+                for e in record.inputs
+            ]
+            attrs = record.attrs.items()
+            inputs += [f"{k}={short(v)}" for k, v in attrs if not isinstance(v, Program)]
+            text = f"{name} = {record.op.name}({', '.join(inputs)}) : {spec}"
+        return f"{text}\n{line_of(record.where)}" if record.where else text
 
-    def edges(self):
-        for flow in self.spread.flows:
-            attrs = {"tooltip": flow.tip} | flow.attrs
-            frame = self.spread.entries.get(id(flow))
-            if frame is not None and self.units[flow.to] is flow.to:
-                attrs["lhead"] = f"cluster_{self.name(frame)}"
-            yield flow.source, flow.to, attrs
+    def cells(self) -> Iterator[tuple[str, str]]:
+        """More cells of the legend."""
+        if any(s.update is not None for s in self.program.states):
+            yield "⇢ new value of a state", "#d55e00"
+        if self.residuals:
+            yield "▢ kept for the backward", KEPT["color"]
 
-    def frame_text(self, frame) -> tuple[str, str]:
-        return frame.label, frame.tip
 
-    def frame_attrs(self, frame) -> dict:
-        return FRAMES[frame.kind]
+def draw_program(parts, title: str, depth: int | None = None):
+    """Draw the parts of a program; `depth` levels of frames are open."""
+    return draw_records(parts, title, depth, close_lines, compound="true")
 
-    def closed_role(self, frame) -> str:
-        return frame.kind
 
-    def closed_tip(self, records) -> str:
-        where = [line_of(r.where) for r in records if r.where]
-        return f"\n{where[0]}" if where else ""
+def close_lines(records) -> tuple[str, str, dict]:
+    """A closed frame says the first of the user's lines in it."""
+    return "", next((f"\n{line_of(r.where)}" for r in records if r.where), ""), {}
 
-    def caption(self) -> str:
-        """How many records, and how much memory its states take."""
-        made = count(sum(1 for _ in everywhere(self.program)), "record")
-        states = self.program.states
-        if not states:
-            return made
-        written = sum(s.update is not None for s in states)
-        size = bytes_text(sum(s.record.spec.nbytes for s in states))
-        text = f"{made}, {count(len(states), 'state')} of {size}"
-        return f"{text}, {written} of them updated" if written else text
 
-    def text(self) -> str:
-        return str(self.program)
-
-    def more_legend(self):
-        updated = any(s.update is not None for s in self.program.states)
-        cells = [("⇢ new value of a state", "#d55e00")] if updated else []
-        return cells + ([("▢ kept for the backward", KEPT["color"])] if self.residuals else [])
+def caption_of(program: Program) -> str:
+    """How many records, and how much memory its states take."""
+    made = count(sum(1 for _ in everywhere(program)), "record")
+    states = program.states
+    if not states:
+        return made
+    written = sum(s.update is not None for s in states)
+    size = bytes_text(sum(s.record.spec.nbytes for s in states))
+    text = f"{made}, {count(len(states), 'state')} of {size}"
+    return f"{text}, {written} of them updated" if written else text
 
 
 def number(value) -> str:

@@ -8,6 +8,7 @@ from ..engine.core.record import FREED, Spec, owner
 from ..engine.eager.packing import Packed
 from ..engine.eager.pylayer import PyLayerContext
 from ..nn.layer.tree import child_name
+from .parts import Frame
 from .style import LOOKS, bytes_text
 
 
@@ -28,18 +29,18 @@ def role_of(record) -> str:
     return record.op.kind if record.op.kind in LOOKS else "opaque"
 
 
-def label_of(record, path=()) -> str:
+def label_of(record, frames=()) -> str:
     """The operator (or the leaf's name), and the spec."""
-    return f"{own_name(record, path)}\n{spec_text(record)}"
+    return f"{own_name(record, frames)}\n{spec_text(record)}"
 
 
-def own_name(record, path=()) -> str:
+def own_name(record, frames=()) -> str:
     """What a record is called: its operator; a leaf by its attribute in the layer, or its name."""
     if record.inputs:
         return f"[{record.attrs['k']}]" if record.op.name == "item" else record.op.name
     tensor = tensor_of(record)
-    if path and tensor is not None:
-        for name, part in path[-1][1]._parameters.items():
+    if frames and tensor is not None:
+        for name, part in frames[-1].layer._parameters.items():
             if part is tensor:
                 return name
     return (tensor is not None and tensor._name) or role_of(record)  # a name somebody chose
@@ -146,7 +147,7 @@ def layer_label(scope) -> str:
     return kind if name == kind else f"{name} ({kind})"
 
 
-def layer_class(scope) -> str:
-    """Where a layer's class is defined: `minipaddle.nn.layer.conv.Conv2D`."""
+def layer_frame(scope) -> Frame:
+    """The frame of a layer call; its tooltip is where the class is defined."""
     kind = type(scope[1])
-    return f"{kind.__module__}.{kind.__name__}"
+    return Frame(layer_label(scope), f"{kind.__module__}.{kind.__name__}", layer=scope[1])

@@ -10,15 +10,15 @@ import linecache
 import math
 from collections import Counter
 from functools import reduce
-from typing import NamedTuple
 
 from ..engine.core.errors import line_number, line_of
 from ..engine.core.record import Record
 from ..engine.eager.cells import TensorCell
 from ..engine.ir.control import cond, fused, while_loop
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, regions
-from .drawing import common
-from .records import input_name, layer_class, layer_label, layers_of, spec_text
+from .fold import common
+from .parts import Edge, Frame
+from .records import input_name, layer_frame, layers_of, spec_text
 
 MANY = 8
 """More records than this, made by one line in which no layer is called, get a frame."""
@@ -26,25 +26,6 @@ NEW = "new "
 """How the label of an update's frame begins."""
 SAME = "same"
 """What stands in `attrs` of a record that hands on a value as it is."""
-
-
-class Frame(NamedTuple):
-    """A box around records; `kind` is "layer", "region", "lines", or "group": records that one
-    kernel computes. Compared by identity.
-    """
-
-    kind: str
-    label: str
-    tip: str
-
-
-class Flow(NamedTuple):
-    """A value on its way from one record to another."""
-
-    source: Record
-    to: Record
-    tip: str
-    attrs: dict
 
 
 class Spread:
@@ -58,13 +39,11 @@ class Spread:
         self.groups = groups
         self.records: list[Record] = []
         self.paths: dict[Record, tuple] = {}
-        self.flows: list[Flow] = []
+        self.flows: list[Edge] = []
         self.carried: set[Record] = set()
         self.controls: set[Record] = set()
         self.states = {s.record: s for s in program.states}
         self.frames: dict[tuple, Frame] = {}
-        self.layers: dict[int, object] = {}  # id of a frame -> the layer called there
-        self.entries: dict[int, Frame] = {}  # id of a flow -> the region it leads into
         self.updates: list[Frame] = []
         self.at: dict[Record, Record | None] = {}  # where a value comes from in the picture
         self.busy = busy_lines(program.records)
@@ -86,7 +65,7 @@ class Spread:
     def flow(self, source, to, tip: str, attrs: dict | None = None) -> None:
         found = self.at.get(source)
         if found is not None:
-            self.flows.append(Flow(found, to, tip, attrs or {}))
+            self.flows.append(Edge(found, to, tip, attrs or {}))
 
     # ---- records -----------------------------------------------------------------------------
 
@@ -116,10 +95,7 @@ class Spread:
     def layer_frames(self, path: tuple, scopes) -> tuple:
         """The path, and on it a frame for each layer call."""
         for scope in () if self.groups else scopes:
-            key = (*map(id, path), id(scope))
-            frame = self.frame(key, "layer", layer_label(scope), layer_class(scope))
-            self.layers[id(frame)] = scope[1]
-            path += (frame,)
+            path += (self.frames.setdefault((*path, id(scope)), layer_frame(scope)),)
         return path
 
     def line_frame(self, record, path, outer) -> tuple:
@@ -129,10 +105,7 @@ class Spread:
             return ()
         text = linecache.getline(*line).strip() or line_of(record.where)
         text = text if len(text) <= 50 else f"{text[:49]}…"
-        return (self.frame(line, "lines", text, line_of(record.where)),)
-
-    def frame(self, key, kind: str, label: str, tip: str) -> Frame:
-        return self.frames.setdefault(key, Frame(kind, label, tip))
+        return (self.frames.setdefault(line, Frame(text, line_of(record.where), "lines")),)
 
     def group(self, record, path: tuple) -> None:
         """The records of a group, in a frame of its own outside of all layers."""
@@ -141,14 +114,14 @@ class Spread:
         names = dict.fromkeys(r.op.name for r in region.records if r.op.kind != "movement")
         label = ", ".join([*names][:3]) + (", …" if len(names) > 3 else "")
         tip = line_of(record.where) if record.where else label
-        self.region(region, (*path, Frame("group", label, tip)), ())
+        self.region(region, (*path, Frame(label, tip, "group")), ())
 
     # ---- branches and loops ------------------------------------------------------------------
 
     def control(self, record, path: tuple, layers: tuple) -> None:
         """A record with regions: a frame with a decision, a frame for each region, the results."""
         tip = line_of(record.where) if record.where else record.op.name
-        path = (*path, Frame("region", record.op.name, tip))
+        path = (*path, Frame(record.op.name, tip, "region"))
         inputs = record.inputs
         if record.op is while_loop:
             inputs = self.carry(record, path)
@@ -157,7 +130,7 @@ class Spread:
         if record.op is cond:
             self.flow(inputs[0], record, f"pred: {spec_text(inputs[0])}")
         for name, region in regions(record).items():
-            frame = Frame("region", name, f"{name} of {record.op.name}")
+            frame = Frame(name, f"{name} of {record.op.name}", "region")
             given = inputs[len(inputs) - len(region.inputs) :]
             self.at |= {inner: self.at.get(e) for inner, e in zip(region.inputs, given)}
             if record.op is while_loop and name == "test" and region.outputs[0] in region.inputs:
@@ -199,8 +172,7 @@ class Spread:
         """The decision leads to the first record of a region."""
         first = next((r for r in self.records if self.inside(r, frame)), None)
         if first is not None and name != "test":
-            self.flows.append(Flow(record, first, name, DECIDED))
-            self.entries[id(self.flows[-1])] = frame
+            self.flows.append(Edge(record, first, name, DECIDED | {"lhead": frame}))
 
     def result(self, item) -> None:
         """A result of a record with regions: where its branches meet, or a loop's last value."""
@@ -231,7 +203,7 @@ class Spread:
                 states = [s for s in program.states if s.update in group]
                 if states and len(group) > 1:
                     label = f"{NEW}{min((s.name for s in states), key=len) or 'state'}"
-                    frame = Frame("lines", label, line.tip)
+                    frame = Frame(label, line.tip, "lines")
                     self.updates.append(frame)
                     for r in group:
                         self.paths[r] = (line, frame)
@@ -243,23 +215,23 @@ class Spread:
             r for r in program.records
             if r in updates and all(e in self.states or e.op is NUMBER for e in r.inputs)
         ]  # fmt: skip
-        frame = Frame("lines", "states that change by themselves", "no input has a part in that")
+        frame = Frame("states that change by themselves", "no input has a part in that", "lines")
         self.paths |= dict.fromkeys(lone if len(lone) > MANY else (), (frame,))
 
     def settle_states(self, program: Program) -> None:
         """A state stands in each outermost frame that uses it, so that no line to it is long."""
         for state in program.states:
-            uses: dict[int, list] = {}
+            uses: dict[Frame | None, list] = {}
             for k, flow in enumerate(self.flows):
                 if flow.source is state.record:
-                    uses.setdefault(outermost(self.paths[flow.to]), []).append(k)
+                    uses.setdefault(outermost(self.paths[flow.target]), []).append(k)
             new = state.update and self.at[state.update]
             if new is state.record:  # as it was
                 new = None
             if new is not None:
                 uses.setdefault(outermost(self.paths[new]), [])
             for n, (top, places) in enumerate(uses.items()):
-                users = [self.flows[k].to for k in places]
+                users = [self.flows[k].target for k in places]
                 if new is not None and outermost(self.paths[new]) == top:
                     users.append(new)
                 record = self.copy(state) if n else state.record
@@ -272,7 +244,7 @@ class Spread:
     def settle_inputs(self, program: Program) -> None:
         """Where inputs are many, each stands in what is common to its uses."""
         for record in program.inputs:
-            users = [flow.to for flow in self.flows if flow.source is record]
+            users = [flow.target for flow in self.flows if flow.source is record]
             if users:
                 self.settle(record, users)
 
@@ -295,7 +267,7 @@ class Spread:
         for k, frame in enumerate(self.updates[columns:]):
             above = [r for r in self.records if self.inside(r, self.updates[k])]
             below = [r for r in self.records if self.inside(r, frame) and r in self.states]
-            self.flows += [Flow(above[-1], r, "", {"style": "invis"}) for r in below]
+            self.flows += [Edge(above[-1], r, "", {"style": "invis"}) for r in below]
 
     def inside(self, record, frame) -> bool:
         return any(f is frame for f in self.paths[record])
@@ -311,7 +283,7 @@ class Spread:
         state = self.states[record]
         tensor = getattr(state.cell, "tensor", None)
         for frame in reversed(self.paths[record]):
-            layer = self.layers.get(id(frame))
+            layer = frame.layer
             held = {} if layer is None else {**layer._parameters, **layer._buffers}
             for name, x in held.items():
                 if x is tensor:
@@ -341,9 +313,9 @@ def place_of(record) -> tuple | None:
     return record.where[0].co_filename, line_number(record.where)
 
 
-def outermost(path: tuple) -> int:
-    """Which of the outermost frames a path leads into."""
-    return id(path[0]) if path else 0
+def outermost(path: tuple) -> Frame | None:
+    """The outermost frame of a path."""
+    return path[0] if path else None
 
 
 def connected(records, states) -> list[set]:

@@ -70,9 +70,9 @@ ROOMY = ("parallelogram", "invtrapezium", "hexagon")
 """Shapes that leave room around their text by themselves."""
 
 
-def graph(title: str = "", **attrs) -> Graph:
-    """An empty graph in the house style."""
-    g = Graph()
+def graph(title: str = "", on: Graph | None = None, **attrs) -> Graph:
+    """An empty graph in the house style, or the graph `on` in that style."""
+    g = Graph() if on is None else on
     page = {
         "bgcolor": "transparent",
         "ranksep": "0.3",

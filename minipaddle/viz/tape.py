@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ContextDecorator
 
 from ..engine.core.errors import teach
@@ -9,22 +10,22 @@ from ..engine.core.grad import history
 from ..engine.core.record import FREED
 from ..engine.eager.eager import Eager
 from ..engine.eager.tensor import Tensor
-from .drawing import LIMIT, RecordDrawing, common
+from .fold import LIMIT, common, draw_records
+from .parts import Edge, Legend, Node, Text
 from .records import (
     given_text,
     input_name,
     is_parameter,
     kept_bytes,
     label_of,
-    layer_class,
-    layer_label,
+    layer_frame,
     layers_of,
     own_name,
     role_of,
     spec_text,
     tooltip_of,
 )
-from .style import bytes_text, count, dot
+from .style import bytes_text, count
 
 
 class source_lines(ContextDecorator):
@@ -70,7 +71,7 @@ def tape(*tensors, depth: int | None = None, title: str = ""):
     if tensors and callable(tensors[0]) and not isinstance(tensors[0], Tensor):
         with source_lines(True):
             tensors = tensors[0](*tensors[1:])
-    return TapeDrawing(roots_of(tensors), depth).draw(title)
+    return draw_records(tape_parts(roots_of(tensors)), title, depth, close_layer)
 
 
 def roots_of(results) -> list:
@@ -97,90 +98,63 @@ def tensors_in(results):
             yield from tensors_in(part)
 
 
-class TapeDrawing(RecordDrawing):
-    """The records behind `roots`, framed by layer call."""
-
-    def __init__(self, roots, depth: int | None = None):
-        records = history.reference(roots)
-        super().__init__(records, set(roots), paths_of(records), depth)
-
-    def beside(self, record) -> int:
-        return record.inputs.count(None)
-
-    def text(self) -> str:
-        """The newest part as lines `v3 = add(v1, v2) : float32[4]`, and the caption."""
-        shown = self.records[-LIMIT:]
-        names = {r: f"v{k}" for k, r in enumerate(shown, 1)}
-        lines = [f"… {len(self.records) - LIMIT:,} older"] if len(self.records) > LIMIT else []
-        for r in shown:
-            inputs = [
-                given_text(r, k) if e is None else names.get(e, "…") for k, e in enumerate(r.inputs)
-            ]
-            what = f"{r.op.name}({', '.join(inputs)})" if inputs else own_name(r, self.paths[r])
-            note = self.record_extra(r)[0].replace("\n", "  ")
-            lines.append(f"{names[r]} = {what} : {spec_text(r)}{note}")
-        return "\n".join([*lines, self.caption()])
-
-    def frame_text(self, frame) -> tuple[str, str]:
-        return layer_label(frame), layer_class(frame)
-
-    def closed_tip(self, records) -> str:
-        return f"\nkeeps {bytes_text(kept_bytes(records))} alive"
-
-    def look(self, record) -> tuple[str, str, str, dict]:
-        role = "output" if record in self.results and record.inputs else role_of(record)
-        extra, attrs = self.record_extra(record)
-        if record.saved is FREED:
-            extra, attrs = f"{extra}\nfreed", attrs | {"style": "filled,dashed"}
-        return role, label_of(record, self.paths[record]) + extra, tooltip_of(record), attrs
-
-    def write_record(self, g, record) -> None:
-        super().write_record(g, record)
-        for k, edge in enumerate(record.inputs):
-            if edge is None:
-                self.write_given(g, record, k)
-
-    def write_given(self, g, record, k: int) -> None:
-        """A grey dot for an input that gets no gradient."""
-        self.roles.add("given")
-        name = f"{self.name(record)}_{k}"
-        dot(g, name, f"{input_name(record.op, k)}: {given_text(record, k)} (needs no gradient)")
-        g.edge(name, self.name(record), arrowsize="0.4", tooltip=input_name(record.op, k))
-
-    def edges(self):
-        for r in self.records:
-            for k, edge in enumerate(r.inputs):
-                if edge is not None:
-                    tip = f"{input_name(r.op, k)}: {spec_text(edge)}"
-                    yield edge, r, {"tooltip": tip} | self.edge_extra(edge)
-
-    def caption(self) -> str:
-        made = [r for r in self.records if r.inputs]
-        freed = sum(r.saved is FREED for r in made)
-        text = f"{count(len(made), 'record')}, keeping {bytes_text(kept_bytes(made))} alive"
-        return f"{text}; {freed:,} freed by a backward" if freed else text
-
-    # ---- what a subclass may add -------------------------------------------------------------
-
-    def record_extra(self, record) -> tuple[str, dict]:
-        """More text for a record's label, and attributes of its node."""
-        return "", {}
-
-    def edge_extra(self, edge) -> dict:
-        """Attributes of an edge that leaves the record `edge`."""
-        return {}
+def tape_parts(roots) -> Iterator:
+    """The records behind `roots`, framed by layer call, and what flows between them."""
+    records = history.reference(roots)
+    frames, results = frames_of(records), set(roots)
+    names = {r: f"v{k}" for k, r in enumerate(records[-LIMIT:], 1)}
+    if len(records) > LIMIT:
+        yield Text(f"… {len(records) - LIMIT:,} older")
+    for r in records:
+        role = "output" if r in results and r.inputs else role_of(r)
+        freed = r.saved is FREED
+        label = label_of(r, frames[r]) + "\nfreed" * freed
+        attrs = {"style": "filled,dashed"} if freed else {}
+        given = [k for k, e in enumerate(r.inputs) if e is None]
+        dots = tuple((k, input_name(r.op, k), given_text(r, k)) for k in given)
+        text = line_of_text(r, frames[r], names) if r in names else ""
+        yield Node(r, label, role, tooltip_of(r), frames[r], attrs, dots, text=text)
+    for r in records:
+        for k, e in enumerate(r.inputs):
+            if e is not None:
+                yield Edge(e, r, f"{input_name(r.op, k)}: {spec_text(e)}")
+    yield Legend(tape_caption(records))
 
 
-def paths_of(records) -> dict:
-    """For each record the layer calls it was made in, outermost first.
+def line_of_text(record, frames: tuple, names: dict) -> str:
+    """`v3 = add(v1, v2) : float32[4]`."""
+    inputs = [
+        given_text(record, k) if e is None else names.get(e, "…")
+        for k, e in enumerate(record.inputs)
+    ]
+    what = f"{record.op.name}({', '.join(inputs)})" if inputs else own_name(record, frames)
+    return f"{names[record]} = {what} : {spec_text(record)}"
+
+
+def tape_caption(records) -> str:
+    """How many records were made, and how much memory they keep alive."""
+    made = [r for r in records if r.inputs]
+    freed = sum(r.saved is FREED for r in made)
+    text = f"{count(len(made), 'record')}, keeping {bytes_text(kept_bytes(made))} alive"
+    return f"{text}; {freed:,} freed by a backward" if freed else text
+
+
+def close_layer(records) -> tuple[str, str, dict]:
+    """What a closed frame adds to its label, its tip and its attributes."""
+    return "", f"\nkeeps {bytes_text(kept_bytes(records))} alive", {}
+
+
+def frames_of(records) -> dict:
+    """For each record the layer calls it was made in, outermost first, as frames.
 
     A parameter belongs where it is used, in what is common to all uses.
     """
-
-    paths = {r: layers_of(r.scope) for r in records}
-    homes = {}
+    calls = {id(scope): scope for r in records for scope in layers_of(r.scope)}
+    frames = {k: layer_frame(scope) for k, scope in calls.items()}
+    paths = {r: tuple(frames[id(scope)] for scope in layers_of(r.scope)) for r in records}
+    homes: dict = {}
     for r in records:
-        for edge in r.inputs:
-            if edge is not None and is_parameter(edge):
-                homes[edge] = common(homes.get(edge, paths[r]), paths[r])
+        for e in r.inputs:
+            if e is not None and is_parameter(e):
+                homes[e] = common(homes.get(e, paths[r]), paths[r])
     return paths | homes

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ..engine.core.errors import teach
 from ..engine.jit.transpile import stages
-from .drawing import LIMIT
+from .fold import LIMIT
 from .style import LOOKS, cluster, count, graph, legend, node
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of

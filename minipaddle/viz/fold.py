@@ -1,0 +1,122 @@
+"""Large graphs of records: frames are closed, then the oldest part is left out, until it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from ..engine.core import slots
+from .parts import Edge, Frame, Node, draw, write_text
+from .style import count
+
+LIMIT = 150
+"""Beyond this many nodes, frames are drawn closed, and of what is left the newest part."""
+OLDER = "older"
+
+
+def draw_records(parts, title: str = "", depth: int | None = None, close=None, **page):
+    """Draw parts whose nodes stand for records; `depth` and `close` as in `Fold`."""
+    parts = list(parts)
+    fold = Fold((p for p in parts if isinstance(p, Node)), depth, close)
+    g = draw(fold.parts(parts), title, **page)
+    g.text = write_text(parts)  # of all records
+    return g
+
+
+class Fold:
+    """What is drawn for each record: a node of its own, its closed frame, or OLDER (`units`).
+
+    `depth` is how many levels of frames are open, by default as many as fit in LIMIT nodes. What a
+    closed frame says of its records, `close(records)` adds: (to its label, to its tip, attributes).
+    """
+
+    def __init__(self, nodes, depth: int | None = None, close=None):
+        self.nodes = [mark(n) for n in nodes]
+        self.close = close or (lambda records: ("", "", {}))
+        self.depth = self.fitting_depth() if depth is None else depth
+        self.units = {n.key: unit(n, self.depth) for n in self.nodes}
+        self.hidden = self.hide_older() if depth is None else 0
+
+    def fitting_depth(self) -> int:
+        """The most open levels that fit in LIMIT nodes; 0 if none does."""
+        deepest = max((len(n.frames) for n in self.nodes), default=0)
+        for depth in range(deepest, 0, -1):
+            units = [unit(n, depth) for n in self.nodes]
+            dots = sum(len(n.dots) for n, shown in zip(self.nodes, units) if shown is n.key)
+            if len(set(units)) + dots <= LIMIT:
+                return depth
+        return 0
+
+    def hide_older(self) -> int:
+        """Let OLDER stand for all but the newest units; how many records it hides."""
+        cost = {}
+        for n in reversed(self.nodes):
+            shown = self.units[n.key]
+            cost.setdefault(shown, 1 + (len(n.dots) if shown is n.key else 0))
+        if sum(cost.values()) <= LIMIT:
+            return 0
+        totals = zip(cost, accumulate(cost.values()))
+        kept = {shown for shown, total in totals if total < LIMIT}
+        old = [key for key, shown in self.units.items() if shown not in kept]
+        self.units.update(dict.fromkeys(old, OLDER))
+        return len(old)
+
+    def parts(self, parts) -> Iterator:
+        """The parts that are drawn: one node for each unit, edges between units."""
+        members: dict = {}
+        for n in self.nodes:
+            members.setdefault(self.units[n.key], []).append(n)
+        for shown, inside in members.items():
+            yield self.node(shown, inside)
+        yield from self.edges(p for p in parts if isinstance(p, Edge))
+        yield from (p for p in parts if not isinstance(p, Node | Edge))
+
+    def node(self, shown, inside: list[Node]) -> Node:
+        if shown is OLDER:
+            tip = f"{count(self.hidden, 'older record')}; depth=1 (or more) draws everything"
+            return Node(OLDER, f"… {self.hidden:,} more\n(older)", "more", tip)
+        return self.closed(shown, inside) if isinstance(shown, Frame) else inside[0]
+
+    def closed(self, frame: Frame, inside: list[Node]) -> Node:
+        """One node for all that stands in a frame."""
+        records = [n.key for n in inside]
+        made = count(sum(bool(r.inputs) for r in records), "record")
+        label, tip, attrs = self.close(records)
+        tip = f"{made}: open with depth={self.depth + 1}{tip}"
+        outer = inside[0].frames[: self.depth]
+        return Node(frame, f"{frame.label}\n{made}{label}", frame.kind, tip, outer, attrs)
+
+    def edges(self, edges) -> Iterator[Edge]:
+        """Each edge between two records; of those at a closed frame or OLDER one of each pair."""
+        seen = set()
+        for edge in edges:
+            ends = source, target = self.units[edge.source], self.units[edge.target]
+            kind = *ends, edge.attrs.get("style")
+            own = {"ltail": source is edge.source, "lhead": target is edge.target}
+            if source is not target and (all(own.values()) or kind not in seen):
+                attrs = {k: v for k, v in edge.attrs.items() if own.get(k, True)}
+                yield edge._replace(source=source, target=target, attrs=attrs)
+            seen.add(kind)
+
+
+def unit(node: Node, depth: int):
+    """The key of the node, or the closed frame that hides it."""
+    return node.frames[depth] if len(node.frames) > depth else node.key
+
+
+def mark(node: Node) -> Node:
+    """The node, marked if the rules of its operator are the reader's, or will be."""
+    slot = f"ops.{node.key.op.name}."
+    if any(name.startswith(slot) for name in slots.yours()):
+        return node._replace(mark="yours")
+    if any(name.startswith(slot) for name in slots.reference()):
+        return node._replace(mark="reference")
+    return node
+
+
+def common(a: tuple, b: tuple) -> tuple:
+    """The part two paths begin with."""
+    n = 0
+    while n < min(len(a), len(b)) and a[n] is b[n]:
+        n += 1
+    return a[:n]

@@ -1,0 +1,180 @@
+"""What every graph is made of, and its two writers.
+
+A picture is a generator of parts: nodes (each knows the frames it stands in), edges and a legend.
+`draw` writes them as DOT and as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from .engine import Graph
+from .style import cluster, dot, faded, graph, legend, literal, marked, node
+
+
+@dataclass(eq=False)  # each call of a layer is a frame of its own
+class Frame:
+    """A box around nodes; `kind` is a key of FRAMES, `layer` the layer that was called, if any."""
+
+    label: str
+    tip: str
+    kind: str = "layer"
+    layer: object = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.label}\n{self.tip}"
+
+
+FRAMES = {
+    "group": {"style": "rounded,filled", "fillcolor": "#56b4e920", "color": "#56b4e9"},
+    "layer": {},
+    "lines": {"style": "rounded,dashed"},
+    "region": {"color": "#cc79a7", "penwidth": "1.5"},
+}
+"""How each kind of frame is drawn; closed, it is a node of the role of that name."""
+
+
+NO_ATTRS: Mapping = MappingProxyType({})
+
+
+class Table(NamedTuple):
+    """A label in Graphviz's HTML; `roles` are those that its cells play."""
+
+    html: str
+    roles: frozenset[str]
+
+
+class Node(NamedTuple):
+    """`key` is what the node stands for; `frames` go from the outermost in.
+
+    `dots` are inputs without gradient, as (position, name, value); `mark` is "yours" or
+    "reference"; `text` is what a terminal shows, in whole lines.
+    """
+
+    key: object
+    label: str | Table
+    role: str = ""
+    tip: str = ""
+    frames: tuple[Frame, ...] = ()
+    attrs: Mapping = NO_ATTRS
+    dots: tuple = ()
+    mark: str = ""
+    left: bool = False
+    text: str = ""
+
+    def annotate(self, note: str, **attrs) -> Node:
+        """The node with one more line, and with other attributes."""
+        text = f"{self.text}  {note}" if self.text and note else self.text
+        label = f"{self.label}\n{note}" if note else self.label
+        return self._replace(label=label, text=text, attrs=self.attrs | attrs)
+
+
+class Edge(NamedTuple):
+    """A line between the nodes of two keys; a frame as `lhead` or `ltail` cuts it at its border."""
+
+    source: object
+    target: object
+    tip: str | None = None
+    attrs: Mapping = NO_ATTRS
+    text: str = ""
+
+
+class Legend(NamedTuple):
+    """What stands below the roles: more cells (text, colour), and a caption.
+
+    `text` is the picture for a terminal, where that is not the nodes' lines and the caption.
+    """
+
+    caption: str = ""
+    cells: tuple = ()
+    text: str | None = None
+
+
+class Text(NamedTuple):
+    """A line for a terminal alone."""
+
+    text: str
+
+
+class Names(dict):
+    """Short names for DOT, in the order in which they are asked for."""
+
+    def __missing__(self, key) -> str:
+        return self.setdefault(key, f"n{len(self)}")
+
+
+def draw(parts: Iterable, title: str = "", on: Graph | None = None, **page) -> Graph:
+    """Write parts as a graph (`on` one that is there already); `page` has Graphviz's attributes."""
+    parts = list(parts)
+    nodes, edges, ends = (
+        [p for p in parts if isinstance(p, kind)] for kind in (Node, Edge, Legend)
+    )
+    below = ends[-1] if ends else Legend()
+    g, names = graph(title, on, **page), Names()
+    write_nodes(g, nested(nodes), names)
+    for edge in edges:
+        tip = {} if edge.tip is None else {"tooltip": literal(edge.tip)}
+        g.edge(names[edge.source], names[edge.target], **tip, **edge_attrs(edge, names))
+    legend(g, set().union(*map(roles_of, nodes)), below.caption, below.cells, title)
+    g.text = write_text(parts)
+    return g
+
+
+def nested(nodes) -> dict:
+    """Nodes in their frames, oldest first: {frame: {…}} and {key: node}."""
+    tree: dict = {}
+    for each in nodes:
+        place = tree
+        for frame in each.frames:
+            place = place.setdefault(frame, {})
+        place[each.key] = each
+    return tree
+
+
+def write_nodes(g, tree: dict, names: Names) -> None:
+    """Write frames in frames, and the nodes in them."""
+    for key, inside in tree.items():
+        if isinstance(inside, Node):
+            write_node(g, inside, names)
+            continue
+        with cluster(g, names[key], key.label, key.tip, **FRAMES[key.kind]) as frame:
+            write_nodes(frame, inside, names)
+
+
+def write_node(g, each: Node, names: Names) -> None:
+    """Write a node, and the dots beside it."""
+    name, label, attrs = names[each.key], each.label, each.attrs
+    if isinstance(label, Table):
+        g.node(name, label.html, shape="plain", tooltip=literal(each.tip), **attrs)
+        return
+    if each.mark == "yours":
+        label, attrs = marked(attrs, label)
+    elif each.mark == "reference":
+        attrs = faded(attrs)
+    node(g, name, label, each.role, each.tip, each.left, **attrs)
+    for k, what, value in each.dots:
+        dot(g, f"{name}_{k}", f"{what}: {value} (needs no gradient)")
+        g.edge(f"{name}_{k}", name, arrowsize="0.4", tooltip=what)
+
+
+def edge_attrs(edge: Edge, names: Names) -> dict:
+    return {k: f"cluster_{names[v]}" if isinstance(v, Frame) else v for k, v in edge.attrs.items()}
+
+
+def roles_of(each: Node) -> set[str]:
+    """The roles that a node shows in the legend."""
+    if isinstance(each.label, Table):
+        return set(each.label.roles)
+    return {each.role, *filter(None, [each.mark]), *(["given"] if each.dots else [])}
+
+
+def write_text(parts) -> str:
+    """What a terminal shows: the text of the legend, or else all lines in order and the caption."""
+    ends = [p for p in parts if isinstance(p, Legend)][-1:]
+    if ends and ends[0].text is not None:
+        return ends[0].text
+    lines = [p.text for p in parts if not isinstance(p, Legend) and p.text]
+    return "\n".join([*lines, *(end.caption for end in ends)])
