@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import groupby
 
 from ..engine.core.errors import teach
 from ..engine.core.slots import reserved
 from ..viz.engine import Graph
-from ..viz.style import cluster, count, graph, legend, node
+from ..viz.parts import Edge, Frame, Legend, Node, draw
+from ..viz.style import count
 from . import progress
 from .exercise import Exercise, load, names
 from .judge import module_of
@@ -63,11 +65,11 @@ def engine(chapter: str = "") -> Report:
 
 def within(chapter: str, states: dict[str, str]) -> dict[str, str]:
     """The states of one chapter's exercises; without a chapter, of all."""
-    chapters = dict.fromkeys(name.split("/")[0] for name in states)
+    chapters = dict.fromkeys(map(chapter_of, states))
     if chapter and chapter not in chapters:
         wanted = f"one of {', '.join(chapters)}"
         raise LookupError(teach(f"no chapter {chapter!r} has exercises", expected=wanted))
-    return {name: state for name, state in states.items() if chapter in ("", name.split("/")[0])}
+    return {name: state for name, state in states.items() if chapter in ("", chapter_of(name))}
 
 
 def settled() -> dict[str, str]:
@@ -88,8 +90,8 @@ class Report(Graph):
         self.states = states
         self.yours = [name for name, state in states.items() if state == "passed"]
         self.rest = [name for name, state in states.items() if state != "passed"]
-        self.text = "\n".join([*map(self.line, states), self.caption()])
-        self.write()
+        page = draw(self.parts(), ranksep="0.12", tooltip="The engine: what is yours")
+        self.body, self.graph_attr, self.text = page.body, page.graph_attr, page.text
 
     def __repr__(self) -> str:
         return self.text
@@ -107,30 +109,32 @@ class Report(Graph):
     def caption(self) -> str:
         return f"{len(self.yours)} of {count(len(self.states), 'exercise')} run on your code"
 
-    def write(self) -> None:
+    def parts(self) -> Iterator:
         """Chapters as frames, COLUMNS of them side by side, the exercises of each in a column.
 
         A chapter alone has its exercises in COLUMNS.
         """
-        page = graph("The engine: what is yours", ranksep="0.12")
-        heads, feet = [], []
-        side_by_side = COLUMNS if len({name.split("/")[0] for name in self.states}) == 1 else 1
-        for chapter, members in groupby(self.states, lambda name: name.split("/")[0]):
-            members = list(members)
-            with cluster(page, chapter, chapter.replace("_", " "), chapter) as frame:
-                for name in members:
-                    self.write_exercise(frame, load(name))
-            for above, below in zip(members, members[side_by_side:]):
-                page.edge(above, below, style="invis")
-            heads.append(members[0])
-            feet.append(members[-1])
-        for above, below in zip(feet, heads[COLUMNS:]):
-            page.edge(above, below, style="invis")
-        legend(page, set(map(self.role, self.states)), self.caption())
-        self.body, self.graph_attr = page.body, page.graph_attr
+        chapters = [[*members] for _, members in groupby(self.states, chapter_of)]
+        side_by_side = COLUMNS if len(chapters) == 1 else 1
+        for members in chapters:
+            chapter = chapter_of(members[0])
+            frame = Frame(chapter.replace("_", " "), chapter)
+            yield from (self.node(load(name), frame) for name in members)
+            yield from map(below, members, members[side_by_side:])
+        yield from (below(a[-1], b[0]) for a, b in zip(chapters, chapters[COLUMNS:]))
+        yield Legend(self.caption())
 
-    def write_exercise(self, frame, exercise: Exercise) -> None:
-        role = self.role(exercise.name)
-        label = "\n".join([f"{SIGNS[role]} {exercise.name.split('/')[1]}", *exercise.slots])
-        tip = f"{exercise.title}\n{exercise.place}: {self.states[exercise.name]}"
-        node(frame, exercise.name, label, role, tip)
+    def node(self, exercise: Exercise, frame: Frame) -> Node:
+        name, role = exercise.name, self.role(exercise.name)
+        label = "\n".join([f"{SIGNS[role]} {name.split('/')[1]}", *exercise.slots])
+        tip = f"{exercise.title}\n{exercise.place}: {self.states[name]}"
+        return Node(name, label, role, tip, (frame,), text=self.line(name))
+
+
+def chapter_of(name: str) -> str:
+    return name.split("/")[0]
+
+
+def below(above: str, name: str) -> Edge:
+    """Let an exercise stand below another."""
+    return Edge(above, name, attrs={"style": "invis"})

@@ -7,6 +7,7 @@ import difflib
 import inspect
 import linecache
 import textwrap
+from collections.abc import Iterator
 from functools import cache
 
 from ..engine.core import dtype as dt
@@ -15,7 +16,8 @@ from ..engine.core.errors import teach
 from ..engine.core.op import OPS, Op
 from ..engine.core.record import Record, Spec
 from . import symbolic
-from .style import cluster, graph, legend, marked, node
+from .parts import Edge, Frame, Legend, Node, draw
+from .style import mark_label
 from .symbolic import Attr, text
 
 EXAMPLES = {
@@ -54,11 +56,11 @@ def operator(name, *shapes, title: str = "", **attrs):
             near = difflib.get_close_matches(str(op), OPS, 1)
             raise KeyError(teach(f"no operator {op!r}", hint=f"{near[0]!r}" if near else ""))
         op = OPS[op]
-    return OperatorDrawing(op, shapes, attrs).draw(title)
+    return draw(Derivation(op, shapes, attrs).parts(title), title, tooltip=title or op.name)
 
 
-class OperatorDrawing:
-    """Runs the formula and the rules on symbols, and draws each in a frame."""
+class Derivation:
+    """The formula and the rules of an operator, run on symbols."""
 
     def __init__(self, op, shapes, attrs):
         self.op = op
@@ -72,7 +74,7 @@ class OperatorDrawing:
         self.names = {k: attrs.get(k, Attr(k)) for k in op.attrs}
         self.settings = list(settings(op, shapes, examples))
 
-    def parts(self):
+    def functions(self):
         """(heading, slot, function, (records, examples)) of the formula, then of each rule."""
         op = self.op
         body = self.run(op.body, lambda specs, _, given: symbolic.formula(op, specs, given))
@@ -102,23 +104,19 @@ class OperatorDrawing:
                 return found, {} if given is self.names else attrs
         return source_of(function), {}
 
-    def draw(self, title: str = ""):
-        g, lines, roles = graph(title or self.op.name), [self.heading(), *self.shape()], set()
-        for k, (heading, slot, function, (found, examples)) in enumerate(self.parts()):
+    def parts(self, title: str) -> Iterator:
+        """The formula and each rule in a frame, and all in words."""
+        lines = [self.heading(), *self.shape()]
+        for heading, slot, function, (found, examples) in self.functions():
             mine = slot in self.yours
-            head = heading + (
-                "".join(f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
-            )
-            head += " [yours]" if mine else ""
-            what = said(found) if symbolic.size(found) <= LARGEST else source_of(function)
+            given = (f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
+            head = f"{heading}{''.join(given)}{' [yours]' * mine}"
+            what = in_words(found) if symbolic.size(found) <= LARGEST else source_of(function)
             lines.append(f"  {head}:" + indented(what))
             tip = place_of(function) if function is not None else what
             label = head if "\n" in what else textwrap.fill(f"{head}:  {what}", WIDTH)
-            with cluster(g, f"part{k}", label, tip) as box:
-                Expression(box, f"e{k}_", roles, mine, tip).write(found)
-        g.text = "\n".join(lines)
-        legend(g, roles, self.heading(), title=title)
-        return g
+            yield from expression(found, Frame(label, tip), "yours" * mine)
+        yield Legend(self.heading(), text="\n".join(lines))
 
     def shape(self) -> list[str]:
         """A line on the shape rule, for the kind whose shapes do not follow from the kind."""
@@ -153,47 +151,43 @@ def settings(op, shapes, attrs):
             break
 
 
-class Expression:
-    """Writes records as nodes, every one once, into one frame."""
-
-    def __init__(self, g, prefix: str, roles: set, mine: bool, tip: str):
-        self.g, self.prefix, self.roles, self.mine, self.tip = g, prefix, roles, mine, tip
-        self.names = {}
-
-    def write(self, found) -> None:
-        if found is None or isinstance(found, str):
-            self.node(f"{self.prefix}0", said(found), "code" if found else "constant", self.mine)
-            return
-        for record in found if isinstance(found, tuple) else (found,):
-            self.record(record, self.mine)
-
-    def record(self, record, mine: bool = False) -> str:
-        """The name of the node of `record`, written with all it is made of."""
-        key = id(record) if isinstance(record, Record) else ("constant", len(self.names))
-        if key in self.names:
-            return self.names[key]
-        name = self.names[key] = f"{self.prefix}{len(self.names)}"
-        if not isinstance(record, Record):
-            self.node(name, text(record), "constant")
-            return name
-        attrs = [f"{k}={symbolic.constant_text(v)}" for k, v in record.attrs.items()]
-        self.node(name, "\n".join([record.op.name, *attrs]), record.op.kind, mine)
-        for k, part in enumerate(record.inputs):
-            if record.op.name == "index" and k == 1:
-                continue
-            self.g.edge(self.record(part), name, tooltip=f"input {k}")
-        return name
-
-    def node(self, name: str, label: str, role: str, mine: bool = False) -> None:
-        self.roles.add(role)
-        attrs = {}
-        if mine:
-            self.roles.add("yours")
-            label, attrs = marked(attrs, label)
-        node(self.g, name, label, role, f"{label}\n{self.tip}", **attrs)
+def expression(found, frame: Frame, mark: str) -> Iterator:
+    """What a function comes to, in a frame; `mark` is of the nodes that are its results."""
+    if found is None or isinstance(found, str):
+        yield value(frame, in_words(found), "code" if found else "constant", frame, mark)
+        return
+    seen = set()
+    for k, record in enumerate(found if isinstance(found, tuple) else (found,)):
+        yield from tree(record, key_of(record, frame, (frame, k)), frame, seen, mark)
 
 
-def said(found) -> str:
+def key_of(record, frame: Frame, place: tuple) -> tuple:
+    """A record is one node in a frame; a constant one at each place."""
+    return (frame, id(record)) if isinstance(record, Record) else place
+
+
+def tree(record, key: tuple, frame: Frame, seen: set, mark: str = "") -> Iterator:
+    """The node of a record, and all it is made of."""
+    if key in seen:
+        return
+    seen.add(key)
+    if not isinstance(record, Record):
+        yield value(key, text(record), "constant", frame)
+        return
+    attrs = [f"{k}={symbolic.constant_text(v)}" for k, v in record.attrs.items()]
+    yield value(key, "\n".join([record.op.name, *attrs]), record.op.kind, frame, mark)
+    for k, part in enumerate(record.inputs[:1] if record.op.name == "index" else record.inputs):
+        inner = key_of(part, frame, (key, k))
+        yield from tree(part, inner, frame, seen)
+        yield Edge(inner, key, f"input {k}")
+
+
+def value(key, label: str, role: str, frame: Frame, mark: str = "") -> Node:
+    name = mark_label(label) if mark else label
+    return Node(key, label, role, f"{name}\n{frame.tip}", (frame,), mark=mark)
+
+
+def in_words(found) -> str:
     if found is None:
         return "no gradient"
     return found if isinstance(found, str) else text(found)

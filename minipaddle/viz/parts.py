@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from .engine import Graph
-from .style import cluster, dot, faded, graph, legend, literal, marked, node
+from .style import LOOKS, YOURS, cluster, dot, graph, legend, literal, mark_label, node
 
 
 @dataclass(eq=False)  # each call of a layer is a frame of its own
@@ -106,14 +106,14 @@ class Names(dict):
         return self.setdefault(key, f"n{len(self)}")
 
 
-def draw(parts: Iterable, title: str = "", on: Graph | None = None, **page) -> Graph:
-    """Write parts as a graph (`on` one that is there already); `page` has Graphviz's attributes."""
+def draw(parts: Iterable, title: str = "", **page) -> Graph:
+    """Write parts as a graph; `page` are Graphviz's attributes of the whole."""
     parts = list(parts)
     nodes, edges, ends = (
         [p for p in parts if isinstance(p, kind)] for kind in (Node, Edge, Legend)
     )
     below = ends[-1] if ends else Legend()
-    g, names = graph(title, on, **page), Names()
+    g, names = graph(title, **page), Names()
     write_nodes(g, nested(nodes), names)
     for edge in edges:
         tip = {} if edge.tip is None else {"tooltip": literal(edge.tip)}
@@ -151,9 +151,10 @@ def write_node(g, each: Node, names: Names) -> None:
         g.node(name, label.html, shape="plain", tooltip=literal(each.tip), **attrs)
         return
     if each.mark == "yours":
-        label, attrs = marked(attrs, label)
-    elif each.mark == "reference":
-        attrs = faded(attrs)
+        label, attrs = mark_label(label), attrs | {"color": YOURS, "penwidth": "3"}
+    elif each.mark == "reference":  # an exercise that is not solved yet
+        look = LOOKS["reference"]
+        attrs = attrs | {"fillcolor": look.fill, "fontcolor": look.ink}
     node(g, name, label, each.role, each.tip, each.left, **attrs)
     for k, what, value in each.dots:
         dot(g, f"{name}_{k}", f"{what}: {value} (needs no gradient)")

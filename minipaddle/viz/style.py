@@ -70,9 +70,9 @@ ROOMY = ("parallelogram", "invtrapezium", "hexagon")
 """Shapes that leave room around their text by themselves."""
 
 
-def graph(title: str = "", on: Graph | None = None, **attrs) -> Graph:
-    """An empty graph in the house style, or the graph `on` in that style."""
-    g = Graph() if on is None else on
+def graph(title: str = "", **attrs) -> Graph:
+    """An empty graph in the house style."""
+    g = Graph()
     page = {
         "bgcolor": "transparent",
         "ranksep": "0.3",
@@ -117,15 +117,10 @@ def dot(g, name: str, tooltip: str) -> None:
     g.node(name, "", shape="point", width="0.08", fillcolor=GREY, tooltip=literal(tooltip))
 
 
-def marked(attrs: dict, label: str) -> tuple[str, dict]:
-    """Label and attributes of a node that runs the reader's own code."""
+def mark_label(label: str) -> str:
+    """The label of a node that runs the reader's own code."""
     first, *rest = label.split("\n")
-    return "\n".join([f"{first} [yours]", *rest]), attrs | {"color": YOURS, "penwidth": "3"}
-
-
-def faded(attrs: dict) -> dict:
-    """Attributes of a node that is an exercise, and runs on the reference."""
-    return attrs | {"fillcolor": LOOKS["reference"].fill, "fontcolor": LOOKS["reference"].ink}
+    return "\n".join([f"{first} [yours]", *rest])
 
 
 def cluster(g, name: str, label: str, tooltip: str, **attrs):

@@ -6,13 +6,15 @@ import ast
 import difflib
 import html
 import textwrap
+from collections.abc import Iterator
 from itertools import count as counter
 from itertools import groupby
 
 from ..engine.core.errors import teach
 from ..engine.jit.transpile import stages
 from .fold import LIMIT
-from .style import LOOKS, cluster, count, graph, legend, node
+from .parts import Edge, Frame, Legend, Node, Table, draw
+from .style import LOOKS, count
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of
 
@@ -42,7 +44,8 @@ def transpiling(function, stage: str | None = None, *, title: str = ""):
     found = stages(function)
     if stage is None:
         return overview(name_of(function), found, title)
-    return detail(name_of(function), pick(found, stage), title)
+    parts = detail(name_of(function), pick(found, stage), title)
+    return draw(parts, title, ordering="out")
 
 
 def source_diff(function, stage: str | None = None) -> SourceDiff:
@@ -160,20 +163,20 @@ def overview(name: str, found, title: str):
     before = [(a, GONE if word != KEPT else KEPT) for word, a, _ in whole.rows if a is not None]
     after = [(b, NEW if word != KEPT else KEPT) for word, _, b in whole.rows if b is not None]
     long = sum(max(len(text) for text, _ in lines) for lines in (before, after)) > SIDE_BY_SIDE
-    g = graph(title, rankdir="TB" if long else "LR", ranksep="0.3")
-    g.node("before", card("as it is written", before), shape="plain", tooltip=name)
-    g.node("steps", steps_card(steps), shape="plain", tooltip="the converters, in order")
-    g.node("after", card("converted", after), shape="plain", tooltip=f"{name}, converted")
-    g.edge("before", "steps")
-    g.edge("steps", "after")
-    said = f"{len(changed)} of {len(steps)} converters changed something"
-    legend(g, {GONE, NEW}, said, (), title)
+    caption = f"{len(changed)} of {len(steps)} converters changed something"
     lines = [f"  {n}: {gone} gone, {new} new" for n, (gone, new) in changed]
-    g.text = "\n".join([f"{name}: {said}", *lines, repr(whole)])
-    return g
+    parts = [
+        Node("before", card("as it is written", before), tip=name),
+        Node("steps", steps_card(steps), tip="the converters, in order"),
+        Node("after", card("converted", after), tip=f"{name}, converted"),
+        Edge("before", "steps"),
+        Edge("steps", "after"),
+        Legend(caption, text="\n".join([f"{name}: {caption}", *lines, repr(whole)])),
+    ]
+    return draw(parts, title, rankdir="TB" if long else "LR", ranksep="0.3")
 
 
-def card(heading: str, lines) -> str:
+def card(heading: str, lines) -> Table:
     """Source as a table; `lines` are pairs (text, word)."""
     rows = "".join(code_row(text, word) for text, word in folded(list(lines)))
     return table(f"<TR><TD ALIGN='LEFT'><B>{html.escape(heading)}</B></TD></TR>{rows}")
@@ -190,11 +193,9 @@ def folded(lines: list):
         yield from inside if show else [(f"⋮ {count(len(inside), 'line')}", KEPT)]
 
 
-def table(rows: str) -> str:
-    return (
-        '<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" BGCOLOR="#ffffff" '
-        f'COLOR="#797979">{rows}</TABLE>>'
-    )
+def table(rows: str) -> Table:
+    look = 'BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" BGCOLOR="#ffffff"'
+    return Table(f'<<TABLE {look} COLOR="#797979">{rows}</TABLE>>', frozenset({GONE, NEW}))
 
 
 def code_row(text: str, word: str) -> str:
@@ -208,7 +209,7 @@ TINTS = {KEPT: "#ffffff", GONE: "#f7cba9", NEW: "#b3e2d2"}
 """Behind a line of source: the colours of the legend, light."""
 
 
-def steps_card(steps) -> str:
+def steps_card(steps) -> Table:
     """The converters: those that changed something in colour."""
     rows = []
     for name, diff in steps:
@@ -226,50 +227,36 @@ def steps_card(steps) -> str:
 # ---- one stage -------------------------------------------------------------------------------
 
 
-def detail(name: str, stage, title: str):
+def detail(name: str, stage, title: str) -> Iterator:
     """Source and tree before and after one converter."""
-    g = graph(title, ordering="out")
     diff = SourceDiff(f"{name}, {stage.name}", source(stage.before), source(stage.after))
-    comparison, roles = Comparison(stage.before, stage.after), set()
-    names = (f"n{k}" for k in counter())
+    comparison, numbers = Comparison(stage.before, stage.after), counter()
     sides = (("before", stage.before, GONE, 1), ("after", stage.after, NEW, 2))
     for side, tree, word, column in sides:
         lines = [(row[column], word if row[0] != KEPT else KEPT) for row in diff.rows]
         lines = [(text, word) for text, word in lines if text is not None]
-        with cluster(g, side, f"{side} {stage.name}", diff.name) as box:
-            box.node(side, card("source", lines), shape="plain", tooltip=f"source {side}")
-            root = TreeDrawing(box, comparison, names, roles).write(tree.body[0])
-            box.edge(side, root, style="invis")
-    g.text = repr(diff)
-    legend(g, roles, g.text.splitlines()[0], (), title)
-    return g
+        frame = Frame(f"{side} {stage.name}", diff.name)
+        source_card = Table(card("source", lines).html, frozenset())
+        yield Node(frame.label, source_card, tip=f"source {side}", frames=(frame,))
+        yield from syntax_tree(tree.body[0], frame, comparison, numbers)
+        yield Edge(frame.label, tree.body[0], attrs={"style": "invis"})
+    yield Legend(repr(diff).splitlines()[0], text=repr(diff))
 
 
-class TreeDrawing:
-    """Writes one of two compared trees; a subtree in which nothing differs is one node."""
-
-    def __init__(self, g, comparison: Comparison, names, roles: set):
-        self.g, self.comparison, self.names, self.roles = g, comparison, names, roles
-
-    def write(self, tree) -> str:
-        """Write a node and what is below it; the name of its node."""
-        name, word = next(self.names), self.comparison.marks[id(tree)]
-        self.roles.add(word)
-        whole = self.comparison.whole(tree) or int(name[1:]) >= LIMIT
-        text = f"{title_of(tree)}\n{excerpt(tree)}" if whole else title_of(tree)
-        tip = title_of(tree) if small(tree) else f"{title_of(tree)}, {LOOKS[word].meaning}"
-        node(self.g, name, text, word, tip, left=text.count("\n") > 1)
-        for field in () if whole else tree._fields:
-            for child in inside(tree, field):
-                if not small(child):
-                    self.g.edge(name, self.write(child), tooltip=field, **said(tree, field))
-        return name
-
-
-def said(tree, field: str) -> dict:
-    """The field's name at its edge, where a node has several."""
-    fields = [f for f in tree._fields if any(not small(x) for x in inside(tree, f))]
-    return {"label": f" {field}"} if len(fields) > 1 else {}
+def syntax_tree(tree, frame: Frame, comparison: Comparison, numbers) -> Iterator:
+    """A node and what is below it; a subtree in which nothing differs is one node."""
+    word = comparison.marks[id(tree)]
+    whole = next(numbers) >= LIMIT or comparison.whole(tree)
+    text = f"{title_of(tree)}\n{excerpt(tree)}" if whole else title_of(tree)
+    tip = title_of(tree) if small(tree) else f"{title_of(tree)}, {LOOKS[word].meaning}"
+    yield Node(tree, text, word, tip, (frame,), left=text.count("\n") > 1)
+    fields = {f: [x for x in inside(tree, f) if not small(x)] for f in tree._fields}
+    fields = {f: children for f, children in fields.items() if children and not whole}
+    for field, children in fields.items():
+        label = {"label": f" {field}"} if len(fields) > 1 else {}
+        for child in children:
+            yield from syntax_tree(child, frame, comparison, numbers)
+            yield Edge(tree, child, field, label)
 
 
 def excerpt(tree) -> str:
