@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core import dtype as dt
-from ..engine.core.errors import teach
+from ..engine.core.errors import not_supported, value_error
 from ..engine.eager.modes import no_grad
 from ..engine.ops.axes import whole_numbers
 from ..tensor.arranging import broadcast_tensors
@@ -45,7 +45,7 @@ class Distribution:
         return self._event_shape
 
     def missing(self, what: str):
-        return NotImplementedError(teach(f"{type(self).__name__} has no {what}"))
+        return not_supported(f"{type(self).__name__} has no {what}")
 
     @property
     def mean(self):
@@ -116,10 +116,10 @@ class Independent(Distribution):
     def __init__(self, base, reinterpreted_batch_rank):
         rank = reinterpreted_batch_rank
         if not 0 < rank <= len(base.batch_shape):
-            raise ValueError(
-                teach(f"Independent was given reinterpreted_batch_rank={rank}",
-                      expected=f"1 to {len(base.batch_shape)}, the rank of the batch")
-            )  # fmt: skip
+            raise value_error(
+                f"Independent was given reinterpreted_batch_rank={rank}",
+                expected=f"1 to {len(base.batch_shape)}, the rank of the batch",
+            )
         self.base, self.rank = base, rank
         shape, outer = base.batch_shape + base.event_shape, len(base.batch_shape) - rank
         super().__init__(shape[:outer], shape[outer:])
@@ -173,10 +173,11 @@ def kl_divergence(p, q):
             if (a, b) in DIVERGENCES:
                 return DIVERGENCES[a, b](p, q)
     names = [f"{a.__name__} from {b.__name__}" for a, b in DIVERGENCES]
-    raise NotImplementedError(
-        teach(f"kl_divergence of {type(p).__name__} from {type(q).__name__}",
-              expected=", ".join(names), hint="register_kl adds one")
-    )  # fmt: skip
+    raise not_supported(
+        f"kl_divergence of {type(p).__name__} from {type(q).__name__}",
+        expected=", ".join(names),
+        hint="register_kl adds one",
+    )
 
 
 @register_kl(Independent, Independent)

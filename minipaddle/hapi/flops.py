@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..nn.layer import activation, batch_norm, common, conv, norm, pooling
 from ..nn.layer.layers import Layer
 from .summary import count, dims, line, sample, trial_run
@@ -96,7 +96,7 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
     24
     """
     if not isinstance(net, Layer):
-        raise TypeError(teach(f"flops of a {type(net).__name__}", expected="a Layer"))
+        raise type_error(f"flops of a {type(net).__name__}", expected="a Layer")
     custom = custom_ops or {}
     leaves = [layer for layer in net.sublayers(include_self=True) if not layer._sub_layers]
     for kind in dict.fromkeys(map(type, leaves)):

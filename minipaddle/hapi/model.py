@@ -10,7 +10,7 @@ import numpy
 
 from .. import nn
 from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 from ..engine.core.rank import among
 from ..engine.eager.tensor import Tensor
 from ..io import DataLoader, Dataset, load, save
@@ -255,11 +255,9 @@ class Model:
             )
             count = len(batch) - labelled if open_ended else max(needed, 1)
         if len(batch) < count:
-            raise ValueError(
-                teach(
-                    f"the network takes {count} inputs, a batch of the data has {len(batch)}",
-                    hint="the data set must give a tuple: inputs first, then labels",
-                )
+            raise value_error(
+                f"the network takes {count} inputs, a batch of the data has {len(batch)}",
+                hint="the data set must give a tuple: inputs first, then labels",
             )
         return batch[:count], batch[count:]
 
@@ -298,11 +296,9 @@ class Model:
         state, own = load(f"{path}.pdparams"), self.network.state_dict()
         unfit = [k for k, v in own.items() if k not in state or state[k].shape != v.shape]
         if unfit and not skip_mismatch:
-            raise ValueError(
-                teach(
-                    f"{path}.pdparams does not fit the network: {', '.join(unfit[:5])}",
-                    hint="skip_mismatch=True loads the rest",
-                )
+            raise value_error(
+                f"{path}.pdparams does not fit the network: {', '.join(unfit[:5])}",
+                hint="skip_mismatch=True loads the rest",
             )
         self.network.set_state_dict({**own, **{k: state[k] for k in own if k not in unfit}})
         if self._optimizer is not None and not reset_optimizer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.eager.tensor import Tensor
 from ..nn.layer.container import LayerList, Sequential
 from ..nn.layer.rnn import Stacked
@@ -111,11 +111,9 @@ def trial_run(net, layers, note, inputs) -> None:
 def made_up(input_size, dtypes) -> list[Tensor]:
     """A tensor for each shape that `input_size` names."""
     if input_size is None:
-        raise ValueError(
-            teach(
-                "summary was given neither input_size nor input",
-                hint="summary(net, (1, 3, 32, 32)), or input=a_tensor",
-            )
+        raise value_error(
+            "summary was given neither input_size nor input",
+            hint="summary(net, (1, 3, 32, 32)), or input=a_tensor",
         )
     sizes = [input_size] if is_shape(input_size) else list(input_size)
     dtypes = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)
@@ -146,8 +144,8 @@ def dims(size) -> list[int]:
     size = [size] if is_dim(size) else list(size)
     found = [1 if d in (None, -1) else d for d in size]
     if sum(d in (None, -1) for d in size) > 1 or not all(is_dim(d) and d > 0 for d in found):
-        raise ValueError(
-            teach(f"input_size {size}", expected="positive whole numbers, at most one None or -1")
+        raise value_error(
+            f"input_size {size}", expected="positive whole numbers, at most one None or -1"
         )
     return found
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 
 import numpy
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.eager.tensor import Tensor
 from .collate import collate
 from .dataloader import DataLoader
@@ -33,11 +33,9 @@ def bucketed(dataset, batch_size=1, *, buckets=None, pad=0, shuffle=False, **opt
     lengths = [length_of(dataset[k]) for k in range(len(dataset))]
     edges = sorted(buckets) if buckets is not None else powers(max(lengths, default=1))
     if lengths and max(lengths) > edges[-1]:
-        raise ValueError(
-            teach(
-                f"a sequence of length {max(lengths)} fits no bucket",
-                expected=f"at most {edges[-1]}, the longest of buckets",
-            )
+        raise value_error(
+            f"a sequence of length {max(lengths)} fits no bucket",
+            expected=f"at most {edges[-1]}, the longest of buckets",
         )
     drop_last = options.pop("drop_last", False)
     sampler = BucketSampler(lengths, edges, shuffle, batch_size, drop_last)

@@ -10,7 +10,7 @@ import numbers
 
 import numpy
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.eager.tensor import Tensor
 
 
@@ -46,19 +46,15 @@ def collate(batch: list, where: str):
     if isinstance(first, list | tuple):
         lengths = {len(sample) for sample in batch}
         if len(lengths) > 1:
-            raise ValueError(
-                teach(
-                    f"{where} has {sorted(lengths)} fields within one batch",
-                    hint="give DataLoader a collate_fn that pads",
-                )
+            raise value_error(
+                f"{where} has {sorted(lengths)} fields within one batch",
+                hint="give DataLoader a collate_fn that pads",
             )
         return [collate(list(field), f"{where}[{k}]") for k, field in enumerate(zip(*batch))]
-    raise TypeError(
-        teach(
-            f"{where} is {type(first).__name__}: the default collate_fn can not make a batch of it",
-            expected="tensors, arrays, numbers, strings, or lists, tuples and dicts of them",
-            hint="give DataLoader a collate_fn",
-        )
+    raise type_error(
+        f"{where} is {type(first).__name__}: the default collate_fn can not make a batch of it",
+        expected="tensors, arrays, numbers, strings, or lists, tuples and dicts of them",
+        hint="give DataLoader a collate_fn",
     )
 
 
@@ -67,11 +63,9 @@ def stack(arrays: list, where: str):
         return numpy.stack(arrays)
     except ValueError:
         shapes = sorted({numpy.shape(a) for a in arrays})
-        raise ValueError(
-            teach(
-                f"{where} has different shapes within one batch: {', '.join(map(str, shapes))}",
-                hint="bring the samples to one shape, or give DataLoader a collate_fn that pads",
-            )
+        raise value_error(
+            f"{where} has different shapes within one batch: {', '.join(map(str, shapes))}",
+            hint="bring the samples to one shape, or give DataLoader a collate_fn that pads",
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate, chain
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..tensor.random import randperm
 
 
@@ -121,11 +121,9 @@ class ChainDataset(IterableDataset):
         self.datasets = list(datasets)
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise TypeError(
-                    teach(
-                        f"ChainDataset takes IterableDatasets, not {type(dataset).__name__}",
-                        hint="ConcatDataset",
-                    )
+                raise type_error(
+                    f"ChainDataset takes IterableDatasets, not {type(dataset).__name__}",
+                    hint="ConcatDataset",
                 )
 
     def __iter__(self):

@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.rank import among
 from ..tensor import random
 from ..tensor.creation import to_tensor
@@ -189,11 +189,9 @@ class DistributedBatchSampler(BatchSampler):
         if not isinstance(self.nranks, int) or self.nranks <= 0:
             raise ValueError(f"num_replicas must be a positive int, not {num_replicas!r}")
         if not isinstance(self.local_rank, int) or not 0 <= self.local_rank < self.nranks:
-            raise ValueError(
-                teach(
-                    f"rank {rank!r} is none of {self.nranks} processes",
-                    expected=f"0 to {self.nranks - 1}",
-                )
+            raise value_error(
+                f"rank {rank!r} is none of {self.nranks} processes",
+                expected=f"0 to {self.nranks - 1}",
             )
         self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)

@@ -15,7 +15,7 @@ import safetensors.numpy
 
 from ..core.files import replace
 from ..engine.core import dtype as dt
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 from ..engine.eager.tensor import Tensor
 
 PLAIN = (str, int, float, bool, type(None))
@@ -94,19 +94,17 @@ def load(path, return_numpy: bool = False):
     found = metadata.get("format", "")
     if found != FORMAT:
         if found.startswith("minipaddle-"):
-            raise ValueError(
-                teach(
-                    f"{name} has the format {found!r:.40}: a newer MiniPaddle wrote it",
-                    expected=FORMAT,
-                    hint="update MiniPaddle",
-                )
+            raise value_error(
+                f"{name} has the format {found!r:.40}: a newer MiniPaddle wrote it",
+                expected=FORMAT,
+                hint="update MiniPaddle",
             )
         return {key: make(a) for key, a in arrays.items()}
     try:
         return rebuild(json.loads(metadata["structure"]), arrays, make)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            teach(f"{name} is damaged: its structure makes no sense ({error!r:.80})")
+        raise value_error(
+            f"{name} is damaged: its structure makes no sense ({error!r:.80})"
         ) from None
 
 

@@ -9,7 +9,7 @@ import numpy
 
 from ..core.missing import namespace
 from ..engine.core.dispatch import hosted
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.eager.tensor import Tensor
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
@@ -61,11 +61,9 @@ class Metric:
 def best(scores, k: int):
     """The places of the k largest scores along the last axis, best first."""
     if not 0 < k <= scores.shape[-1]:
-        raise ValueError(
-            teach(
-                f"the best {k} of {scores.shape[-1]} classes were asked for",
-                expected=f"1 to {scores.shape[-1]}",
-            )
+        raise value_error(
+            f"the best {k} of {scores.shape[-1]} classes were asked for",
+            expected=f"1 to {scores.shape[-1]}",
         )
     return scores.topk(k)[1]
 
@@ -214,11 +212,9 @@ class Auc(Metric):
     def update(self, preds, labels):
         preds, labels = as_numpy("preds", preds), as_numpy("labels", labels).ravel() == 1
         if preds.ndim != 2 or preds.shape[1] != 2:
-            raise ValueError(
-                teach(
-                    f"Auc was given predictions of shape {list(preds.shape)}",
-                    expected="[N, 2]: the probabilities of no and of yes",
-                )
+            raise value_error(
+                f"Auc was given predictions of shape {list(preds.shape)}",
+                expected="[N, 2]: the probabilities of no and of yes",
             )
         places = (preds[:, 1] * (self.bins - 1)).astype("int64")
         self.positive += numpy.bincount(places[labels], minlength=self.bins)
@@ -254,9 +250,7 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     if correct is not None or total is not None:
         raise NotImplementedError("accuracy has no outputs `correct` and `total` here")
     if label.ndim != 2 or label.shape[-1] != 1:
-        raise ValueError(
-            teach(f"accuracy was given labels of shape {label.shape}", expected="[N, 1]")
-        )
+        raise value_error(f"accuracy was given labels of shape {label.shape}", expected="[N, 1]")
     places = best(input, k)
     return (places == label.astype(places.dtype)).astype("float32").sum(-1).mean()
 

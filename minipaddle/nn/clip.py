@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.slots import slot
 from ..engine.ops import elementwise as e
 
@@ -47,7 +47,7 @@ class ClipGradByValue(ClipGrad):
 
     def __init__(self, max, min=None):
         if min is None and max <= 0:
-            raise ValueError(teach(f"ClipGradByValue(max={max})", expected="max above 0, or a min"))
+            raise value_error(f"ClipGradByValue(max={max})", expected="max above 0, or a min")
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 

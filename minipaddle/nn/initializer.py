@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..core.missing import namespace
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.slots import slot
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ops.elementwise import abs, sign
@@ -246,8 +246,8 @@ class Assign(Initializer):
     def draw(self, shape, dtype):
         values = Tensor(self.value, dtype)
         if values.spec.size != math.prod(shape):
-            raise ValueError(
-                teach(f"Assign was given {values.spec}", expected=f"values of shape {list(shape)}")
+            raise value_error(
+                f"Assign was given {values.spec}", expected=f"values of shape {list(shape)}"
             )
         return values.reshape(list(shape))
 
@@ -290,11 +290,9 @@ class Dirac(Initializer):
 
     def draw(self, shape, dtype):
         if len(shape) not in (3, 4, 5) or shape[0] % self.groups:
-            raise ValueError(
-                teach(
-                    f"Dirac(groups={self.groups}) for a weight of shape {list(shape)}",
-                    expected="[out, in, *window], with `out` divisible by groups",
-                )
+            raise value_error(
+                f"Dirac(groups={self.groups}) for a weight of shape {list(shape)}",
+                expected="[out, in, *window], with `out` divisible by groups",
             )
         per_group = shape[0] // self.groups
         centre = [n // 2 for n in shape[2:]]
@@ -316,11 +314,8 @@ class Bilinear(Initializer):
 
     def draw(self, shape, dtype):
         if len(shape) != 4 or shape[2] != shape[3]:
-            raise ValueError(
-                teach(
-                    f"Bilinear for a weight of shape {list(shape)}",
-                    expected="[out, in, size, size]",
-                )
+            raise value_error(
+                f"Bilinear for a weight of shape {list(shape)}", expected="[out, in, size, size]"
             )
         factor = math.ceil(shape[3] / 2)
         centre = (2 * factor - 1 - factor % 2) / (2 * factor)
@@ -351,7 +346,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in GAINS:
         known = ", ".join([*GAINS, "leaky_relu"])
-        raise ValueError(teach(f"no gain is known for {nonlinearity!r}", expected=known))
+        raise value_error(f"no gain is known for {nonlinearity!r}", expected=known)
     return GAINS[nonlinearity]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..engine.core import dtype as dt
 from ..engine.core.dispatch import Stack, current, interpreter
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.core.rank import per_rank
 from ..engine.core.record import Spec
 from ..engine.eager.tensor import Parameter
@@ -39,11 +39,9 @@ class ParamAttr:
 
     def __post_init__(self):
         if self.initializer is not None and not isinstance(self.initializer, Initializer):
-            raise TypeError(
-                teach(
-                    f"ParamAttr was given initializer={self.initializer!r}",
-                    expected="an object of paddle.nn.initializer, such as Constant(0.0)",
-                )
+            raise type_error(
+                f"ParamAttr was given initializer={self.initializer!r}",
+                expected="an object of paddle.nn.initializer, such as Constant(0.0)",
             )
 
 
@@ -61,11 +59,9 @@ def as_attr(attr) -> ParamAttr | None:
         return ParamAttr(initializer=attr)
     if hasattr(attr, "coeff"):  # a regularizer alone, as Paddle allows
         return ParamAttr(regularizer=attr)
-    raise TypeError(
-        teach(
-            f"a parameter was described by {attr!r}",
-            expected="paddle.ParamAttr, an initializer, a name, or False for no parameter",
-        )
+    raise type_error(
+        f"a parameter was described by {attr!r}",
+        expected="paddle.ParamAttr, an initializer, a name, or False for no parameter",
     )
 
 

@@ -7,7 +7,7 @@ import math
 from ..core.missing import namespace
 from ..engine.core.dim import same_shape
 from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 from ..engine.eager.tensor import Parameter
 from ..engine.ops import elementwise as e
 from ..engine.ops import movement
@@ -51,11 +51,9 @@ def vector_to_parameters(vec, parameters, name=None) -> None:
     parameters = list(parameters)
     sizes = tuple(p.spec.size for p in parameters)
     if not same_shape(vec.spec.shape, (sum(sizes),)):
-        raise ValueError(
-            teach(
-                f"vector_to_parameters was given {vec.spec}",
-                expected=f"[{sum(sizes)}], the number of elements of all parameters",
-            )
+        raise value_error(
+            f"vector_to_parameters was given {vec.spec}",
+            expected=f"[{sum(sizes)}], the number of elements of all parameters",
         )
     with Recording(False):
         for p, piece in zip(parameters, movement.split(vec, sizes=sizes, axis=0), strict=True):
@@ -132,11 +130,9 @@ class Computed:
             if isinstance(hook, Computed) and hook.name == name:
                 raise RuntimeError(f"{kind} of {name!r}: it is already {type(hook).__name__}")
         if layer._parameters.get(name) is None:
-            raise ValueError(
-                teach(
-                    f"{kind} of {name!r}: {type(layer).__name__} has no such parameter",
-                    expected=", ".join(layer._parameters),
-                )
+            raise value_error(
+                f"{kind} of {name!r}: {type(layer).__name__} has no such parameter",
+                expected=", ".join(layer._parameters),
             )
         self.name = name
         self.weight = layer._parameters.pop(name)
@@ -166,8 +162,8 @@ class WeightNorm(Computed):
         super().__init__(layer, name, "weight_norm")
         ndim = self.weight.spec.ndim
         if dim is not None and not -ndim <= dim < ndim:
-            raise ValueError(
-                teach(f"weight_norm was given dim={dim}", expected=f"an axis of {self.weight.spec}")
+            raise value_error(
+                f"weight_norm was given dim={dim}", expected=f"an axis of {self.weight.spec}"
             )
         self.dim = -1 if dim is None else dim % ndim
         with Recording(False):
@@ -227,8 +223,8 @@ class SpectralNorm(Computed):
     def __init__(self, layer, name, steps, eps, dim):
         super().__init__(layer, name, "spectral_norm")
         if steps <= 0:
-            raise ValueError(
-                teach(f"spectral_norm was given n_power_iterations={steps}", expected="1 or more")
+            raise value_error(
+                f"spectral_norm was given n_power_iterations={steps}", expected="1 or more"
             )
         self.steps, self.eps, self.dim = steps, eps, dim
         layer.add_parameter(f"{name}_orig", self.weight)

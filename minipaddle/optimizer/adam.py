@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.core.op import elementwise
 from ..engine.core.slots import slot
 from ..engine.ops.elementwise import abs, maximum, sqrt, where
@@ -140,11 +140,9 @@ class AdamW(Adam):
     def _set_decay(self, group):
         decay = 0.0 if group.weight_decay is None else group.weight_decay
         if isinstance(decay, WeightDecayRegularizer):
-            raise TypeError(
-                teach(
-                    f"AdamW's weight_decay must be a number, not {decay!r}",
-                    hint="Adam(weight_decay=...) adds a regularizer to the loss",
-                )
+            raise type_error(
+                f"AdamW's weight_decay must be a number, not {decay!r}",
+                hint="Adam(weight_decay=...) adds a regularizer to the loss",
             )
         group.decay, group.weight_decay = float(decay), None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 
 from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.eager.tensor import Tensor
 from ..tensor.creation import zeros_like
 from ..tensor.manipulation import concat
@@ -106,12 +106,9 @@ class LBFGS(Optimizer):
     def step(self, closure=None):
         """Up to `max_iter` iterations; returns the loss before the first."""
         if closure is None:
-            raise TypeError(
-                teach(
-                    "LBFGS.step needs a closure: it evaluates the loss more than once",
-                    hint="def closure(): opt.clear_grad(); loss = ...; loss.backward(); "
-                    "return loss",
-                )
+            raise type_error(
+                "LBFGS.step needs a closure: it evaluates the loss more than once",
+                hint="def closure(): opt.clear_grad(); loss = ...; loss.backward(); return loss",
             )
         self.evaluations = 1
         first, g = self.evaluated(closure)

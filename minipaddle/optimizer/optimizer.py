@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from ..engine.core import dtype as dt
 from ..engine.core.dispatch import Recording, current
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.tensor import Tensor
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
@@ -87,11 +87,9 @@ class Optimizer:
         elif isinstance(learning_rate, int | float):
             self._rate = Rate(learning_rate)
         else:
-            raise TypeError(
-                teach(
-                    f"the learning rate {learning_rate!r} is no number",
-                    expected="a float or a schedule of paddle.optimizer.lr",
-                )
+            raise type_error(
+                f"the learning rate {learning_rate!r} is no number",
+                expected="a float or a schedule of paddle.optimizer.lr",
             )
         self._learning_rate = learning_rate
 
@@ -276,13 +274,11 @@ class Optimizer:
             for p in group.params:
                 taken |= self._take_over(group, p, state_dict)
         if given and not taken:
-            raise ValueError(
-                teach(
-                    f"nothing in this state dict belongs to {type(self).__name__}'s parameters: "
-                    f"it has {min(given)!r}, they are called {', '.join(self._keys.values()):.80}",
-                    hint="load it into the same kind of optimizer, over a model built in the same "
-                    "order in a fresh process (layers are numbered as they are made)",
-                )
+            raise value_error(
+                f"nothing in this state dict belongs to {type(self).__name__}'s parameters: "
+                f"it has {min(given)!r}, they are called {', '.join(self._keys.values()):.80}",
+                hint="load it into the same kind of optimizer, over a model built in the same "
+                "order in a fresh process (layers are numbered as they are made)",
             )
 
     set_dict = load_state_dict = set_state_dict
@@ -341,11 +337,9 @@ def as_groups(parameters) -> list[dict]:
     if parameters is None and current.top.by_hand:
         return [{"params": []}]  # `minimize` fills it with what the program has
     if parameters is None:
-        raise ValueError(
-            teach(
-                "the optimizer was given no parameters",
-                hint="paddle.optimizer.SGD(0.1, parameters=model.parameters())",
-            )
+        raise value_error(
+            "the optimizer was given no parameters",
+            hint="paddle.optimizer.SGD(0.1, parameters=model.parameters())",
         )
     if isinstance(parameters, Tensor | dict | str):
         raise TypeError(
@@ -361,11 +355,9 @@ def group(given, defaults: dict) -> SimpleNamespace:
         raise ValueError('a parameter group is a dict with "params": [...]')
     unknown = given.keys() - defaults.keys() - {"params"}
     if unknown:
-        raise ValueError(
-            teach(
-                f"the parameter group has an unknown option {min(unknown)!r}",
-                expected=", ".join(["params", *defaults]),
-            )
+        raise value_error(
+            f"the parameter group has an unknown option {min(unknown)!r}",
+            expected=", ".join(["params", *defaults]),
         )
     found = SimpleNamespace(**(defaults | given))
     params = found.params

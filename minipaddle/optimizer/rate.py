@@ -6,7 +6,7 @@ from weakref import ref
 
 from ..engine.core import dtype
 from ..engine.core.dispatch import current, note_refusal
-from ..engine.core.errors import teach
+from ..engine.core.errors import not_supported
 from ..engine.eager.tensor import Tensor
 
 
@@ -61,12 +61,10 @@ class Rate:
         """The 0-D tensor of the NumPy dtype `dtype` that always holds the value."""
         if traces() and self.moved_in is current.top:
             raise note_refusal(
-                NotImplementedError(
-                    teach(
-                        "a captured step uses the learning rate after its schedule's step() or "
-                        "after set_lr(), which run when the program has ended",
-                        hint="call them after what uses the rate, as optimizer.step()",
-                    )
+                not_supported(
+                    "a captured step uses the learning rate after its schedule's step() or "
+                    "after set_lr(), which run when the program has ended",
+                    hint="call them after what uses the rate, as optimizer.step()",
                 )
             )
         found = self._tensors.get(dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..engine.core.dim import same
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.record import Spec
 from ..engine.core.spec import broadcast_shapes
 from ..engine.ops import creation, elementwise, movement
@@ -41,10 +41,8 @@ def take_along_axis(arr, indices, axis, broadcast=True):
 def spread_along(indices, x: Spec, axis: int):
     """Indices expanded to the sizes of x, except along `axis`."""
     if indices.spec.ndim != x.ndim:
-        raise ValueError(
-            teach(
-                f"indices {indices.spec} for {x}", expected=f"as many dimensions as x has, {x.ndim}"
-            )
+        raise value_error(
+            f"indices {indices.spec} for {x}", expected=f"as many dimensions as x has, {x.ndim}"
         )
     size = indices.spec.shape[axis]
     one = movement.replaced(x.shape, axis, 1)
@@ -83,11 +81,8 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     """
     reduce = {"multiply": "mul"}.get(reduce, reduce)
     if reduce not in ("assign", "add", "mean", *FOLDS):
-        raise ValueError(
-            teach(
-                f"put_along_axis with reduce={reduce!r}",
-                expected="assign, add, mul, mean, amin, amax",
-            )
+        raise value_error(
+            f"put_along_axis with reduce={reduce!r}", expected="assign, add, mul, mean, amin, amax"
         )
     spec = arr.spec
     axis = axis_of(axis, spec.ndim)
@@ -145,7 +140,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     [3.0, 3.0]
     """
     if reduce not in REDUCTIONS:
-        raise ValueError(teach(f"scatter_reduce by {reduce!r}", expected=", ".join(REDUCTIONS)))
+        raise value_error(f"scatter_reduce by {reduce!r}", expected=", ".join(REDUCTIONS))
     how = REDUCTIONS[reduce]
     return put_along_axis(input, index, src, dim, how, include_self, broadcast=False)
 
@@ -171,8 +166,8 @@ def index_sample(x, index):
     """
     matrices = x.spec.ndim == index.spec.ndim == 2
     if not matrices or not same(x.spec.shape[0], index.spec.shape[0]):
-        raise ValueError(
-            teach(f"index_sample of {x.spec} by {index.spec}", expected="matrices of as many rows")
+        raise value_error(
+            f"index_sample of {x.spec} by {index.spec}", expected="matrices of as many rows"
         )
     return indexing.take_along(x, index, 1)
 
@@ -189,7 +184,7 @@ def take(x, index, mode="raise", name=None):
     """
     size = x.spec.size
     if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(teach(f"take with mode={mode!r}", expected="raise, wrap or clip"))
+        raise value_error(f"take with mode={mode!r}", expected="raise, wrap or clip")
     if mode == "wrap":
         index = index % size
     elif mode == "clip":

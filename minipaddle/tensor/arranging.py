@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.dim import Dim
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.spec import broadcast_shapes
 from ..engine.ops import gather as indexing
 from ..engine.ops import movement
@@ -179,8 +179,8 @@ def diag(x, offset=0, padding_value=0, name=None):
     if x.spec.ndim == 2:
         return diagonal(x, offset)
     if x.spec.ndim != 1:
-        raise ValueError(
-            teach(f"diag of {x.spec}", expected="a vector or a matrix", hint="paddle.diag_embed")
+        raise value_error(
+            f"diag of {x.spec}", expected="a vector or a matrix", hint="paddle.diag_embed"
         )
     return embedded(x, offset, 0, 1, padding_value)
 
@@ -259,5 +259,5 @@ def triu(x, diagonal=0, name=None):
 def matrices(x, what: str):
     """x, when it has two dimensions or more."""
     if x.spec.ndim < 2:
-        raise ValueError(teach(f"{what} of {x.spec}", expected="two dimensions or more"))
+        raise value_error(f"{what} of {x.spec}", expected="two dimensions or more")
     return x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..engine.core import dtype as dt
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.ops.axes import axis_of
 from ..engine.ops.movement import transpose
 from ..engine.ops.nn import softmax
@@ -92,7 +92,7 @@ def is_complex(x):
     False
     """
     if not isinstance(x, Var):
-        raise TypeError(teach(f"is_complex of {type(x).__name__}", expected="a tensor"))
+        raise type_error(f"is_complex of {type(x).__name__}", expected="a tensor")
     return False
 
 
@@ -189,7 +189,7 @@ class Attributes(Var):
         """The last two axes exchanged. Source: Paddle API `Tensor.mT`."""
         n = self.spec.ndim
         if n < 2:
-            raise ValueError(teach(f".mT of {self.spec}", expected="at least two dimensions"))
+            raise value_error(f".mT of {self.spec}", expected="at least two dimensions")
         return transpose(self, perm=(*range(n - 2), n - 1, n - 2))
 
     def softmax(self, axis=-1, dtype=None, name=None, *, dim=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.core.spec import broadcast_shapes as common_shape
 from ..engine.ops import elementwise as e
 from ..engine.ops import gather as indexing
@@ -133,7 +133,7 @@ def positive(x, name=None):
     [-1.0]
     """
     if x.spec.dtype.kind == "b":
-        raise TypeError(teach(f"positive of {x.spec}", expected="numbers"))
+        raise type_error(f"positive of {x.spec}", expected="numbers")
     return x
 
 
@@ -180,7 +180,7 @@ def reduce_as(x, target, name=None):
     """
     wide, shape = x.spec.shape, target.spec.shape
     if common_shape(wide, shape) != wide:
-        raise ValueError(teach(f"reduce_as of {x.spec} to {target.spec}", expected="part of it"))
+        raise value_error(f"reduce_as of {x.spec} to {target.spec}", expected="part of it")
     narrow = (1,) * (len(wide) - len(shape)) + shape
     axes = [d for d, (n, k) in enumerate(zip(wide, narrow, strict=True)) if n != k]
     x = reduce.sum(x, axes, keepdim=True) if axes else x
@@ -254,10 +254,10 @@ def narrow(input, dim, start, length):
     start = start.item() if hasattr(start, "spec") else start
     begin = start + size if start < 0 else start
     if not (0 <= begin <= size and 0 <= length <= size - begin):
-        raise ValueError(
-            teach(f"narrow of {input.spec} along axis {dim} to {length} from {start} on",
-                  expected=f"places of 0 to {size}")
-        )  # fmt: skip
+        raise value_error(
+            f"narrow of {input.spec} along axis {dim} to {length} from {start} on",
+            expected=f"places of 0 to {size}",
+        )
     return joining.slice(input, [dim], [begin], [begin + length])
 
 
@@ -313,7 +313,7 @@ def combinations(x, r=2, with_replacement=False, name=None):
     [[1, 2], [1, 3], [2, 3]]
     """
     if x.spec.ndim != 1 or r < 0:
-        raise ValueError(teach(f"combinations of {r} of {x.spec}", expected="a vector, r >= 0"))
+        raise value_error(f"combinations of {r} of {x.spec}", expected="a vector, r >= 0")
     kind = "combinations_with_replacement" if with_replacement else "combinations"
     rows = list(getattr(itertools, kind)(range(x.spec.size), r))
     if not rows or not r:
@@ -335,7 +335,7 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
     places = creation.arange(x.spec.size).reshape(list(shape))
     places = arranging.diagonal(places, offset, axis1, axis2)
     if places.spec.shape != y.spec.shape:
-        raise ValueError(teach(f"a diagonal of {y.spec}", expected=f"shape {places.shape}"))
+        raise value_error(f"a diagonal of {y.spec}", expected=f"shape {places.shape}")
     flat = indexing.put(shaping.flatten(x), shaping.flatten(places), shaping.flatten(y), axis=0)
     return movement.reshape(flat, shape=shape)
 

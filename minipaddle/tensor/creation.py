@@ -10,7 +10,7 @@ import math
 from ..engine.core import dtype as dt
 from ..engine.core.dim import Dim, larger
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import creation as ops
 from ..engine.ops import elementwise
 from ..engine.ops.axes import whole, whole_numbers
@@ -45,9 +45,7 @@ def dims(shape) -> tuple:
     """A shape as a tuple of whole numbers; raises TypeError or ValueError that shows it."""
     sizes = whole_numbers(shape)
     if any(n < 0 for n in sizes):
-        raise ValueError(
-            teach(f"shape={list(sizes)} has a negative size", expected="sizes of 0 or more")
-        )
+        raise value_error(f"shape={list(sizes)} has a negative size", expected="sizes of 0 or more")
     return sizes
 
 
@@ -184,7 +182,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
         dtype = given[0].spec.dtype if given else None
     start, end, step = map(number, (start, end, step))
     if step == 0:
-        raise ValueError(teach("arange with step=0 never ends", expected="a step other than 0"))
+        raise value_error("arange with step=0 never ends", expected="a step other than 0")
     if dtype is None:
         counted = all(isinstance(x, int | Dim) for x in (start, end, step))
         dtype = "int64" if counted else dt.default()
@@ -204,7 +202,7 @@ def range(start=0, end=None, step=1, dtype=None, *, name=None):
     """
     start, end, step = map(number, (*((0, start) if end is None else (start, end)), step))
     if step == 0:
-        raise ValueError(teach("range with step=0 never ends", expected="a step other than 0"))
+        raise value_error("range with step=0 never ends", expected="a step other than 0")
     size = larger(math.floor((end - start) / step) + 1, 0)
     return ops.arange(size=size, dtype=floating(dtype), start=start, step=step)
 
@@ -220,7 +218,7 @@ def linspace(start, stop, num, dtype=None, name=None):
     """
     num = whole(num)
     if num < 1:
-        raise ValueError(teach(f"linspace of num={num} numbers", expected="num of 1 or more"))
+        raise value_error(f"linspace of num={num} numbers", expected="num of 1 or more")
     i = ops.arange(size=num, dtype=dt.float64.numpy)
     steps = larger(num - 1, 1)
     below = start + i * ((stop - start) / steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.dtype import int32
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import creation
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
@@ -42,7 +42,7 @@ def lu(x, pivot=True, get_infos=False, name=None):
     """
     require_floats("lu", x)
     if not pivot:
-        raise ValueError(teach("lu(pivot=False) is not supported", hint="leave pivot out"))
+        raise value_error("lu(pivot=False) is not supported", hint="leave pivot out")
     packed, pivots = ops.lu(x)
     infos = creation.full(shape=x.spec.shape[:-2], value=0, dtype=int32.numpy)
     return (packed, pivots, infos) if get_infos else (packed, pivots)
@@ -80,7 +80,7 @@ def qr(x, mode="reduced", name=None):
     """
     require_floats("qr", x)
     if mode not in ("reduced", "complete", "r"):
-        raise ValueError(teach(f"qr in mode {mode!r}", expected="'reduced', 'complete' or 'r'"))
+        raise value_error(f"qr in mode {mode!r}", expected="'reduced', 'complete' or 'r'")
     q, r = ops.qr(x, mode="reduced" if mode == "r" else mode)
     return r if mode == "r" else (q, r)
 
@@ -123,7 +123,7 @@ def eigh(x, UPLO="L", name=None):
     """
     require_floats("eigh", x)
     if UPLO not in ("L", "U"):
-        raise ValueError(teach(f"UPLO={UPLO!r}", expected="'L' or 'U', the triangle to read"))
+        raise value_error(f"UPLO={UPLO!r}", expected="'L' or 'U', the triangle to read")
     return ops.eigh(x, lower=UPLO == "L")
 
 

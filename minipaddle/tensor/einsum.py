@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import creation, linalg, movement, reduction
 from ..ops import arrangement
 
@@ -51,8 +51,8 @@ def parse(equation: str, ndims) -> tuple[list[str], str]:
     left, arrow, output = equation.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ndims):
-        raise ValueError(
-            teach(f"einsum({equation!r}) names {len(inputs)} operands", expected=str(len(ndims)))
+        raise value_error(
+            f"einsum({equation!r}) names {len(inputs)} operands", expected=str(len(ndims))
         )
     inputs = [spelled(equation, labels, n) for labels, n in zip(inputs, ndims, strict=True)]
     count = Counter("".join(inputs))
@@ -61,10 +61,8 @@ def parse(equation: str, ndims) -> tuple[list[str], str]:
         output = dots + "".join(sorted(c for c in count if count[c] == 1 and c not in DOTS))
     output = output.replace("...", dots)
     if len(set(output)) != len(output) or not count.keys() >= set(output):
-        raise ValueError(
-            teach(
-                f"einsum({equation!r})", expected="a result with labels of the operands, each once"
-            )
+        raise value_error(
+            f"einsum({equation!r})", expected="a result with labels of the operands, each once"
         )
     return inputs, output
 
@@ -75,11 +73,9 @@ def spelled(equation: str, labels: str, ndim: int) -> str:
     rest = ndim - len(before + after)
     letters = all(map(str.isalpha, before + after))
     if not letters or rest < 0 or (rest and not dots):
-        raise ValueError(
-            teach(
-                f"einsum({equation!r}): the labels {labels!r} stand for an operand of {ndim} axes",
-                expected="a letter for each axis, or ... for the rest",
-            )
+        raise value_error(
+            f"einsum({equation!r}): the labels {labels!r} stand for an operand of {ndim} axes",
+            expected="a letter for each axis, or ... for the rest",
         )
     return before + DOTS[len(DOTS) - rest :] * bool(rest) + after
 
@@ -90,8 +86,8 @@ def sizes_of(equation: str, operands, inputs) -> dict:
     for x, labels in zip(operands, inputs, strict=True):
         for label, n in zip(labels, x.spec.shape, strict=True):
             if n != 1 and sizes.get(label, 1) not in (1, n):
-                raise ValueError(
-                    teach(f"einsum({equation!r}): label {label!r} is both {sizes[label]} and {n}")
+                raise value_error(
+                    f"einsum({equation!r}): label {label!r} is both {sizes[label]} and {n}"
                 )
             sizes[label] = n if n != 1 else sizes.get(label, 1)
     return sizes

@@ -9,7 +9,7 @@ import math
 
 from ..engine.core.dim import Dim
 from ..engine.core.dtype import int64
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.ops import creation, elementwise, movement
 from ..engine.ops import gather as indexing
 from ..engine.ops.axes import axis_of, whole_numbers
@@ -44,7 +44,7 @@ def row(index):
     if len(shape) == 1:
         return index
     if len(shape) != 2 or shape[1] != 1:
-        raise ValueError(teach(f"places {index.spec}", expected="a vector, or a single column"))
+        raise value_error(f"places {index.spec}", expected="a vector, or a single column")
     return movement.reshape(index, shape=shape[:1])
 
 
@@ -59,8 +59,9 @@ def index_select(x, index, axis=0, name=None):
     [[3, 1], [6, 4]]
     """
     if not x.spec.ndim:
-        raise ValueError(teach(f"index_select of {x.spec}", expected="an axis to select along",
-                               hint="x.reshape([1])"))  # fmt: skip
+        raise value_error(
+            f"index_select of {x.spec}", expected="an axis to select along", hint="x.reshape([1])"
+        )
     return indexing.take(x, row(index), axis=axis_of(axis, x.spec.ndim))
 
 
@@ -116,8 +117,8 @@ def nd_index(index, shape: tuple):
     """Positions in the merged leading axes of `shape`, from index vectors as the last axis."""
     depth = index.spec.shape[-1]
     if depth > len(shape):
-        raise ValueError(
-            teach(f"index vectors of {depth} numbers into {len(shape)} dimensions {list(shape)}")
+        raise value_error(
+            f"index vectors of {depth} numbers into {len(shape)} dimensions {list(shape)}"
         )
     return indexing.flat_index(
         *movement.unstack(index, axis=index.spec.ndim - 1), shape=shape[:depth]
@@ -212,7 +213,7 @@ def masked_select(x, mask, name=None):
 def together(x, mask):
     """x and a mask, expanded to the shape they have together."""
     if mask.spec.dtype.kind != "b":
-        raise TypeError(teach(f"a mask {mask.spec}", expected="a boolean tensor", hint="mask != 0"))
+        raise type_error(f"a mask {mask.spec}", expected="a boolean tensor", hint="mask != 0")
     return broadcast_tensors([x, mask])
 
 
@@ -244,7 +245,7 @@ def masked_scatter(x, mask, value, name=None):
     if isinstance(count, Dim):
         value = indexing.take(value, creation.arange(size=count, dtype=int64.numpy), axis=0)
     elif value.spec.size < count:
-        raise ValueError(teach(f"masked_scatter of {value.spec.size} values into {count} places"))
+        raise value_error(f"masked_scatter of {value.spec.size} values into {count} places")
     else:
         value = movement.slice_(value, index=((0, count, 1),))
     flat = indexing.put(flatten(x), places, value, axis=0)
@@ -261,8 +262,6 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     [[-1], [1]]
     """
     if not 0 <= shard_id < nshards:
-        raise ValueError(
-            teach(f"shard_id={shard_id}", expected=f"a number from 0 to {nshards - 1}")
-        )
+        raise value_error(f"shard_id={shard_id}", expected=f"a number from 0 to {nshards - 1}")
     size = -(-index_num // nshards)
     return elementwise.where(input // size == shard_id, input % size, ignore_value)

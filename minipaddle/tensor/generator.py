@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from operator import index
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.rank import per_rank
 from ..ops.random import stream
 
@@ -91,8 +91,8 @@ def set_rng_state(state_list, device=None):
     [(7, 0)]
     """
     if len(state_list) != 1:
-        raise ValueError(
-            teach(f"{len(state_list)} states", expected="the list of one that get_rng_state gave")
+        raise value_error(
+            f"{len(state_list)} states", expected="the list of one that get_rng_state gave"
         )
     GENERATOR.set_state(state_list[0])
 

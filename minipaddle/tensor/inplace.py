@@ -6,7 +6,7 @@ import inspect
 from functools import wraps
 from math import prod
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import creation, elementwise, movement
 from ..ops import arrangement
 from . import linalg, manipulation, math, reduce
@@ -101,8 +101,8 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     """
     shape = x.spec.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
-        raise ValueError(
-            teach(f"the diagonal of {x.spec}", expected="a matrix, or dimensions of one size")
+        raise value_error(
+            f"the diagonal of {x.spec}", expected="a matrix, or dimensions of one size"
         )
     size, columns = x.spec.size, shape[-1]
     step = 1 + sum(prod(shape[d:]) for d in range(1, len(shape)))
@@ -125,7 +125,7 @@ def where_(condition, x=None, y=None, name=None):
     [0.0, 2.0]
     """
     if x is None or y is None:
-        raise ValueError(teach("where_ without x or without y", expected="both: x is changed"))
+        raise value_error("where_ without x or without y", expected="both: x is changed")
     return x.become(elementwise.where(condition, x, y))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..engine.core.dim import larger, same, smaller
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import movement
 from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
 from ..ops import arrangement
@@ -106,7 +106,7 @@ def meshgrid(*args, name=None, indexing=None):
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
     if indexing not in (None, "ij", "xy"):
-        raise ValueError(teach(f"meshgrid with indexing={indexing!r}", expected='"ij" or "xy"'))
+        raise value_error(f"meshgrid with indexing={indexing!r}", expected='"ij" or "xy"')
     args = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
     shape = tuple(x.spec.size for x in tensors(args, "meshgrid"))
     grids = [
@@ -142,12 +142,10 @@ def split(x, num_or_sections, axis=0, name=None):
         parts = number(num_or_sections, "num_or_sections")
         sizes = (size // parts,) * parts if parts > 0 and same(size % parts, 0) else ()
     if not same(sum(sizes), size) or any(n < 0 for n in sizes):
-        raise ValueError(
-            teach(
-                f"split of axis {axis} of {x.spec} into {num_or_sections}",
-                expected=f"a number of parts that divides {size}, or sizes that add up to it",
-                hint="paddle.tensor_split makes unequal parts",
-            )
+        raise value_error(
+            f"split of axis {axis} of {x.spec} into {num_or_sections}",
+            expected=f"a number of parts that divides {size}, or sizes that add up to it",
+            hint="paddle.tensor_split makes unequal parts",
         )
     return list(movement.split(x, sizes=sizes, axis=axis))
 

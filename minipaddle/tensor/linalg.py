@@ -6,7 +6,7 @@ import math
 
 from ..engine.core.dim import as_guarded, never, same, same_shape
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import linalg as ops
 from ..engine.ops.axes import axis_of
 from ..engine.ops.elementwise import where
@@ -27,7 +27,7 @@ mT = ops.matrix_transpose
 def expect(name: str, x, ndim: int) -> None:
     """Raise ValueError unless `x` has `ndim` dimensions."""
     if x.spec.ndim != ndim:
-        raise ValueError(teach(f"{name} of {x.spec}", expected=f"{ndim} dimensions"))
+        raise value_error(f"{name} of {x.spec}", expected=f"{ndim} dimensions")
 
 
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
@@ -67,9 +67,7 @@ def bmm(x, y, name=None):
     expect("bmm", x, 3)
     expect("bmm", y, 3)
     if not same(x.spec.shape[0], y.spec.shape[0]):
-        raise ValueError(
-            teach(f"bmm of {x.spec} and {y.spec}", expected="the same number of matrices")
-        )
+        raise value_error(f"bmm of {x.spec} and {y.spec}", expected="the same number of matrices")
     return ops.matmul(x, y)
 
 
@@ -94,8 +92,8 @@ def dot(x, y, name=None):
     11.0
     """
     if x.spec.ndim not in (1, 2) or not same_shape(x.spec.shape, y.spec.shape):
-        raise ValueError(
-            teach(f"dot of {x.spec} and {y.spec}", expected="vectors or matrices of one shape")
+        raise value_error(
+            f"dot of {x.spec} and {y.spec}", expected="vectors or matrices of one shape"
         )
     return vecdot(x, y)
 
@@ -187,7 +185,7 @@ def cross(x, y, axis=9, name=None):
     else:
         axis = axis_of(axis, len(shape))
     if axis not in threes or not same(shape[axis], 3):
-        raise ValueError(teach(f"cross of {x.spec}", expected="an axis of size 3"))
+        raise value_error(f"cross of {x.spec}", expected="an axis of size 3")
 
     def turned(v, by):
         return roll(v, shifts=(by,), axis=(axis,))

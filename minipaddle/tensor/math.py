@@ -6,7 +6,7 @@ import functools
 import math
 
 from ..engine.core.dim import same_shape
-from ..engine.core.errors import describe, teach
+from ..engine.core.errors import describe, value_error
 from ..engine.core.op import OPS, Elementwise
 from ..engine.ops import elementwise, logic, movement, reduction, special
 from ..engine.ops.axes import axis_of, no_out
@@ -88,7 +88,7 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
     if rounding_mode is None:
         return elementwise.divide(x, y)
     if rounding_mode not in ("floor", "trunc"):
-        raise ValueError(teach(f"rounding_mode={rounding_mode!r}", expected='"floor" or "trunc"'))
+        raise value_error(f"rounding_mode={rounding_mode!r}", expected='"floor" or "trunc"')
     quotient = elementwise.floor_divide(x, y)
     if rounding_mode == "floor":
         return quotient
@@ -119,7 +119,7 @@ def activated(x, act: str):
     """`x` after the activation called `act`, such as "relu"."""
     op = OPS.get(act)
     if not isinstance(op, Elementwise) or op.inputs != ["x"]:
-        raise ValueError(teach(f"act={act!r}", expected='an activation, such as "relu"'))
+        raise value_error(f"act={act!r}", expected='an activation, such as "relu"')
     return op(x)
 
 
@@ -138,7 +138,7 @@ def clip(x, min=None, max=None, name=None, *, out=None):
         x = x if min is None else elementwise.maximum(x, min)
         return x if max is None else elementwise.minimum(x, max)
     if min is not None and max is not None and min > max:
-        raise ValueError(teach(f"clip to min={min}, max={max}", expected="min <= max"))
+        raise value_error(f"clip to min={min}, max={max}", expected="min <= max")
     if x.spec.dtype.kind in "iu" and (isinstance(min, float) or isinstance(max, float)):
         x = x.astype("float32")
     return elementwise.clip(x, min=min, max=max)
@@ -154,7 +154,7 @@ def add_n(inputs, name=None):
     if isinstance(inputs, Var):
         return assign(inputs)
     if not inputs:
-        raise ValueError(teach("add_n of an empty list", expected="one or more tensors"))
+        raise value_error("add_n of an empty list", expected="one or more tensors")
     return functools.reduce(elementwise.add, inputs)
 
 
@@ -185,7 +185,7 @@ def multigammaln(x, p, name=None):
     2.4665
     """
     if p < 1:
-        raise ValueError(teach(f"multigammaln of dimension p={p}", expected="p >= 1"))
+        raise value_error(f"multigammaln of dimension p={p}", expected="p >= 1")
     terms = [gammaln(x - i / 2) for i in range(p)]
     return add_n(terms) + p * (p - 1) / 4 * math.log(math.pi)
 
@@ -202,11 +202,9 @@ def multiplex(inputs, index, name=None):
     """
     first = inputs[0].spec
     if first.ndim < 2 or not same_shape(index.spec.shape, (first.shape[0], 1)):
-        raise ValueError(
-            teach(
-                f"multiplex of {first} by an index of {index.spec}",
-                expected="inputs of two or more dimensions, and an index of shape [rows, 1]",
-            )
+        raise value_error(
+            f"multiplex of {first} by an index of {index.spec}",
+            expected="inputs of two or more dimensions, and an index of shape [rows, 1]",
         )
     index = movement.reshape(index, shape=(first.shape[0],) + (1,) * (first.ndim - 1))
     rows = inputs[0]
@@ -244,7 +242,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
     5.0
     """
     if x.spec.ndim < 2:
-        raise ValueError(teach(f"trace of {x.spec}", expected="two or more dimensions"))
+        raise value_error(f"trace of {x.spec}", expected="two or more dimensions")
     lined = diagonal(x, offset, axis1, axis2)
     return reduction.sum(lined, axis=(lined.spec.ndim - 1,), keepdim=False)
 
@@ -259,7 +257,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     [3, 5]
     """
     if n < 1:
-        raise ValueError(teach(f"diff with n={n}", expected="n >= 1"))
+        raise value_error(f"diff with n={n}", expected="n >= 1")
     axis = axis_of(axis, x.spec.ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
     x = movement.concat(*parts, axis=axis) if len(parts) > 1 else x
@@ -308,7 +306,7 @@ def trapezoid(y, x=None, dx=None, axis=-1, name=None):
 def trapezoids(y, x, dx, axis):
     """(The area between each two places along `axis`, `axis` counted from the front)."""
     if x is not None and dx is not None:
-        raise ValueError(teach(f"x={describe(x)} and dx={dx}", expected="one of the two, or none"))
+        raise value_error(f"x={describe(x)} and dx={dx}", expected="one of the two, or none")
     axis = axis_of(axis, y.spec.ndim)
     step = 1.0 if dx is None else dx
     if x is not None:

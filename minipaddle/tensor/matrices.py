@@ -6,7 +6,7 @@ Matrices are the last two axes; the others are a stack of them.
 from __future__ import annotations
 
 from ..engine.core.dtype import int32, int64
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import creation, reduction
 from ..engine.ops.elementwise import cast, maximum, minimum, sqrt
 from ..engine.ops.linalg import matmul
@@ -132,7 +132,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     [[2.0]]
     """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise ValueError(teach(f"driver={driver!r}", expected="gels, gelsy, gelsd or gelss"))
+        raise value_error(f"driver={driver!r}", expected="gels, gelsy, gelsd or gelss")
     rows, columns = x.spec.shape[-2:]
     z = matmul(pinv(x, negligible(x) if rcond is None else rcond), y)
     empty = creation.full(shape=(0,), value=0, dtype=x.spec.dtype)
@@ -268,7 +268,7 @@ def multi_dot(x, name=None):
     [12.0, 12.0]
     """
     if len(x) < 2:
-        raise ValueError(teach(f"multi_dot of {len(x)} matrices", expected="at least two"))
+        raise value_error(f"multi_dot of {len(x)} matrices", expected="at least two")
     first, last = x[0].spec, x[-1].spec
     sizes = [1 if first.ndim == 1 else first.shape[0], *(m.spec.shape[0] for m in x[1:])]
     sizes.append(1 if last.ndim == 1 else last.shape[-1])
@@ -315,7 +315,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """
     require_floats("cov", x)
     if x.spec.ndim > 2:
-        raise ValueError(teach(f"cov of {x.spec}", expected="a vector or a matrix"))
+        raise value_error(f"cov of {x.spec}", expected="a vector or a matrix")
     rows = reshape(x, shape=(1, x.spec.size)) if x.spec.ndim == 1 else x if rowvar else mT(x)
     n = rows.spec.shape[-1]
     given = [w.astype(x.spec.dtype) for w in (fweights, aweights) if w is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.core.spec import normalize_axes
 from ..engine.ops import reduction
 from ..engine.ops.axes import axis_of, no_out
@@ -49,7 +49,7 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
     [7.0]
     """
     if isinstance(p, str):
-        raise ValueError(teach(f"the vector norm p={p!r}", expected="a number, inf or -inf"))
+        raise value_error(f"the vector norm p={p!r}", expected="a number, inf or -inf")
     x = x if dtype is None else x.astype(dtype)
     require_floats("norm", x)
     axes = normalize_axes(axis, x.spec.ndim)
@@ -65,10 +65,8 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
 def require_floats(name: str, x) -> None:
     """Raise TypeError unless the dtype of x is floating."""
     if x.spec.dtype.kind in "biu":
-        raise TypeError(
-            teach(
-                f"{name} of {x.spec}", expected="a floating dtype", hint='x.astype("float32") first'
-            )
+        raise type_error(
+            f"{name} of {x.spec}", expected="a floating dtype", hint='x.astype("float32") first'
         )
 
 
@@ -95,8 +93,8 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
         op = reduction.sum if p == "nuc" else extreme
         found = op(s, axis=(s.spec.ndim - 1,), keepdim=False)
     else:
-        raise ValueError(
-            teach(f"the matrix norm p={p!r}", expected="'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+        raise value_error(
+            f"the matrix norm p={p!r}", expected="'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     kept = reduction.folded(x.spec, axis=(rows, columns), keepdim=keepdim)
     return reshape(found, shape=kept.shape)

@@ -7,7 +7,7 @@ from operator import index as whole
 
 from ..engine.core import dtype as dt
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.spec import broadcast_shapes
 from ..engine.ops import creation, elementwise, movement, special
 from ..engine.ops.var import Var
@@ -147,7 +147,7 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
     """
     low, high = (0, low) if high is None else (low, high)
     if low >= high:
-        raise ValueError(teach(f"randint from low={low} to high={high}", expected="low < high"))
+        raise value_error(f"randint from low={low} to high={high}", expected="low < high")
     dtype = dt.resolve("int64" if dtype is None else dtype)
     return sample(ops.random_integers, dims(shape), low=whole(low), high=whole(high), dtype=dtype)
 
@@ -240,7 +240,7 @@ def multinomial(x, num_samples=1, replacement=False, name=None):
     """
     shape = x.spec.shape
     if len(shape) not in (1, 2):
-        raise ValueError(teach(f"multinomial of {x.spec}", expected="weights in one row, or rows"))
+        raise value_error(f"multinomial of {x.spec}", expected="weights in one row, or rows")
     if replacement:
         return ops.choose_repeatedly(rand((*shape[:-1], num_samples), "float64"), x)
     return ops.choose_distinct(rand(shape, "float64"), x, size=num_samples)

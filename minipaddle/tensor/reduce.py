@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.dtype import resolve
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.spec import normalize_axes
 from ..engine.ops import elementwise, reduction
 from ..engine.ops import gather as indexing
@@ -179,7 +179,7 @@ def placed(op, x, axis, keepdim, dtype):
 def place_dtype(place, dtype):
     """Places in the dtype asked for: int64 or int32."""
     if resolve(dtype).name not in ("int32", "int64"):
-        raise ValueError(teach(f"dtype={dtype!r} for places", expected='"int64" or "int32"'))
+        raise value_error(f"dtype={dtype!r} for places", expected='"int64" or "int32"')
     return place if resolve(dtype) == place.spec.dtype else place.astype(dtype)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from operator import index
 
 from ..engine.core import dtype as dt
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.ops import elementwise, movement
 from ..engine.ops import gather as indexing
 from ..engine.ops.axes import axis_of
@@ -35,22 +35,18 @@ def where(condition, x=None, y=None, name=None):
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
-        raise ValueError(teach("where with one of x and y", expected="both of them, or neither"))
+        raise value_error("where with one of x and y", expected="both of them, or neither")
     if not isinstance(condition, Var):
-        raise TypeError(
-            teach(
-                f"where was given the condition {condition!r:.60}",
-                expected="a tensor of booleans",
-                hint="of a Python value: x if condition else y",
-            )
+        raise type_error(
+            f"where was given the condition {condition!r:.60}",
+            expected="a tensor of booleans",
+            hint="of a Python value: x if condition else y",
         )
     if condition.spec.dtype.kind != "b":
-        raise ValueError(
-            teach(
-                f"where was given a condition of {condition.spec}",
-                expected="booleans",
-                hint="condition != 0",
-            )
+        raise value_error(
+            f"where was given a condition of {condition.spec}",
+            expected="booleans",
+            hint="condition != 0",
         )
     return elementwise.where(condition, x, y)
 
@@ -176,7 +172,7 @@ def searchsorted(
     [[1, 3]]
     """
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise ValueError(teach(f"searchsorted with side={side!r}, right={right}"))
+        raise value_error(f"searchsorted with side={side!r}, right={right}")
     right = right or side == "right"
     if sorter is not None:
         sorted_sequence = indexing.take_along(sorted_sequence, sorter, sorter.spec.ndim - 1)
@@ -195,7 +191,7 @@ def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
     [1, 3]
     """
     if sorted_sequence.spec.ndim != 1:
-        raise ValueError(teach(f"bucketize into {sorted_sequence.spec}", expected="a vector"))
+        raise value_error(f"bucketize into {sorted_sequence.spec}", expected="a vector")
     return searchsorted(sorted_sequence, x, out_int32, right)
 
 

@@ -9,7 +9,7 @@ import math
 
 from ..engine.core import dtype as dt
 from ..engine.core.dim import Dim, is_one, same
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import movement
 from ..engine.ops.axes import axes_of, axis_of, listed, whole_numbers
 from ..ops import arrangement
@@ -39,18 +39,16 @@ def reshape(x, shape, name=None):
 def filled(old: tuple, shape: tuple) -> tuple:
     """`shape` with 0 replaced by the size of `old` at that place and -1 by what remains."""
     if any(type(n) is int and n < -1 for n in shape):
-        raise ValueError(teach(f"shape {list(shape)}", expected="sizes, and at most one -1"))
+        raise value_error(f"shape {list(shape)}", expected="sizes, and at most one -1")
     if 0 not in shape and -1 not in shape:
         return shape
     copied = {d for d, n in enumerate(shape) if n == 0 and d < len(old)}
     left = math.prod(n for d, n in enumerate(old) if d not in copied)
     known = math.prod(n for d, n in enumerate(shape) if d not in copied and n != -1)
     if shape.count(-1) > 1 or (-1 in shape and (known == 0 or not same(left % known, 0))):
-        raise ValueError(
-            teach(
-                f"shape {list(old)} can not become {list(shape)}",
-                expected="at most one -1, and sizes that divide the number of elements",
-            )
+        raise value_error(
+            f"shape {list(old)} can not become {list(shape)}",
+            expected="at most one -1, and sizes that divide the number of elements",
         )
     rest = left // known if -1 in shape else None
     return tuple(old[d] if d in copied else rest if n == -1 else n for d, n in enumerate(shape))
@@ -236,12 +234,10 @@ def t(input, name=None):
     """
     ndim = input.spec.ndim
     if ndim > 2:
-        raise ValueError(
-            teach(
-                f"t() of {input.spec}",
-                expected="at most two dimensions",
-                hint="paddle.transpose(x, perm), or x.mT for the last two axes",
-            )
+        raise value_error(
+            f"t() of {input.spec}",
+            expected="at most two dimensions",
+            hint="paddle.transpose(x, perm), or x.mT for the last two axes",
         )
     return input if ndim < 2 else movement.transpose(input, perm=(1, 0))
 

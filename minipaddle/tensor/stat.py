@@ -6,7 +6,7 @@ import math
 
 from ..engine.core.dim import larger
 from ..engine.core.dtype import FLOATS, float32
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.core.spec import normalize_axes
 from ..engine.ops import creation, elementwise, movement, reduction
 from ..engine.ops import gather as indexing
@@ -81,7 +81,7 @@ def rows_of(x, axis):
     rest = tuple(d for d in range(spec.ndim) if d not in axes)
     size = math.prod(spec.shape[d] for d in axes)
     if size == 0:
-        raise ValueError(teach(f"{spec} has nothing along axis {axis} to put in order"))
+        raise value_error(f"{spec} has nothing along axis {axis} to put in order")
     x = movement.transpose(x, perm=(*rest, *axes))
     x = movement.reshape(x, shape=(*(spec.shape[d] for d in rest), size))
     return x, reduction.kept_shape(spec, axes)
@@ -153,11 +153,11 @@ def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
 def one_or_several(x, q, axis, keepdim, interpolation, skip_nan):
     """The quantile at a number `q`, or those at a list or tensor of them, stacked."""
     if interpolation not in BETWEEN:
-        raise ValueError(teach(f"interpolation={interpolation!r}", expected=", ".join(BETWEEN)))
+        raise value_error(f"interpolation={interpolation!r}", expected=", ".join(BETWEEN))
     q = q.tolist() if isinstance(q, Var) else q
     shares = q if isinstance(q, list | tuple) else [q]
     if not shares or not all(0 <= share <= 1 for share in shares):
-        raise ValueError(teach(f"q={q}", expected="one or more shares between 0 and 1"))
+        raise value_error(f"q={q}", expected="one or more shares between 0 and 1")
     found = quantiles(floating(x), shares, axis, keepdim, interpolation, skip_nan)
     return movement.stack(*found, axis=0) if shares is q else found[0]
 
@@ -188,7 +188,7 @@ def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
 def middle(x, axis, keepdim, mode, skip_nan):
     """`median` and `nanmedian`."""
     if mode not in ("avg", "min"):
-        raise ValueError(teach(f"mode={mode!r}", expected='"avg" or "min"'))
+        raise value_error(f"mode={mode!r}", expected='"avg" or "min"')
     if mode == "avg":
         x = x if x.spec.dtype.name == "float64" else x.astype("float32")
         value = quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]
@@ -232,7 +232,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     [0, 2, 0, 1]
     """
     if x.spec.dtype.kind not in "iu" or x.spec.ndim != 1:
-        raise ValueError(teach(f"bincount of {x.spec}", expected="a vector of whole numbers"))
+        raise value_error(f"bincount of {x.spec}", expected="a vector of whole numbers")
     size = whole(reduction.max(x, axis=(0,), keepdim=False)) + 1 if x.spec.size else 0
     given = () if weights is None else (weights,)
     return counting.bincount(x, *given, size=larger(size, whole(minlength)))
@@ -241,7 +241,7 @@ def bincount(x, weights=None, minlength=0, name=None):
 def limits(x, low, high) -> tuple:
     """(low, high) of a histogram: the data's own where both are 0, widened where they meet."""
     if low > high:
-        raise ValueError(teach(f"a histogram from {low} to {high}", expected="min <= max"))
+        raise value_error(f"a histogram from {low} to {high}", expected="min <= max")
     if low == high == 0 and x.spec.size:
         low, high = (float(op(x, axis=(*range(x.spec.ndim),), keepdim=False)) for op in ENDS)
     return (low - 0.5, high + 0.5) if low == high else (float(low), float(high))
@@ -297,7 +297,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0, 3.0])
     """
     if isinstance(bins, Var):
-        raise TypeError(teach("histogramdd with tensors of ends", expected="bins as numbers"))
+        raise type_error("histogramdd with tensors of ends", expected="bins as numbers")
     size = x.spec.shape[-1]
     bins = tuple(bins) if isinstance(bins, list | tuple) else (bins,) * size
     flat = movement.reshape(x, shape=(-1 if size == 0 else x.spec.size // size, size))

@@ -11,7 +11,7 @@ import math
 
 from .. import nn
 from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.ops import elementwise as e
 from ..engine.ops import movement
 from ..nn import functional as F
@@ -95,9 +95,7 @@ class GPT(nn.Layer):
     def __init__(self, vocab_size, width, layers, heads, context, dropout=0.0, tied=True):
         super().__init__()
         if width % heads:
-            raise ValueError(
-                teach(f"GPT of width {width}", expected=f"a multiple of heads={heads}")
-            )
+            raise value_error(f"GPT of width {width}", expected=f"a multiple of heads={heads}")
         self.context = context
         spread = nn.initializer.Normal(0.0, SPREAD)
         self.tokens = nn.Embedding(vocab_size, width, weight_attr=spread)
@@ -112,12 +110,10 @@ class GPT(nn.Layer):
     def forward(self, tokens):
         length = tokens.shape[1]
         if length > self.context:
-            raise ValueError(
-                teach(
-                    f"GPT was given {length} tokens",
-                    expected=f"at most context={self.context}",
-                    hint="cut the text into pieces, or build the model with a longer context",
-                )
+            raise value_error(
+                f"GPT was given {length} tokens",
+                expected=f"at most context={self.context}",
+                hint="cut the text into pieces, or build the model with a longer context",
             )
         x = self.dropout(self.tokens(tokens) + self.places(creation.arange(length)))
         for block in self.blocks:
@@ -137,7 +133,7 @@ class GPT(nn.Layer):
         [1, 8]
         """
         if temperature < 0:
-            raise ValueError(teach(f"generate at temperature {temperature}", expected="0 or more"))
+            raise value_error(f"generate at temperature {temperature}", expected="0 or more")
         was_training = self.training
         self.eval()
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy
 
 from ..core.missing import namespace
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 from ..io import Dataset
 
 __all__ = ["Digits"]
@@ -34,7 +34,7 @@ class Digits(Dataset):
 
     def __init__(self, mode="train", transform=None):
         if mode not in ("train", "test"):
-            raise ValueError(teach(f"Digits(mode={mode!r})", expected="'train' or 'test'"))
+            raise value_error(f"Digits(mode={mode!r})", expected="'train' or 'test'")
         images, labels = load_digits()
         chosen = held_out(labels) == (mode == "test")
         self.mode, self.transform = mode, transform

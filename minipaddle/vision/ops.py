@@ -10,7 +10,7 @@ import math
 
 from .. import nn
 from ..core.missing import namespace
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.eager.control_flow import while_loop
 from ..engine.eager.modes import no_grad
 from ..engine.ops import elementwise as e
@@ -54,10 +54,10 @@ def nms(
     [1, 2]
     """
     if (category_idxs is None) != (categories is None) or (categories and scores is None):
-        raise ValueError(
-            teach("nms was given a part of scores, category_idxs and categories",
-                  expected="all three, or scores, or none of them")
-        )  # fmt: skip
+        raise value_error(
+            "nms was given a part of scores, category_idxs and categories",
+            expected="all three, or scores, or none of them",
+        )
     with no_grad():
         n = boxes.shape[0]
         order = arange(n) if scores is None else argsort(scores, descending=True, stable=True)
@@ -204,7 +204,7 @@ def yolo_box(
     count = len(anchors) // 2
     wanted = count * (5 + class_num + bool(iou_aware))
     if channels != wanted:
-        raise ValueError(teach(f"yolo_box was given {x.spec}", expected=f"{wanted} channels"))
+        raise value_error(f"yolo_box was given {x.spec}", expected=f"{wanted} channels")
     extra, x = (x[:, :count], x[:, count:]) if iou_aware else (None, x)
     parts = x.reshape([n, count, 5 + class_num, h, w])
     confidence = sigmoid(parts[:, :, 4])

@@ -68,3 +68,18 @@ def teach(what: str, *, expected: str = "", hint: str = "", where=None) -> str:
     if hint:
         lines.append(f"  try: {hint}")
     return "\n".join(lines)
+
+
+def value_error(what: str, **more) -> ValueError:
+    """A ValueError with the message that `teach` lays out of the same arguments."""
+    return ValueError(teach(what, **more))
+
+
+def type_error(what: str, **more) -> TypeError:
+    """A TypeError with the message that `teach` lays out of the same arguments."""
+    return TypeError(teach(what, **more))
+
+
+def not_supported(what: str, **more) -> NotImplementedError:
+    """A NotImplementedError with the message that `teach` lays out of the same arguments."""
+    return NotImplementedError(teach(what, **more))

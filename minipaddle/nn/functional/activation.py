@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...engine.core import dtype as dt
 from ...engine.core.dim import same
 from ...engine.core.dispatch import current
-from ...engine.core.errors import teach
+from ...engine.core.errors import type_error, value_error
 from ...engine.core.op import OPS
 from ...engine.core.spec import normalize_axis
 from ...engine.ops import activation, elementwise
@@ -33,8 +33,8 @@ NO_ATTRS: dict = {}
 def need_float(name: str, x) -> None:
     """Refuse whole numbers: Paddle has no such kernels, and a silent cast hides a mistake."""
     if x.spec.dtype not in dt.FLOATS:
-        raise TypeError(
-            teach(f"{name} was given {x.spec}", expected="a floating dtype", hint="x.astype(...)")
+        raise type_error(
+            f"{name} was given {x.spec}", expected="a floating dtype", hint="x.astype(...)"
         )
 
 
@@ -108,8 +108,8 @@ def glu(x, axis=-1, name=None):
     """
     axis = normalize_axis(axis, x.spec.ndim)
     if x.spec.shape[axis] % 2:
-        raise ValueError(
-            teach(f"glu of {x.spec} along axis {axis}", expected="an even size, to be halved")
+        raise value_error(
+            f"glu of {x.spec} along axis {axis}", expected="an even size, to be halved"
         )
     a, b = x.split(2, axis)
     return a * sigmoid(b)
@@ -127,8 +127,8 @@ def maxout(x, groups, axis=1, name=None):
     axis = normalize_axis(axis, x.spec.ndim)
     shape = x.spec.shape
     if shape[axis] % groups:
-        raise ValueError(
-            teach(f"maxout of {x.spec}", expected=f"axis {axis} divisible by groups={groups}")
+        raise value_error(
+            f"maxout of {x.spec}", expected=f"axis {axis} divisible by groups={groups}"
         )
     split = [*shape[:axis], shape[axis] // groups, groups, *shape[axis + 1 :]]
     return x.reshape(split).max(axis=axis + 1)
@@ -141,11 +141,9 @@ def per_channel(weight, x, data_format: str):
         return weight.reshape([1] * ndim)
     axis = ndim - 1 if data_format.endswith("C") and len(data_format) > 2 else 1
     if ndim < 2 or not same(x.spec.shape[axis], count):
-        raise ValueError(
-            teach(
-                f"prelu has {count} slopes for x of {x.spec}",
-                expected=f"one, or as many as x has channels in {data_format}",
-            )
+        raise value_error(
+            f"prelu has {count} slopes for x of {x.spec}",
+            expected=f"one, or as many as x has channels in {data_format}",
         )
     return weight.reshape([count if d == axis else 1 for d in range(ndim)])
 
@@ -174,9 +172,7 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     [-2.0, 2.0]
     """
     if not 0 <= lower <= upper <= 1:
-        raise ValueError(
-            teach(f"rrelu(lower={lower}, upper={upper})", expected="0 ≤ lower ≤ upper ≤ 1")
-        )
+        raise value_error(f"rrelu(lower={lower}, upper={upper})", expected="0 ≤ lower ≤ upper ≤ 1")
     slope = (
         random.uniform(x.spec.shape, x.spec.dtype, lower, upper)
         if training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import creation, movement
 from ...engine.ops import gather as indexing
 from ...engine.ops import pooling as ops
@@ -27,8 +27,8 @@ def adapted(name, x, n, output_size) -> tuple:
     if len(many) == 1:
         many = [*many] * n
     if len(many) != n:
-        raise ValueError(
-            teach(f"{name} was given output_size={output_size!r}", expected=f"1 or {n} numbers")
+        raise value_error(
+            f"{name} was given output_size={output_size!r}", expected=f"1 or {n} numbers"
         )
     return numbers("output_size", [m if o is None else o for m, o in zip(size, many)], n)
 
@@ -133,8 +133,9 @@ def max_unpool(n, x, indices, kernel, stride, padding, data_format, output_size)
     """Zeros with the values of x where `indices`, a mask of max_pool, say they stood."""
     name = f"max_unpool{n}d"
     if channels_last(data_format, n):
-        raise ValueError(teach(f"{name} was given data_format={data_format!r}",
-                               expected="channels first"))  # fmt: skip
+        raise value_error(
+            f"{name} was given data_format={data_format!r}", expected="channels first"
+        )
     size, kernel = image(name, x, n), numbers("kernel_size", kernel, n)
     stride = kernel if stride is None else numbers("stride", stride, n)
     pads = numbers("padding", padding, n, least=0)

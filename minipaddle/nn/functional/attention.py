@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...engine.core import dtype as dt
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import elementwise as e
 from ...tensor import creation
 from .activation import softmax
@@ -34,18 +34,14 @@ def scaled_dot_product_attention(
     if backend is not None:
         refuse_unsupported("scaled_dot_product_attention", backend=backend)
     if attn_mask is not None and is_causal:
-        raise ValueError(
-            teach(
-                "scaled_dot_product_attention was given attn_mask and is_causal=True",
-                expected="one of them",
-            )
+        raise value_error(
+            "scaled_dot_product_attention was given attn_mask and is_causal=True",
+            expected="one of them",
         )
     if query.spec.ndim != 4:
-        raise ValueError(
-            teach(
-                f"scaled_dot_product_attention was given queries {query.spec}",
-                expected="[batch, length, heads, size]",
-            )
+        raise value_error(
+            f"scaled_dot_product_attention was given queries {query.spec}",
+            expected="[batch, length, heads, size]",
         )
     key, value = shared_heads(query, key, enable_gqa), shared_heads(query, value, enable_gqa)
     query, key, value = (x.transpose([0, 2, 1, 3]) for x in (query, key, value))
@@ -84,10 +80,8 @@ def shared_heads(query, x, enable_gqa: bool):
     if have == want:
         return x
     if not enable_gqa or want % have:
-        raise ValueError(
-            teach(
-                f"queries have {want} heads, keys or values {have}",
-                expected="equal numbers, or with enable_gqa a divisor",
-            )
+        raise value_error(
+            f"queries have {want} heads, keys or values {have}",
+            expected="equal numbers, or with enable_gqa a divisor",
         )
     return x.repeat_interleave(want // have, 2)

@@ -6,7 +6,7 @@ import math
 
 from ...engine.core.dim import same_shape
 from ...engine.core.dispatch import current
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.core.spec import normalize_axis
 from ...engine.ops import elementwise as e
 from ...engine.ops import gather as indexing
@@ -65,12 +65,10 @@ def cross_entropy(
     axis = normalize_axis(axis, last + 1)
     shape = label.spec.shape
     if len(shape) not in (last, last + 1):
-        raise ValueError(
-            teach(
-                f"cross_entropy of {input.spec} was given labels {label.spec}",
-                expected=f"{last} dimensions of class numbers (or {last + 1}, one of size 1), or "
-                "soft labels of the input's shape",
-            )
+        raise value_error(
+            f"cross_entropy of {input.spec} was given labels {label.spec}",
+            expected=f"{last} dimensions of class numbers (or {last + 1}, one of size 1), or "
+            "soft labels of the input's shape",
         )
     if axis != last:
         input = input.moveaxis(axis, last)
@@ -132,10 +130,8 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
 
 def require_weight(name: str, weight, classes: int) -> None:
     if not same_shape(weight.spec.shape, (classes,)):
-        raise ValueError(
-            teach(
-                f"{name} was given weights of {weight.spec}", expected=f"[{classes}], one per class"
-            )
+        raise value_error(
+            f"{name} was given weights of {weight.spec}", expected=f"[{classes}], one per class"
         )
 
 
@@ -180,9 +176,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     """
     check_reduction("nll_loss", reduction)
     if input.spec.ndim < 2:
-        raise ValueError(
-            teach(f"nll_loss was given {input.spec}", expected="[N, C] or [N, C, ...]")
-        )
+        raise value_error(f"nll_loss was given {input.spec}", expected="[N, C] or [N, C, ...]")
     classes = input.spec.shape[1]
     if input.spec.ndim > 2:
         input = input.moveaxis(1, -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import conv as ops
 from ...engine.ops import movement
 from .dimensions import like
@@ -98,20 +98,18 @@ def output_size(name, least, extra, wanted, stride, dilation) -> tuple:
     if wanted is None:
         extra = numbers("output_padding", extra, n, least=0)
         if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
-            raise ValueError(
-                teach(
-                    f"{name} was given output_padding={list(extra)}",
-                    expected=f"less than the stride {list(stride)} or dilation {list(dilation)}",
-                )
+            raise value_error(
+                f"{name} was given output_padding={list(extra)}",
+                expected=f"less than the stride {list(stride)} or dilation {list(dilation)}",
             )
         return tuple(m + e for m, e in zip(least, extra))
     if any(numbers("output_padding", extra, n, least=0)):
-        raise ValueError(teach(f"{name} was given output_size and output_padding: give one"))
+        raise value_error(f"{name} was given output_size and output_padding: give one")
     out = numbers("output_size", wanted, n)
     if any(not m <= o < m + s for o, m, s in zip(out, least, stride)):
         most = [m + s - 1 for m, s in zip(least, stride)]
-        raise ValueError(
-            teach(f"{name} was given output_size={list(out)}", expected=f"{least} to {most}")
+        raise value_error(
+            f"{name} was given output_size={list(out)}", expected=f"{least} to {most}"
         )
     return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.core import dtype as dt
 from ...engine.core.dispatch import current
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, type_error, value_error
 from ...engine.ops import nn as ops
 from ...engine.ops.axes import whole
 
@@ -15,11 +15,9 @@ def refuse_unsupported(name: str, **options) -> None:
     """Refuse by name what was asked for but does not exist here."""
     for option, value in options.items():
         if value:
-            raise NotImplementedError(
-                teach(
-                    f"{name} was given {option}={value!r}, which MiniPaddle does not support",
-                    hint=f"leave {option} out",
-                )
+            raise not_supported(
+                f"{name} was given {option}={value!r}, which MiniPaddle does not support",
+                hint=f"leave {option} out",
             )
 
 
@@ -28,11 +26,8 @@ def require_one_of(name: str, allowed, **options) -> None:
     *others, last = map(repr, allowed)
     for option, value in options.items():
         if value not in allowed:
-            raise ValueError(
-                teach(
-                    f"{name} was given {option}={value!r}",
-                    expected=f"{', '.join(others)} or {last}",
-                )
+            raise value_error(
+                f"{name} was given {option}={value!r}", expected=f"{', '.join(others)} or {last}"
             )
 
 
@@ -46,7 +41,7 @@ def one_hot(x, num_classes=-1, name=None):
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     if x.spec.dtype.kind not in "iu":
-        raise TypeError(teach(f"one_hot was given {x.spec}", expected="whole numbers"))
+        raise type_error(f"one_hot was given {x.spec}", expected="whole numbers")
     if num_classes == -1:
         num_classes = whole(x.max()) + 1 if x.spec.size else 0
     attrs = {"classes": whole(num_classes), "dtype": dt.default()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.core.dim import same_shape
 from ...engine.core.dtype import FLOATS
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import elementwise as e
 from ...engine.ops import nn as ops
 from ...engine.ops.activation import log_sigmoid
@@ -23,8 +23,8 @@ __all__ = [
 
 def require_same_shape(name: str, input, label) -> None:
     if not same_shape(input.spec.shape, label.spec.shape):
-        raise ValueError(
-            teach(f"{name} was given {input.spec} and labels {label.spec}", expected="equal shapes")
+        raise value_error(
+            f"{name} was given {input.spec} and labels {label.spec}", expected="equal shapes"
         )
 
 

@@ -7,7 +7,7 @@ from math import inf, prod
 from ...engine.core.dim import same_shape
 from ...engine.core.dispatch import Recording, current
 from ...engine.core.dtype import FLOATS, HALVES, float32
-from ...engine.core.errors import teach
+from ...engine.core.errors import type_error, value_error
 from ...engine.core.op import OPS
 from ...engine.core.slots import slot
 from ...engine.core.spec import normalize_axes
@@ -35,7 +35,7 @@ def standardized(x, weight, bias, axes, epsilon, *, per, view=None, centered=Tru
     own.
     """
     if x.spec.dtype not in FLOATS:
-        raise TypeError(teach(f"a norm was given {x.spec}", expected="a floating dtype"))
+        raise type_error(f"a norm was given {x.spec}", expected="a floating dtype")
     shape, weight, bias = x.spec.shape, shaped(weight, per), shaped(bias, per)
     x = x if view is None else movement.reshape(x, shape=flattened(shape, view))
     with Recording(False):
@@ -55,16 +55,16 @@ def shaped(vector, shape):
 
 def require_rank(name: str, x, least: int) -> None:
     if x.spec.ndim < least:
-        raise ValueError(
-            teach(f"{name} was given {x.spec}", expected=f"{least} dimensions or more")
-        )
+        raise value_error(f"{name} was given {x.spec}", expected=f"{least} dimensions or more")
 
 
 def channels_at_end(name: str, data_format: str) -> bool:
     """Does a format such as NCHW, NHWC or NC have the channels last?"""
     if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
-        raise ValueError(teach(f"{name} was given data_format={data_format!r}",
-                               expected="NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC"))  # fmt: skip
+        raise value_error(
+            f"{name} was given data_format={data_format!r}",
+            expected="NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC",
+        )
     return data_format[-1] == "C" and data_format != "NC"
 
 
@@ -103,11 +103,9 @@ def batch_norm(
     shape, last = x.spec.shape, channels_at_end("batch_norm", data_format)
     place = x.spec.ndim - 1 if last else 1
     if not same_shape(running_mean.spec.shape, (shape[place],)):
-        raise ValueError(
-            teach(
-                f"batch_norm was given x of {x.spec} and statistics of {running_mean.spec}",
-                expected=f"one for each of the {shape[place]} channels of {data_format}",
-            )
+        raise value_error(
+            f"batch_norm was given x of {x.spec} and statistics of {running_mean.spec}",
+            expected=f"one for each of the {shape[place]} channels of {data_format}",
         )
     training = training if use_global_stats is None else not use_global_stats
     state = running_mean, running_var, weight, bias
@@ -189,11 +187,9 @@ def trailing(name: str, x, normalized_shape) -> tuple:
     wanted = tuple(wanted) if isinstance(wanted, list | tuple) else (int(wanted),)
     shape = x.spec.shape
     if not wanted or not same_shape(shape[-len(wanted) :], wanted):
-        raise ValueError(
-            teach(
-                f"{name} was given x of {x.spec} and normalized_shape={list(wanted)}",
-                expected=f"x of shape [*, {', '.join(map(str, wanted))}]",
-            )
+        raise value_error(
+            f"{name} was given x of {x.spec} and normalized_shape={list(wanted)}",
+            expected=f"x of shape [*, {', '.join(map(str, wanted))}]",
         )
     return tuple(range(len(shape) - len(wanted), len(shape)))
 
@@ -246,9 +242,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     shape, last = x.spec.shape, channels_at_end("group_norm", data_format)
     channels = shape[-1] if last else shape[1]
     if channels % num_groups:
-        raise ValueError(
-            teach(f"group_norm: {channels} channels do not fall into {num_groups} groups")
-        )
+        raise value_error(f"group_norm: {channels} channels do not fall into {num_groups} groups")
     split = (num_groups, channels // num_groups)
     if last:
         axes, how = (1, 3), {"view": (shape[0], -1, *split), "per": (1, 1, *split)}
@@ -274,8 +268,8 @@ def instance_norm(
     """
     require_rank("instance_norm", x, 2)
     if channels_at_end("instance_norm", data_format):
-        raise ValueError(
-            teach(f"instance_norm was given data_format={data_format!r}", expected="channels first")
+        raise value_error(
+            f"instance_norm was given data_format={data_format!r}", expected="channels first"
         )
     shape = x.spec.shape
     how = {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import pooling as ops
 from .dimensions import like
 from .windows import channels_last, image, numbers, paddings, to_first, to_last
@@ -19,17 +19,15 @@ def windows_of(name, x, n, kernel, stride, padding, ceil_mode, last=False):
     kernel = numbers("kernel_size", kernel, n)
     stride = kernel if stride is None else numbers("stride", stride, n)
     if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
-        raise ValueError(teach(f"{name} was given padding='VALID' with ceil_mode=True"))
+        raise value_error(f"{name} was given padding='VALID' with ceil_mode=True")
     pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
     found = []
     for m, k, s, (low, high) in zip(size, kernel, stride, pairs):
         room = m + low + high - k
         if room < 0:
-            raise ValueError(
-                teach(
-                    f"{name}: windows {list(kernel)} do not fit into the image {list(size)} "
-                    f"with padding {padding!r}"
-                )
+            raise value_error(
+                f"{name}: windows {list(kernel)} do not fit into the image {list(size)} "
+                f"with padding {padding!r}"
             )
         found.append((k, s, low, (-(-room // s) if ceil_mode else room // s) + 1))
     return tuple(found)
@@ -42,7 +40,7 @@ def max_pool(n, x, kernel, stride, padding, return_mask, ceil_mode, data_format)
     """What max_pool1d, max_pool2d and max_pool3d are for n = 1, 2, 3."""
     name, last = f"max_pool{n}d", channels_last(data_format, n)
     if return_mask and last:
-        raise ValueError(teach(f"{name} has no mask in {data_format}", hint="transpose x first"))
+        raise value_error(f"{name} has no mask in {data_format}", hint="transpose x first")
     x = to_first(x) if last else x
     windows = windows_of(name, x, n, kernel, stride, padding, ceil_mode, last)
     y = ops.max_pool(x, windows=windows)
@@ -64,7 +62,7 @@ def lp_pool(n, x, p, kernel, stride, padding, ceil_mode, data_format):
     """(Σ xᵖ)^(1/p) over each window; the maximum for p = ∞."""
     p = float(p)
     if p == 0:
-        raise ValueError(teach(f"lp_pool{n}d was given norm_type=0", expected="another number"))
+        raise value_error(f"lp_pool{n}d was given norm_type=0", expected="another number")
     if p == float("inf"):
         return max_pool(n, x, kernel, stride, padding, False, ceil_mode, data_format)
     return avg_pool(n, x**p, kernel, stride, padding, True, ceil_mode, data_format, 1) ** (1 / p)

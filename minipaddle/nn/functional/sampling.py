@@ -6,7 +6,7 @@ from itertools import product
 
 from ...engine.core.dim import as_guarded, same, same_shape
 from ...engine.core.dtype import int64
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import elementwise, movement
 from ...engine.ops import gather as indexing
 from ...ops import rounding
@@ -41,11 +41,9 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     shape = whole_numbers(out_shape)
     n, size = len(shape) - 2, shape[2:]
     if n not in (2, 3) or not same_shape(theta.spec.shape, (shape[0], n, n + 1)):
-        raise ValueError(
-            teach(
-                f"affine_grid was given theta of {theta.spec} and out_shape={shape}",
-                expected="[N, 2, 3] with [N, C, H, W], or [N, 3, 4] with [N, C, D, H, W]",
-            )
+        raise value_error(
+            f"affine_grid was given theta of {theta.spec} and out_shape={shape}",
+            expected="[N, 2, 3] with [N, C, H, W], or [N, 3, 4] with [N, C, D, H, W]",
         )
     dtype = theta.spec.dtype
     lines = []
@@ -89,11 +87,9 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     """
     n = x.spec.ndim - 2
     if n not in (2, 3) or grid.spec.ndim != n + 2 or not same(grid.spec.shape[-1], n):
-        raise ValueError(
-            teach(
-                f"grid_sample was given x of {x.spec} and a grid of {grid.spec}",
-                expected="x [N, C, H, W] and a grid [N, h, w, 2], or one dimension more of each",
-            )
+        raise value_error(
+            f"grid_sample was given x of {x.spec} and a grid of {grid.spec}",
+            expected="x [N, C, H, W] and a grid [N, h, w, 2], or one dimension more of each",
         )
     require_one_of("grid_sample", ("bilinear", "nearest"), mode=mode)
     require_one_of("grid_sample", ("zeros", "border", "reflection"), padding_mode=padding_mode)

@@ -6,7 +6,7 @@ import math
 
 from ...engine.core import dtype as dt
 from ...engine.core.dim import same_shape
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import elementwise as e
 from ...engine.ops import movement
 from ...engine.ops import nn as ops
@@ -46,11 +46,9 @@ def gather_tree(ids, parents):
     [[[6, 5]], [[7, 8]]]
     """
     if ids.spec.ndim != 3 or not same_shape(ids.spec.shape, parents.spec.shape):
-        raise ValueError(
-            teach(
-                f"gather_tree was given ids {ids.spec} and parents {parents.spec}",
-                expected="two of shape [time, batch, beam]",
-            )
+        raise value_error(
+            f"gather_tree was given ids {ids.spec} and parents {parents.spec}",
+            expected="two of shape [time, batch, beam]",
         )
     beams = ids.spec.shape[2]
     beam = creation.arange(0, beams, dtype=parents.dtype).expand(ids.spec.shape[1:])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from ...engine.core.dim import Dim
 from ...engine.core.dtype import int64
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, value_error
 from ...engine.ops import creation, elementwise, movement
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
@@ -37,23 +37,25 @@ RESIZED_LAYOUTS = {1: ("NCW", "NWC"), 2: LAYOUTS[2], 3: LAYOUTS[3]}
 def resized_to(x, n, size, scale_factor, *, recompute) -> list:
     """(pixels after, step between their sources) for each image axis."""
     if (size is None) == (scale_factor is None):
-        raise ValueError(teach("interpolate takes either size or scale_factor",
-                               hint=f"size={size!r}, scale_factor={scale_factor!r}"))  # fmt: skip
+        raise value_error(
+            "interpolate takes either size or scale_factor",
+            hint=f"size={size!r}, scale_factor={scale_factor!r}",
+        )
     before = x.spec.shape[2:]
     if size is not None:
         after = whole_numbers(size)
         if len(after) != n or min(after) < 1:
-            raise ValueError(teach(f"size={after} for {x.spec}", expected=f"{n} positive numbers"))
+            raise value_error(f"size={after} for {x.spec}", expected=f"{n} positive numbers")
         return [(o, ratio(m, o)) for m, o in zip(before, after)]
     if hasattr(scale_factor, "spec"):
         scale_factor = scale_factor.tolist()
     many = isinstance(scale_factor, list | tuple)
     scales = [float(s) for s in scale_factor] if many else [float(scale_factor)] * n
     if len(scales) != n or min(scales) <= 0:
-        raise ValueError(
-            teach(f"scale_factor={scale_factor!r} for {x.spec}",
-                  expected=f"a positive number, or {n} of them")
-        )  # fmt: skip
+        raise value_error(
+            f"scale_factor={scale_factor!r} for {x.spec}",
+            expected=f"a positive number, or {n} of them",
+        )
     after = [scaled(m, s) for m, s in zip(before, scales)]
     steps = [ratio(m, o) if recompute else 1 / s for m, o, s in zip(before, after, scales)]
     return list(zip(after, steps))
@@ -95,14 +97,13 @@ def interpolate(
     n, (ranks, method) = x.spec.ndim - 2, MODES[mode]
     if n not in ranks:
         wanted = " or ".join(f"{k + 2}-D" for k in ranks)
-        raise ValueError(teach(f"interpolate with mode={mode!r} was given {x.spec}",
-                               expected=f"{wanted} x"))  # fmt: skip
-    if align_corners and method in ("nearest", "area"):
-        raise ValueError(
-            teach(f"align_corners with mode={mode!r}", expected="a linear or cubic mode")
+        raise value_error(
+            f"interpolate with mode={mode!r} was given {x.spec}", expected=f"{wanted} x"
         )
+    if align_corners and method in ("nearest", "area"):
+        raise value_error(f"align_corners with mode={mode!r}", expected="a linear or cubic mode")
     if antialias:
-        raise NotImplementedError(teach("interpolate has no antialias", hint='mode="area"'))
+        raise not_supported("interpolate has no antialias", hint='mode="area"')
     layouts = RESIZED_LAYOUTS[n]
     if data_format is not None:
         require_one_of("interpolate", layouts, data_format=data_format)
@@ -162,7 +163,7 @@ def upsample(
 def divided(what: str, size: int, factor: int) -> int:
     """size / factor, which must come out even."""
     if factor < 1 or size % factor:
-        raise ValueError(teach(f"{what} of {size} does not divide by {factor}"))
+        raise value_error(f"{what} of {size} does not divide by {factor}")
     return size // factor
 
 
@@ -273,9 +274,7 @@ def window_sizes(kernel_sizes, strides, paddings, dilations) -> dict:
     flat = whole_numbers(paddings)
     top, left, bottom, right = {1: flat * 4, 2: flat * 2, 4: flat}.get(len(flat), [-1] * 4)
     if min(top, left, bottom, right) < 0:
-        raise ValueError(
-            teach(f"paddings={paddings!r}", expected="1, 2 or 4 numbers, none negative")
-        )
+        raise value_error(f"paddings={paddings!r}", expected="1, 2 or 4 numbers, none negative")
     return {
         "kernel": numbers("kernel_sizes", kernel_sizes, 2),
         "stride": numbers("strides", strides, 2),

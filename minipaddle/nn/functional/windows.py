@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...engine.core.dim import Dim
 from ...engine.core.dispatch import current
 from ...engine.core.dtype import FLOATS
-from ...engine.core.errors import teach
+from ...engine.core.errors import type_error, value_error
 from ...engine.ops import movement
 from ...engine.ops.axes import whole
 
@@ -19,11 +19,9 @@ def numbers(what: str, value, n: int, least: int = 1) -> tuple:
     if len(many) == 1:
         many *= n
     if len(many) != n or min(many) < least:
-        raise ValueError(
-            teach(
-                f"{what}={value!r} for {n} image axes",
-                expected=f"a whole number of at least {least}, or a list of {n}",
-            )
+        raise value_error(
+            f"{what}={value!r} for {n} image axes",
+            expected=f"a whole number of at least {least}, or a list of {n}",
         )
     return many
 
@@ -56,12 +54,10 @@ def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = Fals
             pairs = list(zip(flat[::2], flat[1::2]))
             known = len(flat) == 2 * n and min(flat) >= 0
         if not known:
-            raise ValueError(
-                teach(
-                    f"padding={padding!r} for {n} image axes",
-                    expected=f"a number, {n} numbers, {2 * n} numbers (before and after for each "
-                    f"axis), or {n + 2} pairs with zeros for batch and channel; none negative",
-                )
+            raise value_error(
+                f"padding={padding!r} for {n} image axes",
+                expected=f"a number, {n} numbers, {2 * n} numbers (before and after for each "
+                f"axis), or {n + 2} pairs with zeros for batch and channel; none negative",
             )
         return tuple(pairs)
     (number,) = set(numbers("padding", padding, n, least=0))
@@ -73,7 +69,7 @@ def named_padding(padding: str, size, kernel, stride) -> tuple:
     if padding.upper() == "VALID":
         return ((0, 0),) * len(size)
     if padding.upper() != "SAME":
-        raise ValueError(teach(f"padding={padding!r}", expected='"SAME", "VALID" or numbers'))
+        raise value_error(f"padding={padding!r}", expected='"SAME", "VALID" or numbers')
     total = [max((-(-m // s) - 1) * s + k - m, 0) for m, k, s in zip(size, kernel, stride)]
     return tuple((t // 2, t - t // 2) for t in total)
 
@@ -85,7 +81,7 @@ def is_same(padding) -> bool:
 def channels_last(data_format: str, n: int) -> bool:
     """Does this data format have the channels at the end?"""
     if data_format not in LAYOUTS[n]:
-        raise ValueError(teach(f"data_format={data_format!r}", expected=" or ".join(LAYOUTS[n])))
+        raise value_error(f"data_format={data_format!r}", expected=" or ".join(LAYOUTS[n]))
     return data_format == LAYOUTS[n][1]
 
 
@@ -104,13 +100,11 @@ def to_last(x):
 def image(name: str, x, n: int):
     """The size of the image in x, which must have `n` image axes and a floating dtype."""
     if x.spec.dtype not in FLOATS:
-        raise TypeError(teach(f"{name} was given {x.spec}", expected="a floating dtype"))
+        raise type_error(f"{name} was given {x.spec}", expected="a floating dtype")
     if x.spec.ndim != n + 2:
-        raise ValueError(
-            teach(
-                f"{name} was given x of {x.spec}",
-                expected=f"{n + 2} dimensions: batch, channels and {n} image axes",
-                hint="x.unsqueeze(0) adds a batch of one" if x.spec.ndim == n + 1 else "",
-            )
+        raise value_error(
+            f"{name} was given x of {x.spec}",
+            expected=f"{n + 2} dimensions: batch, channels and {n} image axes",
+            hint="x.unsqueeze(0) adds a batch of one" if x.spec.ndim == n + 1 else "",
         )
     return x.spec.shape[2:]

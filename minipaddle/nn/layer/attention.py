@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...engine.core import dtype as dt
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.ops import movement
 from ...tensor import creation
 from ..functional.attention import attend
@@ -63,11 +63,9 @@ class MultiHeadAttention(Layer):
         super().__init__()
         require_positive(self, embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
-            raise ValueError(
-                teach(
-                    f"MultiHeadAttention was given embed_dim={embed_dim}",
-                    expected=f"a multiple of num_heads={num_heads}",
-                )
+            raise value_error(
+                f"MultiHeadAttention was given embed_dim={embed_dim}",
+                expected=f"a multiple of num_heads={num_heads}",
             )
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim = embed_dim if kdim is None else kdim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.core.rank import among
 from .. import functional as F
 from ..initializer import Constant
@@ -19,7 +19,7 @@ def formatted(layer, x) -> str:
     """The data format for x: the layer's, fitted to how many dimensions x has."""
     if x.spec.ndim not in layer.ranks:
         wanted = " or ".join(f"{n}-D" for n in layer.ranks)
-        raise ValueError(teach(f"{type(layer).__name__} was given {x.spec}", expected=wanted))
+        raise value_error(f"{type(layer).__name__} was given {x.spec}", expected=wanted)
     first = FORMATS[x.spec.ndim]
     last = layer._data_format[-1] == "C" and layer._data_format != "NC"
     return f"N{first[2:]}C" if last and x.spec.ndim > 2 else first
@@ -124,8 +124,8 @@ class BatchNorm(BatchNormND):
         given = momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
         super().__init__(num_channels, *given)
         if act is not None and not hasattr(F, act):
-            raise ValueError(
-                teach(f"BatchNorm was given act={act!r}", expected="a function of nn.functional")
+            raise value_error(
+                f"BatchNorm was given act={act!r}", expected="a function of nn.functional"
             )
         self._act, self._trainable_statistics = act, trainable_statistics
         self.training = not is_test
@@ -183,7 +183,7 @@ class SyncBatchNorm(BatchNormND):
         if not isinstance(layer, BatchNormND) or isinstance(layer, cls):
             return layer
         if getattr(layer, "_act", None):
-            raise ValueError(teach("convert_sync_batchnorm of a BatchNorm with an activation"))
+            raise value_error("convert_sync_batchnorm of a BatchNorm with an activation")
         given = layer._momentum, layer._epsilon
         new = cls(layer._mean.spec.shape[0], *given, data_format=layer._data_format)
         new.weight, new.bias, new.training = layer.weight, layer.bias, layer.training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, value_error
 from ...engine.ops import movement
 from ...engine.ops.special import sigmoid, tanh
 from ...tensor import creation
@@ -56,11 +56,9 @@ class RNNCellBase(Layer):
 
     @property
     def state_shape(self):
-        raise NotImplementedError(
-            teach(
-                f"{type(self).__name__} does not say the shape of its states",
-                hint="define the property state_shape, or pass initial states",
-            )
+        raise not_supported(
+            f"{type(self).__name__} does not say the shape of its states",
+            hint="define the property state_shape, or pass initial states",
         )
 
 
@@ -174,10 +172,10 @@ class LSTMCell(GatedCell):
         bias_hh_attr=None, proj_size=0, name=None,
     ):  # fmt: skip
         if not 0 <= proj_size < hidden_size:
-            raise ValueError(
-                teach(f"{type(self).__name__} was given proj_size={proj_size}",
-                      expected=f"0, or less than hidden_size={hidden_size}")
-            )  # fmt: skip
+            raise value_error(
+                f"{type(self).__name__} was given proj_size={proj_size}",
+                expected=f"0, or less than hidden_size={hidden_size}",
+            )
         attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
         self.proj_size = proj_size
         super().__init__(input_size, hidden_size, *attrs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...engine.core.dispatch import Recording, current
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Assign
@@ -20,8 +20,8 @@ __all__ = [
 def require_positive(layer, **sizes) -> None:
     for name, size in sizes.items():
         if size <= 0:
-            raise ValueError(
-                teach(f"{type(layer).__name__} was given {name}={size}", expected="more than 0")
+            raise value_error(
+                f"{type(layer).__name__} was given {name}={size}", expected="more than 0"
             )
 
 
@@ -62,8 +62,8 @@ class Linear(Layer):
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
         if self.weight is None:
-            raise ValueError(
-                teach("Linear was given weight_attr=False", hint="only bias_attr can be False")
+            raise value_error(
+                "Linear was given weight_attr=False", hint="only bias_attr can be False"
             )
 
     def forward(self, input):
@@ -72,11 +72,9 @@ class Linear(Layer):
         except ValueError as error:
             if input.spec.shape[-1:] == (self.in_features,):
                 raise
-            raise ValueError(
-                teach(
-                    f"{path_of(current.top.scope)} (a Linear) was given {input.spec}",
-                    expected=f"a last dimension of in_features={self.in_features}",
-                )
+            raise value_error(
+                f"{path_of(current.top.scope)} (a Linear) was given {input.spec}",
+                expected=f"a last dimension of in_features={self.in_features}",
             ) from error
 
     def extra_repr(self) -> str:
@@ -143,11 +141,9 @@ class Embedding(Layer):
         require_positive(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         refuse_unsupported("Embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(
-                teach(
-                    f"Embedding was given padding_idx={padding_idx}",
-                    expected=f"a row of {num_embeddings}, or None",
-                )
+            raise value_error(
+                f"Embedding was given padding_idx={padding_idx}",
+                expected=f"a row of {num_embeddings}, or None",
             )
         self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import type_error
 from ...engine.eager.tensor import Parameter
 from .layers import Layer
 
@@ -230,8 +230,8 @@ class Named(Layer):
         for pair in pairs:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 kind, part = type(self).__name__, type(self).__name__.removesuffix("Dict").lower()
-                raise TypeError(
-                    teach(f"{kind} was given {pair!r}", expected=f"a dict or (name, {part}) pairs")
+                raise type_error(
+                    f"{kind} was given {pair!r}", expected=f"a dict or (name, {part}) pairs"
                 )
             self._add(*pair)
 

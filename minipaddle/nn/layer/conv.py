@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod, sqrt
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import type_error, value_error
 from .. import functional as F
 from ..functional.input import refuse_unsupported, require_one_of
 from ..functional.windows import channels_last, numbers
@@ -31,15 +31,13 @@ class ConvND(Dimensional):
         name, n = type(self).__name__, self.n
         for what, size in (("in_channels", in_channels), ("out_channels", out_channels)):
             if size < 1 or size % groups:
-                raise ValueError(
-                    teach(
-                        f"{name} was given {what}={size} and groups={groups}",
-                        expected=f"{what} to be a positive multiple of groups",
-                    )
+                raise value_error(
+                    f"{name} was given {what}={size} and groups={groups}",
+                    expected=f"{what} to be a positive multiple of groups",
                 )
         if weight_attr is False:
-            raise ValueError(
-                teach(f"{name} was given weight_attr=False", hint="only bias_attr can be False")
+            raise value_error(
+                f"{name} was given weight_attr=False", hint="only bias_attr can be False"
             )
         self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups
         self._kernel_size = list(numbers("kernel_size", kernel_size, n))
@@ -103,11 +101,8 @@ class Convolution(ConvND):
         refuse_unsupported(name, device=device)
         require_one_of(name, PADDING_MODES, padding_mode=padding_mode)
         if padding_mode != "zeros" and not isinstance(padding, int):
-            raise TypeError(
-                teach(
-                    f"padding={padding!r} with padding_mode={padding_mode!r}",
-                    expected="a whole number",
-                )
+            raise type_error(
+                f"padding={padding!r} with padding_mode={padding_mode!r}", expected="a whole number"
             )
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, weight_attr,

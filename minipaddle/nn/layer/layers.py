@@ -10,7 +10,7 @@ from itertools import count
 
 from ...engine.core import dtype as dt
 from ...engine.core.dispatch import current, note_refusal
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, teach, type_error
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -80,11 +80,9 @@ class Layer(Tree, State):
 
     def forward(self, *inputs, **kwargs):
         """What the layer computes; a subclass says it."""
-        raise NotImplementedError(
-            teach(
-                f"{type(self).__name__} has no forward",
-                hint=f"define `def forward(self, x): ...` in class {type(self).__name__}",
-            )
+        raise not_supported(
+            f"{type(self).__name__} has no forward",
+            hint=f"define `def forward(self, x): ...` in class {type(self).__name__}",
         )
 
     def __call__(self, *inputs, **kwargs):
@@ -193,14 +191,14 @@ class Layer(Tree, State):
             raise ValueError(not_initialised(self))
         what = f"{type(self).__name__} was given a {wanted.__name__.lower()} named {name!r}"
         if not isinstance(name, str):
-            raise TypeError(teach(what, expected="a string"))
+            raise type_error(what, expected="a string")
         if not name or ("." in name and kind != "_sub_layers"):  # as in Paddle
             raise KeyError(
                 teach(what, expected="a name that is not empty and has no '.': dots separate paths")
             )
         if part is not None and not isinstance(part, wanted):
-            raise TypeError(
-                teach(f"{what} that is of type {type(part).__name__}", expected=wanted.__name__)
+            raise type_error(
+                f"{what} that is of type {type(part).__name__}", expected=wanted.__name__
             )
         taken = any(name in getattr(self, other) for other in KINDS if other != kind)
         if taken or (name not in getattr(self, kind) and hasattr(self, name)):
@@ -261,13 +259,11 @@ class Layer(Tree, State):
     def _replace(self, kind: str, name: str, value) -> None:
         """Something else was assigned to the name of a part: None, or for a buffer a tensor."""
         if value is not None and not (kind == "_buffers" and isinstance(value, Tensor)):
-            raise TypeError(
-                teach(
-                    f"assignment of {type(value).__name__} to {type(self).__name__}.{name}",
-                    expected=f"{EXPECTED[kind]} or None: the name belongs to a {EXPECTED[kind]}",
-                    hint=f"layer.{name}.set_value(...) changes values; `del layer.{name}` frees "
-                    "the name",
-                )
+            raise type_error(
+                f"assignment of {type(value).__name__} to {type(self).__name__}.{name}",
+                expected=f"{EXPECTED[kind]} or None: the name belongs to a {EXPECTED[kind]}",
+                hint=f"layer.{name}.set_value(...) changes values; `del layer.{name}` frees "
+                "the name",
             )
         self.__dict__[kind][name] = value
 

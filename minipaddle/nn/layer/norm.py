@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ...engine.core.dim import same_shape
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Normal
@@ -141,12 +141,10 @@ class InstanceNormND(Dimensional):
     ):  # fmt: skip
         super().__init__(dtype=None)
         if (weight_attr is False) != (bias_attr is False):
-            raise ValueError(
-                teach(
-                    f"{type(self).__name__} was given weight_attr={weight_attr!r} and "
-                    f"bias_attr={bias_attr!r}",
-                    expected="both False, or neither",
-                )
+            raise value_error(
+                f"{type(self).__name__} was given weight_attr={weight_attr!r} and "
+                f"bias_attr={bias_attr!r}",
+                expected="both False, or neither",
             )
         self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
         self._data_format = self.layout(data_format)
@@ -207,11 +205,9 @@ class SpectralNorm(Layer):
     def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"):
         super().__init__(dtype=dtype)
         if not weight_shape or min(weight_shape) < 1 or not 0 <= dim < len(weight_shape):
-            raise ValueError(
-                teach(
-                    f"SpectralNorm was given weight_shape={list(weight_shape)} and dim={dim}",
-                    expected="positive sizes, and one of their axes",
-                )
+            raise value_error(
+                f"SpectralNorm was given weight_shape={list(weight_shape)} and dim={dim}",
+                expected="positive sizes, and one of their axes",
             )
         self._weight_shape, self._dim = list(weight_shape), dim
         self._power_iters, self._eps = power_iters, eps
@@ -223,8 +219,8 @@ class SpectralNorm(Layer):
 
     def forward(self, x):
         if not same_shape(x.spec.shape, self._weight_shape):
-            raise ValueError(
-                teach(f"SpectralNorm was given {x.spec}", expected=f"shape {self._weight_shape}")
+            raise value_error(
+                f"SpectralNorm was given {x.spec}", expected=f"shape {self._weight_shape}"
             )
         matrix, start = F.norm.as_matrix(x, self._dim), (self.weight_u, self.weight_v)
         u, v = F.norm.power_iteration(matrix, *start, self._power_iters, self._eps)

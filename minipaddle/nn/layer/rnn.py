@@ -6,7 +6,7 @@ import inspect
 
 from ...engine.core.dim import Dim, suppose
 from ...engine.core.dtype import int64
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.eager.control_flow import while_loop
 from ...engine.ops import creation, movement
 from ...engine.ops import elementwise as e
@@ -233,11 +233,9 @@ class Stacked(LayerList):
         each = [xs if many else xs[0] for xs in zip(*slices)]
         wanted = self.num_layers * self.num_directions
         if len(each) != wanted:
-            raise ValueError(
-                teach(
-                    f"{type(self).__name__} was given initial states of {len(each)} layers",
-                    expected=f"{wanted}: layers times directions",
-                )
+            raise value_error(
+                f"{type(self).__name__} was given initial states of {len(each)} layers",
+                expected=f"{wanted}: layers times directions",
             )
         if self.num_directions == 1:
             return each

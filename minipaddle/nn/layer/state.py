@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 
 from ...engine.core import dtype as dt
-from ...engine.core.errors import teach
+from ...engine.core.errors import type_error
 from ...engine.eager.tensor import Tensor
 
 
@@ -150,12 +150,10 @@ def as_tensor(value) -> Tensor:
 
 def require_dtype(key: str, part: Tensor, value: Tensor) -> None:
     if value.spec.dtype != part.spec.dtype:
-        raise TypeError(
-            teach(
-                f"loading {key}: the given value is {value.spec}",
-                expected=f"{part.spec}, as the layer has it",
-                hint="cast the value with astype, or the layer with layer.to(dtype=...)",
-            )
+        raise type_error(
+            f"loading {key}: the given value is {value.spec}",
+            expected=f"{part.spec}, as the layer has it",
+            hint="cast the value with astype, or the layer with layer.to(dtype=...)",
         )
 
 

@@ -6,7 +6,7 @@ Source: Vaswani et al. 2017, "Attention Is All You Need".
 from __future__ import annotations
 
 from ...engine.core import dtype as dt
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from .. import functional as F
 from ..functional.attention import causal_mask
 from .attention import MultiHeadAttention, StaticCache
@@ -26,8 +26,8 @@ def spread(attr, count: int) -> list:
     """One attribute for each of `count` parts: a list is taken as it is."""
     if isinstance(attr, list | tuple):
         if len(attr) != count:
-            raise ValueError(
-                teach(f"{len(attr)} attributes were given for {count} parts", expected="one each")
+            raise value_error(
+                f"{len(attr)} attributes were given for {count} parts", expected="one each"
             )
         return list(attr)
     return [attr] * count

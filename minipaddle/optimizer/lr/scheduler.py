@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 
 from ...engine.core.dispatch import hosted, note_refusal
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, teach
 from ..rate import Rate
 
 
@@ -45,12 +45,10 @@ def reading(method):
     def get_lr(self):
         if self.rate.is_outside():
             raise note_refusal(
-                NotImplementedError(
-                    teach(
-                        f"{type(self).__name__}.get_lr() in a program: it gives the number of now, "
-                        "and the schedule goes on between the runs",
-                        hint="scheduler() is the rate at each run",
-                    )
+                not_supported(
+                    f"{type(self).__name__}.get_lr() in a program: it gives the number of now, "
+                    "and the schedule goes on between the runs",
+                    hint="scheduler() is the rate at each run",
                 )
             )
         return method(self)

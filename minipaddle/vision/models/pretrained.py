@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 
 
 def refuse_pretrained(name: str, pretrained) -> None:
     """Raise ValueError if weights are asked for: MiniPaddle downloads nothing."""
     if pretrained:
-        raise ValueError(
-            teach(
-                f"{name}(pretrained={pretrained!r}): MiniPaddle downloads no weights",
-                expected="pretrained=False",
-                hint=f"net = {name}(); net.set_state_dict(paddle.load(path)) with a file of yours",
-            )
+        raise value_error(
+            f"{name}(pretrained={pretrained!r}): MiniPaddle downloads no weights",
+            expected="pretrained=False",
+            hint=f"net = {name}(); net.set_state_dict(paddle.load(path)) with a file of yours",
         )

@@ -8,7 +8,7 @@ residual transformations" (2017), for `groups`. Parts have Paddle's names.
 from __future__ import annotations
 
 from ... import nn
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from .pretrained import refuse_pretrained
 
 
@@ -41,13 +41,10 @@ class BasicBlock(nn.Layer):
     ):
         super().__init__()
         if (groups, base_width, dilation) != (1, 64, 1):
-            raise ValueError(
-                teach(
-                    f"BasicBlock with groups={groups}, base_width={base_width}, "
-                    f"dilation={dilation}",
-                    expected="groups=1, base_width=64, dilation=1",
-                    hint="BottleneckBlock takes all three",
-                )
+            raise value_error(
+                f"BasicBlock with groups={groups}, base_width={base_width}, dilation={dilation}",
+                expected="groups=1, base_width=64, dilation=1",
+                hint="BottleneckBlock takes all three",
             )
         norm = norm_layer or nn.BatchNorm2D
         self.conv1 = conv(inplanes, planes, 3, stride)
@@ -138,8 +135,8 @@ class ResNet(nn.Layer):
     def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
         super().__init__()
         if depth not in BLOCKS:
-            raise ValueError(
-                teach(f"ResNet of depth {depth}", expected=f"one of {', '.join(map(str, BLOCKS))}")
+            raise value_error(
+                f"ResNet of depth {depth}", expected=f"one of {', '.join(map(str, BLOCKS))}"
             )
         self.num_classes, self.with_pool = num_classes, with_pool
         options = {"groups": groups, "base_width": width}

@@ -5,7 +5,7 @@ Source: Paddle API `paddle.vision.transforms`.
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, value_error
 
 __all__ = ["BaseTransform", "Compose"]
 
@@ -53,7 +53,7 @@ class BaseTransform:
 
     def __init__(self, keys=None):
         if keys is not None and not isinstance(keys, list | tuple):
-            raise ValueError(teach(f"keys={keys!r}", expected="a list or tuple of names"))
+            raise value_error(f"keys={keys!r}", expected="a list or tuple of names")
         self.keys = ("image",) if keys is None else tuple(keys)
         self.params = None
 
@@ -74,11 +74,9 @@ class BaseTransform:
         apply = getattr(self, f"_apply_{key}", None)
         if apply is None:
             name = type(self).__name__
-            raise NotImplementedError(
-                teach(
-                    f"{name} does not say what becomes of {key!r}",
-                    hint=f"define _apply_{key}(self, {key}) in a subclass of {name}",
-                )
+            raise not_supported(
+                f"{name} does not say what becomes of {key!r}",
+                hint=f"define _apply_{key}(self, {key}) in a subclass of {name}",
             )
         return apply(item)
 

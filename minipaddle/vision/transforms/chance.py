@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...tensor.generator import GENERATOR
 from . import functional as F
 from .base import BaseTransform
@@ -48,7 +48,7 @@ class RandomHorizontalFlip(BaseTransform):
     def __init__(self, prob=0.5, keys=None):
         super().__init__(keys)
         if not 0 <= prob <= 1:
-            raise ValueError(teach(f"prob={prob}", expected="a probability, 0 to 1"))
+            raise value_error(f"prob={prob}", expected="a probability, 0 to 1")
         self.prob = prob
 
     def _get_params(self, inputs):
@@ -99,11 +99,8 @@ class RandomCrop(BaseTransform):
             img = F.pad(img, (max(-columns, 0), max(-rows, 0)), self.fill, self.padding_mode)
             rows, columns = (s - n for s, n in zip(size_of(img), self.size, strict=True))
         if rows < 0 or columns < 0:
-            raise ValueError(
-                teach(
-                    f"RandomCrop({self.size}) of a picture of {size_of(img)}",
-                    hint="pad_if_needed=True",
-                )
+            raise value_error(
+                f"RandomCrop({self.size}) of a picture of {size_of(img)}", hint="pad_if_needed=True"
             )
         top, left = (int(u * (n + 1)) for u, n in zip(self.params, (rows, columns), strict=True))
         return F.crop(img, top, left, *self.size)
@@ -132,7 +129,7 @@ class RandomResizedCrop(BaseTransform):
     ):
         super().__init__(keys)
         if scale[0] > scale[1] or ratio[0] > ratio[1]:
-            raise ValueError(teach(f"scale={scale}, ratio={ratio}", expected="(low, high)"))
+            raise value_error(f"scale={scale}, ratio={ratio}", expected="(low, high)")
         self.size, self.scale, self.ratio = F.pair(size), scale, ratio
         self.interpolation = interpolation
 
@@ -168,8 +165,8 @@ class RandomRotation(BaseTransform):
         super().__init__(keys)
         self.degrees = (-degrees, degrees) if isinstance(degrees, int | float) else degrees
         if len(self.degrees) != 2 or self.degrees[0] > self.degrees[1]:
-            raise ValueError(
-                teach(f"degrees={degrees}", expected="a number, not negative, or (low, high)")
+            raise value_error(
+                f"degrees={degrees}", expected="a number, not negative, or (low, high)"
             )
         self.interpolation, self.expand = interpolation, expand
         self.center, self.fill = center, fill
@@ -198,12 +195,9 @@ class Factor(BaseTransform):
         else:
             distance = 0
         if distance < 0 or not self.least <= value[0] <= value[1] <= self.most:
-            raise ValueError(
-                teach(
-                    f"{type(self).__name__} was given {value}",
-                    expected=f"a number, not negative, or {self.least} <= low <= high <= "
-                    f"{self.most}",
-                )
+            raise value_error(
+                f"{type(self).__name__} was given {value}",
+                expected=f"a number, not negative, or {self.least} <= low <= high <= {self.most}",
             )
         self.value = tuple(value)
 

@@ -9,7 +9,7 @@ import math
 
 import numpy
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import value_error
 from ...engine.eager.tensor import Tensor
 from .pictures import brightest, in_kind, is_pil, on_pictures, opened, refusal
 
@@ -71,7 +71,7 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
 
 def channels_axis(data_format: str) -> int:
     if data_format not in ("CHW", "HWC"):
-        raise ValueError(teach(f"data_format={data_format!r}", expected="'CHW' or 'HWC'"))
+        raise value_error(f"data_format={data_format!r}", expected="'CHW' or 'HWC'")
     return data_format.index("C")
 
 
@@ -115,13 +115,11 @@ def crop(img, top, left, height, width):
            [4]])
     """
     if min(top, left) < 0 or top + height > img.shape[0] or left + width > img.shape[1]:
-        raise ValueError(
-            teach(
-                f"crop of {height} x {width} at ({top}, {left}) from a picture of "
-                f"{img.shape[0]} x {img.shape[1]}",
-                expected="a part that lies inside",
-                hint="pad the picture first",
-            )
+        raise value_error(
+            f"crop of {height} x {width} at ({top}, {left}) from a picture of "
+            f"{img.shape[0]} x {img.shape[1]}",
+            expected="a part that lies inside",
+            hint="pad the picture first",
         )
     return img[top : top + height, left : left + width]
 
@@ -162,10 +160,10 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     array([[0, 1, 2, 0]])
     """
     if padding_mode not in MODES:
-        raise ValueError(teach(f"padding_mode={padding_mode!r}", expected=", ".join(MODES)))
+        raise value_error(f"padding_mode={padding_mode!r}", expected=", ".join(MODES))
     sides = [padding] * 4 if isinstance(padding, int) else list(padding)
     if len(sides) not in (2, 4):
-        raise ValueError(teach(f"padding={padding}", expected="1, 2 or 4 numbers"))
+        raise value_error(f"padding={padding}", expected="1, 2 or 4 numbers")
     left, top, right, bottom = sides if len(sides) == 4 else sides * 2
     widths = [(top, bottom), (left, right), (0, 0)]
     if padding_mode != "constant":
@@ -184,9 +182,7 @@ ORDERS = {"nearest": 0, "bilinear": 1, "bicubic": 3}
 
 def order_of(interpolation: str) -> int:
     if interpolation not in ORDERS:
-        raise ValueError(
-            teach(f"interpolation={interpolation!r}", expected=", ".join(map(repr, ORDERS)))
-        )
+        raise value_error(f"interpolation={interpolation!r}", expected=", ".join(map(repr, ORDERS)))
     return ORDERS[interpolation]
 
 
@@ -272,9 +268,7 @@ def grey(img):
 
 def require_colours(img) -> None:
     if img.shape[2] != 3:
-        raise ValueError(
-            teach(f"a picture of {img.shape[2]} channels", expected="red, green and blue")
-        )
+        raise value_error(f"a picture of {img.shape[2]} channels", expected="red, green and blue")
 
 
 def blended(img, other, factor):
@@ -294,7 +288,7 @@ def to_grayscale(img, num_output_channels=1):
     array([[[76]]], dtype=uint8)
     """
     if num_output_channels not in (1, 3):
-        raise ValueError(teach(f"num_output_channels={num_output_channels}", expected="1 or 3"))
+        raise value_error(f"num_output_channels={num_output_channels}", expected="1 or 3")
     return in_kind(grey(img), img).repeat(num_output_channels, 2)
 
 
@@ -332,7 +326,7 @@ def adjust_saturation(img, saturation_factor):
 
 def factor(value):
     if value < 0:
-        raise ValueError(teach(f"a factor of {value}", expected="0 or more"))
+        raise value_error(f"a factor of {value}", expected="0 or more")
     return value
 
 
@@ -348,7 +342,7 @@ def adjust_hue(img, hue_factor):
     array([[[  0, 255,   0]]], dtype=uint8)
     """
     if not -0.5 <= hue_factor <= 0.5:
-        raise ValueError(teach(f"hue_factor={hue_factor}", expected="-0.5 to 0.5"))
+        raise value_error(f"hue_factor={hue_factor}", expected="-0.5 to 0.5")
     if img.shape[2] == 1:
         return img
     require_colours(img)
