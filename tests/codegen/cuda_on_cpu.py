@@ -1,4 +1,4 @@
-"""A GPU played by the CPU: kernels through g++ and a small header, cuBLAS by NumPy.
+"""A GPU emulated by the CPU: kernels through g++ and a small header, cuBLAS by NumPy.
 
 It is what `executors.cuda` needs of a device, so everything but the chip itself is tested.
 """
@@ -27,12 +27,12 @@ HEADER = (Path(__file__).parent / "cuda_on_cpu.h").read_text()
 FLAGS = ("-O0", "-march=native", "-shared", "-fPIC", "-w", "-std=c++17", "-U_FORTIFY_SOURCE")
 
 
-def plays_gpu() -> bool:
-    """Can this machine play a GPU?"""
+def can_emulate_gpu() -> bool:
+    """Can this machine emulate a GPU?"""
     return shutil.which("g++") is not None and platform.machine() in ("x86_64", "AMD64")
 
 
-needs_gxx = pytest.mark.skipif(not plays_gpu(), reason="needs g++ on x86-64")
+needs_gxx = pytest.mark.skipif(not can_emulate_gpu(), reason="needs g++ on x86-64")
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\((.*?)\)\n')
 
 

@@ -21,7 +21,7 @@ needs_nvrtc = pytest.mark.skipif(
 
 
 def on_both(function, *arrays, near=1e-5) -> Executable:
-    """A function's results on the played GPU are those of the interpreter."""
+    """A function's results on the emulated GPU are those of the interpreter."""
     arrays = [np.asarray(a) for a in arrays]
     program = program_of(function, *(paddle.to_tensor(a).spec for a in arrays))
     executable = Executable(program, device=Cpu())

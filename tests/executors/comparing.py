@@ -1,7 +1,8 @@
-"""Do two runs of a program give the same? And what is left open, so that both may be right?
+"""Compare two runs of a program, with a tolerance that the program itself decides.
 
-What is open is said in one place, by `Noisy`: an interpreter that decides it otherwise, at random.
-Results may lie as far from the interpreter's as some of its runs do, ten times over.
+`Noisy` is an interpreter that makes every choice which no specification fixes (rounding, order of
+a sum, sign of a NaN) at random. A result is accepted if it lies within ten times the distance
+between the interpreter and some noisy run. See README.md.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from minipaddle.ops import channels_last as last
 from tests.jit.fuzz_compare import alike
 from tests.near import room
 
-RUNS = 200
+NOISY_RUNS = 200
 """Of the noisy interpreter, at most."""
 ROUNDING = {"float64": 2e-15, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
-UNITS = [1, 1 / 12]
+FACTORS = [1, 1 / 12]
 """Of it; the second is one bit: tanh(9.4) is 1, or the float before it."""
 
 
@@ -54,10 +55,10 @@ def outcome(run: Callable, program: Program, arrays) -> Outcome:
 
 # ---- what is left open -----------------------------------------------------------------------
 
-ADDING = {"add", "subtract", "matmul", "einsum"}
+CANCELLING = {"add", "subtract", "matmul", "einsum"}
 """NumPy functions whose terms may cancel, and may be added in any order."""
-CHOOSING = {"maximum", "minimum", "fmax", "fmin", "clip"}
-KEEPING = {
+SELECTING = {"maximum", "minimum", "fmax", "fmin", "clip"}
+EXACT = {
     "negative", "positive", "absolute", "fabs", "sign", "copysign", "heaviside", "nan_to_num",
     "floor", "ceil", "trunc", "rint", "frexp", "ldexp",
     "where", "kept", "sort", "unique", "max", "min", "take", "take_along_axis",
@@ -66,20 +67,20 @@ KEEPING = {
     "tril", "triu", "zeros", "zeros_like", "ones", "empty", "full", "eye",
 }  # fmt: skip
 """What rounds nothing; every other function of floats does, so also those that nobody listed."""
-AROUND = (
+PADDED_CONVOLUTIONS = (
     conv.conv, conv.conv_input_grad, conv.conv_weight_grad,
     last.conv_last, last.conv_last_input_grad, last.conv_last_weight_grad,
 )  # fmt: skip
 
 
-class Open(ValueError):
-    """Nothing says what a program does here."""
+class Unspecified(ValueError):
+    """No specification says what a program does here."""
 
     record = None  # the interpreter passes it on as it is
 
 
 class Noisy(Run):
-    """An interpreter that decides at random what nothing says:
+    """An interpreter that decides at random what no specification fixes:
 
     - how floats are rounded by what computes, also inside an operator: x - tanh(x) of a small x is
       nothing but that; what is left of terms that cancel, and the sign of a sum that is 0; whether
@@ -96,7 +97,7 @@ class Noisy(Run):
 
     def __init__(self, seed: int):
         super().__init__(Functions(self, NUMPY))
-        self.loose = type("Loose", (Loose,), {"run": self})
+        self.loose = type("RoundedArray", (RoundedArray,), {"run": self})
         self.rng, self.wide = np.random.default_rng(seed), seed % 2 == 1
         self.often = self.rng.choice([1.0, 0.5, 0.1])  # noise early on may hide what it does later
         self.kept = True  # has the operator at work rounded nothing yet?
@@ -107,28 +108,36 @@ class Noisy(Run):
         values = dict(zip(program.given, given, strict=True))
 
         def value(r):
-            return r.attrs["value"] if r.op is NUMBER else self.seen(values[r], r.dtype)
+            return r.attrs["value"] if r.op is NUMBER else self.read_operand(values[r], r.dtype)
 
         for record in program.records:
             values[record] = self.compute(program, record, [*map(value, record.inputs)])
-        return [self.number(stored(value(r), r)) for r in program.results]
+        return [self.number(round_to_storage(value(r), r)) for r in program.results]
 
     def compute(self, program, record, given):
         self.kept = True
-        y = super().compute(program, record, [*map(self.loosened, given)])
+        y = super().compute(program, record, [*map(self.track_rounding, given)])
         if record.op.kind == "control":
             return y
         if record.op is cast:
             return self.open(np.asarray(y), *given)
-        if record.op in AROUND and not np.isfinite(y).all() and self.rng.random() < 0.5:
+        if (
+            record.op in PADDED_CONVOLUTIONS
+            and not np.isfinite(y).all()
+            and self.rng.random() < 0.5
+        ):
             y = without_zeros(record, *given).astype(y.dtype)
         return tuple(map(self.result, y)) if type(y) is tuple else self.result(y)
 
     def result(self, y):
         """A result of an operator; noisy unless it is known that nothing was rounded."""
-        return np.asarray(y) if isinstance(y, Loose) and self.kept else self.noisy(np.asarray(y))
+        return (
+            np.asarray(y)
+            if isinstance(y, RoundedArray) and self.kept
+            else self.noisy(np.asarray(y))
+        )
 
-    def seen(self, x, dtype):
+    def read_operand(self, x, dtype):
         """What a record finds: of a half the float32, rounded or not."""
         if not self.wide or dtype not in HALVES:
             return x
@@ -139,7 +148,7 @@ class Noisy(Run):
         """A cast as far as C says what it gives."""
         x = np.asarray(x)
         if y.dtype.kind in "iu" and x.dtype.name in ROUNDING and not np.isfinite(x).all():
-            raise Open("a NaN, or infinity, as a whole number")
+            raise Unspecified("a NaN, or infinity, as a whole number")
         if self.wide and y.dtype in HALVES:
             y = x.astype("float32")
         if x.dtype.kind in "iub" and y.dtype.name in ROUNDING:
@@ -149,22 +158,22 @@ class Noisy(Run):
 
     # ---- inside of an operator ---------------------------------------------------------------
 
-    def loosened(self, x):
+    def track_rounding(self, x):
         """An array as one whose functions come here; anything else is itself."""
         if isinstance(x, tuple | list):
-            return [*map(self.loosened, x)]
+            return [*map(self.track_rounding, x)]
         return np.asarray(x).view(self.loose) if isinstance(x, np.ndarray | np.generic) else x
 
     def rounded(self, name: str, y, size: Callable):
         """What a NumPy function gave, as it might be rounded; `size()` is that of its terms."""
         if isinstance(y, tuple | list):
             return [self.rounded(name, x, size) for x in y]
-        if not hasattr(y, "dtype") or y.dtype.name not in ROUNDING or name in KEEPING:
+        if not hasattr(y, "dtype") or y.dtype.name not in ROUNDING or name in EXACT:
             return y
-        if name in CHOOSING:
+        if name in SELECTING:
             return self.signed(y, (y == 0) & (size() == 0))
         self.kept = False
-        return self.noisy(y, size() if name in ADDING else None)
+        return self.noisy(y, size() if name in CANCELLING else None)
 
     def noisy(self, y, size=None):
         """Floats that are rounded otherwise; what is left of terms of a `size` may also be 0."""
@@ -176,7 +185,7 @@ class Noisy(Run):
         wide = np.float64 if y.dtype == np.float64 else np.float32
         x, size = y.astype(wide), np.abs(y if size is None else size).astype(wide)
         grain = np.where(np.isfinite(size), size, 0) * wide(ROUNDING[y.dtype.name])
-        x = x + grain * self.drawn([-1, 0, 1], x).astype(wide) * wide(self.rng.choice(UNITS))
+        x = x + grain * self.drawn([-1, 0, 1], x).astype(wide) * wide(self.rng.choice(FACTORS))
         small = (np.abs(x) < 4 * np.finfo(wide).tiny) | (np.abs(x) <= 4 * grain)  # e^-90 may be 0
         return np.where(small & self.drawn([False, True], x), x * 0, x).astype(y.dtype)
 
@@ -191,28 +200,28 @@ class Noisy(Run):
         return self.rng.choice(values, y.shape if self.rng.random() < 0.5 else (1,) * y.ndim)
 
 
-class Loose(np.ndarray):
+class RoundedArray(np.ndarray):
     """An array whose every NumPy function is rounded as its `run` decides."""
 
     def __array_ufunc__(self, ufunc, method, *given, out=(), **options):
-        function, given = getattr(ufunc, method), [*map(bare, given)]
+        function, given = getattr(ufunc, method), [*map(as_ndarray, given)]
 
         def size():
             if method == "__call__" and ufunc is not np.matmul:
                 pair = given[:1] if ufunc.nin == 3 else given  # of `clip` the bounds do not count
                 return np.maximum.reduce([*np.broadcast_arrays(*map(np.abs, pair))])
             terms = [magnitude(x) for x in given]
-            of_sizes = np.minimum if ufunc.__name__ in CHOOSING else ufunc  # 0: some are
+            of_sizes = np.minimum if ufunc.__name__ in SELECTING else ufunc  # 0: some are
             found = getattr(of_sizes, method)(*terms, **options)
             return terms[0] if method == "at" else found
 
-        into = {"out": tuple(map(bare, out))} if out else {}
+        into = {"out": tuple(map(as_ndarray, out))} if out else {}
         y = function(*given, **options, **into)
         y = self.run.rounded(ufunc.__name__, given[0] if method == "at" else y, size)
         if method == "at" or out:
             (given if method == "at" else into["out"])[0][...] = y
             return None if method == "at" else out[0]
-        return self.run.loosened(y)
+        return self.run.track_rounding(y)
 
 
 class Functions:
@@ -233,9 +242,9 @@ class Functions:
                 return found(*map(magnitude, given), **options)
 
             y = found(*given, **options)
-            if not any(isinstance(x, Loose) for x in flat(given)):
+            if not any(isinstance(x, RoundedArray) for x in flat(given)):
                 return y  # of places and sizes only
-            return self.run.loosened(self.run.rounded(name, y, size))
+            return self.run.track_rounding(self.run.rounded(name, y, size))
 
         return function
 
@@ -244,16 +253,16 @@ def flat(given) -> list:
     return [y for x in given for y in (x if isinstance(x, tuple | list) else [x])]
 
 
-def bare(x):
-    return x.view(np.ndarray) if isinstance(x, Loose) else x
+def as_ndarray(x):
+    return x.view(np.ndarray) if isinstance(x, RoundedArray) else x
 
 
 def magnitude(x):
     """A copy, all positive, of an array of floats."""
-    return np.abs(bare(x)) if hasattr(x, "dtype") and x.dtype.name in ROUNDING else x
+    return np.abs(as_ndarray(x)) if hasattr(x, "dtype") and x.dtype.name in ROUNDING else x
 
 
-def stored(x, record):
+def round_to_storage(x, record):
     return np.asarray(x).astype(record.dtype) if record.dtype in HALVES else x
 
 
@@ -283,8 +292,8 @@ def without_zeros(record, a, b):
 # ---- comparing -------------------------------------------------------------------------------
 
 
-def apart(x, y):
-    """How far two arrays are apart; equal infinities are not, nor are two NaN."""
+def distances(x, y):
+    """How far apart two arrays are, elementwise; equal infinities are not, nor are two NaN."""
     x, y = x.astype("f8"), y.astype("f8")
     with np.errstate(all="ignore"):
         found = np.where((x == y) | np.isnan(x) & np.isnan(y), 0.0, np.abs(x - y))
@@ -302,19 +311,22 @@ def allowed(distance, a, b, c):
     10 times as far as c; where only one of a and c is finite, b must be about what c is, or, as
     what was divided by such a rounding is, as large or small as c is, 20 times over.
     """
-    spread, small, large = apart(a, c), size(c) / 20, size(c) * 20
-    near = (apart(b, c) <= size(c) / 10 + 1e-3) | (small < size(b)) & (size(b) <= large)
+    spread, small, large = distances(a, c), size(c) / 20, size(c) * 20
+    near = (distances(b, c) <= size(c) / 10 + 1e-3) | (small < size(b)) & (size(b) <= large)
     return np.where(np.isinf(spread), near, distance <= 10 * spread)
 
 
-def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[str, str] | None:
+def difference_of(
+    wanted: Outcome, found: Outcome, program: Program, arrays
+) -> tuple[str, str] | None:
     """(kind, message) of the first thing that differs."""
     if wanted.error is not None or found.error is not None:
-        wrong = unlike_errors(wanted.error, found.error)
+        wrong = error_difference(wanted.error, found.error)
         noisy = (
-            outcome(Noisy(seed), program, arrays).error for seed in range(RUNS if wrong else 0)
+            outcome(Noisy(seed), program, arrays).error
+            for seed in range(NOISY_RUNS if wrong else 0)
         )
-        same = any(unlike_errors(error, found.error) is None for error in noisy)
+        same = any(error_difference(error, found.error) is None for error in noisy)
         return None if same else wrong
     if found.printed != wanted.printed and not alike(found.printed, wanted.printed):
         return "prints", f"{found.printed!r:.300} instead of {wanted.printed!r:.300}"
@@ -323,14 +335,14 @@ def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[s
         if a.shape != b.shape or a.dtype != b.dtype:
             return "spec", f"result {k}: {b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
         rtol, atol = room(a.dtype)
-        distance = apart(a, b)
+        distance = distances(a, b)
         distance[distance <= rtol * size(a) + atol] = 0
         far.append(distance)
-    for seed in range(RUNS):
+    for seed in range(NOISY_RUNS):
         if not any(d.any() for d in far):
             return None
         noisy = outcome(Noisy(seed), program, arrays)
-        if isinstance(noisy.error, Open):
+        if isinstance(noisy.error, Unspecified):
             return None
         if noisy.error is not None:
             continue  # an index that rounding has put out of range, say
@@ -346,7 +358,7 @@ def unlike(wanted: Outcome, found: Outcome, program: Program, arrays) -> tuple[s
     return "value", f"result {k}{list(at)} is {b[at]} instead of {a[at]}; {many}"
 
 
-def unlike_errors(wanted, found) -> tuple[str, str] | None:
+def error_difference(wanted, found) -> tuple[str, str] | None:
     if wanted is None and found is None:
         return None
     if wanted is None:

@@ -1,10 +1,9 @@
-"""The fuzzer of executors: random graphs, run in every way there is, must do what the
-interpreter does.
+"""The fuzzer of executors: random graphs must give the same on every execution path.
 
     python -m tests.executors.fuzz --graphs 10000 --seed 1 --out /tmp/failures
     python -m tests.executors.fuzz --graph 100000347
 
-A program that differs is made small and printed for `programs_fuzzed.py`.
+A program that differs is shrunk and printed for `programs_fuzzed.py`. See README.md.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from minipaddle.engine.executors.choice import Choice
 from minipaddle.engine.jit.capture import Captured
 from tests.executors.batch import QUICK
 from tests.executors.graphs import Graph
-from tests.executors.smaller import smaller
-from tests.executors.ways import Case, Difference, Tally, differences, gathered
+from tests.executors.paths import Case, Difference, Tally, collect_programs, differences
+from tests.executors.shrink import shrink
 
 CALLS = 2
 GRAPHS = 20
@@ -32,8 +31,8 @@ LINES = 10
 """After so many batches a line says how far it is."""
 
 
-class Done:
-    """What came of some graphs."""
+class Report:
+    """Counts and failures of a run."""
 
     def __init__(self):
         self.tally, self.counts, self.failures = Tally(), Counter(), []
@@ -41,11 +40,11 @@ class Done:
     def __str__(self) -> str:
         counts = {"programs": self.tally.programs, "records": self.tally.records}
         counts |= self.counts | {"differences": len(self.failures)}
-        ways = ", ".join(f"{n:,} {way}" for way, n in self.tally.ways.most_common())
-        return ", ".join(f"{n:,} {what}" for what, n in counts.items()) + f"\nruns: {ways}"
+        runs = ", ".join(f"{n:,} {path}" for path, n in self.tally.paths.most_common())
+        return ", ".join(f"{n:,} {what}" for what, n in counts.items()) + f"\nruns: {runs}"
 
 
-def programs_of(seed: int, done: Done) -> list[Case]:
+def programs_of(seed: int, report: Report) -> list[Case]:
     """The programs of a graph, and of its derivative; run, and compared with eager mode."""
     graph, cases = Graph(seed), []
     paddle.seed(seed)
@@ -57,13 +56,13 @@ def programs_of(seed: int, done: Done) -> list[Case]:
             graph, [x.spec for x in given], stops, names, f"g{seed}", Choice("interpreter")
         )
     except Exception as error:
-        done.counts[f"not traced: {type(error).__name__}"] += 1
+        report.counts[f"not traced: {type(error).__name__}"] += 1
         return []
-    with gathered(f"graph {seed}", cases):
+    with collect_programs(f"graph {seed}", cases):
         for call in range(CALLS):
             run_once(captured, graph, seed, call)
-    done.counts["graphs"] += 1
-    done.counts["steps"] += len(graph.taken)
+    report.counts["graphs"] += 1
+    report.counts["steps"] += len(graph.taken)
     return cases
 
 
@@ -81,57 +80,57 @@ def run_once(captured, graph, seed: int, call: int) -> None:
         return
 
 
-def batch(seeds, done: Done, **options):
-    """The differences of the graphs of some seeds."""
+def batch(seeds, report: Report, **options):
+    """The differences of the graphs of these seeds."""
     cases = []
     for seed in seeds:
-        cases += programs_of(seed, done)
-    return differences(cases, min(seeds), tally=done.tally, **options)
+        cases += programs_of(seed, report)
+    return differences(cases, min(seeds), tally=report.tally, **options)
 
 
-def told(d: Difference, case: Case) -> str:
+def format_failure(d: Difference, case: Case) -> str:
     given = "\n".join(repr(a.tolist()) for a in case.calls[0])
-    return f"# {d.case.name}, {d.way.name}: {d.kind}\n# {d.message}\n{case.program}\n{given}\n"
+    return f"# {d.case.name}, {d.path.name}: {d.kind}\n# {d.message}\n{case.program}\n{given}\n"
 
 
-def found(first: int, arguments, done: Done) -> Iterator[Difference]:
+def found(first: int, arguments, report: Report) -> Iterator[Difference]:
     """What differs in the graphs from the first one on; now and then a line says how far it is."""
     last, start = first + arguments.graphs, time.process_time()
     for k in range(first, last, GRAPHS):
         effort = None if (k // GRAPHS) % 5 < 2 else QUICK  # most of them quickly
         options = {name: getattr(arguments, name) for name in ("passes", "cuda", "parallel")}
-        yield from batch(range(k, min(k + GRAPHS, last)), done, effort=effort, **options)
+        yield from batch(range(k, min(k + GRAPHS, last)), report, effort=effort, **options)
         seconds = time.process_time() - start
         if (k - first) // GRAPHS % LINES == LINES - 1:
-            print(f"{seconds:.0f} s: {str(done).splitlines()[0]}", file=sys.stderr, flush=True)
+            print(f"{seconds:.0f} s: {str(report).splitlines()[0]}", file=sys.stderr, flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="100,000,000 graphs lie between two")
-    parser.add_argument("--graph", type=int, help="the number of one graph, to run it in every way")
+    parser.add_argument("--graph", type=int, help="the number of one graph, to replay it")
     parser.add_argument("--passes", type=float, default=0.3, help="the share run after each pass")
     parser.add_argument("--cuda", type=float, default=0.0, help="the share the emulated GPU runs")
     parser.add_argument("--parallel", action="store_true", help="two threads in every loop")
     parser.add_argument("--out", type=Path, help="a folder for failures")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    done, kinds = Done(), Counter()
-    differing = found(arguments.seed * 100_000_000, arguments, done)
+    report, kinds = Report(), Counter()
+    differing = found(arguments.seed * 100_000_000, arguments, report)
     if arguments.graph is not None:
-        differing = batch([arguments.graph], done, effort=None, passes=1.0, natives=5)
+        differing = batch([arguments.graph], report, effort=None, passes=1.0, natives=5)
     for d in differing:
-        kinds[d.way.name[:20], d.kind] += 1
-        small = smaller(d.case, d.call, d.way) if kinds[d.way.name[:20], d.kind] < 6 else d.case
-        done.failures.append(text := told(d, small))
+        kinds[d.path.name[:20], d.kind] += 1
+        small = shrink(d.case, d.call, d.path) if kinds[d.path.name[:20], d.kind] < 6 else d.case
+        report.failures.append(text := format_failure(d, small))
         print(text, flush=True)
         if arguments.out:
             arguments.out.mkdir(parents=True, exist_ok=True)
-            name = f"{d.case.name}_{d.way.name}"[:80].replace(" ", "_").replace(",", "")
+            name = f"{d.case.name}_{d.path.name}"[:80].replace(" ", "_").replace(",", "")
             (arguments.out / f"{name}.txt").write_text(text)
-    print(done)
-    return 1 if done.failures else 0
+    print(report)
+    return 1 if report.failures else 0
 
 
 if __name__ == "__main__":

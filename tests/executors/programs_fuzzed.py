@@ -1,6 +1,6 @@
 """Programs in which some executor once did something else, as the fuzzers found and shrank them.
 
-They run on the arrays of `tests.passes.programs.some`, unless `GIVEN` names others.
+They run on the arrays of `tests.passes.programs.draw_arrays`, unless `GIVEN` names others.
 """
 
 EFFECTS_OUT_OF_ORDER = """

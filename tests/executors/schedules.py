@@ -36,9 +36,9 @@ def low_thresholds(random: Random):
     """Most thresholds are low within the block."""
     with contextlib.ExitStack() as stack:
         for module, values in LOW.items():
-            some = {name: value for name, value in values.items() if random.random() < 0.7}
-            if some:
-                stack.enter_context(mock.patch.multiple(module, **some))
+            sample = {name: value for name, value in values.items() if random.random() < 0.7}
+            if sample:
+                stack.enter_context(mock.patch.multiple(module, **sample))
         yield
 
 

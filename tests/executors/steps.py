@@ -49,7 +49,7 @@ class Steps(Layers):
             shape = (*(m if random.random() < 0.7 else 1 for m in x.shape[:-2]), *shape)
         w = self.fitted(self.floating(), shape).astype(x.dtype)
         y = paddle.matmul(x, w, transpose_y=turned)
-        ways = [
+        options = [
             lambda y: y + self.fitted(self.floating().astype(y.dtype), y.shape[-1:]),
             F.gelu, F.relu, F.softmax, lambda y: y + self.partner(y), lambda y: y.sum(-1),
             lambda y: F.layer_norm(y, y.shape[-1:]), lambda y: y * 0.5,
@@ -59,7 +59,7 @@ class Steps(Layers):
         ]  # fmt: skip
         found = [y]
         for _ in range(random.randint(0, 4)):
-            found.append(random.choice(ways)(found[-1]))
+            found.append(random.choice(options)(found[-1]))
         return found if random.random() < 0.5 else found[-1:]
 
     def image(self):
@@ -77,11 +77,11 @@ class Steps(Layers):
                 x, weight, bias if random.random() < 0.6 else None, random.choice((1, 1, 2)),
                 random.choice((0, 1, 1, "SAME")), random.choice((1, 1, 2)), groups,
             )  # fmt: skip
-            ways = [
+            options = [
                 F.relu, lambda y: y + self.partner(y), lambda y: y.mean([2, 3]), lambda y: y,
                 lambda y: F.relu(self.moved(y)[0]), lambda y: self.reshaped(y)[0] * 0.5,
             ]  # fmt: skip
-            return [random.choice(ways)(y)]
+            return [random.choice(options)(y)]
         if kind == 3:
             return [F.max_pool2d(x, 2, random.choice((1, 2)), random.choice((0, 1)))]
         if kind == 4:

@@ -186,8 +186,8 @@ class Arranging:
 
     def arrange(self):
         x, random = self.any(), self.random
-        ways = [self.reshaped, self.sliced, self.moved, self.taken_apart]
-        return random.choice(ways)(x)
+        options = [self.reshaped, self.sliced, self.moved, self.taken_apart]
+        return random.choice(options)(x)
 
     def reshaped(self, x):
         sizes, left = [], x.spec.size
@@ -228,7 +228,7 @@ class Arranging:
     def moved(self, x):
         random, axis = self.random, self.axis(x)
         order = random.sample(range(x.ndim), x.ndim)
-        ways = [
+        options = [
             lambda: x.transpose(order), lambda: x.transpose(order), lambda: paddle.flip(x, axis),
             lambda: paddle.roll(x, random.randint(-3, 3), axis), lambda: paddle.tril(x, -1),
             lambda: paddle.triu(x, random.randint(-2, 2)), lambda: paddle.diagonal(x),
@@ -237,7 +237,7 @@ class Arranging:
             lambda: paddle.repeat_interleave(x, 2, axis), lambda: paddle.diag_embed(x),
             lambda: F.pad(x, [random.randint(0, 2) for _ in range(2 * x.ndim)], value=0.5),
         ]  # fmt: skip
-        return [random.choice(ways)()]
+        return [random.choice(options)()]
 
     def taken_apart(self, x):
         axis = self.axis(x)

@@ -31,13 +31,13 @@ class Layers(Arranging):
         if random.random() < 0.3:
             mask = F.sigmoid(self.given((queries, keys), dtype).detach()) > 0.4
         hidden = paddle.where(mask, paddle.zeros([], dtype), paddle.full([], -inf, dtype))
-        ways = [
+        options = [
             lambda: F.softmax(paddle.where(mask, scores, paddle.full([], -inf, dtype))),
             lambda: F.softmax(paddle.where(mask, scores, paddle.full([], -9.0, dtype))),
             lambda: F.softmax(scores + hidden), lambda: F.softmax(scores), lambda: F.gelu(scores),
             lambda: F.relu(scores + self.given((keys,), dtype)), lambda: F.sigmoid(scores),
         ]  # fmt: skip
-        weights = random.choice(ways)()
+        weights = random.choice(options)()
         found = paddle.matmul(weights, v)
         if random.random() < 0.3:
             found = F.relu(found + self.given((last,), dtype))
@@ -95,14 +95,14 @@ class Layers(Arranging):
             outs = c
         mean, scale, shift = (self.weight((outs,), dtype) for _ in range(3))
         spread = self.weight((outs,), dtype).square() + 0.5
-        ways = [
+        options = [
             lambda: F.batch_norm(x, mean, spread, scale, shift),
             lambda: F.batch_norm(x, mean * 1.0, spread, scale, shift, training=True),
             lambda: F.group_norm(x, random.choice((1, outs)), 1e-5, scale, shift),
             lambda: F.instance_norm(x, weight=scale, bias=shift),
         ]  # fmt: skip
         acts = (F.relu, F.relu, F.hardswish, lambda y: y + x, lambda y: y)
-        return [random.choice(acts)(random.choice(ways)())]
+        return [random.choice(acts)(random.choice(options)())]
 
     def weight(self, shape, dtype):
         """A value that is made of parameters and states alone."""

@@ -11,7 +11,7 @@ from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors import blocked, interpreted
 from minipaddle.executors.blocked import BlockedRun, Cut, blocks_of, flattened
 from minipaddle.executors.interpreted import Interpreted
-from tests.passes.programs import cases, program_of, some
+from tests.passes.programs import cases, draw_arrays, program_of
 
 F = paddle.nn.functional
 MODELS = [
@@ -44,7 +44,7 @@ def agree(function, *specs, near=1e-5):
     """Raise unless a function gives the same in blocks; returns how it was cut."""
     program = program_of(function, *specs)
     after = optimized(program, epilogue=False).program
-    arrays = some(program)
+    arrays = draw_arrays(program)
     wanted = QUIET.copy().run(BlockedRun.__base__(NUMPY), program, arrays)
     for a, b in zip(wanted, run(after, arrays), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -156,7 +156,7 @@ def test_groups_that_are_not_cut_are_taken_apart():
     flat = flattened(optimized(program).program)
     assert [r.op.name for r in flat.records].count("fused") == 1
     assert len(flat.records) == 14  # a group and its result, twelve of the other
-    arrays = some(program)
+    arrays = draw_arrays(program)
     for a, b in zip(run(program, arrays), run(flat, arrays), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-6)
 

@@ -6,7 +6,7 @@ import pytest
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.ir.parser import parse
-from tests.executors.comparing import Noisy, outcome, unlike
+from tests.executors.comparing import Noisy, difference_of, outcome
 from tests.executors.test_native_operators import chunks, program_of
 
 BF16 = parse("program p(x: bfloat16[1]) { return x }").inputs[0].dtype
@@ -17,7 +17,7 @@ def same(text: str, arrays, results) -> bool:
     program = parse(f"program p({text}")
     wanted = outcome(Run(NUMPY), program, arrays)
     found = outcome(lambda _, given: results, program, arrays)
-    return unlike(wanted, found, program, arrays) is None
+    return difference_of(wanted, found, program, arrays) is None
 
 
 def test_a_half_is_rounded_or_not_wherever_it_is_read():

@@ -10,12 +10,12 @@ from minipaddle.engine.codegen import rows
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from minipaddle.ir.parser import parse
-from tests.codegen.cuda_on_cpu import plays_gpu
+from tests.codegen.cuda_on_cpu import can_emulate_gpu
 from tests.executors import fuzz, programs_fuzzed
 from tests.executors.batch import Unbuilt, build
-from tests.executors.smaller import smaller
-from tests.executors.ways import INTERPRETED, Case, Way, compared, differences, differs
-from tests.passes.programs import some
+from tests.executors.paths import INTERPRETED, Case, ExecutionPath, compared, differences, differs
+from tests.executors.shrink import shrink
+from tests.passes.programs import draw_arrays
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
 
@@ -27,19 +27,19 @@ def found() -> list[Case]:
         if isinstance(text, str) and name.isupper():
             program = parse(text)
             given = programs_fuzzed.GIVEN.get(program.name)
-            calls = [given] if given else [some(program), some(program, 1)]
+            calls = [given] if given else [draw_arrays(program), draw_arrays(program, 1)]
             cases.append(Case(program.name, program, calls))
     return cases
 
 
-def told(differences) -> str:
-    return "\n".join(f"{d.case.name}, {d.way.name}: {d.kind}: {d.message}" for d in differences)
+def listing(differences) -> str:
+    return "\n".join(f"{d.case.name}, {d.path.name}: {d.kind}: {d.message}" for d in differences)
 
 
 def test_found_by_the_fuzzers():
-    share = 1.0 if plays_gpu() else 0.0
+    share = 1.0 if can_emulate_gpu() else 0.0
     wrong = [d for seed in range(3) for d in differences(found(), seed, cuda=share * (seed == 0))]
-    assert not wrong, told(wrong)
+    assert not wrong, listing(wrong)
 
 
 FLAGS = """
@@ -68,15 +68,15 @@ def test_the_flags_of_a_row_that_is_read_in_blocks(monkeypatch, lanes):
 
 
 def test_random_graphs_do_the_same():
-    done = fuzz.Done()
+    report = fuzz.Report()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wrong = list(fuzz.batch(range(24), done))
-    assert not wrong, told(wrong)
-    assert done.counts["graphs"] >= 20
-    assert done.tally.programs >= 25
-    assert done.tally.ways["native"] >= 25
-    assert len(done.tally.ways) > 20
+        wrong = list(fuzz.batch(range(24), report))
+    assert not wrong, listing(wrong)
+    assert report.counts["graphs"] >= 20
+    assert report.tally.programs >= 25
+    assert report.tally.paths["native"] >= 25
+    assert len(report.tally.paths) > 20
 
 
 # ---- the fuzzer itself ------------------------------------------------------------------------
@@ -103,7 +103,7 @@ program wrong(x: float64[4], y: float64[4], p: bool[]) {
 """
 
 
-def no_floor(program):
+def without_floor(program):
     """An executor that takes floor for nothing."""
 
     def run(_, arrays):
@@ -117,12 +117,12 @@ def no_floor(program):
 
 
 def test_a_difference_is_found_and_made_small():
-    program, way = parse(WRONG), Way("no floor", no_floor)
+    program, path = parse(WRONG), ExecutionPath("no floor", without_floor)
     case = Case("wrong", program, [[np.full(4, 0.3), np.ones(4), np.array(True), np.zeros(4)]])
-    (d,) = compared(case, [(way, no_floor(program))])
+    (d,) = compared(case, [(path, without_floor(program))])
     assert (d.kind, d.call) == ("value", 0)
-    small = smaller(case, 0, way)
-    assert differs(small, way) == "value"
+    small = shrink(case, 0, path)
+    assert differs(small, path) == "value"
     assert len(small.program.records) <= 2
     assert "floor" in str(small.program)
 
@@ -142,7 +142,7 @@ def test_rounding_is_no_difference():
             v2 = np.float32([0.1, 1.0, 2.5]) + np.float32(by)
             return [v2, np.floor(v2)]
 
-        return list(compared(case, [(Way("off", lambda p: run), run)]))
+        return list(compared(case, [(ExecutionPath("off", lambda p: run), run)]))
 
     assert not off(2e-5)
     assert off(0.3)
@@ -159,7 +159,7 @@ def test_states_that_a_failed_run_has_changed_show():
         arrays[1][0] = 5.0
         raise IndexError("2 is no number from 0 to 1")
 
-    (d,) = compared(case, [(Way("spoils", lambda p: spoils), spoils)])
+    (d,) = compared(case, [(ExecutionPath("spoils", lambda p: spoils), spoils)])
     assert d.kind == "raises another"
     assert not list(differences([case]))
 
@@ -174,7 +174,7 @@ def test_what_is_written_behind_a_result_shows():
 
 
 def test_every_pass_has_its_ways():
-    names = [way.name for way in INTERPRETED]
+    names = [path.name for path in INTERPRETED]
     assert len(set(names)) == len(names)
 
 
@@ -192,4 +192,4 @@ def test_what_is_open_is_open_beside_a_dead_error():
         known = np.tanh(np.float32([x])) == 1
         case = Case("beside", program, [[np.float32([x]), np.zeros((0, 3), "float32")]])
         run = lambda program, arrays, y=~known: [y]
-        assert bool([*compared(case, [(Way("other", lambda _: None), run)])]) != open_
+        assert bool([*compared(case, [(ExecutionPath("other", lambda _: None), run)])]) != open_

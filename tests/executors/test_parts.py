@@ -86,7 +86,7 @@ def test_each_part_may_have_every_function_of_ours(tmp_path):
 
 AT_HOME = """
 import minipaddle as paddle
-from minipaddle.executors import compiler, native
+from minipaddle.engine.executors import compiler, native
 
 build, parts = compiler.build, []
 compiler.build = lambda cc, texts, path: parts.append(len(texts)) or build(cc, texts, path)

@@ -21,7 +21,7 @@ TOGETHER = 12
 """Operators in one program: one call of the compiler."""
 
 
-def ways() -> list[tuple]:
+def calls_of_operators() -> list[tuple]:
     """(operator, attributes, how many inputs), each once, as the cases call them with floats."""
     found = {}
     for name, cases in sorted(CASES.items()):
@@ -32,18 +32,18 @@ def ways() -> list[tuple]:
     return list(found.values())
 
 
-WAYS = ways()
+CALLS = calls_of_operators()
 PROGRAMS = [
     (count, k)
-    for count in sorted({n for *_, n in WAYS})
-    for k in range(0, sum(n == count for *_, n in WAYS), TOGETHER)
+    for count in sorted({n for *_, n in CALLS})
+    for k in range(0, sum(n == count for *_, n in CALLS), TOGETHER)
 ]
 
 
 @pytest.mark.parametrize("dtype", NEAR)
 @pytest.mark.parametrize(("count", "first"), PROGRAMS)
 def test_strange_numbers(count, first, dtype):
-    calls = [way for way in WAYS if way[2] == count][first : first + TOGETHER]
+    calls = [call for call in CALLS if call[2] == count][first : first + TOGETHER]
 
     def program(inputs):
         return [op(*xs, **attrs) for (op, attrs, _), xs in zip(calls, inputs)]

@@ -1,4 +1,4 @@
-"""The programs of every model and training step of `tests/jit`, run in every way there is.
+"""The programs of every model and training step of `tests/jit`, run on every execution path.
 
     python -m tests.executors.zoo [NAME ...]
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from minipaddle.jit import to_static
-from tests.executors.ways import Case, Tally, differences, gathered
+from tests.executors.paths import Case, Tally, collect_programs, differences
 from tests.jit.models import MODELS, TRAININGS
 from tests.jit.test_models import taken, test_outputs_and_gradients, trained
 
@@ -30,7 +30,7 @@ NATIVES = 5
 def programs(name: str, run: Callable) -> list[Case]:
     """The programs that a test runs."""
     cases: list[Case] = []
-    with gathered(name, cases), contextlib.suppress(pytest.skip.Exception):
+    with collect_programs(name, cases), contextlib.suppress(pytest.skip.Exception):
         run()
     return [case._replace(calls=case.calls[:CALLS]) for case in cases]
 
@@ -55,10 +55,10 @@ def main(names: list[str]) -> int:
         print(f"{time.process_time() - start:4.0f} s  {name}: {len(found)} programs", flush=True)
         for d in differences(found, passes=0.0, natives=NATIVES, tally=tally):
             wrong += 1
-            print(f"{d.case.name}, call {d.call}, {d.way.name}: {d.kind}: {d.message}", flush=True)
+            print(f"{d.case.name}, call {d.call}, {d.path.name}: {d.kind}: {d.message}", flush=True)
     print(f"{cases} cases, {tally.programs} programs, {tally.records:,} records", end=", ")
     print(f"{wrong} differences, {time.process_time() - start:.0f} s")
-    print(", ".join(f"{n:,} {way}" for way, n in tally.ways.most_common()))
+    print(", ".join(f"{n:,} {path}" for path, n in tally.paths.most_common()))
     return 1 if wrong else 0
 
 

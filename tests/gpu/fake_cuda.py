@@ -1,6 +1,6 @@
 """A stand-in for the parts of CuPy that compiled programs run on: streams, graphs, kernels, cuBLAS.
 
-What a stream is told is done at once or, while it is captured, whenever its graph is launched. As
+What is submitted to a stream runs at once or, during a capture, whenever its graph is launched. As
 on a GPU the default stream can not be captured, and who captures may neither look at an array nor
 write to one by array operations. Kernels run through g++ (tests/codegen/cuda_on_cpu.py).
 """
@@ -31,7 +31,7 @@ class Stream:
     """A stream; it is its own event."""
 
     def __init__(self, cuda, ptr: int):
-        self.cuda, self.ptr, self.told = cuda, ptr, None
+        self.cuda, self.ptr, self.captured = cuda, ptr, None
 
     def __enter__(self):
         self.cuda.current.streams.append(self)
@@ -39,21 +39,21 @@ class Stream:
     def __exit__(self, *_):
         self.cuda.current.streams.pop()
 
-    def tell(self, do) -> None:
+    def submit(self, do) -> None:
         """Do it now, or when the graph is launched."""
         assert self is self.cuda.get_current_stream()
-        if self.told is None:
+        if self.captured is None:
             do()
         else:
-            self.told.append(do)
+            self.captured.append(do)
 
     def begin_capture(self, mode=None):
         assert self.ptr > 2, "cannot capture on the default (legacy) stream"
-        assert self.told is None
-        self.told = []
+        assert self.captured is None
+        self.captured = []
 
     def end_capture(self):
-        steps, self.told = self.told, None
+        steps, self.captured = self.captured, None
         return Graph(steps)
 
 
@@ -65,7 +65,7 @@ class Graph:
 
     def launch(self, stream=None):
         for do in self.steps:
-            stream.tell(do)
+            stream.submit(do)
 
 
 class Cuda:
@@ -90,10 +90,10 @@ class Cuda:
 
     def memcpy(self, dst, src, size, kind, stream):
         assert kind == gpu.DEVICE_TO_DEVICE
-        self.streams[stream].tell(lambda: ctypes.memmove(dst, src, size))
+        self.streams[stream].submit(lambda: ctypes.memmove(dst, src, size))
 
     def memset(self, ptr, value, size, stream):
-        self.streams[stream].tell(lambda: ctypes.memset(ptr, value, size))
+        self.streams[stream].submit(lambda: ctypes.memset(ptr, value, size))
 
     def RawModule(self, *, code, options, backend):
         assert (options, backend) == (gpu.OPTIONS, "nvrtc")
@@ -104,13 +104,13 @@ class Cuda:
 
         def call(grid, block, args):
             assert type(args) is tuple
-            self.get_current_stream().tell(lambda: CHIP.launch(function, grid, block, args))
+            self.get_current_stream().submit(lambda: CHIP.launch(function, grid, block, args))
 
         return call
 
     def Cublas(self, stream: int, workspace: int, nbytes: int):
         """A handle on one stream."""
-        do = lambda *given: self.streams[stream].tell(lambda: CHIP.gemm(*given))
+        do = lambda *given: self.streams[stream].submit(lambda: CHIP.gemm(*given))
         return SimpleNamespace(gemm=do)
 
     def empty(self, size, dtype):
@@ -120,13 +120,13 @@ class Cuda:
         return Array(found)
 
     def fill(self, array, value):
-        self.get_current_stream().tell(lambda: array.a.fill(show(value)))
+        self.get_current_stream().submit(lambda: array.a.fill(show(value)))
 
     def waiting(self, operation):
         """An array operation that no graph can hold."""
 
         def do(*given):
-            if self.get_current_stream().told is not None:
+            if self.get_current_stream().captured is not None:
                 raise RuntimeError("operation not permitted when stream is capturing")
             return operation(*given)
 

@@ -10,7 +10,7 @@ import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.eager.device import current_place
 from minipaddle.executors import cuda
-from tests.codegen.cuda_on_cpu import plays_gpu
+from tests.codegen.cuda_on_cpu import can_emulate_gpu
 from tests.gpu import fake_cuda
 
 
@@ -19,11 +19,11 @@ def device(gpu, monkeypatch):
     """The device of compiled programs."""
     if gpu == "cuda":
         return cuda.gpu_of(0)
-    if not plays_gpu():
+    if not can_emulate_gpu():
         pytest.skip("needs g++ on x86-64")
-    played = fake_cuda.install(current_place().module, monkeypatch)
-    monkeypatch.setattr(cuda, "gpu_of", lambda index: played)
-    return played
+    emulated = fake_cuda.install(current_place().module, monkeypatch)
+    monkeypatch.setattr(cuda, "gpu_of", lambda index: emulated)
+    return emulated
 
 
 class Net(nn.Layer):

@@ -4,7 +4,7 @@
 
 Every file of programs has a seed of its own, printed with a failure; `--seed N --files 1` writes
 that file again. A failure is shrunk and printed as a function for `functions_fuzzed.py`. With
-`--executors` each program also goes through every executor (`tests/executors/ways.py`); one that
+`--executors` each program also goes through every executor (`tests/executors/paths.py`); one that
 differs is shrunk and printed as a program for `programs_fuzzed.py`.
 """
 
@@ -28,12 +28,13 @@ from pathlib import Path
 
 import minipaddle as paddle
 from minipaddle.engine.jit import source, transpile
-from tests.executors.smaller import smaller
-from tests.executors.ways import Tally, differences, gathered
+from tests.executors.paths import Tally, collect_programs, differences
+from tests.executors.shrink import shrink
 from tests.jit import fuzz_world as world
 from tests.jit.fuzz_compare import Difference, Refused, Skip, same
 from tests.jit.fuzz_programs import module_text
-from tests.jit.fuzz_shrink import made, shrunk
+from tests.jit.fuzz_shrink import function_of
+from tests.jit.fuzz_shrink import shrink as shrink_source
 
 FUNCTIONS = 25
 """In one file."""
@@ -45,7 +46,7 @@ CUDA = 0.01
 
 @dataclass
 class Report:
-    """What came of some files of programs."""
+    """Counts and failures of the files that were run."""
 
     statements: int = 0
     outcomes: Counter = field(default_factory=Counter)
@@ -89,11 +90,11 @@ def verdict(function, seed: int) -> tuple[str, str, str]:
 
 
 def run_file(seed: int, *, executors: bool = False) -> Report:
-    """Write the file of a seed, and compare each of its functions; their programs in every way."""
+    """Write the file of a seed and compare its functions; with `executors`, on every path."""
     world.vary(seed)
     warnings.simplefilter("ignore")
     report, cases = Report(), []
-    watched = gathered(f"seed {seed}", cases) if executors else contextlib.nullcontext()
+    watched = collect_programs(f"seed {seed}", cases) if executors else contextlib.nullcontext()
     with watched, tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         path = Path(folder) / f"fuzz_{seed}.py"
         path.write_text(module_text(seed, FUNCTIONS))
@@ -111,14 +112,14 @@ def run_file(seed: int, *, executors: bool = False) -> Report:
 
 
 def examined(cases, seed: int, counted: Counter) -> list[Failure]:
-    """The programs that differ in some way, made small."""
+    """The programs on which a path differs, shrunk."""
     tally, found = Tally(), []
-    for case, call, way, kind, message in differences(cases, seed, cuda=CUDA, tally=tally):
-        small = smaller(case, call, way) if len(found) < 3 else case
+    for case, call, path, kind, message in differences(cases, seed, cuda=CUDA, tally=tally):
+        small = shrink(case, call, path) if len(found) < 3 else case
         given = "\n".join(repr(a.tolist()) for a in small.calls[0])
         source = f"{small.program}\n# for\n{given}"
-        found.append(Failure(seed, case.name, f"{way.name} {kind}", message, source))
-    counted.update(programs=tally.programs, records=tally.records, runs=tally.ways.total())
+        found.append(Failure(seed, case.name, f"{path.name} {kind}", message, source))
+    counted.update(programs=tally.programs, records=tally.records, runs=tally.paths.total())
     return found
 
 
@@ -157,11 +158,11 @@ def examine(report: Report, function, node, seed: int, folder: Path) -> None:
 
         def fails(text: str) -> bool:
             try:
-                return verdict(made(text, folder, node.name), seed)[:2] == (what, kind)
+                return verdict(function_of(text, folder, node.name), seed)[:2] == (what, kind)
             except (SyntaxError, RecursionError, TypeError):  # no program: a list that holds itself
                 return False
 
-        text = shrunk(ast.unparse(node), fails)
+        text = shrink_source(ast.unparse(node), fails)
         report.failures.append(Failure(seed, node.name, kind, message, text))
 
 
@@ -186,26 +187,26 @@ def run(arguments) -> Report:
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[message]}"),
         TimeRemainingColumn(),
     )
     context = multiprocessing.get_context("spawn")
     workers = context.Pool(arguments.jobs, quick, maxtasksperchild=400)
     with Progress(*columns) as progress, workers as pool:
-        bar = progress.add_task("", total=arguments.statements, told="")
+        bar = progress.add_task("", total=arguments.statements, message="")
         work = partial(run_file, executors=arguments.executors)
         for report in pool.imap_unordered(work, todo):
             total += report
             for failure in report.failures:
-                progress.print(told(failure), markup=False, highlight=False)
+                progress.print(format_failure(failure), markup=False, highlight=False)
                 if arguments.out:
                     name = f"{failure.kind.replace(' ', '_')}_{failure.seed}_{failure.name}.py"
-                    (arguments.out / name).write_text(told(failure))
+                    (arguments.out / name).write_text(format_failure(failure))
             outcomes = total.outcomes
             progress.update(
                 bar,
                 completed=min(total.statements, arguments.statements),
-                told=f"{outcomes['refused']} refused, {outcomes['different']} different",
+                message=f"{outcomes['refused']} refused, {outcomes['different']} different",
             )
             if arguments.out:
                 text = summary(total, time.perf_counter() - start)
@@ -216,7 +217,7 @@ def run(arguments) -> Report:
     return total
 
 
-def told(failure: Failure) -> str:
+def format_failure(failure: Failure) -> str:
     lines = failure.message.splitlines()
     message = "\n".join(f"# {line}" for line in [*lines[:12], *lines[12:][-8:]])
     return f"# seed {failure.seed}, {failure.name}\n{message}\n{failure.source}\n\n"

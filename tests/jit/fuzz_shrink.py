@@ -20,7 +20,7 @@ SIMPLE = ("x", "s", "1", "0.5", "True", "False", "x.sum() > 0", "p", "n", "flag"
 numbers = count()
 
 
-def shrunk(text: str, fails: Callable[[str], bool], limit: int = 400, seconds: int = 120) -> str:
+def shrink(text: str, fails: Callable[[str], bool], limit: int = 400, seconds: int = 120) -> str:
     """The source of a function, smaller; `fails` says whether a source still fails.
 
     So many sources are tried at most, for so long.
@@ -132,7 +132,7 @@ def put(node, field: str, j: int | None, value) -> None:
         getattr(node, field)[j] = value
 
 
-def made(text: str, folder: Path, name: str) -> types.FunctionType:
+def function_of(text: str, folder: Path, name: str) -> types.FunctionType:
     """The function of a source, in a file of its own."""
     path = folder / f"shrunk_{next(numbers)}.py"
     path.write_text(f"{HEADER}\n\n{text}\n")

@@ -9,7 +9,7 @@ import minipaddle as paddle
 from tests.jit import functions_fuzzed, fuzz, fuzz_world
 from tests.jit.fuzz_compare import Difference, same
 from tests.jit.fuzz_programs import module_text
-from tests.jit.fuzz_shrink import made, shrunk
+from tests.jit.fuzz_shrink import function_of, shrink
 
 FOUND = [f for _, f in inspect.getmembers(functions_fuzzed, inspect.isfunction)
          if f.__module__ == functions_fuzzed.__name__]  # fmt: skip
@@ -34,7 +34,7 @@ def test_found_by_the_fuzzer(function):
 @pytest.mark.parametrize("seed", range(5))
 def test_random_programs_do_the_same(seed):
     report = fuzz.run_file(seed)
-    assert not report.failures, "\n".join(map(fuzz.told, report.failures))
+    assert not report.failures, "\n".join(map(fuzz.format_failure, report.failures))
     least = 0.4 if fuzz_world.Kind.open else 0.9  # Python takes apart what has open sizes
     assert report.outcomes["same"] >= least * fuzz.FUNCTIONS
     assert report.statements > 5 * fuzz.FUNCTIONS
@@ -87,7 +87,7 @@ def chosen(v):
 
 def test_a_difference_is_found_and_shrunk(tmp_path):
     def fails(text: str) -> bool:
-        function = made(text, tmp_path, "f")
+        function = function_of(text, tmp_path, "f")
         function.__globals__["chosen"] = chosen
         try:
             same(function, paddle.jit.to_static(function), 1)
@@ -96,7 +96,7 @@ def test_a_difference_is_found_and_shrunk(tmp_path):
         return False
 
     assert fails(WRONG)
-    small = shrunk(WRONG, fails)
+    small = shrink(WRONG, fails)
     assert fails(small)
     assert "chosen" in small
     assert len(small.splitlines()) <= 4, small

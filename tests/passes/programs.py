@@ -126,8 +126,8 @@ def body(program: Program) -> str:
     return "\n".join(line.strip() for line in str(program).splitlines()[1:-1])
 
 
-def some(program: Program, seed: int = 0) -> list:
-    """Arrays for the inputs and states of a program; whole numbers are 0, 1 and 2."""
+def draw_arrays(program: Program, seed: int = 0) -> list:
+    """Draw arrays for the inputs and states of a program; whole numbers are 0, 1 and 2."""
     rng = np.random.default_rng(seed)
 
     def array(spec):
@@ -140,7 +140,7 @@ def some(program: Program, seed: int = 0) -> list:
 
 def same_results(program: Program, other: Program, arrays=None, **tolerance) -> None:
     """Raise AssertionError unless both give the same for the same."""
-    arrays = some(program) if arrays is None else arrays
+    arrays = draw_arrays(program) if arrays is None else arrays
     for a, b in zip(results(program, arrays), results(other, arrays), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_allclose(b, a, **({"rtol": 1e-6, "atol": 1e-6} | tolerance))

@@ -10,7 +10,7 @@ from minipaddle.engine.passes.batch_norm import batch_norm
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.folding import LARGEST, Constant, folding
 from minipaddle.engine.passes.manager import optimized
-from tests.passes.programs import body, program_of, same_results, some
+from tests.passes.programs import body, draw_arrays, program_of, same_results
 
 
 def after(f, *shapes, **options):
@@ -21,7 +21,7 @@ def after(f, *shapes, **options):
 
 
 def own_states(program):
-    inputs = some(program)[: len(program.inputs)]
+    inputs = draw_arrays(program)[: len(program.inputs)]
     return [*inputs, *(s.cell.read() for s in program.states)]
 
 

@@ -1,8 +1,8 @@
-"""A program run in every way there is: do they all give what the interpreter gives?
+"""Run a program on every execution path, and compare each with the interpreter.
 
-The ways are the interpreter after each pass alone, after each pass of the list, the memory plan
-played in an arena, C under several strategies, schedules and thresholds, with frozen weights, and
-CUDA on the emulated GPU.
+The paths are the interpreter after each pass alone, after each prefix of the list of passes, the
+memory plan executed in an arena, C under several strategies, schedules and thresholds, with frozen
+weights, and CUDA on the emulated GPU. See README.md.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from minipaddle.executors import blocked
 from minipaddle.executors.arena import ArenaRun
 from minipaddle.executors.cuda import Executable as CudaExecutable
 from minipaddle.executors.interpreted import Interpreted
-from tests.codegen.cuda_on_cpu import Cpu, plays_gpu
+from tests.codegen.cuda_on_cpu import Cpu, can_emulate_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
-from tests.executors.comparing import outcome, unlike
+from tests.executors.comparing import difference_of, outcome
 from tests.executors.schedules import Drawn, low_thresholds
 
 FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
@@ -56,8 +56,8 @@ def closed(name: str, program: Program, calls) -> Case | None:
 
 
 @contextlib.contextmanager
-def gathered(name: str, cases: list[Case]) -> Iterator[None]:
-    """Adds every program that runs in the block, and what it was run on, to the cases."""
+def collect_programs(name: str, cases: list[Case]) -> Iterator[None]:
+    """Add every program that runs in the block, with its inputs, to the cases."""
     found: dict[tuple, list] = {}
     run = Choice.run
 
@@ -85,14 +85,14 @@ def interpreted(after: Program, original: Program, make=lambda: Run(NUMPY)) -> C
     return lambda _, arrays: make()(after, [*arrays, *added(after, original)])
 
 
-class Way(NamedTuple):
-    """A way to run programs: `make(program)` is what runs one; None if it is the interpreter."""
+class ExecutionPath(NamedTuple):
+    """One path: `make(program)` returns what runs it, or None if that is the plain interpreter."""
 
     name: str
     make: Callable
 
 
-def alone(name: str) -> Way:
+def alone(name: str) -> ExecutionPath:
     """The interpreter after one pass."""
     others = [p for p in PASSES if p not in ("specialise", name)]
     options = dict.fromkeys(others, False) | FORCED
@@ -101,7 +101,7 @@ def alone(name: str) -> Way:
         after = optimized(program, options).program
         return None if after is program else interpreted(after, program)
 
-    return Way(f"after {name} alone", make)
+    return ExecutionPath(f"after {name} alone", make)
 
 
 @lru_cache(1)
@@ -110,14 +110,14 @@ def in_a_row(program: Program) -> Optimized:
     return optimized(program, FORCED)
 
 
-def after_passes(k: int) -> Way:
+def after_passes(k: int) -> ExecutionPath:
     """The interpreter after pass number k and all before it."""
 
     def make(program):
         found = in_a_row(program).snapshots[k]
         return interpreted(found.after, program) if found.changed else None
 
-    return Way(f"after {k} passes and {PASSES[k]}", make)
+    return ExecutionPath(f"after {k} passes and {PASSES[k]}", make)
 
 
 def arena(program: Program) -> Callable:
@@ -144,12 +144,12 @@ def in_blocks(program: Program) -> Callable:
 INTERPRETED = [
     *map(alone, dict.fromkeys(PASSES)),
     *map(after_passes, range(len(PASSES))),
-    Way("in blocks", in_blocks),
-    Way("in an arena", arena),
+    ExecutionPath("in blocks", in_blocks),
+    ExecutionPath("in an arena", arena),
 ]
 
 
-def compiled(name: str, strategy: dict) -> Way:
+def compiled(name: str, strategy: dict) -> ExecutionPath:
     """C, not built yet."""
 
     def make(program):
@@ -157,17 +157,17 @@ def compiled(name: str, strategy: dict) -> Way:
         with mock.patch.object(native, "in_place", places):
             return Unbuilt(program, strategy)
 
-    return Way(name, make)
+    return ExecutionPath(name, make)
 
 
-def scheduled(seed: float) -> Way:
+def scheduled(seed: float) -> ExecutionPath:
     """C as large programs get it, or another schedule gives it."""
 
     def make(program):
         with low_thresholds(Random(seed)):
             return Unbuilt(program, tuned=Drawn(seed))
 
-    return Way("native, other schedules", make)
+    return ExecutionPath("native, other schedules", make)
 
 
 class Frozen(Unbuilt):
@@ -181,12 +181,11 @@ class Frozen(Unbuilt):
         return super().__call__(program, arrays)
 
 
-FROZEN = Way("native, frozen", partial(Frozen, frozen=True))
+FROZEN = ExecutionPath("native, frozen", partial(Frozen, frozen=True))
 
 
-def strategies(random: Random, count: int) -> list[Way]:
-    """Native programs: as they are meant to be, by other schedules, and made in `count` other ways,
-    at most 6."""
+def strategies(random: Random, count: int) -> list[ExecutionPath]:
+    """Native paths: the default, other schedules, and `count` (at most 6) sampled strategies."""
     off = {p: False for p in PASSES[1:] if random.random() < 0.3}
     others = [
         compiled("native, no fusion", {"fusion": False}),
@@ -199,15 +198,15 @@ def strategies(random: Random, count: int) -> list[Way]:
     return [compiled("native", {}), scheduled(random.random()), *random.sample(others, count)]
 
 
-CUDA = Way("cuda", lambda program: CudaExecutable(program, device=Cpu()))
+CUDA = ExecutionPath("cuda", lambda program: CudaExecutable(program, device=Cpu()))
 
 
 class Difference(NamedTuple):
-    """What a way does that the interpreter does not."""
+    """What a path does that the interpreter does not."""
 
     case: Case
     call: int
-    way: Way
+    path: ExecutionPath
     kind: str
     message: str
 
@@ -220,31 +219,31 @@ class Tally:
 
     def __init__(self):
         self.programs = self.records = 0
-        self.ways: Counter = Counter()
+        self.paths: Counter = Counter()
 
 
 def differences(
     cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0, natives: int = 2,
     effort=QUICK, parallel=False, tally=None,
 ) -> Iterator[Difference]:  # fmt: skip
-    """Every way of every case that gives something else than the interpreter.
+    """Every path of every case that gives something else than the interpreter.
 
     `passes` is the share of cases that are interpreted after each pass, `cuda` that of the cases
     which the emulated GPU runs, `natives` how many strategies beside the default C is made with.
     """
     random, runs, unbuilt = Random(seed), [], []
     for case in cases:
-        found: list[tuple[Way, Callable]] = []
+        found: list[tuple[ExecutionPath, Callable]] = []
         chosen = INTERPRETED if random.random() < passes else INTERPRETED[-2:]
-        gpu = [CUDA] if random.random() < cuda and plays_gpu() else []
-        for way in [*chosen, *strategies(random, natives), *gpu]:
+        gpu = [CUDA] if random.random() < cuda and can_emulate_gpu() else []
+        for path in [*chosen, *strategies(random, natives), *gpu]:
             try:
-                run = way.make(case.program)
+                run = path.make(case.program)
             except Exception as error:
-                yield Difference(case, 0, way, "makes", f"{error!r:.500}")
+                yield Difference(case, 0, path, "makes", f"{error!r:.500}")
                 continue
             if run is not None:
-                found.append((way, run))
+                found.append((path, run))
         runs.append(found)
         unbuilt += [run for _, run in found if isinstance(run, Unbuilt)]
     if unbuilt:
@@ -254,37 +253,37 @@ def differences(
 
 
 def compared(case: Case, runs: list, tally: Tally | None = None) -> Iterator[Difference]:
-    """The first call in which each way differs."""
-    told = set()
+    """The first call in which each path differs."""
+    reported = set()
     for k, arrays in enumerate(case.calls):
         wanted = {case.program: outcome(Run(NUMPY), case.program, arrays)}
         if wanted[case.program].error is not None:  # what nobody needs may go, and its error too
             needed = dead_code(case.program)
             wanted[needed] = outcome(Run(NUMPY), needed, arrays)
-        for way, run in runs:
-            if way in told:
+        for path, run in runs:
+            if path in reported:
                 continue
-            times = 3 if way is CUDA and not k else 1  # what a graph captures
+            times = 3 if path is CUDA and not k else 1  # what a graph captures
             for _ in range(times):
                 found = outcome(run, case.program, arrays)
-                wrong = [unlike(each, found, p, arrays) for p, each in wanted.items()]
+                wrong = [difference_of(each, found, p, arrays) for p, each in wanted.items()]
                 if None not in wrong:
-                    told.add(way)
-                    yield Difference(case, k, way, *wrong[-1])
+                    reported.add(path)
+                    yield Difference(case, k, path, *wrong[-1])
                     break
             if tally is not None:
-                tally.ways[way.name.partition(" without")[0]] += times
+                tally.paths[path.name.partition(" without")[0]] += times
     if tally is not None:
         tally.programs += 1
         tally.records += sum(1 for _ in everywhere(case.program))
 
 
-def differs(case: Case, way: Way) -> str | None:
-    """In which way (a word) a way differs for a case; None if it does not."""
+def differs(case: Case, path: ExecutionPath) -> str | None:
+    """The kind of difference (a word) that a path shows on a case; None if there is none."""
     try:
-        run = way.make(case.program)
+        run = path.make(case.program)
     except Exception:
         return "makes"
     if isinstance(run, Unbuilt):
         build([run])
-    return next((d.kind for d in compared(case, [(way, run)] if run else [])), None)
+    return next((d.kind for d in compared(case, [(path, run)] if run else [])), None)

@@ -1,5 +1,5 @@
-"""A program in which a way differs, made small: outputs left out, values given instead of computed,
-records stepped over, for as long as it differs in the same way.
+"""Shrink a program on which a path differs: drop outputs, replace computed values by inputs, skip
+records, for as long as the path differs with the same kind of difference.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import INPUT, NUMBER, Program, State, regions
 from minipaddle.engine.ir.verifier import VerifyError, verify
 from minipaddle.engine.passes.dead_code import dead_code
-from tests.executors.ways import Case, Way, differs
+from tests.executors.paths import Case, ExecutionPath, differs
 
 
-def smaller(case: Case, call: int, way: Way, seconds: float = 60) -> Case:
-    """The smallest case found in which a way differs as it does in this call of the case."""
+def shrink(case: Case, call: int, path: ExecutionPath, seconds: float = 60) -> Case:
+    """The smallest case found on which the path differs as it does in this call of the case."""
     end = time.monotonic() + seconds
     case = Case(case.name, case.program, [case.calls[call]])
-    wanted, found = differs(case, way), True
+    wanted, found = differs(case, path), True
     while found and wanted:
         found = False
         for other in candidates(case):
             if time.monotonic() > end:
                 return case
-            if differs(other, way) == wanted:
+            if differs(other, path) == wanted:
                 case, found = other, True
                 break
     return case
