@@ -1,26 +1,24 @@
-"""C text of the random generator: its next state, and the stream that a state stands for."""
+"""The random generator: its next state, and the stream that a state stands for."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..engine.codegen.kernel import Kernel, emits, function
 from ..engine.codegen.scalar import Text, statements
 from ..ops.random import start
+from .target import Level, Target, kernel
 
 
-@emits("next_state")
-def next_state(record, name: str, rows=None, parameters=()) -> Kernel:
+@kernel("next_state")
+def next_state(k: Target) -> None:
     """The key stays, the counter is one more."""
-    body = "    out0[0] = in0[0];\n    out0[1] = in0[1] + 1;"
-    return Kernel(name, function(record, name, body, parameters=parameters))
+    k.loops(Level("i", 2, "out0[i] = in0[i] + i;\n"))
 
 
-@emits("base_of")
-def base_of(record, name: str, rows=None, parameters=()) -> Kernel:
-    """The formula of `ops.random`, on C expressions."""
-    key, counter = (Text(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
+@kernel("base_of")
+def base_of(k: Target) -> None:
+    """The formula of `ops.random`, on expressions."""
+    words = (Text(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
     names = iter(f"t{k}" for k in range(99))
-    lines, (value,) = statements([start(key, counter).astype(np.int64)], names.__next__)
-    body = "\n".join(f"    {line}" for line in [*lines, f"out0[0] = {value};"])
-    return Kernel(name, function(record, name, body, parameters=parameters))
+    lines, (value,) = statements([start(*words).astype(np.int64)], names.__next__)
+    k.loops(Level("i", 1, "\n".join([*lines, f"out0[0] = {value};\n"])))

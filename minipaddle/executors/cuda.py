@@ -19,7 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
 from ..codegen.cuda.program import Kernels
-from ..codegen.indexing import Places
+from ..codegen.places import Places
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY, current_place
 from ..engine.executors.native import CannotCompile, closed, in_place, updated_before

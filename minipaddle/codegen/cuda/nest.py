@@ -20,10 +20,10 @@ from ...engine.passes.node import Node
 from .calls import CUDA_TYPES, Launch, Operand, Work, operands
 from .shape import (
     Teams,
+    declared,
     flat_name,
     splits_of,
     teams_of,
-    unravelled,
     whole,
 )
 from .text import MOST_BLOCKS, THREADS, kernel
@@ -64,11 +64,6 @@ def elements(record, name: str, w: Writer, parameters) -> Work:
     w.put("}")
     text = kernel(name, parameters, w.lines, (THREADS, 1))
     return Work((Launch(name, text, (blocks, 1), (THREADS, 1), operands(record)),))
-
-
-def declared(T: str, flat: str, loops) -> list[str]:
-    found = unravelled(flat, loops)
-    return [f"const {T} {', '.join(found)};"] if found else []
 
 
 class Folding(Rows):

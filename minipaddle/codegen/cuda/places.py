@@ -1,4 +1,4 @@
-"""Kernels of operators that make places, go by places that are known, or run along an axis."""
+"""CUDA kernels that look at places, make them, go by known ones, or run along an axis."""
 
 from __future__ import annotations
 
@@ -8,9 +8,42 @@ from ...engine.codegen.kernel import is_number
 from ...engine.codegen.scalar import CannotWrite, literal, wide
 from ...engine.core import dtype as dt
 from ...engine.ops.movement import strides_of
-from .calls import CUDA_TYPES, Launch, Work, operands, works
-from .indexing import by_element
-from .text import each, filled, kernel, parameters
+from ..target import filled
+from .calls import CUDA_TYPES, Launch, Operand, Work, operands, works
+from .text import buffers, each, kernel, parameters
+
+
+def by_element(record, name: str, body: str, size: int | None = None, **words) -> Work:
+    """One kernel: `body` for each element i of the result."""
+    size = record.spec.size if size is None else size
+    text = filled(body, CUDA_TYPES, record.dtype, words)
+    return Work((each(name, parameters(record), size, text, operands(record)),))
+
+
+LOOK = """
+const int64_t at = GIVEN[i];
+if ((at < LOW || at >= SIZE) IGNORED) wrong[0] = 1, wrong[1] = at;
+"""
+
+
+def look(record, name: str, places, slot: int) -> Launch | None:
+    """A kernel that writes into a slot, a pair (is one wrong? which one?), if a place is out of
+    range. (Of several wrong ones any may stand there.)
+    """
+    index = record.inputs[places.k]
+    if is_number(index) or not index.spec.size:
+        return None
+    k = buffers(record).index(index)
+    ignored = "" if places.ignored is None else f"&& at != {places.ignored}"
+    words = {"GIVEN": f"in{k}", "SIZE": places.size, "LOW": -places.size if places.wraps else 0}
+    text = filled(LOOK, CUDA_TYPES, index.dtype, words | {"IGNORED": ignored})
+    given = Operand("in", k), Operand("wrong", 0, slot * WRONG)
+    own = [parameters(record)[k], "int64_t *wrong"]
+    return each(f"{name}_places{places.k}", own, index.spec.size, text, given)
+
+
+WRONG = 16
+"""Bytes of a slot."""
 
 # ---- the place of the largest ----------------------------------------------------------------
 
@@ -43,7 +76,7 @@ def emit_best(record, name: str) -> Work:
     words = {"ROWS": record.spec.size, "LENGTH": length, "INNER": prod(after)}
     words["SIGN"] = ">" if record.op.name == "argmax" else "<"
     assert prod(before) * prod(after) == record.spec.size
-    text = kernel(name, parameters(record), [filled(BEST, x.dtype, words)], (32, 4))
+    text = kernel(name, parameters(record), [filled(BEST, CUDA_TYPES, x.dtype, words)], (32, 4))
     blocks = -(-record.spec.size // 4), 1
     return Work((Launch(name, text, blocks, (32, 4), operands(record)),))
 
@@ -144,7 +177,7 @@ def emit_scan(record, name: str) -> Work:
         "SIGN": "*" if product else "+",
         "PLACE": f"({length - 1} - k)" if record.attrs["reverse"] else "k",
     }  # fmt: skip
-    text = filled(SCAN, x.dtype, words)
+    text = filled(SCAN, CUDA_TYPES, x.dtype, words)
     rows = each(name, parameters(record), x.size // length, text, operands(record))
     return Work((rows,))
 
@@ -186,7 +219,9 @@ def emit_slice_assign(record, name: str) -> Work:
 def value_at(value, dtype, places) -> str:
     """CUDA for the element of a value that is broadcast to a slice, at places of the slice."""
     if is_number(value):
-        return filled(f"STORE({literal(value.attrs['value'], wide(dtype)).template})", dtype, {})
+        return filled(
+            f"STORE({literal(value.attrs['value'], wide(dtype)).template})", CUDA_TYPES, dtype, {}
+        )
     own = value.shape[max(0, len(value.shape) - len(places)) :]  # what is before has size 1
     pairs = zip(reversed(places), reversed(own), reversed(strides_of(own)))
     terms = [f"{place} * {step}" for place, n, step in pairs if n > 1]

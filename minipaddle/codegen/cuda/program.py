@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from ...engine.codegen.kernel import mixed, results
 from ...engine.codegen.scalar import CannotWrite
@@ -10,12 +11,17 @@ from ...engine.codegen.step import comment, computed, named
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
-from ..indexing import Looked, Places, named_places
-from . import generator, images, indexing, places, product  # noqa: F401  (each fills WORK)
+from .. import generator, indexing, joining, pooling  # noqa: F401  (each fills KERNELS)
+from ..places import Looked, Places, named_places
+from ..target import KERNELS
+from . import convolution, product  # noqa: F401  (each fills WORK)
 from .calls import WORK, Gemm, Launch, Work
-from .indexing import look
 from .nest import emit_nest
+from .places import look
 from .prologue import prologue
+from .target import emit
+
+WORK.update((name, partial(emit, define)) for name, define in KERNELS.items())
 
 
 class Kernels:

@@ -13,7 +13,6 @@ from math import prod
 from typing import NamedTuple
 
 from ...engine.core.slots import slot
-from ...engine.passes.index import Loop
 from ...engine.passes.nest import Nest
 
 SHORT = 1024
@@ -85,8 +84,8 @@ def whole(nest: Nest) -> str:
     return "int" if highest < 2**30 else "int64_t"
 
 
-def unravelled(flat: str, loops: list[Loop]) -> list[str]:
-    """Statements: the loop variables of a flat number; a single loop is that number itself."""
+def declared(T: str, flat: str, loops) -> list[str]:
+    """A statement: the loop variables of a flat number; none if a single loop is that number."""
     if len(loops) < 2:
         return []
     found, inner = [], 1
@@ -94,8 +93,8 @@ def unravelled(flat: str, loops: list[Loop]) -> list[str]:
         text = f"{flat} / {inner}" if inner > 1 else flat
         found.append(f"{a.name} = {text} % {a.extent}" if k else f"{a.name} = {text}")
         inner *= a.extent
-    return found[::-1]
+    return [f"const {T} {', '.join(found[::-1])};"]
 
 
-def flat_name(loops: list[Loop], name: str) -> str:
+def flat_name(loops, name: str) -> str:
     return loops[0].name if len(loops) == 1 else name

@@ -11,7 +11,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from ...codegen.indexing import Looked, named_places
+from ...codegen.places import Looked, named_places
 from ...executors import trials
 from ...passes.epilogue import begins_with_product, room_of
 from ..codegen.step import Kernels, Source, source_of

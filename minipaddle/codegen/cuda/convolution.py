@@ -1,4 +1,4 @@
-"""Convolutions with the channels last, as products of matrices, and the pooling of images.
+"""Convolutions with the channels last, as products of matrices.
 
 The pixels that a window meets are laid in a row of a matrix (`columns`), for each group
 
@@ -10,26 +10,14 @@ spreads g · wᵀ: every pixel adds up what it was in.
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import prod
 
-from ...engine.codegen.scalar import CannotWrite, literal, wide
+from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
+from ..pooling import named, three
+from ..target import filled
 from .calls import CUDA_TYPES, Clear, Gemm, Matrix, Operand, Work, operands, works
-from .indexing import by_element
-from .text import each, filled, inserted
-
-
-def three(sizes, one) -> tuple:
-    """Sizes of one, two or three axes, as of three."""
-    return (*(one,) * (3 - len(sizes)), *sizes)
-
-
-def named(letter: str, sizes) -> dict:
-    """Words of a template: letter + D, H, W."""
-    return {f"{letter}{axis}": n for axis, n in zip("DHW", sizes)}
-
-
-# ---- convolution -----------------------------------------------------------------------------
+from .text import each
 
 COLUMNS = """
 const int64_t c = i % CHANNELS, t = i / CHANNELS % TAPS, p = i / (CHANNELS * TAPS) % POSITIONS;
@@ -106,7 +94,7 @@ class Convolution:
         if self.same:
             return ()
         E, size = CUDA_TYPES[self.dtype], self.groups * self.rows * self.width
-        text = filled(COLUMNS, self.dtype, self.words)
+        text = filled(COLUMNS, CUDA_TYPES, self.dtype, self.words)
         own = [f"const {E} *x", f"{E} *columns"]
         return (each(f"{name}_columns", own, size, text, (at, Operand("work"))),)
 
@@ -136,7 +124,7 @@ def emit_input_grad(record, name: str) -> Work:
                      c.rows, c.width, c.outs // c.groups)  # fmt: skip
     if c.same:
         return Work((product,))
-    E, text = CUDA_TYPES[c.dtype], filled(SPREAD, c.dtype, c.words)
+    E, text = CUDA_TYPES[c.dtype], filled(SPREAD, CUDA_TYPES, c.dtype, c.words)
     own = [f"const {E} *columns", f"{E} *image"]
     return Work((product, each(name, own, c.image_size, text, (Operand("work"), out))), c.nbytes)
 
@@ -152,135 +140,3 @@ def emit_weight_grad(record, name: str) -> Work:
     product = c.gemm(c.columns(image, True), c.outputs(given), c.outputs(out),
                      c.width, c.outs // c.groups, c.rows)  # fmt: skip
     return Work((*c.laid(name, image), product), c.nbytes)
-
-
-# ---- pooling ---------------------------------------------------------------------------------
-
-WINDOW = """
-const int64_t c = i % CHANNELS, p = i / CHANNELS;
-const int64_t first_w = p % OW * SW - PW, first_h = p / OW % OH * SH - PH;
-const int64_t first_d = p / (OW * OH) % OD * SD - PD, n = p / (OW * OH * OD);
-"""
-"""Result i is a window's: where it begins."""
-
-TAP = """
-for (int t = 0; t < KD * KH * KW; t++) {
-    const int64_t d = first_d + t / (KH * KW), h = first_h + t / KW % KH, w = first_w + t % KW;
-    if (d < 0 || d >= ID || h < 0 || h >= IH || w < 0 || w >= IW) { OUTSIDE continue; }
-    const int64_t at = (((n * ID + d) * IH + h) * IW + w) * CHANNELS + c;
-    INSIDE
-}
-"""
-"""Every pixel of the window; `at` is where it lies."""
-
-AROUND = """
-const int64_t c = i % CHANNELS, q = i / CHANNELS;
-const int64_t x = q % IW, y = q / IW % IH, z = q / (IW * IH) % ID, n = q / (IW * IH * ID);
-T total = 0;
-for (int u = 0; u < KD * KH * KW; u++) {
-    const int64_t e = z + PD - u / (KH * KW), b = y + PH - u / KW % KH, a = x + PW - u % KW;
-    if (e < 0 || b < 0 || a < 0 || e % SD || b % SH || a % SW) continue;
-    if (e / SD >= OD || b / SH >= OH || a / SW >= OW) continue;
-    const int64_t first_d = e / SD * SD - PD, first_h = b / SH * SH - PH;
-    const int64_t first_w = a / SW * SW - PW;
-    const int64_t to = (((n * OD + e / SD) * OH + b / SH) * OW + a / SW) * CHANNELS + c;
-    INSIDE
-}
-out0[i] = STORE(total);
-"""
-"""Result i is a pixel's: it adds up over the windows `to` it is in, at their place u."""
-
-MAXIMUM = """
-T best = LOWEST;
-TAP
-out0[i] = STORE(best);
-"""
-
-CHOSEN = """
-const T top = LOAD(Y[WHERE]);
-int found = -1;
-TAP
-"""
-"""The place in the window where its maximum stands, the first of equal ones."""
-
-
-def pooling(record, name: str, image, small, body: str, **words) -> Work:
-    """A kernel of windows; `image` and `small` are specs."""
-    if image.ndim > 5 or record.dtype not in dt.FLOATS:
-        raise CannotWrite(f"{record.op.name} of {image}")
-    windows = three(record.attrs["windows"], (1, 1, 0, 1))
-    for letter, k in zip("KSPO", range(4)):
-        words |= named(letter, [w[k] for w in windows])
-    words |= named("I", three(image.shape[1:-1], 1))
-    return by_element(record, name, body, CHANNELS=image.shape[-1], **words)
-
-
-def tap(inside: str, outside: str = "") -> str:
-    """Statements for every pixel of a window, and for every place beyond the image."""
-    return inserted(TAP.replace("OUTSIDE", outside), "INSIDE", inside).strip("\n")
-
-
-def chosen(x: str, y: str, where: str) -> str:
-    """Statements that find the maximum of a window; outside the image there is -inf."""
-    inside = f"if (found < 0 && LOAD({x}[at]) == top) found = t;"
-    outside = "if (found < 0 && top == -INFINITY) found = t;"
-    text = CHOSEN.replace("Y[WHERE]", f"{y}[{where}]")
-    return inserted(text, "TAP", tap(inside, outside))
-
-
-@works("max_pool_last")
-def emit_max(record, name: str) -> Work:
-    """The kernel of `max_pool_last`; NaN is larger than all."""
-    met = "const T x = LOAD(in0[at]);\nif (x > best || x != x) best = x;"
-    body = WINDOW + inserted(MAXIMUM, "TAP", tap(met))
-    lowest = literal(-inf, wide(record.dtype)).template
-    return pooling(record, name, record.inputs[0].spec, record.spec, body, LOWEST=lowest)
-
-
-@works("max_pool_last_grad")
-def emit_max_grad(record, name: str) -> Work:
-    """The kernel of `max_pool_last_grad`."""
-    inside = chosen("in1", "in2", "to") + "if (found == u) total += LOAD(in0[to]);"
-    body = inserted(AROUND, "INSIDE", inside)
-    return pooling(record, name, record.spec, record.inputs[2].spec, body)
-
-
-@works("max_pool_last_take")
-def emit_max_take(record, name: str) -> Work:
-    """The kernel of `max_pool_last_take`."""
-    met = "if (t == found) total = LOAD(in0[at]);"
-    body = WINDOW + chosen("in1", "in2", "i") + "T total = 0;\n" + tap(met)
-    body += "\nout0[i] = STORE(total);\n"
-    return pooling(record, name, record.inputs[1].spec, record.spec, body)
-
-
-def share(record) -> str:
-    """Statements: `share`, 1 / how many pixels a window counts."""
-    attrs = record.attrs
-    if attrs["divisor"]:
-        return f"const T share = 1 / (T){attrs['divisor']};\n"
-    text, sizes = "", []
-    for axis in "DHW"[3 - len(attrs["windows"]) :]:
-        first, low = f"first_{axis.lower()}", f"P{axis}"
-        end = f"I{axis}" if attrs["exclusive"] else f"(I{axis} + {low})"
-        begin = f"({first} > 0 ? {first} : 0)" if attrs["exclusive"] else first
-        stop = f"({first} + K{axis} < {end} ? {first} + K{axis} : {end})"
-        name = f"pixels_{axis.lower()}"
-        text += f"const int64_t {name} = {stop} - {begin};\n"
-        sizes.append(f"(T)({name} > 1 ? {name} : 1)")
-    return text + f"const T share = 1 / ({' * '.join(sizes)});\n"
-
-
-@works("avg_pool_last")
-def emit_avg(record, name: str) -> Work:
-    """The kernel of `avg_pool_last`."""
-    body = WINDOW + share(record) + "T total = 0;\n" + tap("total += LOAD(in0[at]);")
-    body += "\nout0[i] = STORE(total * share);\n"
-    return pooling(record, name, record.inputs[0].spec, record.spec, body)
-
-
-@works("avg_pool_last_grad")
-def emit_avg_grad(record, name: str) -> Work:
-    """The kernel of `avg_pool_last_grad`."""
-    body = inserted(AROUND, "INSIDE", share(record) + "total += LOAD(in0[to]) * share;")
-    return pooling(record, name, record.spec, record.inputs[0].spec, body)

@@ -1,0 +1,203 @@
+"""What the kernels that C and CUDA share are in C: nested loops, which threads share."""
+
+from __future__ import annotations
+
+from math import prod
+from string import Template
+
+from ..engine.codegen.frame import Frame
+from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
+from ..engine.codegen.scalar import CannotWrite
+from ..engine.core import dtype as dt
+from . import gemm
+from .matmul import PARALLEL, Room, indented, late
+from .pooling import Windows
+from .target import Level, Target, inserted
+
+SERIAL = 60_000
+"""Elements below which a second thread costs more than it brings."""
+
+SHARED = 16
+"""Rounds of a loop from which on threads share it, and not one inside it."""
+
+
+class C(Target):
+    """One function: the texts of all loops, one after the other."""
+
+    types = C_TYPES
+    out_of_range = "bad_index++;\n    "
+
+    def __init__(self, record, name: str, rows, parameters):
+        super().__init__(record, name)
+        self.rows, self.parameters = rows, parameters
+        self.text, self.room, self.helpers = "", Room(), []
+        self.T, self.frame = C_TYPES[self.out.dtype], None
+
+    def kernel(self) -> Kernel:
+        """The kernel, when its definition has run."""
+        if self.frame is not None:
+            return self.frame.kernel(self.text, self.helpers)
+        if self.rows is not None and len(self.outs) > 1:
+            raise CannotWrite("an epilogue of several results")
+        epilogue = late(self.rows, self.out) if self.out.size else ""
+        body, work = indented(self.text, 4) + epilogue, self.room.size
+        source = function(self.record, self.name, body, work=work > 0, parameters=self.parameters)
+        helpers = (BAD_INDEX,) if "bad_index" in body else ()
+        return Kernel(self.name, source, work, helpers)
+
+    def loops(self, *levels: Level, ordered: bool = False) -> None:
+        if not prod(
+            a.extent for a in levels
+        ):  # nothing is moved: places are looked at all the same
+            levels = [a for a in levels if "bad_index" in a.text]
+        shared = None
+        if not ordered and prod(a.extent for a in levels) > SERIAL:
+            shared = max(levels, key=lambda a: min(a.extent, SHARED))
+        text = ""
+        for a in reversed(levels):
+            text = f"{a.whole}\n" if a.whole else loop(a, text, a is shared)
+        self.text += self.filled(text)
+
+    def copy(self, to: str, source: str, count: int) -> Level:
+        return Level("k", count, "", f"memcpy({to}, {source}, {count} * sizeof(E));")
+
+    def copies(self, outer: int, moves) -> None:
+        text = "".join(f"{self.copy(*move).whole}\n" for move in moves if move[-1])
+        self.loops(Level("o", outer, text))
+
+    def clear(self) -> None:
+        self.text += f"{self.clear_slice('out0', self.out.size)}\n"
+
+    def clear_slice(self, to: str, count: int) -> str:
+        return self.filled(f"memset({to}, 0, {count} * sizeof(E));")
+
+    def scatter(self, slices, value: str, adds: bool) -> None:
+        """Sums of halves are added up as floats."""
+        half = adds and self.out.dtype in dt.HALVES
+        to, T, term = ("sum", "float", f"LOAD({value})") if half else ("out0", "E", value)
+        if half:
+            self.text += f"float *sum = {self.room.array('float', self.out.size)};\n"
+        if adds:
+            self.text += self.filled(f"memset({to}, 0, {self.out.size} * sizeof({T}));\n")
+        put = f"{to}[{slices.place}] {'+=' if adds else '='} {term};\n"
+        inside = Level("k", slices.inner, put)
+        self.loops(*slices.levels(self.place("in1[i]", slices.size), inside), ordered=True)
+        if half:
+            self.loops(Level("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
+
+    def windows(self, image) -> VectorWindows:
+        self.frame = Frame(self.record, self.name, self.rows, self.parameters)
+        return VectorWindows(self, image)
+
+
+def loop(level: Level, inside: str = "", shared: bool = False) -> str:
+    """The text of one loop."""
+    name, extent, text, _ = level
+    head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++)"
+    return f"{PARALLEL if shared else ''}{head} {{\n{indented(text + inside, 4)}}}\n"
+
+
+def emit(define, record, name: str, rows=None, parameters=()) -> Kernel:
+    """The kernel of a definition."""
+    target = C(record, name, rows, parameters)
+    define(target)
+    return target.kernel()
+
+
+# ---- pooling: by vectors of channels, for each window its pixels ---------------------------------
+
+ENOUGH = 30_000
+"""Values met below which a second thread costs more than it brings."""
+
+LARGER = Template("""\
+/* The larger of each two lanes; NaN if either is. */
+INLINE vector_$T larger_$T(vector_$T a, vector_$T b)
+{
+    typedef __typeof__(a < b) mask;
+    const mask take = (b > a) | (b != b);
+    return (vector_$T)(((mask)b & take) | ((mask)a & ~take));
+}
+INLINE vector_$T where_$T(__typeof__((vector_$T){0} < (vector_$T){0}) here, vector_$T x)
+{
+    return (vector_$T)(here & (__typeof__(here))x);
+}
+""")
+
+LOOPS = """\
+for (int64_t n = 0; n < IMAGES; n++) {
+    CLEAR
+    for (int64_t p = 0; p < OD * OH * OW; p++) {
+        const int64_t first_d = p / (OH * OW) * SD - PD;
+        const int64_t first_h = p / OW % OH * SH - PH, first_w = p % OW * SW - PW;
+        BEFORE
+        int64_t c = 0;
+        for (; c + LANES <= CHANNELS; c += LANES) {
+            const int64_t to = (n * (OD * OH * OW) + p) * CHANNELS + c;
+            WHOLE
+        }
+        if (c < CHANNELS) {
+            const int64_t left = CHANNELS - c;
+            const int64_t to = (n * (OD * OH * OW) + p) * CHANNELS + c;
+            PART
+        }
+    }
+}
+"""
+
+
+class VectorWindows(Windows):
+    """Windows that are worked on by vectors of channels; `part`: of the channels that are left."""
+
+    part = False
+
+    def __init__(self, target: C, image):
+        super().__init__(target, image)
+        self.frame, self.images, self.size = target.frame, image.shape[0], prod(image.shape[1:])
+        self.T = T = self.frame.T
+        self.words |= {
+            "V": f"vector_{T}", "MASK": "__typeof__(y == y)", "NONE": f"(vector_{T}){{0}}",
+            "LANES": f"LANES_{T}", "IMAGES": self.images,
+        }  # fmt: skip
+
+    def read(self, pointer: str) -> str:
+        return f"load_part_{self.T}({pointer}, left)" if self.part else f"load_{self.T}({pointer})"
+
+    def write(self, pointer: str, value: str) -> str:
+        name, left = ("store_part", ", left") if self.part else ("store", "")
+        return f"{name}_{self.T}({pointer}{left}, {value});\n"
+
+    def load(self, k: int, at: str) -> str:
+        return self.read(f"{self.frame.names[k]} + {at}")
+
+    def store(self, value: str) -> str:
+        return self.write(f"{self.frame.target} + to", value)
+
+    def add(self, value: str) -> str:
+        pixel = f"{self.frame.target} + at"
+        return self.write(pixel, f"{self.read(pixel)} + {value}")
+
+    def add_all(self, value: str) -> str:
+        return self.taps(self.add(value))
+
+    def larger(self, x: str, y: str) -> str:
+        return f"larger_{self.T}({x}, {y})"
+
+    def where(self, here: str, x: str) -> str:
+        return f"where_{self.T}({here}, {x})"
+
+    def each(self, define, before: str = "", clear: str = "") -> None:
+        if not self.target.out.size:
+            return
+        texts = {}
+        for word, self.part in (("WHOLE", False), ("PART", True)):
+            texts[word] = define(self)
+        w, text = self.words, inserted(LOOPS, CLEAR=clear, BEFORE=before, **texts)
+        met = self.images * prod(w[a] for a in ("OD", "OH", "OW", "KD", "KH", "KW", "CHANNELS"))
+        pragma = PARALLEL if met > ENOUGH and self.images > 1 else ""
+        self.target.text += indented(pragma + self.target.filled(text, **w), 4)
+        self.target.helpers += [*gemm.vectors(self.T), LARGER.substitute(T=self.T)]
+
+    def spread(self, define, before: str = "") -> None:
+        """The image begins as zeros."""
+        to, size = self.frame.target, self.size
+        self.each(define, before, f"memset({to} + n * {size}, 0, {size} * sizeof(T));")

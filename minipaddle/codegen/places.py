@@ -1,0 +1,71 @@
+"""What of a record's inputs names places in others: looked at before anything is read there.
+
+A place that is out of range is never read or written. In C the kernel counts it in the file's
+`bad_index`: if that is not what it was, the host is asked to compute the record, and says what is
+wrong; a run on another thread, of the same program, asks in vain. In CUDA a kernel of its own
+(`look`) says that there is one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..engine.ops.movement import reshape
+from ..ops.ordering import after
+
+
+class Places(NamedTuple):
+    """Whole numbers that name places: input `k` of a record, below `size`. Negative ones may count
+    from the end (`wraps`); one number may say that there is none (`ignored`).
+    """
+
+    k: int
+    size: int
+    wraps: bool = True
+    ignored: int | None = None
+
+
+def named_places(record) -> list[Places]:
+    """What of a record's inputs names places."""
+    given, attrs, name = record.inputs, record.attrs, record.op.name
+    if name in ("take", "put"):
+        return [Places(1, given[0].shape[attrs["axis"]])]
+    if name == "scatter_sum":
+        return [Places(1, attrs["shape"][attrs["axis"]])]
+    if name == "along_index":
+        return [Places(0, attrs["shape"][attrs["axis"]])]
+    if name == "flat_index":
+        return [Places(k, size) for k, size in enumerate(attrs["shape"])]
+    if name == "embedding":
+        return [Places(0, given[1].shape[0], False)]
+    if name == "one_hot":
+        return [Places(0, attrs["classes"], False)]
+    if name == "pick":
+        return [Places(1, given[0].shape[-1], False, attrs["ignore_index"])]
+    if name == "place":
+        return [Places(1, attrs["classes"], False, attrs["ignore_index"])]
+    return []
+
+
+class Looked:
+    """The places that were looked at so far: whoever is given the same numbers need not fear them.
+
+    (The forward comes first, and the backward is as lenient.)
+    """
+
+    def __init__(self):
+        self.at: dict = {}
+
+    def add(self, index, places: Places) -> bool:
+        """Must these be looked at? Numbers are the same at another time, in another shape."""
+        while index.op in (after, reshape):
+            index = index.inputs[0]
+        before = self.at.setdefault(index, [])
+        known = any(old.size == places.size and covers(old, places) for old in before)
+        before += [] if known else [places]
+        return not known
+
+
+def covers(old: Places, new: Places) -> bool:
+    """Is what the old ones allow allowed by the new ones, of the same size?"""
+    return (new.wraps or not old.wraps) and old.ignored in (None, new.ignored)
