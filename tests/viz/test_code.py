@@ -8,9 +8,10 @@ from minipaddle import viz
 from minipaddle.engine.core.grad import pull_back
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
+from minipaddle.viz.code import ROOT
 
 BODY = OPS["tanh"].body
-HOME = f"minipaddle/ops/{Path(inspect.getsourcefile(BODY)).name}"
+HOME = Path(inspect.getsourcefile(BODY)).relative_to(ROOT).as_posix()
 LINE = inspect.getsourcelines(BODY)[1]
 
 
