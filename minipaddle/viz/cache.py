@@ -10,24 +10,12 @@ from ..engine.core.errors import teach
 from ..engine.jit.cache import SETTINGS
 from .fold import LIMIT
 from .parts import Edge, Legend, Node, draw
-from .picture import Picture
+from .picture import Picture, figure
 from .style import YOURS, count
+from .target import static_function
 
 ROWS = 25
 """A timeline shows so many of the last misses."""
-
-
-def static_function(target):
-    """The static function itself, or that of a layer; raises TypeError for anything else."""
-    found = getattr(target, "forward", target)
-    if not hasattr(found, "program_cache"):
-        raise TypeError(
-            teach(
-                f"a picture of the cache of {type(target).__name__}",
-                expected="what paddle.jit.to_static gave: a function or a layer",
-            )
-        )
-    return found
 
 
 # ---- the tree --------------------------------------------------------------------------------
@@ -207,22 +195,18 @@ def misses_text(n: int) -> str:
 
 def timeline(rows, text: str, title: str) -> Picture:
     """The staircase of misses, and beside it the time each took."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    fig = Figure(figsize=(11, 1.2 + 0.42 * len(rows)), facecolor="white")
-    calls, times = fig.subplots(1, 2, sharey=True, width_ratios=(3, 1))
+    high = 1.2 + 0.42 * len(rows)
+    fig, calls, times = figure(11, high, 1, 2, sharey=True, width_ratios=(3, 1))
     for y, (miss, hits) in enumerate(rows):
         calls.plot([miss.call, miss.call + hits], [y, y], color=YOURS, linewidth=4, zorder=1)
         calls.plot([miss.call], [y], marker="o", color=MISS, markersize=8, zorder=2)
-        said = f"{count(hits, 'hit')}" if hits else ""
-        at = (miss.call + hits, y)
-        calls.annotate(said, at, (8, 0), textcoords="offset points", va="center", color="#00614a")
+        at, beside = (miss.call + hits, y), {"textcoords": "offset points", "va": "center"}
+        calls.annotate(count(hits, "hit") if hits else "", at, (8, 0), color="#00614a", **beside)
         seconds = 1000 * miss.seconds
         times.barh(y, seconds, color=MISS, height=0.6)
-        at = (seconds, y)
-        told = time_text(miss.seconds)
-        times.annotate(told, at, (4, 0), textcoords="offset points", va="center")
+        times.annotate(time_text(miss.seconds), (seconds, y), (4, 0), **beside)
     last = rows[-1][0].call + rows[-1][1]
     calls.set_xlim(rows[0][0].call - 0.5, last + max(1.0, 0.12 * (last - rows[0][0].call)))
     calls.set_yticks(range(len(rows)), [shortened(miss.reason) for miss, _ in rows], fontsize=9)

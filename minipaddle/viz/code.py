@@ -10,38 +10,40 @@ from pathlib import Path
 
 from ..engine.core.op import OPS, Op
 from ..engine.core.slots import find
+from .picture import Shown
 from .style import GREY
 
 ROOT = Path(__file__).parents[2]
 
 
-class Code:
+class Code(Shown):
     """Source text with where it stands; highlighted in a notebook, plain in a terminal."""
 
     def __init__(self, parts: list[tuple[str, int, str]]):
         self.parts = parts
+        self.text = "\n".join(f"# {file}:{line}\n{text}" for file, line, text in parts)
 
-    def __repr__(self) -> str:
-        return "\n".join(f"# {file}:{line}\n{text}" for file, line, text in self.parts)
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/html": "".join(map(as_html, self.parts)), "text/plain": repr(self)}
+    def html(self) -> str:
+        return "".join(map(as_html, self.parts))
 
 
 def as_html(part: tuple[str, int, str]) -> str:
-    """Inline styles: a notebook that is not trusted drops style sheets."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
     file, line, text = part
-    formatter = HtmlFormatter(noclasses=True, nobackground=True, style=look())
     head = f'<div style="color:{GREY};font-size:90%">{html.escape(file)}, line {line}</div>'
-    return head + highlight(text, PythonLexer(), formatter)
+    return head + highlight(text, "python")
+
+
+def highlight(text: str, language: str) -> str:
+    """Code as HTML with inline styles: a notebook that is not trusted drops style sheets."""
+    import pygments
+    from pygments import formatters, lexers
+
+    formatter = formatters.HtmlFormatter(noclasses=True, nobackground=True, style=code_style())
+    return pygments.highlight(text, lexers.get_lexer_by_name(language), formatter)
 
 
 @cache
-def look():
+def code_style():
     """How code is set: by weight, slant and one grey, to be read on a white and on a dark page."""
     from pygments import token
     from pygments.style import Style

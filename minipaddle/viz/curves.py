@@ -9,7 +9,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from ..hapi.callbacks import Callback
-from .picture import Picture, figure
+from .picture import Picture, Shown, figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, the dark ones first: lines are thin."""
@@ -17,7 +17,7 @@ STYLES = ("-", "--", "-.", ":")
 BARS = "▁▂▃▄▅▆▇█"
 
 
-class Curves:
+class Curves(Shown):
     """Numbers that change during training, drawn as they come.
 
     `log(step, loss=…, accuracy=…, run="adam")` adds points: one panel per name, one line per run.
@@ -68,7 +68,8 @@ class Curves:
             self.handle.update(self.picture())
         self.shown = time.monotonic()
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         lines = []
         for run in dict.fromkeys(run for _, run in self.points):
             found = {name: points for (name, r), points in self.points.items() if r == run}
@@ -80,10 +81,8 @@ class Curves:
             lines.append("  ".join(parts))
         return "\n".join(lines) or "no curves yet"
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return self.picture()._repr_mimebundle_()
+    def rich(self) -> dict:
+        return self.picture().rich()
 
     def picture(self) -> Picture:
         return Picture(self.figure(), str(self))
@@ -92,10 +91,8 @@ class Curves:
         """The curves as a matplotlib Figure: one panel per name."""
         names = list(dict.fromkeys(name for name, _ in self.points)) or [""]
         runs = list(dict.fromkeys(run for _, run in self.points))
-        fig, axes = figure(4.5 * len(names), 3)
-        axes.remove()
-        for panel, name in enumerate(names, 1):
-            axes = fig.add_subplot(1, len(names), panel)
+        fig, *panels = figure(4.5 * len(names), 3, 1, len(names))
+        for axes, name in zip(panels, names, strict=True):
             axes.set(xlabel="step", title=name)
             axes.grid(alpha=0.3)
             for k, run in enumerate(runs):

@@ -88,7 +88,47 @@ def find_fonts() -> Path:
 KINDS = ("svg", "png", "dot")
 
 
-class Graph(graphviz.Digraph):
+class Drawn:
+    """What has an SVG (`svg()`), and from it a PNG, files, and a place in a notebook."""
+
+    kinds, noun = KINDS, "a graph"
+    text = ""
+    """What it shows, in a few lines for a terminal; the DOT source where nothing better is said."""
+
+    def png(self) -> bytes:
+        """The picture as PNG, on a transparent page."""
+        return paint(self.svg())
+
+    def save_as(self, path) -> Path:
+        """Write the picture; the suffix (.svg, .png, and of a graph .dot) says the format."""
+        path = Path(path)
+        kind = path.suffix.removeprefix(".").lower()
+        if kind not in self.kinds:
+            known = ", ".join(f".{k}" for k in self.kinds)
+            what = f"no picture format {path.suffix!r} (of {path.name}) of {self.noun}"
+            raise ValueError(f"{what}; there are {known}")
+        made = self.source if kind == "dot" else getattr(self, kind)()
+        path.write_bytes(made.encode() if isinstance(made, str) else made)
+        return path
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        source = getattr(self, "source", self.text)
+        try:
+            svg = self.svg()
+            width = float(re.match(SIZE, svg)[1]) * 4 / 3
+            if width > PAGE:  # an SVG without a size is as wide as the page
+                svg = re.sub(SIZE, "<svg", svg, count=1)
+            return {  # code hosts show SVG or PNG, a terminal the text
+                "text/html": embed(svg, width),
+                "image/svg+xml": svg,
+                "image/png": self.png(),
+                "text/plain": self.text or source,
+            }
+        except NoEngineError as error:
+            return {"text/html": box(str(error), source), "text/plain": source}
+
+
+class Graph(Drawn, graphviz.Digraph):
     """A `graphviz.Digraph` that draws without a system `dot`, in Jupyter and to files.
 
     >>> from minipaddle import viz
@@ -97,9 +137,6 @@ class Graph(graphviz.Digraph):
     >>> g.svg().count('class="edge"')
     1
     """
-
-    text = ""
-    """What it shows, in a few lines for a terminal; the DOT source where nothing better is said."""
 
     def __init__(self, *args, **named):
         super().__init__(*args, **{"format": "svg"} | named)
@@ -126,25 +163,6 @@ class Graph(graphviz.Digraph):
             self._view(str(path), format=kind, quiet=True)
         return str(path)
 
-    def save_as(self, path) -> Path:
-        """Write the picture; the suffix (.svg, .png, .dot) says the format."""
-        path = Path(path)
-        kind = path.suffix.removeprefix(".").lower()
-        if kind not in KINDS:
-            raise ValueError(
-                f"no picture format {path.suffix!r} (of {path.name}); there are "
-                + ", ".join(f".{k}" for k in KINDS)
-            )
-        if kind == "svg":
-            path.write_text(self.svg(), encoding="utf-8")
-        else:
-            path.write_bytes(self.source.encode() if kind == "dot" else self.pipe(format=kind))
-        return path
-
-    def png(self) -> bytes:
-        """The picture as PNG, on a transparent page."""
-        return self.pipe(format="png")
-
     def svg(self, engine=None) -> str:
         """The picture as an `<svg>` element; Verdana (of DejaVu's widths) if a viewer lacks it."""
         text = self.pipe(format="svg", engine=engine, encoding="utf-8")
@@ -152,26 +170,6 @@ class Graph(graphviz.Digraph):
         for font, families in FAMILIES.items():
             text = text.replace(f'font-family="{font}"', f'font-family="{families}"')
         return text
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return show(self, self.source)
-
-
-def show(picture, source: str) -> dict:
-    """What a notebook shows of something with `svg`, `png` and `text`."""
-    try:
-        svg = picture.svg()
-        width = float(re.match(SIZE, svg)[1]) * 4 / 3
-        if width > PAGE:  # an SVG without a size is as wide as the page
-            svg = re.sub(SIZE, "<svg", svg, count=1)
-        return {  # code hosts show SVG or PNG, a terminal the text
-            "text/html": embed(svg, width),
-            "image/svg+xml": svg,
-            "image/png": picture.png(),
-            "text/plain": picture.text or source,
-        }
-    except NoEngineError as error:
-        return {"text/html": box(str(error), source), "text/plain": source}
 
 
 PAGE = 784

@@ -59,14 +59,11 @@ def writer_class(viewer: str | None):
             return getattr(importlib.import_module(library), name)
         except ImportError:
             continue
-    raise ImportError(
-        teach(
-            f"no library to write event files{f' for {viewer}' if viewer else ''}",
-            hint="pip install 'minipaddle[book]' (tensorboardX, for TensorBoard and VisualDL)"
-            if viewer != "visualdl"
-            else 'pip install visualdl; or viewer="tensorboard", whose files VisualDL reads too',
-        )
-    )
+    hint = "pip install 'minipaddle[book]' (tensorboardX, for TensorBoard and VisualDL)"
+    if viewer == "visualdl":
+        hint = 'pip install visualdl; or viewer="tensorboard", whose files VisualDL reads too'
+    whose = f" for {viewer}" if viewer else ""
+    raise ImportError(teach(f"no library to write event files{whose}", hint=hint))
 
 
 def plain(x):

@@ -47,12 +47,8 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
         if not retain_graph:
             release(roots)
         return graph
-    raise TypeError(
-        teach(
-            f"gradient_flow of {type(target).__name__}",
-            expected="a loss (Tensor), or a Layer after loss.backward()",
-        )
-    )
+    expected = "a loss (Tensor), or a Layer after loss.backward()"
+    raise TypeError(teach(f"gradient_flow of {type(target).__name__}", expected=expected))
 
 
 def measured(loss, roots) -> dict:
@@ -133,11 +129,9 @@ class Norms(Counts):
     def __init__(self, layer):
         self.norms = {id(p): norm(p.grad) for p in layer.parameters() if p.grad is not None}
         if not self.norms:
+            hint = "call loss.backward() first (and clear_grad after looking)"
             raise ValueError(
-                teach(
-                    f"no parameter of {type(layer).__name__} has a gradient",
-                    hint="call loss.backward() first (and clear_grad after looking)",
-                )
+                teach(f"no parameter of {type(layer).__name__} has a gradient", hint=hint)
             )
 
     def part(self, part) -> str:

@@ -13,6 +13,7 @@ from .program import ProgramView, close_lines, names_in
 from .records import spec_text
 from .spread import Spread
 from .style import bytes_text, count
+from .target import forward_of
 
 CROSSING = {"color": "#d55e00", "fontcolor": "#d55e00", "penwidth": "2", "minlen": "0"}
 
@@ -33,16 +34,13 @@ def joint(function, depth: int | None = None, *, title: str = ""):
     >>> viz.joint(square).text.splitlines()[-1]
     '1 record forward, 3 backward; 1 residual of 4 B'
     """
-    function = getattr(function, "forward", function)
+    function = forward_of(function)
     captured = function.concrete_program
     if captured.backward is None:
-        raise ValueError(
-            teach(
-                f"{function.__name__} has no backward program",
-                expected="a call with inputs or parameters that want a gradient",
-                hint="of a step that does its own backward viz.program shows all",
-            )
-        )
+        expected = "a call with inputs or parameters that want a gradient"
+        hint = "of a step that does its own backward viz.program shows all"
+        what = f"{function.__name__} has no backward program"
+        raise ValueError(teach(what, expected=expected, hint=hint))
     return draw(JointView(captured).joint_parts(depth), title, compound="true")
 
 

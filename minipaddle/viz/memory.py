@@ -6,9 +6,9 @@ from ..engine.ir.control import fused
 from ..engine.passes.arena import bound, profile
 from ..engine.passes.memory import plan as planned
 from ..engine.passes.places import Piece, Plan, bytes_text
-from .picture import Picture
-from .program import program_of
+from .picture import Picture, figure, label_colours
 from .records import layer_name, layers_of
+from .target import compiled_of, program_of
 
 COLOURS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c6bb1",
@@ -39,12 +39,13 @@ def memory(plan) -> Picture:
     plan of step: 3 records
     """
     plan = plan_of(plan)
-    fig, chart, arena = axes()
+    fig, chart, arena = figure(10, 9, 2, sharex=True, gridspec_kw={"hspace": 0.12})
     colours = Colours(plan)
     draw_lifetimes(chart, plan, colours)
     draw_arena(arena, plan, colours)
     arena.set(xlim=(0, len(plan.program.records) + 1), xlabel="time, in records")
-    colours.legend(fig)
+    names = colours.of | {"no layer": NOBODY, "workspace": WORK}
+    label_colours(fig, names, loc="upper center", ncols=6, bbox_to_anchor=(0.5, 0.96))
     return Picture(fig, str(plan))
 
 
@@ -52,17 +53,7 @@ def plan_of(x) -> Plan:
     """The plan of whatever `memory` was given."""
     if isinstance(x, Plan):
         return x
-    compiled = getattr(x, "executables", None) or [x]
-    found = getattr(compiled[-1], "plan", None)
-    return found or planned(program_of(x))
-
-
-def axes():
-    """A figure with two charts, one above the other."""
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(10, 9), facecolor="white")
-    return fig, *fig.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.12})
+    return getattr(compiled_of(x), "plan", None) or planned(program_of(x))
 
 
 class Colours:
@@ -83,20 +74,6 @@ class Colours:
         if not piece.values:
             return WORK
         return self.of.get(self.names[id(piece)], NOBODY)
-
-    def legend(self, fig) -> None:
-        from matplotlib.patches import Patch
-
-        marks = [Patch(color=colour, label=name) for name, colour in self.of.items()]
-        marks += [Patch(color=NOBODY, label="no layer"), Patch(color=WORK, label="workspace")]
-        fig.legend(
-            handles=marks,
-            loc="upper center",
-            frameon=False,
-            ncols=6,
-            fontsize=7,
-            bbox_to_anchor=(0.5, 0.96),
-        )
 
 
 def chain_of(piece: Piece) -> tuple[str, ...]:

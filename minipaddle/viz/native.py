@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
-from .code import look
-from .picture import Picture, figure
+from .code import highlight
+from .picture import Picture, Shown, figure
 from .records import layer_name, layers_of
 from .style import LOOKS
+from .target import executable_of
 
 MOST = 24
 """So many kernels have a bar, those that take longest."""
@@ -41,39 +42,14 @@ def source(target, kernel: str = "") -> Source:
     return Source("\n".join(found.values()))
 
 
-class Source:
+class Source(Shown):
     """C as text; highlighted in a notebook."""
 
     def __init__(self, text: str):
         self.text = text
 
-    def __repr__(self) -> str:
-        return self.text
-
     def html(self) -> str:
-        from pygments import highlight
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import CLexer
-
-        formatter = HtmlFormatter(noclasses=True, nobackground=True, style=look())
-        return highlight(self.text, CLexer(), formatter)
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return {"text/html": self.html(), "text/plain": self.text}
-
-
-def executable_of(target):
-    """What a static function was compiled to last, or the executable itself."""
-    compiled = getattr(getattr(target, "forward", target), "executables", [target])
-    if not compiled or not hasattr(compiled[-1], "kernels"):
-        raise TypeError(
-            teach(
-                f"{getattr(target, '__name__', type(target).__name__)} was not compiled",
-                expected="an executable, or a static function that was compiled",
-                hint='to_static(function, backend="native"), and call it once',
-            )
-        )
-    return compiled[-1]
+        return highlight(self.text, "c")
 
 
 # ---- times -----------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from ..engine.core.errors import teach
-from .engine import PAGE, SIZE, Graph, paint, show
+from .engine import PAGE, SIZE, Drawn, Graph
+from .picture import Shown
 
 GAP = 24
 """Points between the two."""
@@ -29,24 +29,19 @@ def beside(left: Graph, right: Graph) -> Beside:
     """
     for each in (left, right):
         if not isinstance(each, Graph):
-            raise TypeError(
-                teach(
-                    f"beside was given {type(each).__name__}",
-                    expected="two graphs, such as viz.tape and viz.program make",
-                )
-            )
+            expected = "two graphs, such as viz.tape and viz.program make"
+            raise TypeError(teach(f"beside was given {type(each).__name__}", expected=expected))
     return Beside(left, right)
 
 
-class Beside:
+class Beside(Drawn, Shown):
     """Two graphs that are shown together."""
+
+    kinds, noun = ("svg", "png"), "two graphs"
 
     def __init__(self, left: Graph, right: Graph):
         self.graphs = left, right
         self.text = f"{left.text or left.source}\n\n{right.text or right.source}"
-
-    def __repr__(self) -> str:
-        return self.text
 
     def svg(self) -> str:
         """Both pictures in one `<svg>` element, one below the other if the page is too narrow."""
@@ -63,24 +58,3 @@ class Beside:
             parts[k] = re.sub(r' id="', f' id="part{k}_', part)
         size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*whole)
         return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'
-
-    def png(self) -> bytes:
-        """Both pictures in one, on a transparent page."""
-        return paint(self.svg())
-
-    def save_as(self, path) -> Path:
-        """Write the picture; the suffix (.svg, .png) says the format."""
-        path = Path(path)
-        kind = path.suffix.lower()
-        if kind not in (".svg", ".png"):
-            raise ValueError(
-                f"no picture format {path.suffix!r} of two graphs; there are .svg, .png"
-            )
-        if kind == ".svg":
-            path.write_text(self.svg(), encoding="utf-8")
-        else:
-            path.write_bytes(self.png())
-        return path
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return show(self, self.text)

@@ -8,11 +8,11 @@ from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import ITEM, Program
 from .memory import COLOURS
-from .picture import Picture, figure
-from .program import program_of
-from .style import bytes_text
+from .picture import Picture, figure, label_colours
+from .style import bytes_text, count
+from .target import compiled_of, program_of
 
-REST = "#c8c8c8"
+REST, EDGE = "#c8c8c8", "#999999"
 KINDS = {"compute": "#0072b2", "communication": "#e69f00", "idle": "#f2f2f2"}
 
 
@@ -36,7 +36,7 @@ def buckets(target) -> Picture:
     p: 5 records, 1 bucket
       bucket 0: 8 B, 1 gradient, travels while 1 record is computed
     """
-    program = executed(target)
+    program = program_of(compiled_of(target))  # as it runs
     found = journeys(program)
     fig, axis = figure(10, 1.4 + 0.32 * len(found))
     colour = {k: COLOURS[k % len(COLOURS)] for k in range(len(found))}
@@ -50,13 +50,7 @@ def buckets(target) -> Picture:
     axis.set(yticks=[], xlim=(0, len(program.records)), xlabel="records, in the order they run")
     axis.set_title(f"{program.name}: buckets of gradients on their way", fontsize=9, loc="left")
     axis.spines[["left", "right", "top"]].set_visible(False)
-    return Picture(fig, told(program, found))
-
-
-def executed(target) -> Program:
-    """The program as it runs."""
-    compiled = getattr(target, "executables", None)
-    return program_of(compiled[-1] if compiled else target)
+    return Picture(fig, describe(program, found))
 
 
 def journeys(program: Program) -> list[tuple[int, int, Record]]:
@@ -86,24 +80,18 @@ def owners(program: Program, found) -> list[int | None]:
     return [bucket.get(r, needs.get(r, only.get(r))) for r in program.records]
 
 
-def told(program: Program, found) -> str:
+def describe(program: Program, found) -> str:
     """The journeys in words."""
-    lines = [f"{program.name}: {counted(len(program.records), 'record')}, "
-             f"{counted(len(found), 'bucket')}"]  # fmt: skip
+    made, buckets = count(len(program.records), "record"), count(len(found), "bucket")
+    lines = [f"{program.name}: {made}, {buckets}"]
     for k, (start, finish, record) in enumerate(found):
         apart = (start_all_reduce, finish_all_reduce, ITEM)
         beside = [r for r in program.records[start + 1 : finish] if r.op not in apart]
         size = bytes_text(sum(r.spec.nbytes for r in record.inputs))
+        gradients, meanwhile = count(len(record.inputs), "gradient"), count(len(beside), "record")
         is_ = "is" if len(beside) == 1 else "are"
-        lines.append(
-            f"  bucket {k}: {size}, {counted(len(record.inputs), 'gradient')}, travels while "
-            f"{counted(len(beside), 'record')} {is_} computed"
-        )
+        lines.append(f"  bucket {k}: {size}, {gradients}, travels while {meanwhile} {is_} computed")
     return "\n".join(lines)
-
-
-def counted(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def timeline(*found: Timeline, titles=()) -> Picture:
@@ -117,28 +105,24 @@ def timeline(*found: Timeline, titles=()) -> Picture:
     >>> print(viz.timeline(simulate(step, [100e6], Cluster(1, 2, PCIE))))
     120.0 ms on 2 devices: compute 110.0 ms, communication 10.0 ms, idle 10.0 ms
     """
-    from matplotlib.figure import Figure
-
     rows = [1 + max((s.device for s in each.spans), default=0) for each in found]
-    fig = Figure(figsize=(10, sum(0.5 + 0.45 * n for n in rows)), facecolor="white")
-    axes = fig.subplots(len(found), 1, sharex=True, squeeze=False, height_ratios=rows)[:, 0]
+    high = sum(0.5 + 0.45 * n for n in rows)
+    fig, *axes = figure(10, high, len(found), sharex=True, height_ratios=rows)
     texts = []
     for k, (axis, each) in enumerate(zip(axes, found, strict=True)):
         for span in each.spans:
-            lane = span.device + (0.28 if span.kind == "communication" else -0.16)
-            height = 0.26 if span.kind == "communication" else 0.56
-            edge = "#999999" if span.kind == "idle" else KINDS[span.kind]
-            axis.barh(
-                lane, 1e3 * (span.end - span.start), left=1e3 * span.start, height=height,
-                color=KINDS[span.kind], edgecolor=edge, linewidth=0.4,
-            )  # fmt: skip
+            below, height = (0.28, 0.26) if span.kind == "communication" else (-0.16, 0.56)
+            edge = EDGE if span.kind == "idle" else KINDS[span.kind]
+            look = {"color": KINDS[span.kind], "edgecolor": edge, "linewidth": 0.4}
+            start, wide = 1e3 * span.start, 1e3 * (span.end - span.start)
+            axis.barh(span.device + below, wide, left=start, height=height, **look)
         axis.set(yticks=range(rows[k]), ylim=(rows[k] - 0.4, -0.6), ylabel="device")
         axis.spines[["right", "top"]].set_visible(False)
         title = titles[k] if k < len(titles) else ""
         texts.append(f"{title}{': ' * bool(title)}{totals(each, rows[k])}")
         axis.set_title(texts[-1], fontsize=8, loc="left")
     axes[-1].set_xlabel("ms")
-    legend(fig)
+    label_colours(fig, KINDS, EDGE, loc="upper right", ncols=3)
     fig.subplots_adjust(hspace=0.5)
     return Picture(fig, "\n".join(texts))
 
@@ -146,14 +130,7 @@ def timeline(*found: Timeline, titles=()) -> Picture:
 def totals(each: Timeline, devices: int) -> str:
     """The sums of the first device."""
     sums = [f"{kind} {1e3 * each.total(kind):.1f} ms" for kind in KINDS]
-    return f"{1e3 * each.seconds:.1f} ms on {counted(devices, 'device')}: {', '.join(sums)}"
-
-
-def legend(fig) -> None:
-    from matplotlib.patches import Patch
-
-    marks = [Patch(facecolor=c, edgecolor="#999999", label=kind) for kind, c in KINDS.items()]
-    fig.legend(handles=marks, loc="upper right", frameon=False, ncols=3, fontsize=7)
+    return f"{1e3 * each.seconds:.1f} ms on {count(devices, 'device')}: {', '.join(sums)}"
 
 
 def collective(schedule: Schedule) -> Picture:
@@ -168,30 +145,22 @@ def collective(schedule: Schedule) -> Picture:
     round 1  | 12 | 21
     round 2  | 22 | 22
     """
-    from matplotlib.figure import Figure
-
     states = carried_out(schedule, [NUMPY.ones(schedule.parts, int) for _ in range(schedule.size)])
-    fig = Figure(figsize=(min(12, 1.5 * len(states)), 2.0), facecolor="white")
-    axes = fig.subplots(1, len(states), squeeze=False)[0]
-    came = [[], *schedule.rounds]
-    lines = []
+    fig, *axes = figure(min(12, 1.5 * len(states)), 2.0, 1, len(states))
+    came, lines = [[], *schedule.rounds], []
     for k, (axis, state) in enumerate(zip(axes, states, strict=True)):
         name = f"round {k}" if k else "start"
-        axis.imshow(
-            [list(map(int, row)) for row in state], cmap="Blues", vmin=0, vmax=schedule.size * 1.4
-        )
-        for rank, row in enumerate(state):
+        values = [list(map(int, row)) for row in state]
+        axis.imshow(values, cmap="Blues", vmin=0, vmax=schedule.size * 1.4)
+        for rank, row in enumerate(values):
             for part, value in enumerate(row):
-                axis.text(part, rank, int(value), ha="center", va="center", fontsize=7)
+                axis.text(part, rank, value, ha="center", va="center", fontsize=7)
         frames(axis, came[k])
         axis.set_title(name, fontsize=8)
         axis.set(xticks=[], yticks=[])
-        lines.append(
-            f"{name:<8} | " + " | ".join("".join(str(int(v)) for v in row) for row in state)
-        )
-    fig.suptitle(
-        f"{schedule.name} of {schedule.size} ranks: rows are ranks, columns parts", fontsize=9
-    )
+        lines.append(" | ".join([f"{name:<8}", *("".join(map(str, row)) for row in values)]))
+    title = f"{schedule.name} of {schedule.size} ranks: rows are ranks, columns parts"
+    fig.suptitle(title, fontsize=9)
     return Picture(fig, "\n".join(lines))
 
 
@@ -200,7 +169,5 @@ def frames(axis, messages) -> None:
     from matplotlib.patches import Rectangle
 
     for m in messages:
-        corner = m.first - 0.5, m.target - 0.5
-        axis.add_patch(
-            Rectangle(corner, m.last - m.first, 1, fill=False, edgecolor="#d55e00", linewidth=1.6)
-        )
+        corner, look = (m.first - 0.5, m.target - 0.5), {"edgecolor": "#d55e00", "linewidth": 1.6}
+        axis.add_patch(Rectangle(corner, m.last - m.first, 1, fill=False, **look))

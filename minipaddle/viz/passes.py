@@ -7,6 +7,7 @@ import html
 from ..engine.core.errors import teach
 from ..engine.passes.manager import Optimized, figures
 from .difference import difference
+from .picture import Shown
 from .program import optimized_of
 from .style import GREY
 
@@ -34,14 +35,11 @@ def passes(target) -> Passes:
     return Passes(optimized_of(target))
 
 
-class Passes:
+class Passes(Shown):
     """A table in a notebook, the report as text; an item is a pass."""
 
     def __init__(self, done: Optimized):
-        self.done = done
-
-    def __repr__(self) -> str:
-        return self.done.report()
+        self.done, self.text = done, done.report()
 
     def __getitem__(self, name: str):
         """What a pass changed; of several of that name the first that changed anything."""
@@ -77,9 +75,6 @@ class Passes:
             f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead>'
             f'<tbody>{body}</tbody></table><div style="color:{GREY}">{html.escape(note)}</div>'
         )
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return {"text/html": self.html(), "text/plain": repr(self)}
 
 
 def bar(text: str, share: float) -> str:

@@ -1,4 +1,4 @@
-"""A matplotlib figure that shows itself in a notebook, without pyplot and its global state."""
+"""What all pictures have in common: how they show and save themselves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,26 @@ import io
 from pathlib import Path
 
 
-class Picture:
-    """A figure as PNG in a notebook, as text elsewhere, and to files by suffix."""
+class Shown:
+    """Something that a notebook shows as `rich` says, and a terminal as `text`."""
+
+    text = ""
+
+    def rich(self) -> dict:
+        """What a notebook shows, by MIME type."""
+        return {"text/html": self.html()}
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        return {**self.rich(), "text/plain": str(self)}
+
+
+class Picture(Shown):
+    """A matplotlib figure: PNG in a notebook, text elsewhere, and to files by suffix."""
 
     def __init__(self, figure, text: str):
         self.figure, self.text = figure, text
@@ -23,13 +41,8 @@ class Picture:
         self.figure.savefig(out, format="png", bbox_inches="tight")
         return out.getvalue()
 
-    def __str__(self) -> str:
-        return self.text
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return {"image/png": self.png(), "text/plain": self.text}
+    def rich(self) -> dict:
+        return {"image/png": self.png()}
 
 
 def undated(suffix: str) -> dict:
@@ -37,9 +50,21 @@ def undated(suffix: str) -> dict:
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix.lower(), {})
 
 
-def figure(width: float, height: float):
-    """An empty figure and its axes, on white: a dark page shows it as a card."""
+def figure(width: float, height: float, rows: int = 1, columns: int = 1, **how):
+    """A figure on white (a dark page shows it as a card), and then its axes, row by row.
+
+    It is made without pyplot and its global state; `how` is what `Figure.subplots` takes.
+    """
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width, height), facecolor="white")
-    return fig, fig.add_subplot()
+    return fig, *fig.subplots(rows, columns, squeeze=False, **how).ravel()
+
+
+def label_colours(fig, colours: dict, edge: str | None = None, **where) -> None:
+    """A legend that names colours, {name: colour}."""
+    from matplotlib.patches import Patch
+
+    border = {} if edge is None else {"edgecolor": edge}
+    marks = [Patch(facecolor=c, label=name, **border) for name, c in colours.items()]
+    fig.legend(handles=marks, frameon=False, fontsize=7, **where)

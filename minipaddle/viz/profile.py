@@ -13,6 +13,7 @@ from ..engine.eager.device import current_place, synchronize
 from ..engine.eager.tensor import Tensor
 from ..nn.layer.tree import path_of
 from .flame import chrome_trace, flame
+from .picture import Shown
 from .style import bytes_text
 from .tape import tensors_in
 
@@ -111,7 +112,7 @@ class Row(NamedTuple):
     allocated: int
 
 
-class profile:
+class profile(Shown):
     """Time every operator that this thread applies in the block, by name, phase and layer.
 
     `p.table()` is a table (`p.table("layer")` by layer), `p.flame()` a flame chart,
@@ -201,16 +202,16 @@ class profile:
         """
         return chrome_trace(self, path)
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         from rich.console import Console
 
         out = io.StringIO()
         Console(file=out, width=160, force_jupyter=False, color_system=None).print(self.table())
         return out.getvalue()
 
-    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
-        bundle = self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)
-        return bundle | {"text/plain": str(self)}  # without the terminal's colours
+    def rich(self) -> dict:
+        return self.table()._repr_mimebundle_([], [])
 
 
 def row_of(name: str, events, busy: float) -> Row:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..engine.core.errors import line_of, teach
+from ..engine.core.errors import line_of
 from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.printer import Printer
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
-from ..engine.passes.manager import Optimized, optimized
 from .fold import draw_records
 from .parts import Legend, Node
 from .records import short, spec_text
 from .spread import SAME, Spread
 from .style import LOOKS, bytes_text, count
+from .target import ends_of, optimized_of, program_of
 
 
 def program(target, depth: int | None = None, *, title: str = ""):
@@ -71,42 +71,6 @@ def with_states_used(program: Program) -> Program:
     used = count_uses(program)
     states = [s for s in program.states if s.update is not None or used[s.record]]
     return Program(**vars(program) | {"states": states})
-
-
-def optimized_of(target) -> Optimized:
-    """What the passes made of a program: of a static function's last one, as it was compiled, or
-    as its strategy would have it; an executable has it already.
-    """
-    if isinstance(target, Optimized):
-        return target
-    target = getattr(target, "forward", target)
-    compiled = getattr(target, "executables", None) or [target]
-    found = getattr(compiled[-1], "optimized", None)
-    return found or optimized(program_of(target), getattr(target, "build_strategy", None))
-
-
-def program_of(target) -> Program:
-    """The program itself, or that of a static function, a layer made static, an executable."""
-    target = getattr(target, "forward", target)
-    found = getattr(target, "main_program", getattr(target, "program", target))
-    if not isinstance(found, Program):
-        raise TypeError(
-            teach(
-                f"a picture of the program of {type(target).__name__}",
-                expected="a Program, what paddle.jit.to_static gave, or an executable of that",
-                hint="viz.tape draws what an eager computation did",
-            )
-        )
-    return found
-
-
-def ends_of(target) -> tuple[set, set]:
-    """The results of a program, and what its forward hands to its backward; some are both."""
-    captured = getattr(getattr(target, "forward", target), "concrete_program", None)
-    if captured is None or captured.backward is None:
-        return set(program_of(target).outputs), set()
-    outputs, states = captured.program.outputs, {s.record for s in captured.program.states}
-    return set(outputs[: captured.residuals]), set(outputs[captured.residuals :]) - states
 
 
 KEPT = {"color": "#d55e00", "penwidth": "3"}

@@ -78,12 +78,8 @@ def roots_of(results) -> list:
     """The records of all tensors in nested results; raises ValueError if there are none."""
     roots = [t.record for t in tensors_in(results) if t.record is not None]
     if not roots:
-        raise ValueError(
-            teach(
-                "no tape leads to these tensors",
-                hint="set stop_gradient=False on an input, and compute outside paddle.no_grad()",
-            )
-        )
+        hint = "set stop_gradient=False on an input, and compute outside paddle.no_grad()"
+        raise ValueError(teach("no tape leads to these tensors", hint=hint))
     return roots
 
 

@@ -14,9 +14,11 @@ from ..engine.core.errors import teach
 from ..engine.jit.transpile import stages
 from .fold import LIMIT
 from .parts import Edge, Frame, Legend, Node, Table, draw
+from .picture import Shown
 from .style import LOOKS, count
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of
+from .target import as_written
 
 MONO = "Courier"  # the engine knows its widths, and writes DejaVu Sans Mono, of the same
 WIDTH, LINES = 44, 8
@@ -63,19 +65,6 @@ def source_diff(function, stage: str | None = None) -> SourceDiff:
     return SourceDiff(f"{name}, {stage}", source(one.before), source(one.after))
 
 
-def as_written(function):
-    """The Python function behind a layer or a static function."""
-    found = getattr(function, "forward", function)
-    found = getattr(found, "dygraph_function", found)
-    if not hasattr(found, "__code__"):
-        raise TypeError(
-            teach(
-                f"how {type(function).__name__} is converted", expected="a Python function or layer"
-            )
-        )
-    return found
-
-
 def name_of(function) -> str:
     return f"{function.__module__}.{function.__qualname__}".removeprefix("__main__.")
 
@@ -84,14 +73,8 @@ def pick(found, stage: str):
     """The stage of that name; raises KeyError that points to the nearest."""
     names = [each.name for each in found]
     if stage not in names:
-        near = difflib.get_close_matches(stage, names, 1)
-        raise KeyError(
-            teach(
-                f"no converter {stage!r}",
-                expected=", ".join(names),
-                hint=repr(near[0]) if near else "",
-            )
-        )
+        near = "".join(map(repr, difflib.get_close_matches(stage, names, 1)))
+        raise KeyError(teach(f"no converter {stage!r}", expected=", ".join(names), hint=near))
     return found[names.index(stage)]
 
 
@@ -102,7 +85,7 @@ def source(tree: ast.AST) -> str:
 # ---- as text ---------------------------------------------------------------------------------
 
 
-class SourceDiff:
+class SourceDiff(Shown):
     """Two sources side by side in a notebook; in a terminal lines with - and +."""
 
     def __init__(self, name: str, before: str, after: str):
@@ -113,7 +96,8 @@ class SourceDiff:
         changed = [row for row in self.rows if row[0] != KEPT]
         return sum(a is not None for _, a, _ in changed), sum(b is not None for _, _, b in changed)
 
-    def __repr__(self) -> str:
+    @property
+    def text(self) -> str:
         gone, new = self.counts()
         lines = [f"{self.name}: {gone} line{'' if gone == 1 else 's'} gone, {new} new"]
         if not gone and not new:
@@ -136,9 +120,6 @@ class SourceDiff:
         )
         style = "border-collapse:collapse;font-family:monospace;text-align:left"
         return f'<table style="{style}"><caption>{html.escape(self.name)}</caption>{body}</table>'
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return {"text/html": self.html(), "text/plain": repr(self)}
 
 
 RED, GREEN = "rgba(213,94,0,.25)", "rgba(0,158,115,.25)"
@@ -171,7 +152,7 @@ def overview(name: str, found, title: str):
         Node("after", card("converted", after), tip=f"{name}, converted"),
         Edge("before", "steps"),
         Edge("steps", "after"),
-        Legend(caption, text="\n".join([f"{name}: {caption}", *lines, repr(whole)])),
+        Legend(caption, text="\n".join([f"{name}: {caption}", *lines, whole.text])),
     ]
     return draw(parts, title, rankdir="TB" if long else "LR", ranksep="0.3")
 
@@ -240,7 +221,7 @@ def detail(name: str, stage, title: str) -> Iterator:
         yield Node(frame.label, source_card, tip=f"source {side}", frames=(frame,))
         yield from syntax_tree(tree.body[0], frame, comparison, numbers)
         yield Edge(frame.label, tree.body[0], attrs={"style": "invis"})
-    yield Legend(repr(diff).splitlines()[0], text=repr(diff))
+    yield Legend(diff.text.splitlines()[0], text=diff.text)
 
 
 def syntax_tree(tree, frame: Frame, comparison: Comparison, numbers) -> Iterator:

@@ -1,0 +1,80 @@
+"""What pictures are asked of: a static function, a layer, an executable, a program."""
+
+from __future__ import annotations
+
+from ..engine.core.errors import teach
+from ..engine.ir.program import Program
+from ..engine.passes.manager import Optimized, optimized
+
+
+def forward_of(target):
+    """The static function of a layer; anything else as it is."""
+    return getattr(target, "forward", target)
+
+
+def compiled_of(target):
+    """What a static function was compiled to last; anything else as it is."""
+    return (getattr(forward_of(target), "executables", None) or [target])[-1]
+
+
+def program_of(target) -> Program:
+    """The program itself, or that of a static function, a layer made static, an executable."""
+    target = forward_of(target)
+    found = getattr(target, "main_program", getattr(target, "program", target))
+    if not isinstance(found, Program):
+        what = f"a picture of the program of {type(target).__name__}"
+        expected = "a Program, what paddle.jit.to_static gave, or an executable of that"
+        hint = "viz.tape draws what an eager computation did"
+        raise TypeError(teach(what, expected=expected, hint=hint))
+    return found
+
+
+def optimized_of(target) -> Optimized:
+    """What the passes made of a program: of a static function's last one, as it was compiled, or
+    as its strategy would have it; an executable has it already.
+    """
+    if isinstance(target, Optimized):
+        return target
+    strategy = getattr(forward_of(target), "build_strategy", None)
+    found = getattr(compiled_of(target), "optimized", None)
+    return found or optimized(program_of(target), strategy)
+
+
+def ends_of(target) -> tuple[set, set]:
+    """The results of a program, and what its forward hands to its backward; some are both."""
+    captured = getattr(forward_of(target), "concrete_program", None)
+    if captured is None or captured.backward is None:
+        return set(program_of(target).outputs), set()
+    outputs, states = captured.program.outputs, {s.record for s in captured.program.states}
+    return set(outputs[: captured.residuals]), set(outputs[captured.residuals :]) - states
+
+
+def executable_of(target):
+    """What a static function was compiled to last, or the executable itself."""
+    found = compiled_of(target)
+    if not hasattr(found, "kernels"):
+        what = f"{getattr(target, '__name__', type(target).__name__)} was not compiled"
+        expected = "an executable, or a static function that was compiled"
+        hint = 'to_static(function, backend="native"), and call it once'
+        raise TypeError(teach(what, expected=expected, hint=hint))
+    return found
+
+
+def static_function(target):
+    """The static function itself, or that of a layer; raises TypeError for anything else."""
+    found = forward_of(target)
+    if not hasattr(found, "program_cache"):
+        what = f"a picture of the cache of {type(target).__name__}"
+        expected = "what paddle.jit.to_static gave: a function or a layer"
+        raise TypeError(teach(what, expected=expected))
+    return found
+
+
+def as_written(function):
+    """The Python function behind a layer or a static function."""
+    found = forward_of(function)
+    found = getattr(found, "dygraph_function", found)
+    if not hasattr(found, "__code__"):
+        what = f"how {type(function).__name__} is converted"
+        raise TypeError(teach(what, expected="a Python function or layer"))
+    return found
