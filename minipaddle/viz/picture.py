@@ -65,6 +65,5 @@ def label_colours(fig, colours: dict, edge: str | None = None, **where) -> None:
     """A legend that names colours, {name: colour}."""
     from matplotlib.patches import Patch
 
-    border = {} if edge is None else {"edgecolor": edge}
-    marks = [Patch(facecolor=c, label=name, **border) for name, c in colours.items()]
+    marks = [Patch(facecolor=c, edgecolor=edge or c, label=n) for n, c in colours.items()]
     fig.legend(handles=marks, frameon=False, fontsize=7, **where)

@@ -7,6 +7,7 @@ an attribute) raises `NotSymbolicError`.
 
 from __future__ import annotations
 
+import ast
 import numbers
 
 from ..engine.core.dispatch import OUT, Interpreter, interpreter
@@ -212,16 +213,15 @@ def edges(result):
 # ---- as text ---------------------------------------------------------------------------------
 
 INFIX = {
-    "equal": ("==", 1), "not_equal": ("!=", 1), "less_than": ("<", 1), "less_equal": ("<=", 1),
-    "greater_than": (">", 1), "greater_equal": (">=", 1), "bitwise_or": ("|", 2),
-    "bitwise_xor": ("^", 3), "bitwise_and": ("&", 4), "bitwise_left_shift": ("<<", 5),
-    "bitwise_right_shift": (">>", 5), "add": ("+", 6), "subtract": ("-", 6), "multiply": ("*", 7),
-    "divide": ("/", 7), "floor_divide": ("//", 7), "remainder": ("%", 7), "matmul": ("@", 7),
-    "pow": ("**", 9),
+    "equal": ast.Eq, "not_equal": ast.NotEq, "less_than": ast.Lt, "less_equal": ast.LtE,
+    "greater_than": ast.Gt, "greater_equal": ast.GtE, "bitwise_or": ast.BitOr,
+    "bitwise_xor": ast.BitXor, "bitwise_and": ast.BitAnd, "bitwise_left_shift": ast.LShift,
+    "bitwise_right_shift": ast.RShift, "add": ast.Add, "subtract": ast.Sub, "multiply": ast.Mult,
+    "divide": ast.Div, "floor_divide": ast.FloorDiv, "remainder": ast.Mod, "matmul": ast.MatMult,
+    "pow": ast.Pow,
 }  # fmt: skip
-"""Operators that Python writes between their inputs, with how tightly they bind."""
-PREFIX = {"neg": "-", "bitwise_not": "~"}
-SIGN, TIGHTEST = 8, 10
+"""Operators that Python writes between their inputs."""
+PREFIX = {"neg": ast.USub, "bitwise_not": ast.Invert}
 
 
 def size(found) -> int:
@@ -238,39 +238,33 @@ def size(found) -> int:
     return sum(map(parts, found)) if isinstance(found, tuple) else parts(found)
 
 
-def text(record, outer: float = 0) -> str:
+def text(record) -> str:
     """A record as Python would write it, with only the brackets that are needed."""
     if isinstance(record, tuple) and record and all(isinstance(r, Record) for r in record):
         return ", ".join(map(text, record))
+    return ast.unparse(expression(record)).replace(" ** ", "**")
+
+
+def expression(record) -> ast.expr:
+    """A record as Python's syntax; the text of constants stands for names."""
     if not isinstance(record, Record):
-        return constant_text(record)
-    name, inputs = record.op.name, record.inputs
-    if not inputs and record.op.kind in ("input", "gradient", "output"):
-        return name
-    if name in INFIX and len(inputs) == 2 and not record.attrs:
-        return infix(name, inputs, outer)
-    if name in PREFIX and len(inputs) == 1:
-        found = f"{PREFIX[name]}{text(inputs[0], SIGN)}"
-        return f"({found})" if outer > SIGN else found
+        return ast.Name(constant_text(record))
+    name, attrs = record.op.name, record.attrs
+    if not record.inputs and record.op.kind in ("input", "gradient", "output"):
+        return ast.Name(name)
     if name == "index":
-        return f"{text(inputs[0], TIGHTEST)}[{index_text(inputs[1])}]"
-    return call_text(name, inputs, record.attrs)
-
-
-def infix(name: str, inputs, outer: float) -> str:
-    sign, level = INFIX[name]
-    right_first = name == "pow"
-    left = text(inputs[0], level + right_first)
-    right = text(inputs[1], level + (not right_first))
-    found = f"{left} {sign} {right}" if not right_first else f"{left}{sign}{right}"
-    return f"({found})" if outer > level else found
-
-
-def call_text(name: str, inputs, attrs) -> str:
-    args = [text(x) for x in inputs] + [f"{k}={constant_text(v)}" for k, v in attrs.items()]
+        return ast.Subscript(expression(record.inputs[0]), ast.Name(index_text(record.inputs[1])))
+    inputs = [expression(x) for x in record.inputs]
+    if name in PREFIX and len(inputs) == 1:
+        return ast.UnaryOp(PREFIX[name](), inputs[0])
+    if name in INFIX and len(inputs) == 2 and not attrs:
+        (left, right), sign = inputs, INFIX[name]()
+        compares = isinstance(sign, ast.cmpop)
+        return ast.Compare(left, [sign], [right]) if compares else ast.BinOp(left, sign, right)
+    keywords = [ast.keyword(k, ast.Name(constant_text(v))) for k, v in attrs.items()]
     if name.startswith("."):
-        return f"{text(inputs[0], TIGHTEST)}{name}({', '.join(args[1:])})"
-    return f"{name}({', '.join(args)})"
+        return ast.Call(ast.Attribute(inputs[0], name[1:]), inputs[1:], keywords)
+    return ast.Call(ast.Name(name), inputs, keywords)
 
 
 def constant_text(value) -> str:
@@ -292,8 +286,6 @@ def index_text(index) -> str:
     if isinstance(index, tuple):
         return ", ".join(map(index_text, index))
     if isinstance(index, slice):
-        start, stop, step = (
-            "" if v is None else str(v) for v in (index.start, index.stop, index.step)
-        )
-        return f"{start}:{stop}" + (f":{step}" if step else "")
+        ends = ["" if v is None else str(v) for v in (index.start, index.stop, index.step)]
+        return ":".join(ends if ends[2] else ends[:2])
     return "..." if index is Ellipsis else text(edge(index))
