@@ -19,6 +19,7 @@ from ..engine.ops.elementwise import add
 from ..testing.gradcheck import gradient_of, leaf, total
 from ..viz.fold import draw_records
 from ..viz.parts import Legend, Node
+from ..viz.passthrough import PassThrough
 from ..viz.scale import RED
 from ..viz.tape import close_layer, roots_of, tape_parts
 
@@ -58,18 +59,15 @@ def blame(parts, bad: dict):
             yield part
 
 
-class Nudge(Interpreter):
+class Nudge(PassThrough):
     """Stands on the interpreter below; counts what is applied, and can nudge one value.
 
     `at` is (call, input or None for the result, index). `calls` notes each call's result.
     """
 
     def __init__(self, below: Interpreter, at=None, step: float = 0.0):
-        self.below, self.at, self.step, self.calls = below, at, step, []
-
-    recording = property(
-        lambda self: self.below.recording, lambda self, on: setattr(self.below, "recording", on)
-    )
+        super().__init__(below)
+        self.at, self.step, self.calls = at, step, []
 
     def apply(self, op, inputs, attrs):
         call = len(self.calls)
@@ -88,15 +86,6 @@ class Nudge(Interpreter):
         step = np.zeros(x.spec.shape, x.spec.dtype)
         step[index] = self.step
         return self.below.apply(add, (x, Tensor(step)), {})
-
-    def read(self, record, k):
-        return self.below.read(record, k)
-
-    def full(self, spec, value, like):
-        return self.below.full(spec, value, like)
-
-    def constant(self, data, dtype=None, place=None):
-        return self.below.constant(data, dtype, place)
 
 
 class Run:

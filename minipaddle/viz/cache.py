@@ -209,7 +209,7 @@ def timeline(rows, text: str, title: str) -> Picture:
         times.annotate(time_text(miss.seconds), (seconds, y), (4, 0), **beside)
     last = rows[-1][0].call + rows[-1][1]
     calls.set_xlim(rows[0][0].call - 0.5, last + max(1.0, 0.12 * (last - rows[0][0].call)))
-    calls.set_yticks(range(len(rows)), [shortened(miss.reason) for miss, _ in rows], fontsize=9)
+    calls.set_yticks(range(len(rows)), [shorten(miss.reason) for miss, _ in rows], fontsize=9)
     calls.set_ylim(len(rows) - 0.5, -0.5)
     calls.xaxis.set_major_locator(MaxNLocator(integer=True))
     calls.set_xlabel("call")
@@ -228,7 +228,7 @@ def timeline(rows, text: str, title: str) -> Picture:
 MISS = "#d55e00"
 
 
-def shortened(reason: str) -> str:
+def shorten(reason: str) -> str:
     lines = textwrap.wrap(reason, 48)
     return "\n".join(lines[:2]) + ("…" if len(lines) > 2 else "")
 

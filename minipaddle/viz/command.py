@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 import traceback
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,6 +38,7 @@ EXAMPLES = """examples:
 
 
 WHATS = ["tape", "module", "operator", "program", "joint", "transpiling"]
+FORMATS = ", ".join(f".{k}" for k in KINDS)
 
 
 class CommandError(Exception):
@@ -58,50 +60,43 @@ def main(arguments=None) -> int:
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m minipaddle")
     commands = top.add_subparsers(dest="command", required=True)
-    one = commands.add_parser(
-        "draw",
-        help="draw a model, a function or an operator",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    what, raw = "draw a model, a function or an operator", argparse.RawDescriptionHelpFormatter
+    one = commands.add_parser("draw", help=what, epilog=EXAMPLES, formatter_class=raw)
+    shape = "shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input"
+    many = {"action": "append", "default": [], "metavar": "SHAPE[:DTYPE]"}
     one.add_argument("target", help="FILE.py:NAME (a class, function or instance), or an operator")
-    one.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="SHAPE[:DTYPE]",
-        help="shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input",
-    )
+    one.add_argument("--input", help=shape, **many)
     one.add_argument("--what", choices=WHATS, help="what to draw")
     one.add_argument("--stage", help="of --what transpiling one converter, such as if_else")
     one.add_argument("--depth", type=int, help="how many levels of layers to open")
-    one.add_argument("-o", "--output", help=f"file to write: {', '.join('.' + k for k in KINDS)}")
+    one.add_argument("-o", "--output", help=f"file to write: {FORMATS}")
     return top
 
 
 def draw(options) -> Path:
     """Draw what the options ask for; the file written."""
     what = options.what or ("tape" if options.input else "module")
+    file, _, name = options.target.rpartition(":")
     if what == "operator":
-        found, name = options.target, options.target
-        graph = guarded(lambda: operator(found))
+        name = options.target
+        with explained():
+            graph = operator(name)
     else:
-        file, _, name = options.target.rpartition(":")
-        found = load(file, name)
-        graph = picture(what, found, name, options)
+        graph = picture(what, load(file, name), name, options)
     path = Path(options.output or f"{name}.svg")
     if path.suffix.removeprefix(".").lower() not in KINDS:
-        raise CommandError(f"{path}: the ending must be one of {', '.join('.' + k for k in KINDS)}")
+        raise CommandError(f"{path}: the ending must be one of {FORMATS}")
     try:
         return graph.save_as(path)
     except OSError as error:
         raise CommandError(f"{path} can not be written: {error.strerror or error}") from None
 
 
-def guarded(make):
-    """The graph, or the first line of the error as the user's."""
+@contextmanager
+def explained():
+    """Turn an error in the block into one of the user's."""
     try:
-        return make()
+        yield
     except (KeyError, TypeError, OSError) as error:
         raise CommandError(str(error.args[0])) from None
 
@@ -143,7 +138,7 @@ def last_line(error: Exception, file: str) -> str:
     return f"{text}\n  at: {file}:{where[-1].lineno}" if where else text
 
 
-def made(found, name: str):
+def build(found, name: str):
     """The model: a class of layers is instantiated, a function that needs no argument called."""
     is_class = isinstance(found, type) and issubclass(found, Layer)
     if not (is_class or (inspect.isfunction(found) and needs_nothing(found))):
@@ -151,10 +146,8 @@ def made(found, name: str):
     try:
         return found()
     except TypeError as error:
-        raise CommandError(
-            f"{name}() could not be made: {error}\n"
-            f"  try: a function or instance in your file, such as  small = {name}(...)"
-        ) from None
+        hint = f"try: a function or instance in your file, such as  small = {name}(...)"
+        raise CommandError(f"{name}() could not be made: {error}\n  {hint}") from None
 
 
 def needs_nothing(function) -> bool:
@@ -171,20 +164,18 @@ def needs_nothing(function) -> bool:
 
 def picture(what: str, found, name: str, options):
     """The graph of a model or function."""
-    model = made(found, name)
+    model = build(found, name)
     if what == "module":
         if not isinstance(model, Layer):
-            raise CommandError(
-                f"{name} is no layer, so it has no tree; for its tape give --input, "
-                "such as --input 1,3,32,32"
-            )
+            hint = "for its tape give --input, such as --input 1,3,32,32"
+            raise CommandError(f"{name} is no layer, so it has no tree; {hint}")
         return module(model, options.depth)
     if what == "transpiling":
-        model = found if inspect.isfunction(found) else model
-        return guarded(lambda: transpiling(model, options.stage))
+        with explained():
+            return transpiling(found if inspect.isfunction(found) else model, options.stage)
     if not callable(model):
         raise CommandError(f"{name} is a {type(model).__name__}, which can not be called")
-    inputs = [made_input(text) for text in options.input]
+    inputs = [example_input(text) for text in options.input]
     try:
         if what == "tape":
             return tape(model, *inputs, depth=options.depth)
@@ -193,19 +184,17 @@ def picture(what: str, found, name: str, options):
         draw = program if what == "program" else joint
         return draw(function, depth=options.depth)
     except Exception as error:
-        raise CommandError(told(error, name, inputs)) from None
+        raise CommandError(explain(error, name, inputs)) from None
 
 
-def made_input(text: str) -> Tensor:
+def example_input(text: str) -> Tensor:
     """A tensor from `1,3,32,32` or `1,16:int64`: ones, or zeros where numbers are whole."""
     match = re.fullmatch(r"\s*((?:\d+\s*,\s*)*\d*)\s*(?::\s*(\w+))?\s*", text)
     try:
         dtype = resolve(match[2] or "float32")
     except TypeError as error:
-        raise CommandError(
-            f"--input {text}: "
-            + (str(error) if match else "expected a shape, such as 1,3,32,32 or 1,16:int64")
-        ) from None
+        why = str(error) if match else "expected a shape, such as 1,3,32,32 or 1,16:int64"
+        raise CommandError(f"--input {text}: {why}") from None
     shape = [int(n) for n in match[1].split(",") if n.strip()]
     if dtype not in FLOATS:
         return zeros(shape, dtype)
@@ -214,7 +203,7 @@ def made_input(text: str) -> Tensor:
     return x
 
 
-def told(error: Exception, name: str, inputs) -> str:
+def explain(error: Exception, name: str, inputs) -> str:
     """What went wrong, in which layer, on which inputs."""
     given = ", ".join(str(x.spec) for x in inputs)
     text = "".join(traceback.format_exception_only(error)).strip()

@@ -41,7 +41,7 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
         return draw_tree(target, depth, Norms(target), title)
     if isinstance(target, Tensor):
         roots = roots_of(target)
-        norms = measured(target, roots)
+        norms = measure(target, roots)
         parts = flow_parts(tape_parts(roots), norms)
         graph = draw_records(parts, title, depth, partial(close_flow, norms))
         if not retain_graph:
@@ -51,7 +51,7 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
     raise TypeError(teach(f"gradient_flow of {type(target).__name__}", expected=expected))
 
 
-def measured(loss, roots) -> dict:
+def measure(loss, roots) -> dict:
     """Run the backward of `loss`; the norm of the gradient at each record it reaches.
 
     What records keep is not freed yet, so that the drawing can tell of it.

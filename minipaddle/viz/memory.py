@@ -92,7 +92,7 @@ def draw_lifetimes(axis, plan: Plan, colours: Colours) -> None:
     for row, piece in enumerate(pieces):
         start, end, _ = piece.buffer
         axis.barh(row, end - start, left=start, height=0.86, color=colours[piece])
-        name = made_by(*piece.values[0]) if piece.values else made_by(piece.work)
+        name = maker_of(*piece.values[0]) if piece.values else maker_of(piece.work)
         said = f" {name}, {bytes_text(piece.place.nbytes)} "
         long, right = end - start > 0.4 * width, width - end > start
         at, side = (start, "left") if long else (end, "left") if right else (start, "right")
@@ -101,7 +101,7 @@ def draw_lifetimes(axis, plan: Plan, colours: Colours) -> None:
     axis.set_title(f"lifetimes of the {len(pieces)} largest values", fontsize=9, loc="left")
 
 
-def made_by(record, k: int = 0) -> str:
+def maker_of(record, k: int = 0) -> str:
     """The operator that makes result k of a record; in a group it is one of the group's."""
     if record is None:
         return "aside"

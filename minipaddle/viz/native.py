@@ -72,23 +72,23 @@ def kernels(target, runs: int = 20) -> Picture:
     """
     twin = executable_of(target).retimed()
     given = twin.program.given[: len(twin.program.given) - len(twin.constants)]
-    arrays = [made_up(r.spec) for r in given]
+    arrays = [sample_input(r.spec) for r in given]
     twin(twin.program, arrays)
     warm = [seconds for seconds, _ in twin.times()]
     for _ in range(runs):
         twin(twin.program, arrays)
     times = [((t - w) / runs, r) for (t, r), w in zip(twin.times(), warm, strict=True)]
-    return drawn(twin, sorted(times, key=lambda each: -each[0]))
+    return draw_bars(twin, sorted(times, key=lambda each: -each[0]))
 
 
-def made_up(spec):
+def sample_input(spec):
     """Numbers from 0 to 1; whole ones are 0, which is an index everywhere."""
     whole = spec.dtype.kind != "f"
     flat = NUMPY.zeros(spec.size) if whole else NUMPY.linspace(0.1, 0.9, spec.size)
     return flat.astype(spec.dtype).reshape(spec.shape)
 
 
-def drawn(twin, times) -> Picture:
+def draw_bars(twin, times) -> Picture:
     shown, total = times[:MOST], sum(t for t, _ in times) or 1.0
     fig, axis = figure(8, 0.6 + 0.24 * len(shown))
     names = [name_of(twin, r) for _, r in shown]

@@ -212,8 +212,8 @@ def source_of(function) -> str:
     code = getattr(inspect.unwrap(function), "__code__", None)
     text = "".join(linecache.getlines(code.co_filename)) if code else ""
     for n in definitions(text):
-        if made_by(n, code):
-            return written(n, text)
+        if defines(n, code):
+            return lines_of(n, text)
     return f"{getattr(function, '__name__', function)} (no source)"
 
 
@@ -223,14 +223,14 @@ def definitions(text: str) -> list:
     return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda | ast.FunctionDef)]
 
 
-def made_by(n, code) -> bool:
+def defines(n, code) -> bool:
     """Did this definition make that code object?"""
     first = min([n.lineno, *(d.lineno for d in getattr(n, "decorator_list", ()))])
     names = [a.arg for a in (*n.args.posonlyargs, *n.args.args)]
     return first == code.co_firstlineno and names == list(code.co_varnames[: code.co_argcount])
 
 
-def written(n, text: str) -> str:
+def lines_of(n, text: str) -> str:
     """The lines of a definition."""
     if isinstance(n, ast.Lambda):
         return textwrap.dedent(ast.get_source_segment(text, n.body))

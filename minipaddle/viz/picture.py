@@ -33,7 +33,7 @@ class Picture(Shown):
     def save_as(self, path) -> Path:
         """Write the picture; the suffix (.png, .svg, .pdf) says the format."""
         path = Path(path)
-        self.figure.savefig(path, bbox_inches="tight", metadata=undated(path.suffix))
+        self.figure.savefig(path, bbox_inches="tight", metadata=metadata_of(path.suffix))
         return path
 
     def png(self) -> bytes:
@@ -45,7 +45,7 @@ class Picture(Shown):
         return {"image/png": self.png()}
 
 
-def undated(suffix: str) -> dict:
+def metadata_of(suffix: str) -> dict:
     """Metadata without the date of drawing, so that the same picture is the same file."""
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix.lower(), {})
 

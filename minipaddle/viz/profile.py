@@ -13,6 +13,7 @@ from ..engine.eager.device import current_place, synchronize
 from ..engine.eager.tensor import Tensor
 from ..nn.layer.tree import path_of
 from .flame import chrome_trace, flame
+from .passthrough import PassThrough
 from .picture import Shown
 from .style import bytes_text
 from .tape import tensors_in
@@ -38,17 +39,14 @@ class Event(NamedTuple):
         return self.end - self.start
 
 
-class Profiler(Interpreter):
+class Profiler(PassThrough):
     """Stands on the interpreter below and times what passes through to it."""
 
     def __init__(self, below: Interpreter):
-        self.below = below
+        super().__init__(below)
         self.events: list[Event] = []
         self.inside = 0
 
-    recording = property(
-        lambda self: self.below.recording, lambda self, on: setattr(self.below, "recording", on)
-    )
     scope = property(
         lambda self: self.below.scope, lambda self, scope: setattr(self.below, "scope", scope)
     )
@@ -84,18 +82,6 @@ class Profiler(Interpreter):
                 self.inside += perf_counter_ns() - start
 
         return call
-
-    def read(self, record, k):
-        return self.below.read(record, k)
-
-    def full(self, spec, value, like):
-        return self.below.full(spec, value, like)
-
-    def constant(self, data, dtype=None, place=None):
-        return self.below.constant(data, dtype, place)
-
-    def draw(self, generator):
-        return self.below.draw(generator)
 
 
 class Row(NamedTuple):

@@ -196,7 +196,7 @@ class Spread:
             if line.kind != "lines":
                 continue
             members = [r for r in self.records if self.paths[r] == (line,)]
-            groups = connected(members, program.states)
+            groups = connected_groups(members, program.states)
             if len(groups) < 2:
                 continue
             for group in groups:
@@ -318,7 +318,7 @@ def outermost(path: tuple) -> Frame | None:
     return path[0] if path else None
 
 
-def connected(records, states) -> list[set]:
+def connected_groups(records, states) -> list[set]:
     """The records in groups that nothing flows between, be it by way of a state that changes."""
     moving = {s.record for s in states if s.update is not None}
     first = {e: r for r in reversed(records) for e in r.inputs if e in moving}

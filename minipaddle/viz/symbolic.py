@@ -37,8 +37,8 @@ class Attr:
     __bool__ = __eq__ = __lt__ = __gt__ = __iter__ = __len__ = __index__ = refuse
 
 
-class Called(tuple):
-    """A shape that knows what it is called: `x.shape`."""
+class NamedShape(tuple):
+    """A shape that knows its name: `x.shape`."""
 
     label = ""
 
@@ -46,8 +46,8 @@ class Called(tuple):
         return self.label
 
 
-def called(label: str, shape) -> Called:
-    found = Called(shape)
+def name_shape(label: str, shape) -> NamedShape:
+    found = NamedShape(shape)
     found.label = label
     return found
 
@@ -93,7 +93,7 @@ class Symbol(Var):
 
 def leaf(name: str, spec: Spec, kind: str = "input") -> Symbol:
     """A symbol called `name`."""
-    shape = called(f"{name}.shape", spec.shape)
+    shape = name_shape(f"{name}.shape", spec.shape)
     return Symbol(Record(Name(name, kind), [], {}, shape, spec.dtype))
 
 
@@ -271,7 +271,7 @@ def constant_text(value) -> str:
     """A constant: numbers short, dtypes by name, named shapes by name."""
     if isinstance(value, float):
         return f"{value:.6g}" if value != int_or_none(value) else f"{value:.1f}"
-    if isinstance(value, list | tuple) and not isinstance(value, Called):
+    if isinstance(value, list | tuple) and not isinstance(value, NamedShape):
         inner = ", ".join(text(edge(v)) for v in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
     return str(value)

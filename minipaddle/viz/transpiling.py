@@ -159,11 +159,11 @@ def overview(name: str, found, title: str):
 
 def card(heading: str, lines) -> Table:
     """Source as a table; `lines` are pairs (text, word)."""
-    rows = "".join(code_row(text, word) for text, word in folded(list(lines)))
+    rows = "".join(code_row(text, word) for text, word in fold(list(lines)))
     return table(f"<TR><TD ALIGN='LEFT'><B>{html.escape(heading)}</B></TD></TR>{rows}")
 
 
-def folded(lines: list):
+def fold(lines: list):
     """Of a long source what changed, with a line before and after."""
     shown = [
         len(lines) <= LONG or any(word != KEPT for _, word in lines[max(0, k - 1) : k + 2])

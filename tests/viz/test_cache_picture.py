@@ -4,7 +4,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.viz.cache import ROWS, shortened, time_text
+from minipaddle.viz.cache import ROWS, shorten, time_text
 from tests.viz.reading import Drawing
 
 nn = paddle.nn
@@ -168,4 +168,4 @@ def test_before_the_first_call_there_is_no_timeline():
 def test_words():
     assert time_text(0.0123) == "12.3 ms"
     assert time_text(1.25) == "1.2 s"
-    assert shortened("a " * 100).endswith("…")
+    assert shorten("a " * 100).endswith("…")
