@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...engine.core.errors import value_error
 from ...engine.ops import conv as ops
 from ...engine.ops import movement
-from .dimensions import like
+from .dimensions import hide_n, of_axes
 from .windows import channels_last, image, is_same, numbers, paddings, to_first, to_last
 
 __all__ = [
@@ -32,9 +32,11 @@ def finished(y, bias, last: bool):
     return to_last(y) if last else y
 
 
+@hide_n
 def conv2d(
-    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None
-):
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None,
+    *, n=2,
+):  # fmt: skip
     """Convolution of images: x [N, C, H, W], weight [O, C / groups, KH, KW], bias [O].
 
     `padding` is a number, one for each axis, before and after for each axis, pairs for all axes
@@ -47,7 +49,10 @@ def conv2d(
     >>> paddle.nn.functional.conv2d(x, weight, stride=2, padding=1).shape
     [2, 4, 4, 4]
     """
-    return convolve(2, x, weight, bias, stride, padding, dilation, groups, data_format)
+    return convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+conv3d = of_axes(conv2d, 3)
 
 
 def conv1d(
@@ -63,13 +68,6 @@ def conv1d(
     [[[3.0, 5.0]]]
     """
     return convolve(1, x, weight, bias, stride, padding, dilation, groups, data_format)
-
-
-@like(conv2d)
-def conv3d(
-    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None
-):
-    return convolve(3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 # ---- transposed ------------------------------------------------------------------------------
@@ -133,9 +131,10 @@ def conv2d_transpose(
     return spread(2, x, weight, bias, *given)
 
 
+@hide_n
 def conv1d_transpose(
     x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
-    output_size=None, data_format="NCL", name=None,
+    output_size=None, data_format="NCL", name=None, *, n=1,
 ):  # fmt: skip
     """Transposed convolution of sequences: x [N, C, L], weight [C, O / groups, K], bias [O].
 
@@ -147,13 +146,7 @@ def conv1d_transpose(
     [[[1.0, 12.0, 20.0]]]
     """
     given = stride, padding, output_padding, dilation, groups, output_size, data_format
-    return spread(1, x, weight, bias, *given)
+    return spread(n, x, weight, bias, *given)
 
 
-@like(conv2d_transpose)
-def conv3d_transpose(
-    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
-    output_size=None, data_format="NCDHW", name=None,
-):  # fmt: skip
-    given = stride, padding, output_padding, dilation, groups, output_size, data_format
-    return spread(3, x, weight, bias, *given)
+conv3d_transpose = of_axes(conv1d_transpose, 3, model=conv2d_transpose)

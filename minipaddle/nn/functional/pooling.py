@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.core.errors import value_error
 from ...engine.ops import pooling as ops
-from .dimensions import like
+from .dimensions import hide_n, of_axes
 from .windows import channels_last, image, numbers, paddings, to_first, to_last
 
 __all__ = [
@@ -36,41 +36,10 @@ def windows_of(name, x, n, kernel, stride, padding, ceil_mode, last=False):
 # ---- sliding windows -------------------------------------------------------------------------
 
 
-def max_pool(n, x, kernel, stride, padding, return_mask, ceil_mode, data_format):
-    """What max_pool1d, max_pool2d and max_pool3d are for n = 1, 2, 3."""
-    name, last = f"max_pool{n}d", channels_last(data_format, n)
-    if return_mask and last:
-        raise value_error(f"{name} has no mask in {data_format}", hint="transpose x first")
-    x = to_first(x) if last else x
-    windows = windows_of(name, x, n, kernel, stride, padding, ceil_mode, last)
-    y = ops.max_pool(x, windows=windows)
-    if return_mask:
-        return y, ops.max_pool_index(x, y, windows=windows)
-    return to_last(y) if last else y
-
-
-def avg_pool(n, x, kernel, stride, padding, exclusive, ceil_mode, data_format, divisor=None):
-    """What avg_pool1d, avg_pool2d and avg_pool3d are for n = 1, 2, 3."""
-    name, last = f"avg_pool{n}d", channels_last(data_format, n)
-    x = to_first(x) if last else x
-    windows = windows_of(name, x, n, kernel, stride, padding, ceil_mode, last)
-    y = ops.avg_pool(x, windows=windows, exclusive=exclusive, divisor=divisor)
-    return to_last(y) if last else y
-
-
-def lp_pool(n, x, p, kernel, stride, padding, ceil_mode, data_format):
-    """(Σ xᵖ)^(1/p) over each window; the maximum for p = ∞."""
-    p = float(p)
-    if p == 0:
-        raise value_error(f"lp_pool{n}d was given norm_type=0", expected="another number")
-    if p == float("inf"):
-        return max_pool(n, x, kernel, stride, padding, False, ceil_mode, data_format)
-    return avg_pool(n, x**p, kernel, stride, padding, True, ceil_mode, data_format, 1) ** (1 / p)
-
-
+@hide_n
 def max_pool2d(
     x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False,
-    data_format="NCHW", name=None,
+    data_format="NCHW", name=None, *, n=2,
 ):  # fmt: skip
     """The largest value of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
 
@@ -82,7 +51,18 @@ def max_pool2d(
     >>> paddle.nn.functional.max_pool2d(paddle.ones([1, 2, 6, 6]), 3, stride=1).shape
     [1, 2, 4, 4]
     """
-    return max_pool(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+    name, last = f"max_pool{n}d", channels_last(data_format, n)
+    if return_mask and last:
+        raise value_error(f"{name} has no mask in {data_format}", hint="transpose x first")
+    x = to_first(x) if last else x
+    windows = windows_of(name, x, n, kernel_size, stride, padding, ceil_mode, last)
+    y = ops.max_pool(x, windows=windows)
+    if return_mask:
+        return y, ops.max_pool_index(x, y, windows=windows)
+    return to_last(y) if last else y
+
+
+max_pool3d = of_axes(max_pool2d, 3)
 
 
 def max_pool1d(
@@ -98,20 +78,13 @@ def max_pool1d(
     >>> y.tolist(), mask.tolist()
     ([[[3.0, 5.0]]], [[[1, 3]]])
     """
-    return max_pool(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+    return max_pool2d(x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL", n=1)
 
 
-@like(max_pool2d)
-def max_pool3d(
-    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False,
-    data_format="NCDHW", name=None,
-):  # fmt: skip
-    return max_pool(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
+@hide_n
 def avg_pool2d(
     x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True,
-    divisor_override=None, data_format="NCHW", name=None,
+    divisor_override=None, data_format="NCHW", name=None, *, n=2,
 ):  # fmt: skip
     """The mean of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
 
@@ -122,8 +95,14 @@ def avg_pool2d(
     >>> paddle.nn.functional.avg_pool2d(paddle.ones([1, 2, 6, 6]), 3, stride=1).shape
     [1, 2, 4, 4]
     """
-    given = kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
-    return avg_pool(2, x, *given)
+    name, last = f"avg_pool{n}d", channels_last(data_format, n)
+    x = to_first(x) if last else x
+    windows = windows_of(name, x, n, kernel_size, stride, padding, ceil_mode, last)
+    y = ops.avg_pool(x, windows=windows, exclusive=exclusive, divisor=divisor_override)
+    return to_last(y) if last else y
+
+
+avg_pool3d = of_axes(avg_pool2d, 3)
 
 
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
@@ -136,23 +115,15 @@ def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode
     >>> paddle.nn.functional.avg_pool1d(x, 2).tolist()
     [[[2.0, 3.0]]]
     """
-    return avg_pool(1, x, kernel_size, stride, padding, exclusive, ceil_mode, "NCL")
+    return avg_pool2d(x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL", n=1)
 
 
-@like(avg_pool2d)
-def avg_pool3d(
-    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True,
-    divisor_override=None, data_format="NCDHW", name=None,
-):  # fmt: skip
-    given = kernel_size, stride, padding, exclusive, ceil_mode, data_format, divisor_override
-    return avg_pool(3, x, *given)
-
-
+@hide_n
 def lp_pool2d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW",
-    name=None,
+    name=None, *, n=2,
 ):  # fmt: skip
-    """(Σ xᵖ)^(1/p) of each window of x [N, C, H, W], p being `norm_type`.
+    """(Σ xᵖ)^(1/p) of each window of x [N, C, H, W], p being `norm_type`; for ∞ the maximum.
 
     Source: Paddle API `paddle.nn.functional.lp_pool2d`.
 
@@ -160,19 +131,14 @@ def lp_pool2d(
     >>> paddle.nn.functional.lp_pool2d(paddle.ones([1, 2, 4, 4]), 2, 2).shape
     [1, 2, 2, 2]
     """
-    return lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+    p = float(norm_type)
+    if p == 0:
+        raise value_error(f"lp_pool{n}d was given norm_type=0", expected="another number")
+    where = {"ceil_mode": ceil_mode, "data_format": data_format, "n": n}
+    if p == float("inf"):
+        return max_pool2d(x, kernel_size, stride, padding, **where)
+    sums = avg_pool2d(x**p, kernel_size, stride, padding, divisor_override=1, **where)
+    return sums ** (1 / p)
 
 
-def lp_pool1d(
-    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL",
-    name=None,
-):  # fmt: skip
-    """(Σ xᵖ)^(1/p) of each window of x [N, C, L], p being `norm_type`.
-
-    Source: Paddle API `paddle.nn.functional.lp_pool1d`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.nn.functional.lp_pool1d(paddle.to_tensor([[[3.0, 4.0]]]), 2, 2).tolist()
-    [[[5.0]]]
-    """
-    return lp_pool(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+lp_pool1d = of_axes(lp_pool2d, 1)
