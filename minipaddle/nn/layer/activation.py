@@ -127,6 +127,8 @@ class PReLU(Layer):
     [-1.0, 2.0]
     """
 
+    _shown = ("num_parameters", "data_format", "init", "_dtype")
+
     def __init__(
         self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None
     ):
@@ -138,9 +140,3 @@ class PReLU(Layer):
 
     def forward(self, x):
         return F.prelu(x, self._weight, self.data_format)
-
-    def extra_repr(self) -> str:
-        return (
-            f"num_parameters={self.num_parameters}, data_format={self.data_format}, "
-            f"init={self.init}, dtype={self._dtype}"
-        )

@@ -52,6 +52,7 @@ class BatchNormND(Dimensional):
     ranks = (2, 3, 4, 5)
     """The numbers of dimensions that x may have."""
     _trainable_statistics = False
+    _shown = ("_num_features", "_momentum", "_epsilon")
 
     def __init__(
         self, num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None,
@@ -75,12 +76,8 @@ class BatchNormND(Dimensional):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        said = (
-            f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
-        )
-        if self._data_format != "NCHW":
-            said += f", data_format={self._data_format}"
-        return said + (f", name={self._name}" if self._name else "")
+        layout = "" if self._data_format == "NCHW" else f", data_format={self._data_format}"
+        return super().extra_repr() + layout + (f", name={self._name}" if self._name else "")
 
 
 class BatchNorm1D(BatchNormND, n=1):

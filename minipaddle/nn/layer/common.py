@@ -95,6 +95,8 @@ class Bilinear(Layer):
     [5, 4]
     """
 
+    _shown = ("in1_features", "in2_features", "out_features", "_dtype")
+
     def __init__(
         self, in1_features, in2_features, out_features, weight_attr=None, bias_attr=None, name=None,
     ):  # fmt: skip
@@ -111,12 +113,6 @@ class Bilinear(Layer):
 
     def forward(self, x1, x2):
         return F.bilinear(x1, x2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, dtype={self._dtype}"
-        )
 
 
 class Embedding(Layer):
@@ -191,6 +187,8 @@ class Unflatten(Layer):
     [4, 2, 3]
     """
 
+    _shown = ("axis", "shape")
+
     def __init__(self, axis, shape, name=None):
         super().__init__()
         self.axis, self.shape = axis, shape
@@ -198,12 +196,9 @@ class Unflatten(Layer):
     def forward(self, input):
         return input.unflatten(self.axis, self.shape)
 
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}, shape={self.shape}"
-
 
 class Dropout(Functional, function=F.dropout, fixed=("p", "inplace", "axis", "mode", "name")):
-    shown = ("p", "axis", "mode", "name", "inplace")
+    _shown = ("p", "axis", "mode", "name", "inplace")
 
 
 class Dropout2D(Functional, function=F.dropout2d): ...

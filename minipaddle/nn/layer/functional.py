@@ -21,10 +21,10 @@ class Functional(Layer):
     with examples that make the layer and call it.
     """
 
-    shown: tuple = ()
-    """The arguments that `repr` tells; all if empty."""
+    _shown: tuple = ()
+    """The arguments that `repr` shows; all if empty."""
     quiet: tuple = ("name",)
-    """Those that it tells only where they are not the default."""
+    """Those that it shows only where they are not the default."""
 
     def __init_subclass__(cls, function=None, inputs: int = 1, fixed=None, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -34,7 +34,7 @@ class Functional(Layer):
         names = [p for p in parameters if p not in OUTSIDE] if fixed is None else fixed
         cls.function = staticmethod(function)
         cls.arguments = tuple(p for p in (*names, *OUTSIDE) if p in parameters and p != "name")
-        cls.shown = cls.shown or tuple(names)
+        cls._shown = cls._shown or tuple(names)
         cls.__signature__ = inspect.Signature([parameters[p] for p in names])
         cls.__doc__ = cls.__doc__ or described(cls.__name__, function, inputs)
 
@@ -55,9 +55,9 @@ class Functional(Layer):
 
     def extra_repr(self) -> str:
         defaults = self.__signature__.parameters
-        values = [(k, getattr(self, k)) for k in self.shown]
-        told = [(k, v) for k, v in values if k not in self.quiet or v != defaults[k].default]
-        return ", ".join(f"{k}={v}" for k, v in told)
+        values = [(k, getattr(self, k)) for k in self._shown]
+        shown = [(k, v) for k, v in values if k not in self.quiet or v != defaults[k].default]
+        return ", ".join(f"{k}={v}" for k, v in shown)
 
 
 def described(layer: str, function, inputs: int) -> str:

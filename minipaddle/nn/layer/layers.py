@@ -320,9 +320,12 @@ class Layer(Tree, State):
         """The layer's own name, such as `linear_0`. Source: Paddle API `Layer.full_name`."""
         return self._full_name
 
+    _shown: tuple = ()
+    """The attributes that `repr` shows."""
+
     def extra_repr(self) -> str:
-        """What stands in the brackets of `repr`; a subclass says it."""
-        return ""
+        """What stands in the brackets of `repr`; a subclass may say it."""
+        return ", ".join(f"{name.lstrip('_')}={getattr(self, name)}" for name in self._shown)
 
     def __repr__(self) -> str:
         head, extra = type(self).__name__, self.extra_repr()

@@ -27,15 +27,14 @@ __all__ = [
 class TrailingNorm(Layer):
     """What norms over the last axes, of the sizes `normalized_shape`, share."""
 
+    _shown = ("_normalized_shape", "_epsilon")
+
     def __init__(self, normalized_shape, epsilon, weight_attr, dtype=None):
         super().__init__(dtype=dtype)
         many = isinstance(normalized_shape, list | tuple)
         self._normalized_shape = list(normalized_shape) if many else [int(normalized_shape)]
         self._epsilon, self._weight_attr = epsilon, weight_attr
         self.weight = scale_of(self, [prod(self._normalized_shape)], weight_attr, dtype)
-
-    def extra_repr(self) -> str:
-        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
 
 
 class LayerNorm(TrailingNorm):
@@ -98,6 +97,8 @@ class GroupNorm(Layer):
     [1, 4, 2, 2]
     """
 
+    _shown = ("_num_groups", "_num_channels", "_epsilon")
+
     def __init__(
         self, num_groups, num_channels, epsilon=1e-05, *, affine=True, device=None, dtype=None,
         weight_attr=None, bias_attr=None, data_format="NCHW", name=None,
@@ -115,12 +116,6 @@ class GroupNorm(Layer):
         given = self._epsilon, self.weight, self.bias, self._data_format
         return F.group_norm(input, self._num_groups, *given)
 
-    def extra_repr(self) -> str:
-        return (
-            f"num_groups={self._num_groups}, num_channels={self._num_channels}, "
-            f"epsilon={self._epsilon}"
-        )
-
 
 class InstanceNormND(Dimensional):
     """Instance norm of images [N, C, H, W]: each channel of each sample by its own moments.
@@ -134,6 +129,8 @@ class InstanceNormND(Dimensional):
     >>> layer(paddle.ones([2, 3, 4, 4])).shape
     [2, 3, 4, 4]
     """
+
+    _shown = ("_num_features", "_epsilon")
 
     def __init__(
         self, num_features, epsilon=1e-05, momentum=0.9, weight_attr=None, bias_attr=None,
@@ -156,9 +153,6 @@ class InstanceNormND(Dimensional):
         formatted(self, input)
         given = {"eps": self._epsilon, "data_format": self._data_format}
         return F.instance_norm(input, weight=self.scale, bias=self.bias, **given)
-
-    def extra_repr(self) -> str:
-        return f"num_features={self._num_features}, epsilon={self._epsilon}"
 
 
 class InstanceNorm1D(InstanceNormND, n=1):
@@ -225,6 +219,3 @@ class SpectralNorm(Layer):
         matrix, start = F.norm.as_matrix(x, self._dim), (self.weight_u, self.weight_v)
         u, v = F.norm.power_iteration(matrix, *start, self._power_iters, self._eps)
         return x / (u @ (matrix @ v))
-
-    def extra_repr(self) -> str:
-        return ""

@@ -17,23 +17,23 @@ class Pool(Functional):
 
 
 class Windowed(Pool):
-    shown = ("kernel_size", "stride", "padding")
+    _shown = ("kernel_size", "stride", "padding")
 
 
 class LPWindowed(Pool):
-    shown = ("norm_type", "kernel_size", "stride", "padding")
+    _shown = ("norm_type", "kernel_size", "stride", "padding")
 
 
 class AdaptiveAvg(Pool):
-    shown = ("output_size",)
+    _shown = ("output_size",)
 
 
 class AdaptiveMax(Pool):
-    shown = ("output_size", "return_mask")
+    _shown = ("output_size", "return_mask")
 
 
 class Unpooling(Pool):
-    shown = ("output_size",)
+    _shown = ("output_size",)
 
 
 class MaxPool1D(Windowed, function=F.max_pool1d): ...

@@ -119,7 +119,7 @@ __all__ += PADS
 class Resized(Functional):
     """The text begins with what decides the size: the factor, or the size."""
 
-    shown = ("data_format", "name")
+    _shown = ("data_format", "name")
 
     def extra_repr(self) -> str:
         size = "size" if self.scale_factor is None else "scale_factor"
@@ -134,7 +134,7 @@ class Upsample(
         "recompute_scale_factor", "name",
     ),
 ):  # fmt: skip
-    shown = ("mode", "align_corners", "align_mode", "data_format", "name")
+    _shown = ("mode", "align_corners", "align_mode", "data_format", "name")
 
 
 def nearest(x, size=None, scale_factor=None, data_format="NCHW", name=None):
