@@ -12,7 +12,7 @@ from ..engine.core.errors import teach
 from ..nn.layer.layers import Layer
 from .fold import LIMIT
 from .parts import Edge, Legend, Node, Table, draw
-from .style import GREY, LOOKS, count
+from .style import GREY, LOOKS, cell, count, tag
 
 
 def module(layer, depth: int | None = None, title: str = ""):
@@ -122,23 +122,17 @@ class Tree(NamedTuple):
         head = self.head(layer, closed)
         look = LOOKS["layer"]
         glyph = f"{look.glyph} " if closed else ""
-        name = f"<B>{glyph}{html.escape(label)}</B>"
-        cells = [cell(look, "<BR/>".join(filter(None, [name, html.escape(head)])), "CENTER")]
-        cells += [cell(LOOKS[role], html.escape(text), "LEFT") for role, text in rows]
+        name = tag("b", glyph + html.escape(label))
+        cells = [cell("<br/>".join(filter(None, [name, html.escape(head)])), look, "center")]
+        cells += [cell(html.escape(text), LOOKS[role], "left") for role, text in rows]
+        space = {"border": 0, "cellborder": 1, "cellspacing": 0, "cellpadding": 3}
+        table = tag("table", *(tag("tr", c) for c in cells), color=GREY, **space)
         tip = [f"{type(layer).__name__}({layer.extra_repr()})", *(text for _, text in rows)]
         tip += [f"open with depth={self.depth + 1}"] if closed else self.notes.tip(layer)
         lines = [f"{label}: {head}", *(f"  {text}" for _, text in rows)]
-        return Node(
-            layer,
-            Table(
-                '<<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="3" '
-                f'COLOR="{GREY}">{"".join(cells)}</TABLE>>',
-                frozenset({"layer", *(role for role, _ in rows)}),
-            ),
-            tip="\n".join(tip),
-            attrs={"style": ""},
-            text=textwrap.indent("\n".join(lines), "  " * level),
-        )
+        label = Table(table, frozenset({"layer", *(role for role, _ in rows)}))
+        text = textwrap.indent("\n".join(lines), "  " * level)
+        return Node(layer, label, tip="\n".join(tip), attrs={"style": ""}, text=text)
 
     def rows(self, layer) -> Iterator[tuple[str, str]]:
         """Pairs (role, text), one for each parameter and buffer of the layer's own."""
@@ -154,11 +148,3 @@ class Tree(NamedTuple):
     def head(self, layer, closed: bool) -> str:
         inside = count(len(layer.sublayers()), "layer") + " inside" if closed else ""
         return ", ".join(filter(None, [inside, self.notes.layer(layer)]))
-
-
-def cell(look, inner: str, align: str) -> str:
-    """One row of a table in a role's colours."""
-    return (
-        f'<TR><TD BGCOLOR="{look.fill}" ALIGN="{align}">'
-        f'<FONT COLOR="{look.ink}">{inner}</FONT></TD></TR>'
-    )

@@ -148,7 +148,7 @@ def write_node(g, each: Node, names: Names) -> None:
     """Write a node, and the dots beside it."""
     name, label, attrs = names[each.key], each.label, each.attrs
     if isinstance(label, Table):
-        g.node(name, label.html, shape="plain", tooltip=literal(each.tip), **attrs)
+        g.node(name, f"<{label.html}>", shape="plain", tooltip=literal(each.tip), **attrs)
         return
     if each.mark == "yours":
         label, attrs = mark_label(label), attrs | {"color": YOURS, "penwidth": "3"}

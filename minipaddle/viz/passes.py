@@ -9,7 +9,7 @@ from ..engine.passes.manager import Optimized, figures
 from .difference import difference
 from .picture import Shown
 from .program import optimized_of
-from .style import GREY
+from .style import GREY, tag
 
 HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
 BAR = "rgba(0,114,178,.35)"
@@ -60,25 +60,22 @@ class Passes(Shown):
         """The table, with a bar behind each number: its share of the largest one."""
         rows = self.rows()
         most = [max((row[1][k] or 0 for row in rows), default=0) for k in range(4)]
-        head = "".join(f"<th>{name}</th>" for name in HEAD)
+        head = "".join(tag("th", name) for name in HEAD)
         body = ""
         for name, found, seconds in rows:
-            cells = "".join(
-                bar(text, (n or 0) / (top or 1))
-                for text, n, top in zip(found.said(), found, most, strict=True)
-            )
+            shares = ((n or 0) / (top or 1) for n, top in zip(found, most, strict=True))
+            cells = map(bar, found.said(), shares)
             time = "" if seconds is None else f"{seconds * 1e3:.1f}"
-            body += f"<tr><td>{html.escape(name)}</td>{cells}<td>{time}</td></tr>"
+            body += tag("tr", tag("td", html.escape(name)), *cells, tag("td", time))
         same = [s.name for s in self.done.snapshots if not s.changed]
         note = f"nothing to do: {', '.join(same)}" if same else ""
-        return (
-            f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead>'
-            f'<tbody>{body}</tbody></table><div style="color:{GREY}">{html.escape(note)}</div>'
-        )
+        parts = tag("thead", tag("tr", head)), tag("tbody", body)
+        table = tag("table", *parts, style="border-collapse:collapse")
+        return table + tag("div", html.escape(note), style=f"color:{GREY}")
 
 
 def bar(text: str, share: float) -> str:
     """A cell whose background is filled to a share."""
     stop = f"{100 * share:.0f}%"
     look = f"linear-gradient(to right, {BAR} {stop}, transparent {stop})"
-    return f'<td style="background:{look};text-align:right;padding:2px 8px">{text}</td>'
+    return tag("td", text, style=f"background:{look};text-align:right;padding:2px 8px")

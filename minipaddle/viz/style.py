@@ -72,24 +72,12 @@ ROOMY = ("parallelogram", "invtrapezium", "hexagon")
 
 def graph(title: str = "", **attrs) -> Graph:
     """An empty graph in the house style."""
-    g = Graph()
-    page = {
-        "bgcolor": "transparent",
-        "ranksep": "0.3",
-        "nodesep": "0.2",
-        "tooltip": literal(title) or " ",
-    }
-    g.attr("graph", fontname=FONT, fontsize="11", fontcolor=GREY, **(page | attrs))
-    g.attr(
-        "node",
-        fontname=FONT,
-        fontsize="10",
-        style="filled",
-        color=GREY,
-        height="0.3",
-        margin="0.08,0.04",
-    )
-    g.attr("edge", fontname=FONT, fontsize="9", color=GREY, fontcolor=GREY, arrowsize="0.6")
+    g, line = Graph(), {"fontname": FONT, "color": GREY}
+    space = {"bgcolor": "transparent", "ranksep": "0.3", "nodesep": "0.2"}
+    page = space | {"fontname": FONT, "fontsize": "11", "tooltip": literal(title) or " "}
+    g.attr("graph", fontcolor=GREY, **(page | attrs))
+    g.attr("node", fontsize="10", style="filled", height="0.3", margin="0.08,0.04", **line)
+    g.attr("edge", fontsize="9", fontcolor=GREY, arrowsize="0.6", **line)
     return g
 
 
@@ -125,18 +113,9 @@ def mark_label(label: str) -> str:
 
 def cluster(g, name: str, label: str, tooltip: str, **attrs):
     """A frame around nodes, as a context manager."""
-    return g.subgraph(
-        name=f"cluster_{name}",
-        graph_attr={
-            "label": literal(label),
-            "tooltip": literal(tooltip),
-            "labeljust": "l",  # lines come in at the middle
-            "style": "rounded",
-            "color": GREY,
-            "margin": "6",
-        }
-        | attrs,
-    )
+    words = {"label": literal(label), "tooltip": literal(tooltip)}
+    look = {"labeljust": "l", "style": "rounded", "color": GREY, "margin": "6"}  # lines come in at
+    return g.subgraph(name=f"cluster_{name}", graph_attr=words | look | attrs)  # the middle
 
 
 COLUMNS = 4
@@ -148,26 +127,32 @@ def legend(g, roles, caption: str = "", more=(), title: str = "") -> None:
     `more` adds cells: pairs (text, colour of the text).
     """
     cells = [
-        f'<TD BGCOLOR="{look.fill}"><FONT COLOR="{look.ink}">{look.glyph} '
-        f"{html.escape(look.meaning)}</FONT></TD>"
-        if look.shape != "point"
-        else f"<TD>{look.glyph} {html.escape(look.meaning)}</TD>"
-        for role, look in LOOKS.items()
-        if role in roles
+        cell(f"{look.glyph} {html.escape(look.meaning)}", look)
+        for r, look in LOOKS.items()
+        if r in roles
     ]
-    cells += [f'<TD><FONT COLOR="{ink}">{html.escape(text)}</FONT></TD>' for text, ink in more]
-    rows = [f"<TR>{''.join(cells[k : k + COLUMNS])}</TR>" for k in range(0, len(cells), COLUMNS)]
+    cells += [tag("td", tag("font", html.escape(text), color=ink)) for text, ink in more]
+    rows = [tag("tr", *cells[k : k + COLUMNS]) for k in range(0, len(cells), COLUMNS)]
     caption = " · ".join(filter(None, [title, caption]))
     if caption:
         span = min(COLUMNS, max(1, len(cells)))
-        rows.append(f'<TR><TD COLSPAN="{span}">{html.escape(caption)}</TD></TR>')
+        rows.append(tag("tr", tag("td", html.escape(caption), colspan=span)))
     if rows:
-        table = "".join(rows)
-        g.attr(
-            label=f'<<FONT POINT-SIZE="8"><TABLE BORDER="0" CELLSPACING="3" CELLPADDING="2">'
-            f"{table}</TABLE></FONT>>",
-            labelloc="b",
-        )
+        table = tag("table", *rows, border=0, cellspacing=3, cellpadding=2)
+        g.attr(label=f"<{tag('font', table, point_size=8)}>", labelloc="b")
+
+
+def tag(name: str, *inside: str, **attrs) -> str:
+    """An element of HTML, for a page or for Graphviz: `tag("td", "x", align="left")`."""
+    words = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in attrs.items() if v != "")
+    return f"<{name}{words}>{''.join(inside)}</{name}>"
+
+
+def cell(text: str, look: Look, align: str = "", **font) -> str:
+    """A cell of a table of Graphviz in the colours of a role; `text` is HTML already."""
+    if look.shape == "point":
+        return tag("td", text)
+    return tag("td", tag("font", text, color=look.ink, **font), bgcolor=look.fill, align=align)
 
 
 def count(n: int, noun: str) -> str:

@@ -15,7 +15,7 @@ from ..engine.jit.transpile import stages
 from .fold import LIMIT
 from .parts import Edge, Frame, Legend, Node, Table, draw
 from .picture import Shown
-from .style import LOOKS, count
+from .style import GREY, LOOKS, cell, count, tag
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of
 from .target import as_written
@@ -114,23 +114,21 @@ class SourceDiff(Shown):
 
     def html(self) -> str:
         """A table with two columns; colours that white and dark pages set off."""
-        body = "".join(
-            f"<tr>{cell(a, word, RED, '−')}{cell(b, word, GREEN, '+')}</tr>"
-            for word, a, b in self.rows
-        )
+        sides = ((line_cell(a, w, RED, "−"), line_cell(b, w, GREEN, "+")) for w, a, b in self.rows)
+        rows = [tag("tr", *cells) for cells in sides]
         style = "border-collapse:collapse;font-family:monospace;text-align:left"
-        return f'<table style="{style}"><caption>{html.escape(self.name)}</caption>{body}</table>'
+        return tag("table", tag("caption", html.escape(self.name)), *rows, style=style)
 
 
 RED, GREEN = "rgba(213,94,0,.25)", "rgba(0,158,115,.25)"
 
 
-def cell(line: str | None, word: str, colour: str, sign: str) -> str:
+def line_cell(line: str | None, word: str, colour: str, sign: str) -> str:
     changed = word != KEPT and line is not None
     back = f"background:{colour};" if changed else ""
     text = f"{sign if changed else ' '} {line or ''}"
     style = f"{back}white-space:pre;text-align:left;padding:0 .8em 0 .3em"
-    return f'<td style="{style}">{html.escape(text)}</td>'
+    return tag("td", html.escape(text), style=style)
 
 
 # ---- at a glance -----------------------------------------------------------------------------
@@ -159,8 +157,9 @@ def overview(name: str, found, title: str):
 
 def card(heading: str, lines) -> Table:
     """Source as a table; `lines` are pairs (text, word)."""
-    rows = "".join(code_row(text, word) for text, word in fold(list(lines)))
-    return table(f"<TR><TD ALIGN='LEFT'><B>{html.escape(heading)}</B></TD></TR>{rows}")
+    lines = fold(list(lines))
+    rows = [cell(html.escape(x or " "), TINTS[word], "left", **FACE) for x, word in lines]
+    return table(tag("td", tag("b", html.escape(heading)), align="left"), *rows)
 
 
 def fold(lines: list):
@@ -174,20 +173,18 @@ def fold(lines: list):
         yield from inside if show else [(f"⋮ {count(len(inside), 'line')}", KEPT)]
 
 
-def table(rows: str) -> Table:
-    look = 'BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" BGCOLOR="#ffffff"'
-    return Table(f'<<TABLE {look} COLOR="#797979">{rows}</TABLE>>', frozenset({GONE, NEW}))
+def table(*rows: str) -> Table:
+    look = {"border": 1, "cellborder": 0, "cellspacing": 0, "cellpadding": 2}
+    rows = tag("table", *(tag("tr", row) for row in rows), bgcolor="#ffffff", color=GREY, **look)
+    return Table(rows, frozenset({GONE, NEW}))
 
 
-def code_row(text: str, word: str) -> str:
-    fill = TINTS[word]
-    shown = html.escape(text or " ")
-    face = f'<FONT FACE="{MONO}" POINT-SIZE="9" COLOR="#000000">{shown}</FONT>'
-    return f'<TR><TD ALIGN="LEFT" BGCOLOR="{fill}">{face}</TD></TR>'
-
-
-TINTS = {KEPT: "#ffffff", GONE: "#f7cba9", NEW: "#b3e2d2"}
+TINTS = {
+    word: LOOKS[word]._replace(fill=fill, ink="#000000")
+    for word, fill in ((KEPT, "#ffffff"), (GONE, "#f7cba9"), (NEW, "#b3e2d2"))
+}
 """Behind a line of source: the colours of the legend, light."""
+FACE = {"face": MONO, "point_size": 9}
 
 
 def steps_card(steps) -> Table:
@@ -195,14 +192,10 @@ def steps_card(steps) -> Table:
     rows = []
     for name, diff in steps:
         gone, new = diff.counts()
-        fill, ink = (LOOKS[NEW].fill, "#000000") if gone or new else ("#ffffff", "#9d9d9d")
-        told = f"−{gone} +{new}" if gone or new else "·"
-        cells = "".join(
-            f'<TD ALIGN="{side}" BGCOLOR="{fill}"><FONT COLOR="{ink}">{text}</FONT></TD>'
-            for side, text in (("LEFT", name), ("RIGHT", told))
-        )
-        rows.append(f"<TR>{cells}</TR>")
-    return table('<TR><TD ALIGN="LEFT" COLSPAN="2"><B>converters</B></TD></TR>' + "".join(rows))
+        look = LOOKS[NEW] if gone or new else TINTS[KEPT]._replace(ink="#9d9d9d")
+        lines = f"−{gone} +{new}" if gone or new else "·"
+        rows.append(cell(name, look, "left") + cell(lines, look, "right"))
+    return table(tag("td", tag("b", "converters"), align="left", colspan=2), *rows)
 
 
 # ---- one stage -------------------------------------------------------------------------------
