@@ -113,9 +113,10 @@ def mark_label(label: str) -> str:
 
 def cluster(g, name: str, label: str, tooltip: str, **attrs):
     """A frame around nodes, as a context manager."""
+    look = {"style": "rounded", "color": GREY, "margin": "6"}
+    look |= {"labeljust": "l"}  # lines come in at the middle
     words = {"label": literal(label), "tooltip": literal(tooltip)}
-    look = {"labeljust": "l", "style": "rounded", "color": GREY, "margin": "6"}  # lines come in at
-    return g.subgraph(name=f"cluster_{name}", graph_attr=words | look | attrs)  # the middle
+    return g.subgraph(name=f"cluster_{name}", graph_attr=words | look | attrs)
 
 
 COLUMNS = 4
@@ -126,11 +127,8 @@ def legend(g, roles, caption: str = "", more=(), title: str = "") -> None:
 
     `more` adds cells: pairs (text, colour of the text).
     """
-    cells = [
-        cell(f"{look.glyph} {html.escape(look.meaning)}", look)
-        for r, look in LOOKS.items()
-        if r in roles
-    ]
+    looks = [look for role, look in LOOKS.items() if role in roles]
+    cells = [cell(f"{look.glyph} {html.escape(look.meaning)}", look) for look in looks]
     cells += [tag("td", tag("font", html.escape(text), color=ink)) for text, ink in more]
     rows = [tag("tr", *cells[k : k + COLUMNS]) for k in range(0, len(cells), COLUMNS)]
     caption = " · ".join(filter(None, [title, caption]))
