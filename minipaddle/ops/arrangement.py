@@ -137,6 +137,15 @@ def triu(m, x, *, diagonal):
 
 tril.shape(lambda x, diagonal: x)
 triu.shape(lambda x, diagonal: x)
+
+
+def triangle(i, x, low: int, high: int):
+    """x where its columns minus its rows are in [low, high)."""
+    return 0, [(0, i, [(i[-1] - i[-2], low, high)])]
+
+
+tril.joins(lambda i, x, diagonal: triangle(i, x, -max(x.shape), diagonal + 1))
+triu.joins(lambda i, x, diagonal: triangle(i, x, diagonal, max(x.shape)))
 tril.vjp(lambda g, diagonal: tril(g, diagonal=diagonal))
 triu.vjp(lambda g, diagonal: triu(g, diagonal=diagonal))
 

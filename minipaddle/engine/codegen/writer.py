@@ -182,10 +182,8 @@ class Writer:
         return node.of if node.dtype is None else literal(node.of, wide(node.dtype))
 
     def place(self, node: Node, memo) -> Text:
-        attrs = node.of.attrs
         i = Text(f"(int64_t)({node.index})", (), np.int64)
-        i = i if attrs["step"] == 1 else i * attrs["step"]
-        return cast(i if attrs["start"] == 0 else i + attrs["start"], wide(node.dtype))
+        return cast(node.of.op.element(i, **node.of.attrs), wide(node.dtype))
 
     def select(self, node: Node, memo) -> Text:
         there, fill = (self.text(a, memo) for a in node.args)

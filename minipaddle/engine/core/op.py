@@ -135,6 +135,7 @@ class Op:
     all inputs come at once; it stands instead of the rules."""
     effect = False  # does it do something beside computing its result?
     view = False  # does the result share the memory of the first input?
+    parts = element = None  # see `joins` and `makes`
 
     def __init__(self, body, *, promote=(), result=None):
         self.name = body.__name__.rstrip("_")
@@ -196,6 +197,20 @@ class Op:
     def shape(self, rule):
         """Decorator: the shape rule `(*specs, **attrs) -> Spec`."""
         self.infer = rule
+        return rule
+
+    def joins(self, rule):
+        """Decorator: the map `(i, *xs, **attrs) -> (fill, parts)` where inputs, or a number, meet.
+
+        A part (k, j, ranges) is input k at index j, where all (index, low, high) of ranges hold;
+        of parts that meet the last is taken. None: these attributes have no such map.
+        """
+        self.parts = rule
+        return rule
+
+    def makes(self, rule):
+        """Decorator: the formula `(i, **attrs)` of element i of what comes from no input."""
+        self.element = rule
         return rule
 
     # ---- values ------------------------------------------------------------------------------

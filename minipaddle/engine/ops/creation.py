@@ -17,17 +17,27 @@ def _(*, shape, value, dtype):
     return Spec(tuple(shape), dtype)
 
 
+full.joins(lambda i, shape, value, dtype: (value, []))
+
+
+def number(i, start, step):
+    """Number i of a progression."""
+    i = i if step == 1 else i * step
+    return i if start == 0 else i + start
+
+
 @opaque
 def arange(m, *, size, dtype, start=0, step=1):
     """start, start + step, start + 2 step, … : `size` numbers."""
-    i = m.arange(size)
-    i = i if step == 1 else i * step
-    return (i if start == 0 else i + start).astype(dtype, copy=False)
+    return number(m.arange(size), start, step).astype(dtype, copy=False)
 
 
 @arange.shape
 def _(*, size, dtype, start, step):
     return Spec((size,), dtype)
+
+
+arange.makes(lambda i, size, dtype, start, step: number(i, start, step))
 
 
 @opaque

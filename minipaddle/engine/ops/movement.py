@@ -1,28 +1,17 @@
 """Movement: elements change place, never value. Any dtype passes through.
 
 The index map says from where output element `i` comes: it lets a code generator read through a
-movement without making a copy. `unslice` and `pad` also fill places that come from nowhere, and
-what joins several inputs has no single source: they have no map.
+movement without making a copy. What joins several inputs, or fills places that come from nowhere
+(`pad`, `unslice`), has a map to parts.
 """
 
 from __future__ import annotations
 
-from ..core.dim import (
-    UNSEEN,
-    Dim,
-    as_guarded,
-    decided,
-    is_one,
-    larger,
-    never,
-    same,
-    smaller,
-    suppose,
-    symbols,
-)
+from ..core.dim import is_one, never, same
 from ..core.op import movement
 from ..core.record import Spec
 from ..core.spec import fits
+from .slices import as_key, slice_shape
 
 # ---- positions and shapes --------------------------------------------------------------------
 
@@ -135,59 +124,6 @@ broadcast_to.vjp(lambda g, x_spec: g.sum_to(x_spec.shape))
 # ---- slices ----------------------------------------------------------------------------------
 
 
-def as_key(index) -> tuple:
-    """An index as operators keep it (hashable) in the form arrays take.
-
-    Entries are an int (takes that place, drops the axis), None (a new axis of size 1) or a triple
-    (start, stop, step); axes not spoken for stay whole.
-    """
-    return (*[slice(*k) if type(k) is tuple else k for k in index], ...)
-
-
-def slice_shape(x, index) -> tuple:
-    """The shape of a slice; raises IndexError when it does not fit x."""
-    sizes, out = list(x.shape), []
-    for k in index:
-        if k is None:
-            out.append(1)
-            continue
-        if not sizes:
-            raise IndexError(f"too many indices for {x}: it has {x.ndim} dimensions")
-        n = sizes.pop(0)
-        if type(k) is tuple:
-            if k[2] == 0:
-                raise ValueError("the step of a slice can not be 0")
-            known = type(n) is int and Dim not in map(type, k)
-            out.append(len(range(*slice(*k).indices(n))) if known else slice_size(n, *k))
-        elif not -n <= k < n:
-            raise IndexError(f"index {k} is out of range for an axis of size {n} of {x}")
-    return (*out, *sizes)
-
-
-def slice_size(n, start, stop, step):
-    """How many places of n a slice names, for sizes that only the program knows."""
-    step = 1 if step is None else step
-    first, end = (v if v is None else from_front(n, v, step > 0) for v in (start, stop))
-    if isinstance(first, Dim) and end is not None and type(end - first) is int and unseen(first):
-        suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it lies outside
-        return max(-((first - end) // abs(step)), 0)
-    first = 0 if first is None else larger(first, 0)
-    end = n if end is None else smaller(end, n)
-    return larger(-((first - end) // abs(step)), 0)
-
-
-def from_front(n, place, forward: bool):
-    """A place among n, counted from where a slice begins."""
-    if decided(as_guarded(place, True), 0, "<"):
-        return n + place if forward else -1 - place
-    return place if forward else n - 1 - place
-
-
-def unseen(n: Dim) -> bool:
-    """Is it a value that becomes known while the program runs?"""
-    return any(UNSEEN.match(name) for name in symbols(n))
-
-
 @movement
 def slice_(m, x, *, index):
     """The part of x that `index` names: ints, None and (start, stop, step) triples, one an axis."""
@@ -223,6 +159,22 @@ def unslice(m, x, *, shape, index):
 
 
 unslice.shape(lambda x, shape, index: Spec(tuple(shape), x.dtype))
+
+
+@unslice.joins
+def _(i, x, *, shape, index):
+    """Only plain slices of step 1, whole axes and dropped ones."""
+    key = [*index, *WHOLE[: len(shape) - len(index)]]
+    if None in index or any(type(k) is tuple and k[2] not in (None, 1) for k in key):
+        return None
+    ranges, j = [], []
+    for k, n, at in zip(key, shape, i, strict=True):
+        start, stop, _ = slice(*k).indices(n) if type(k) is tuple else (k % n, k % n + 1, 1)
+        ranges.append((at, start, max(stop, start)))
+        j += [at - start] if type(k) is tuple else []
+    return 0, [(0, j, ranges)]
+
+
 unslice.vjp(lambda g, index: slice_(g, index=index))
 
 
@@ -292,6 +244,13 @@ def _(x, *, widths, value):
     return Spec(tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)), x.dtype)
 
 
+@pad.joins
+def _(i, x, *, widths, value):
+    where = inner(x.shape, widths)
+    ranges = [(k, a, b) for k, (a, b, _) in zip(i, where, strict=True)]
+    return value, [(0, [k - a for k, (a, _, _) in zip(i, where, strict=True)], ranges)]
+
+
 pad.vjp(lambda g, x_spec, widths: slice_(g, index=inner(x_spec.shape, widths)))
 
 # ---- several in one, one in several ----------------------------------------------------------
@@ -315,6 +274,15 @@ def _(*xs, axis):
                 "all other dimensions must be equal"
             )
     return Spec(replaced(first.shape, axis, sum(x.shape[axis] for x in xs)), first.dtype)
+
+
+@concat.joins
+def _(i, *xs, axis):
+    parts, end = [], 0
+    for k, x in enumerate(xs):
+        start, end = end, end + x.shape[axis]
+        parts.append((k, replaced(i, axis, i[axis] - start), [(i[axis], start, end)]))
+    return 0, parts
 
 
 @concat.vjp
@@ -367,6 +335,12 @@ def _(*xs, axis):
     if any(x.shape != shape for x in xs):
         raise ValueError(f"stack needs equal shapes, not {', '.join(map(str, xs))}")
     return Spec((*shape[:axis], len(xs), *shape[axis:]), xs[0].dtype)
+
+
+@stack.joins
+def _(i, *xs, axis):
+    rest = replaced(i, axis)
+    return 0, [(k, rest, [(i[axis], k, k + 1)]) for k in range(len(xs))]
 
 
 stack.vjp(lambda g, k, axis: slice_(g, index=(*WHOLE[:axis], k)))

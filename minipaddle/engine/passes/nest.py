@@ -18,7 +18,7 @@ from math import prod
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.program import ITEM, NUMBER
-from ..ops.movement import inner, ravel, unravel
+from ..ops.movement import ravel, unravel
 from .index import ZERO, Index, Loop, Part, index, loop
 from .node import Node, reached
 
@@ -229,9 +229,12 @@ class Nest:
         if record not in self.records:
             k = self.inputs.setdefault(record, len(self.inputs))
             return Node("load", k, (), index(ravel(i, record.shape)), record.dtype, guard)
-        kind = KINDS.get(record.op.kind) or KINDS.get(record.op.name)
+        op = record.op
+        if op.element is not None:
+            return Node("place", record, (), i[0], record.dtype)
+        kind = KINDS.get(op.kind) if op.parts is None else Nest.joined
         if kind is None:
-            raise NotOneNest(f"{record.op.name} is no loop")
+            raise NotOneNest(f"{op.name} is no loop")
         return kind(self, record, i, guard)
 
     def elementwise(self, record, i, guard) -> Node:
@@ -265,9 +268,6 @@ class Nest:
             raise NotOneNest("a value would be computed again and again")
 
     def movement(self, record, i, guard) -> Node:
-        special = KINDS.get(record.op.name)
-        if special is not None:
-            return special(self, record, i, guard)
         if record.op.source is None:
             raise NotOneNest(f"{record.op.name} has no index map")
         x = record.inputs[0]
@@ -281,81 +281,24 @@ class Nest:
             return there
         return Node("select", None, (there, fill), None, record.dtype, ranges)
 
-    def padded(self, record, i, guard) -> Node:
-        x, widths = record.inputs[0], record.attrs["widths"]
-        where = inner(x.shape, widths)
-        ranges = [(k, a, b) for k, (a, b, _) in zip(i, where, strict=True)]
-        shifted = [k - a for k, (a, _, _) in zip(i, where, strict=True)]
-        fill = Node("number", record.attrs["value"])
-        return self.inside(record, x, shifted, ranges, fill, guard)
-
-    def unsliced(self, record, i, guard) -> Node:
-        """Zeros with x in a slice: only plain slices of step 1, whole axes and dropped ones."""
-        x, key = record.inputs[0], list(record.attrs["index"])
-        if None in key or len(key) > len(i):
-            raise NotOneNest("a new axis in a slice")
-        key += [(None, None, None)] * (len(i) - len(key))
-        ranges, shifted = [], []
-        for k, n, at in zip(key, record.shape, i, strict=True):
-            if isinstance(k, int):
-                ranges.append((at, k % n, k % n + 1))
-                continue
-            start, stop, step = slice(*k).indices(n)
-            if step != 1:
-                raise NotOneNest("a slice with steps")
-            ranges.append((at, start, max(stop, start)))
-            shifted.append(at - start)
-        return self.inside(record, x, shifted, ranges, Node("number", 0), guard)
-
     def joined(self, record, i, guard) -> Node:
-        """One input after the other along an axis."""
-        axis, start = record.attrs["axis"], 0
-        node = None
-        for x in record.inputs:
-            shifted = [k - start if d == axis else k for d, k in enumerate(i)]
-            ranges = [(i[axis], start, start + x.shape[axis])]
-            start += x.shape[axis]
-            node = self.inside(record, x, shifted, ranges, node or Node("number", 0), guard)
+        """Inputs, each where its ranges hold, and a number elsewhere."""
+        found = record.op.parts(i, *(x.spec for x in record.inputs), **record.attrs)
+        if found is None:
+            raise NotOneNest(f"{record.op.name} with such attributes has no index map")
+        fill, parts = found
+        node = Node("number", fill, (), None, record.dtype)
+        for k, j, ranges in parts:
+            node = self.inside(record, record.inputs[k], j, ranges, node, guard)
         return node
-
-    def stacked(self, record, i, guard) -> Node:
-        """One input beside the other along a new axis."""
-        axis, rest = record.attrs["axis"], list(i)
-        at, node = rest.pop(axis), None
-        for k, x in enumerate(record.inputs):
-            here = [(at, k, k + 1)]
-            node = self.inside(record, x, rest, here, node or Node("number", 0), guard)
-        return node
-
-    def triangle(self, record, i, guard) -> Node:
-        """Rows minus columns of what stays: at least -diagonal below, at most above."""
-        x, k, apart = record.inputs[0], record.attrs["diagonal"], i[-1] - i[-2]
-        most = max(record.shape)
-        ranges = [(apart, -most, k + 1)] if record.op.name == "tril" else [(apart, k, most)]
-        return self.inside(record, x, list(i), ranges, Node("number", 0), guard)
-
-    def counted(self, record, i, guard) -> Node:
-        """start + k · step."""
-        return Node("place", record, (), i[0], record.dtype)
-
-    def filled(self, record, i, guard) -> Node:
-        return Node("number", record.attrs["value"], (), None, record.dtype)
 
 
 KINDS = {
     "elementwise": Nest.elementwise,
     "reduction": Nest.reduction,
     "movement": Nest.movement,
-    "pad": Nest.padded,
-    "unslice": Nest.unsliced,
-    "concat": Nest.joined,
-    "stack": Nest.stacked,
-    "tril": Nest.triangle,
-    "triu": Nest.triangle,
-    "arange": Nest.counted,
-    "full": Nest.filled,
 }
-"""What a record is in a nest, by its kind or its operator's name."""
+"""What a record is in a nest, by its operator's kind; those that join have one of their own."""
 
 
 def fit(i: tuple, x: Record) -> tuple:
@@ -369,11 +312,11 @@ def fusable(record: Record) -> bool:
     op = record.op
     if record.dtype is None or record.op is ITEM:
         return False
-    if op.name in ("concat", "stack") and len(record.inputs) > PARTS:
-        return False
-    if op.kind in ("reduction", "elementwise"):
-        return True
-    return op.name in KINDS or (op.kind == "movement" and op.source is not None)
+    if op.parts is not None:
+        return len(record.inputs) <= PARTS
+    if op.kind == "movement":
+        return op.source is not None
+    return op.kind in KINDS or op.element is not None
 
 
 PARTS = 16

@@ -1,0 +1,58 @@
+"""The keys of slices, and the shapes of what they name."""
+
+from __future__ import annotations
+
+from ..core.dim import UNSEEN, Dim, as_guarded, decided, larger, smaller, suppose, symbols
+
+
+def as_key(index) -> tuple:
+    """An index as operators keep it (hashable) in the form arrays take.
+
+    Entries are an int (takes that place, drops the axis), None (a new axis of size 1) or a triple
+    (start, stop, step); axes not spoken for stay whole.
+    """
+    return (*[slice(*k) if type(k) is tuple else k for k in index], ...)
+
+
+def slice_shape(x, index) -> tuple:
+    """The shape of a slice; raises IndexError when it does not fit x."""
+    sizes, out = list(x.shape), []
+    for k in index:
+        if k is None:
+            out.append(1)
+            continue
+        if not sizes:
+            raise IndexError(f"too many indices for {x}: it has {x.ndim} dimensions")
+        n = sizes.pop(0)
+        if type(k) is tuple:
+            if k[2] == 0:
+                raise ValueError("the step of a slice can not be 0")
+            known = type(n) is int and Dim not in map(type, k)
+            out.append(len(range(*slice(*k).indices(n))) if known else slice_size(n, *k))
+        elif not -n <= k < n:
+            raise IndexError(f"index {k} is out of range for an axis of size {n} of {x}")
+    return (*out, *sizes)
+
+
+def slice_size(n, start, stop, step):
+    """How many places of n a slice names, for sizes that only the program knows."""
+    step = 1 if step is None else step
+    first, end = (v if v is None else from_front(n, v, step > 0) for v in (start, stop))
+    if isinstance(first, Dim) and end is not None and type(end - first) is int and unseen(first):
+        suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it lies outside
+        return max(-((first - end) // abs(step)), 0)
+    first = 0 if first is None else larger(first, 0)
+    end = n if end is None else smaller(end, n)
+    return larger(-((first - end) // abs(step)), 0)
+
+
+def from_front(n, place, forward: bool):
+    """A place among n, counted from where a slice begins."""
+    if decided(as_guarded(place, True), 0, "<"):
+        return n + place if forward else -1 - place
+    return place if forward else n - 1 - place
+
+
+def unseen(n: Dim) -> bool:
+    """Is it a value that becomes known while the program runs?"""
+    return any(UNSEEN.match(name) for name in symbols(n))
