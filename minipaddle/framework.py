@@ -32,7 +32,7 @@ from .base.framework import (
 from .core.missing import namespace
 from .engine.core import dtype as dt
 from .engine.core.dtype import get_default_dtype, set_default_dtype
-from .engine.core.errors import teach
+from .engine.core.errors import value_error
 from .engine.eager.backward import grad
 from .engine.eager.modes import no_grad
 from .io import load, save
@@ -79,7 +79,7 @@ class iinfo(Limits):
     def __init__(self, dtype):
         found = dt.resolve(dtype)
         if found.kind not in "iu":
-            raise ValueError(teach(f"iinfo of {dtype}", expected="a whole dtype, as int32"))
+            raise value_error(f"iinfo of {dtype}", expected="a whole dtype, as int32")
         limits = ml_dtypes.iinfo(found)
         self.__dict__.update(
             min=int(limits.min), max=int(limits.max), bits=limits.bits, dtype=dt.public(found).name
@@ -107,7 +107,7 @@ class finfo(Limits):
     def __init__(self, dtype):
         found = dt.resolve(dtype)
         if found not in dt.FLOATS:
-            raise ValueError(teach(f"finfo of {dtype}", expected="a floating dtype, as float32"))
+            raise value_error(f"finfo of {dtype}", expected="a floating dtype, as float32")
         limits = ml_dtypes.finfo(found)
         names = ("min", "max", "eps", "resolution", "smallest_normal", "tiny")
         self.__dict__.update({name: float(getattr(limits, name)) for name in names})
@@ -146,7 +146,7 @@ def get_flags(flags) -> dict:
     names = [flags] if isinstance(flags, str) else flags
     unknown = [name for name in names if name not in FLAGS]
     if unknown:
-        raise ValueError(teach(f"MiniPaddle has no {unknown[0]}", expected=", ".join(FLAGS)))
+        raise value_error(f"MiniPaddle has no {unknown[0]}", expected=", ".join(FLAGS))
     return {name: FLAGS[name] for name in names}
 
 

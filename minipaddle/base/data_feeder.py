@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.missing import namespace
 from ..engine.core import dtype as dt
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.eager.tensor import Tensor
 
 __all__ = ["check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]
@@ -23,22 +23,18 @@ def convert_dtype(dtype) -> str:
 def check_type(input, input_name: str, expected_type, op_name: str, extra_message="") -> None:
     """Raise TypeError unless `input` is an instance of `expected_type`."""
     if not isinstance(input, expected_type):
-        raise TypeError(
-            teach(
-                f"{op_name} was given {input_name} of type {type(input).__name__}",
-                expected=f"{expected_type} {extra_message}".rstrip(),
-            )
+        raise type_error(
+            f"{op_name} was given {input_name} of type {type(input).__name__}",
+            expected=f"{expected_type} {extra_message}".rstrip(),
         )
 
 
 def check_dtype(input_dtype, input_name: str, expected_dtype, op_name: str, extra_message=""):
     """Raise TypeError unless the dtype is among those of `expected_dtype`, by name."""
     if convert_dtype(input_dtype) not in expected_dtype:
-        raise TypeError(
-            teach(
-                f"{op_name} was given {input_name} of dtype {convert_dtype(input_dtype)}",
-                expected=f"{', '.join(expected_dtype)} {extra_message}".rstrip(),
-            )
+        raise type_error(
+            f"{op_name} was given {input_name} of dtype {convert_dtype(input_dtype)}",
+            expected=f"{', '.join(expected_dtype)} {extra_message}".rstrip(),
         )
 
 

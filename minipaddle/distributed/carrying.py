@@ -5,7 +5,7 @@ it, straight to the group otherwise.
 from __future__ import annotations
 
 from ..engine.core.dispatch import Recording, current
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.op import OPS
 from ..engine.core.record import mark_written
 from ..engine.distributed.group import Done, Then, Work
@@ -25,7 +25,7 @@ def local(group, rank: int) -> int:
     here = group_of(group)
     found = here.get_group_rank(rank)
     if found < 0:
-        raise ValueError(teach(f"rank {rank}", expected=f"one of {here.ranks}, as among all ranks"))
+        raise value_error(f"rank {rank}", expected=f"one of {here.ranks}, as among all ranks")
     return found
 
 
@@ -91,7 +91,7 @@ def joined(tensors, group) -> Tensor:
     """One tensor of the rows of several, one for each rank."""
     size = group_of(group).size
     if len(tensors) != size:
-        raise ValueError(teach(f"{len(tensors)} tensors for {size} ranks", expected="one for each"))
+        raise value_error(f"{len(tensors)} tensors for {size} ranks", expected="one for each")
     return concat([rows_of(x) for x in tensors])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..core.missing import namespace
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.distributed.group import Done, Then, Work
 from ..engine.eager.device import synchronize
 from ..engine.eager.tensor import wrap
@@ -114,7 +114,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
     """
     mine = group_of(group).rank == local(group, dst)
     if mine and gather_list is None:
-        raise ValueError(teach("gather without gather_list in the rank dst", expected="a list"))
+        raise value_error("gather without gather_list in the rank dst", expected="a list")
     return gathered("gather", gather_list if mine else None, tensor, group, sync_op, dst=dst)
 
 
@@ -154,7 +154,7 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
     here = group_of(group)
     giving = here.rank == local(group, src)
     if giving and not tensor_list:
-        raise ValueError(teach("scatter without tensor_list in the rank src", expected="a list"))
+        raise value_error("scatter without tensor_list in the rank src", expected="a list")
     parts = tensor_list if giving else [tensor] * here.size  # what is sent, or its shape
     keep = lambda result: put(tensor, result)
     return communicate(joined(parts, group), "scatter", group, sync_op, keep, src=src)
@@ -294,7 +294,7 @@ def irecv(tensor, src=None, group=None):
     [1.0, 1.0]
     """
     if src is None:
-        raise ValueError(teach("irecv from any rank", expected="src, the rank that sends"))
+        raise value_error("irecv from any rank", expected="src, the rank that sends")
     return recv(tensor, src, group, sync_op=False)
 
 
@@ -311,7 +311,7 @@ class P2POp:
 
     def __init__(self, op, tensor, peer, group=None):
         if op not in (isend, irecv):
-            raise ValueError(teach(f"P2POp of {op}", expected="dist.isend or dist.irecv"))
+            raise value_error(f"P2POp of {op}", expected="dist.isend or dist.irecv")
         self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
 
 

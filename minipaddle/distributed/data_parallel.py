@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.distributed.reducer import Reducer
 from ..engine.ops.gradient import AVERAGING
 from ..nn import Layer
@@ -42,7 +42,7 @@ class DataParallel(Layer):
         self.find_unused_parameters = find_unused_parameters
         trained = [p for p in layers.parameters() if p.trainable]
         if not trained:
-            raise ValueError(teach("DataParallel of a model without a parameter to train"))
+            raise value_error("DataParallel of a model without a parameter to train")
         self.reducer = None
         if self.group.size > 1:
             same_everywhere(layers, self.group)

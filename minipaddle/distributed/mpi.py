@@ -30,7 +30,7 @@ import sys
 import threading
 import time
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error
 from ..engine.distributed.group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
 from ..engine.distributed.shares import agreed, disagreement, said_by, vote
 from ..engine.eager.device import NUMPY, module_of
@@ -278,8 +278,8 @@ class MPIGroup(ProcessGroup):
 
     def start(self, name: str, array, **how) -> Work:
         if array is not None and module_of(array) is not NUMPY:
-            raise TypeError(
-                teach(f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device")
+            raise type_error(
+                f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device"
             )
         number = self.came_to(name)
         what = f"{name} number {number}"

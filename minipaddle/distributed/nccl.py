@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error
 from ..engine.distributed.group import Done, PeerFailed, ProcessGroup, Then, Work, row_of
 from ..engine.eager.device import CPU, NUMPY, current_place, module_of
 
@@ -87,9 +87,7 @@ class NCCLGroup(ProcessGroup):
         if name == "barrier":
             return Done(self.base.barrier())
         if module_of(how.get("out", array)) is NUMPY:
-            raise TypeError(
-                teach(f"{name} by NCCL of an array on the CPU", hint='x.to("gpu") first')
-            )
+            raise type_error(f"{name} by NCCL of an array on the CPU", hint='x.to("gpu") first')
         self.base.check()
         number, now = self.base.came_to(name), self.m.cuda.get_current_stream()
         self.stream.wait_event(now.record())
@@ -161,7 +159,7 @@ class NCCLGroup(ProcessGroup):
         """Where an array lies, how many elements it has, and NCCL's number of its dtype."""
         name = NAMES.get(array.dtype.name)
         if name is None:
-            raise TypeError(teach(f"NCCL can not add up {array.dtype}", expected=", ".join(NAMES)))
+            raise type_error(f"NCCL can not add up {array.dtype}", expected=", ".join(NAMES))
         return array.data.ptr, array.size, getattr(self.nccl, f"NCCL_{name}")
 
     def op(self, name: str) -> int:

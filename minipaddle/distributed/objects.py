@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.eager.device import NUMPY
 from ..io.serialization import encoded, load
 from .carrying import local
@@ -97,9 +97,7 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
         return
     given = list(in_object_list or ()) if here.rank == local(group, src) else [None] * here.size
     if len(given) != here.size:
-        raise ValueError(
-            teach(f"{len(given)} objects for {here.size} ranks", expected="one for each")
-        )
+        raise value_error(f"{len(given)} objects for {here.size} ranks", expected="one for each")
     broadcast_object_list(given, src, group)
     out_object_list[:] = [given[here.rank]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.distributed.group import TIMEOUT, ProcessGroup
 from ..engine.eager.device import current_place, set_device
 from . import ranks
@@ -179,15 +179,11 @@ def new_group(
     chosen = list(world.ranks) if chosen is None else sorted(chosen)
     wrong = [r for r in chosen if r not in world.ranks]
     if wrong or len(set(chosen)) != len(chosen) or not chosen:
-        raise ValueError(
-            teach(f"new_group({ranks})", expected=f"different ranks, 0 to {world.size - 1}")
-        )
+        raise value_error(f"new_group({ranks})", expected=f"different ranks, 0 to {world.size - 1}")
     if backend not in (None, "", world.backend):
-        raise ValueError(
-            teach(
-                f"a group with backend={backend!r} of ranks that talk by {world.backend}",
-                expected=f"None or {world.backend!r}",
-            )
+        raise value_error(
+            f"a group with backend={backend!r} of ranks that talk by {world.backend}",
+            expected=f"None or {world.backend!r}",
         )
     seconds = min(timeout.total_seconds(), world.timeout)
     id, here.made = here.made, here.made + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.rank import among, per_rank
 from ..engine.distributed.group import ProcessGroup
 from ..engine.distributed.threads import World
@@ -46,12 +46,10 @@ def group_numbered(id: int) -> ProcessGroup:
     """The group that a program names by its number; ValueError if this rank is not of it."""
     found = known().groups.get(id)
     if found is None:
-        raise ValueError(
-            teach(
-                f"group {id}, of which rank {known().world.rank} is not",
-                expected=f"one of {sorted(k for k, g in known().groups.items() if g)}",
-                hint="paddle.distributed.new_group(ranks) makes one; all ranks call it",
-            )
+        raise value_error(
+            f"group {id}, of which rank {known().world.rank} is not",
+            expected=f"one of {sorted(k for k, g in known().groups.items() if g)}",
+            hint="paddle.distributed.new_group(ranks) makes one; all ranks call it",
         )
     return found
 

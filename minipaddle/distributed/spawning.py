@@ -8,7 +8,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.core.rank import own_settings
 from ..engine.distributed.group import PeerFailed
 from ..engine.distributed.threads import World
@@ -115,14 +115,14 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     """
     timeout = options.pop("timeout", seconds_to_wait())
     if options:
-        raise TypeError(
-            teach(f"spawn with {', '.join(options)}", expected="timeout, the seconds to wait")
+        raise type_error(
+            f"spawn with {', '.join(options)}", expected="timeout, the seconds to wait"
         )
     if started_by_mpi() and init_parallel_env().size > 1:
         return Finished(func(*args))
     nprocs = available() if nprocs == -1 else nprocs
     if nprocs < 1:
-        raise ValueError(teach(f"spawn of {nprocs} ranks", expected="1 or more, or -1"))
+        raise value_error(f"spawn of {nprocs} ranks", expected="1 or more, or -1")
     context = Context(func, args, World(nprocs, timeout))
     if join:
         context.join()

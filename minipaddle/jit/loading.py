@@ -11,7 +11,7 @@ from types import MethodType
 
 from ..core.files import waiting
 from ..engine.core.dispatch import Recording, current
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.cells import GeneratorCell, TensorCell
 from ..engine.eager.device import QUIET, current_place
 from ..engine.eager.replay import replay
@@ -52,7 +52,7 @@ def load(path, **configs) -> TranslatedLayer:
     [2.0, 2.0, 2.0]
     """
     if configs:
-        raise ValueError(teach(f"jit.load takes no option {min(configs)!r}"))
+        raise value_error(f"jit.load takes no option {min(configs)!r}")
     prefix = os.fspath(path)
     if not os.path.exists(f"{prefix}.pdmodel"):
         raise FileNotFoundError(
@@ -61,9 +61,7 @@ def load(path, **configs) -> TranslatedLayer:
     try:
         saved = read(prefix)
     except Damaged as error:
-        raise ValueError(
-            teach(f"{prefix} holds no model, or a damaged one: {error!s:.1000}")
-        ) from None
+        raise value_error(f"{prefix} holds no model, or a damaged one: {error!s:.1000}") from None
     loaded = TranslatedLayer(saved.methods, saved.states)
     loaded._properties = saved.properties
     loaded.__dict__.update(saved.properties)
@@ -143,7 +141,7 @@ def belonging(model, descriptions: list, weights: list) -> tuple[str, bytes, byt
     if version != VERSION:
         age, hint = ("a newer", "update it") if version > VERSION else ("an older", "save it again")
         fact = f"{model.name} has the format {version}: {age} MiniPaddle wrote it"
-        raise ValueError(teach(fact, expected=f"the format {VERSION}", hint=hint))
+        raise value_error(fact, expected=f"the format {VERSION}", hint=hint)
     sums += [""] * 3
     description, right = matching(descriptions, sums[1], sum_of)
     data, good = matching(weights, sums[2], sum_of_weights)
@@ -203,8 +201,8 @@ class TranslatedLayer(Layer):
     def program(self, method_name: str = "forward") -> Program:
         """The program of a method. Source: Paddle API `TranslatedLayer.program`."""
         if method_name not in self._methods:
-            raise ValueError(
-                teach(f"there is no program {method_name!r}", expected=f"one of {[*self._methods]}")
+            raise value_error(
+                f"there is no program {method_name!r}", expected=f"one of {[*self._methods]}"
             )
         return self._methods[method_name].program
 
@@ -273,12 +271,12 @@ def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     leaves = flatten(inputs)[0]
     found = dict(zip(method.inputs, leaves, strict=False))
     if len(leaves) > len(method.inputs) or named.keys() - method.inputs:
-        raise TypeError(teach("arguments of another number or name", expected=expected(method)))
+        raise type_error("arguments of another number or name", expected=expected(method))
     found |= {name: x for name, x in named.items() if name not in found}
     values = [found.get(name) for name in method.inputs]
     for name, x in zip(method.inputs, values, strict=True):
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-            raise TypeError(teach(f"{name} is {x!r:.60}", expected=expected(method)))
+            raise type_error(f"{name} is {x!r:.60}", expected=expected(method))
     return [x if isinstance(x, Tensor) else Tensor(x) for x in values]
 
 

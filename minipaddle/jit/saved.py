@@ -51,7 +51,7 @@ from functools import cached_property
 
 from ..engine.core import dim as dims
 from ..engine.core.dtype import int64
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.core.record import Spec
 from ..engine.core.slots import slot
 from ..engine.eager.convert import as_array
@@ -169,11 +169,9 @@ def nested(structure, found):
             return {"size": str(leaf)}
         if type(leaf) in PLAIN:
             return {"value": leaf}
-        raise TypeError(
-            teach(
-                f"the function returns {leaf!r:.80}, which can not be saved",
-                expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
-            )
+        raise type_error(
+            f"the function returns {leaf!r:.80}, which can not be saved",
+            expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
         )
     inside = [nested(child, found) for child in structure.children]
     for kind in (list, tuple):

@@ -10,7 +10,7 @@ import warnings
 from ..core.files import replace
 from ..engine.core.dim import HINT, assuming, settled, symbol
 from ..engine.core.dtype import FLOATS
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
 from ..engine.eager.leaving import Trace
 from ..engine.eager.tensor import Parameter
@@ -56,12 +56,10 @@ def save(layer, path, input_spec=None, **configs) -> None:
     """
     unknown = configs.keys() - CONFIGS
     if unknown:
-        raise ValueError(teach(f"jit.save takes no option {min(unknown)!r}"))
+        raise value_error(f"jit.save takes no option {min(unknown)!r}")
     prefix = os.fspath(path)
     if not os.path.basename(prefix):
-        raise ValueError(
-            teach(f"jit.save to {prefix!r}", expected="folder/name, the name is missing")
-        )
+        raise value_error(f"jit.save to {prefix!r}", expected="folder/name, the name is missing")
     if not Switch.on:
         raise RuntimeError(teach("jit.save while enable_to_static(False) holds"))
     write(model_of(layer, input_spec, configs), prefix)
@@ -92,12 +90,10 @@ def model_of(target, input_spec, configs: dict) -> Saved:
         return target.saved()
     owner, functions, properties = parts_of(target, configs)
     if input_spec is not None and functions.keys() - {"forward"}:
-        raise ValueError(
-            teach(
-                f"jit.save with an input_spec, but {min(functions.keys() - {'forward'})} is "
-                "converted too",
-                hint="give each method its own: @paddle.jit.to_static(input_spec=[...])",
-            )
+        raise value_error(
+            f"jit.save with an input_spec, but {min(functions.keys() - {'forward'})} is "
+            "converted too",
+            hint="give each method its own: @paddle.jit.to_static(input_spec=[...])",
         )
     check_names([*functions, *properties])
     methods = {
@@ -112,9 +108,7 @@ def parts_of(target, configs: dict) -> tuple:
     """(the layer or None, its methods by name, its properties) of what is to be saved."""
     if not isinstance(target, Layer):
         if not callable(target) or inspect.isclass(target):
-            raise TypeError(
-                teach(f"jit.save was given {target!r:.60}", expected="a Layer or a function")
-            )
+            raise type_error(f"jit.save was given {target!r:.60}", expected="a Layer or a function")
         owner = getattr(getattr(target, "function", target), "__self__", None)
         return owner if isinstance(owner, Layer) else None, {"forward": target}, {}
     functions, properties = {}, {}
@@ -129,7 +123,7 @@ def parts_of(target, configs: dict) -> tuple:
             else:
                 functions[name] = method
     if not functions:
-        raise ValueError(teach("jit.save with skip_forward, of a layer without other programs"))
+        raise value_error("jit.save with skip_forward, of a layer without other programs")
     return target, functions, properties
 
 
@@ -159,18 +153,16 @@ def arguments_of(function, input_spec) -> tuple:
     own = function.input_spec if isinstance(function, StaticFunction) else None
     if own is not None and input_spec is not None:
         if not agree(flatten(own)[0], flatten(input_spec)[0]):
-            raise ValueError(
-                teach(
-                    f"jit.save was given the input_spec {input_spec}",
-                    expected=f"that of to_static, {own}, or none",
-                )
+            raise value_error(
+                f"jit.save was given the input_spec {input_spec}",
+                expected=f"that of to_static, {own}, or none",
             )
         warnings.warn("jit.save uses the input_spec that to_static was given", stacklevel=5)
     input_spec = input_spec if own is None else own
     if input_spec is None:
         return last_call(function)
     if not isinstance(input_spec, list | tuple):
-        raise TypeError(teach(f"input_spec is {input_spec!r:.80}", expected="a list of InputSpecs"))
+        raise type_error(f"input_spec is {input_spec!r:.80}", expected="a list of InputSpecs")
     leaves, structure = flatten((tuple(input_spec), {}))
     names = argument_names(getattr(function, "function", function), structure)
     places = [k for k, x in enumerate(leaves) if has_spec(x)]
@@ -204,11 +196,9 @@ def alike(a: InputSpec, b: InputSpec) -> bool:
 def last_call(function) -> tuple:
     """What a converted function was traced with last."""
     if not isinstance(function, StaticFunction) or not len(function.cache):
-        raise ValueError(
-            teach(
-                f"jit.save has no program of {getattr(function, '__name__', function)}",
-                hint="give input_spec=[InputSpec(...)], or convert it with to_static and call it",
-            )
+        raise value_error(
+            f"jit.save has no program of {getattr(function, '__name__', function)}",
+            hint="give input_spec=[InputSpec(...)], or convert it with to_static and call it",
         )
     if len(function.cache) > 1:
         warnings.warn(
@@ -296,11 +286,9 @@ def check_left(after: list, program: Program) -> None:
             )
         elif isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):
             what = "a call of Python code" if isinstance(each, Call) else "gradients"
-            raise ValueError(
-                teach(
-                    f"{program.name} leaves {what} behind, which a saved program can not",
-                    hint="save the forward alone; a training step should end with clear_grad()",
-                )
+            raise value_error(
+                f"{program.name} leaves {what} behind, which a saved program can not",
+                hint="save the forward alone; a training step should end with clear_grad()",
             )
 
 
@@ -368,7 +356,7 @@ def kept_by(cell) -> tuple[int, Kept]:
         return id(GENERATOR), Kept("random", None, [])
     own = isinstance(cell, GeneratorCell)
     what = "a generator of its own" if own else "a gradient that waits: clear it first"
-    raise ValueError(teach(f"the program uses {what}"))
+    raise value_error(f"the program uses {what}")
 
 
 __all__ = ["save"]

@@ -9,7 +9,7 @@ import builtins
 
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.jit.leaves import scalar
@@ -39,7 +39,7 @@ class Sequence:
 def whole(x):
     """x, a limit of `range`; TypeError if it is no whole number."""
     if x.spec.dtype.kind not in "iub":
-        raise TypeError(teach(f"range() of {x.spec}", expected="whole numbers", hint="int(x)"))
+        raise type_error(f"range() of {x.spec}", expected="whole numbers", hint="int(x)")
     return x
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.record import Record
 from ..engine.eager.convert import as_array
 from ..engine.eager.device import CPU, QUIET, current_place
@@ -101,8 +101,8 @@ def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Progr
     missing = [r.attrs["name"] for r in program.inputs if r in used and r.attrs["name"] not in feed]
     if missing or set(feed) - names:
         what = f"needs {missing[0]!r}" if missing else f"has no data {min(set(feed) - names)!r}"
-        raise ValueError(
-            teach(f"the program {what}; fed were {sorted(feed)}", expected=f"{sorted(names)}")
+        raise value_error(
+            f"the program {what}; fed were {sorted(feed)}", expected=f"{sorted(names)}"
         )
     found.inputs = [r for r in program.inputs if r.attrs["name"] in feed]
     found.states = [s for s in found.states if s.record in used or s.update is not None]
@@ -118,14 +118,12 @@ def fed(record: Record, data, sizes: dict):
         array = array.astype(record.dtype)  # lists have no dtype of their own
     if not fits(record.spec, array, sizes):
         name = record.attrs["name"]
-        raise ValueError(
-            teach(
-                f"{name!r} was fed {array.dtype}{list(array.shape)}",
-                expected=wanted(record.spec, sizes),
-                hint=f'give a size of its own a name: static.data({name!r}, ["rows"])'
-                if fits(record.spec, array, {})
-                else "",
-            )
+        raise value_error(
+            f"{name!r} was fed {array.dtype}{list(array.shape)}",
+            expected=wanted(record.spec, sizes),
+            hint=f'give a size of its own a name: static.data({name!r}, ["rows"])'
+            if fits(record.spec, array, {})
+            else "",
         )
     return array
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.eager.cells import GeneratorCell
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.jit.tree import flatten
@@ -37,7 +37,7 @@ def load(program: Program, model_path: str, executor=None, var_list=None) -> Non
             found = load_tensors(f"{model_path}.{ending}")
             for name, x in program.state_dict(mode).items():
                 if name not in found:
-                    raise ValueError(teach(f"{model_path}.{ending} has no {name!r}"))
+                    raise value_error(f"{model_path}.{ending} has no {name!r}")
                 x.set_value(found[name])
 
 
@@ -93,7 +93,7 @@ class Loaded:
     def fetched(self, feed: dict, fetch_list) -> list:
         missing = [name for name in self.names if name not in feed]
         if missing:
-            raise ValueError(teach(f"the program needs {missing[0]!r}; fed were {sorted(feed)}"))
+            raise value_error(f"the program needs {missing[0]!r}; fed were {sorted(feed)}")
         found = self.layer(*(Tensor(feed[name]) for name in self.names))
         found = found if isinstance(found, list | tuple) else [found]
         return [found[k].array for k in (self.results if fetch_list is None else fetch_list)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.missing import namespace
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.eager import control_flow as control
 from ..engine.jit.tree import flatten, unflatten
 from ..engine.ops import logic
@@ -116,7 +116,7 @@ def cond(pred, true_fn=None, false_fn=None, name=None, return_names=None):
 
     found = control.cond(pred, leaves_of(true_fn), leaves_of(false_fn))
     if any(s != structures[0] for s in structures):
-        raise ValueError(teach("the branches of cond give results that are nested differently"))
+        raise value_error("the branches of cond give results that are nested differently")
     return unflatten(structures[0], found)
 
 
@@ -152,7 +152,7 @@ def case(pred_fn_pairs, default=None, name=None):
     2
     """
     if not isinstance(pred_fn_pairs, list | tuple) or not pred_fn_pairs:
-        raise TypeError(teach("case without pairs", expected="[(condition, function), …]"))
+        raise type_error("case without pairs", expected="[(condition, function), …]")
     (pred, function), *rest = pred_fn_pairs
     if not rest and default is None:
         return function()

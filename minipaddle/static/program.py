@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 from ..engine.core.record import Record
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ir import program as ir
@@ -88,13 +88,13 @@ class Program:
         """The record of a tensor of the program, or of the one of that name."""
         if isinstance(x, str):
             if x not in view.tensors:
-                raise ValueError(
-                    teach(f"the program has no {x!r}", expected=f"one of {sorted(view.tensors)}")
+                raise value_error(
+                    f"the program has no {x!r}", expected=f"one of {sorted(view.tensors)}"
                 )
             x = view.tensors[x]
         key = x.array if isinstance(x, Tensor) and type(x.array) is Promise else id(x)
         if key not in view.values:
-            raise ValueError(teach(f"{getattr(x, 'spec', x)} is no tensor of this program"))
+            raise value_error(f"{getattr(x, 'spec', x)} is no tensor of this program")
         return view.values[key]
 
     # ---- looking -----------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Program:
         found = {name: x for name, x in cells if x is not None and name}
         kinds = {"all": (True, False), "param": (True,), "opt": (False,)}
         if mode not in kinds:
-            raise ValueError(teach(f"state_dict(mode={mode!r})", expected="all, param or opt"))
+            raise value_error(f"state_dict(mode={mode!r})", expected="all, param or opt")
         return {n: x for n, x in found.items() if isinstance(x, Parameter) in kinds[mode]}
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ class Block:
     def var(self, name: str) -> Tensor:
         """A variable by name; raises ValueError if there is none."""
         if name not in self.vars:
-            raise ValueError(teach(f"the program has no {name!r}"))
+            raise value_error(f"the program has no {name!r}")
         return self.vars[name]
 
     def all_parameters(self) -> list[Parameter]:

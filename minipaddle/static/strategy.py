@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import ClassVar, NamedTuple
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error
 from ..engine.core.slots import find
 from ..engine.passes.manager import DEFAULTS, PASSES
 
@@ -127,7 +127,7 @@ class BuildStrategy(Strategy):
 
     def __setattr__(self, name: str, value) -> None:
         if isinstance(self.switches.get(name), bool) and not isinstance(value, bool | None):
-            raise TypeError(teach(f"{name} = {value!r}", expected="True, False, or None: unsaid"))
+            raise type_error(f"{name} = {value!r}", expected="True, False, or None: unsaid")
         super().__setattr__(name, value)
         if name in IDLE and value != IDLE[name][0]:
             warnings.warn(f"{name} switches nothing here: {IDLE[name][1]}", stacklevel=2)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 from ..engine.core import dim as dims
 from ..engine.core.dispatch import interpreter
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.op import opaque
 from ..engine.eager.backward import grad
 from ..engine.eager.device import current_place
@@ -117,7 +117,7 @@ class StaticTracer(Tracer):
     def data(self, name: str, spec: InputSpec) -> Tensor:
         """An input of the program."""
         if name in self.tensors:
-            raise ValueError(teach(f"the program has a {name!r} already", hint="another name"))
+            raise value_error(f"the program has a {name!r} already", hint="another name")
         place = len(self.root.program.inputs)
         x = given(self, InputSpec(spec.shape, spec.dtype, name).spec(place), name)
         x.name = name

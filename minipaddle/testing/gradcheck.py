@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..engine.core.dtype import float64
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, type_error
 from ..engine.core.slots import slot
 from ..engine.eager.backward import grad
 from ..engine.eager.tensor import Tensor
@@ -98,7 +98,7 @@ def total(function, tensors):
             places = Tensor(range(y.size), dtype=float64).reshape(list(y.spec.shape))
             parts.append((y * (1 + 0.37 * places.sin())).sum())
     if not parts:
-        raise TypeError(teach("no result is floating: there is nothing to differentiate"))
+        raise type_error("no result is floating: there is nothing to differentiate")
     return sum(parts[1:], parts[0])
 
 

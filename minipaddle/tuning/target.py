@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.record import Record
 from ..engine.executors.choice import Choice
 from ..engine.executors.native import Executable
@@ -72,11 +72,9 @@ def targets_of(function, inputs) -> list[Target]:
     made = choice.executable(captured.program, arrays)
     if not isinstance(made, Executable):
         why = [*choice.reasons.values()] or [f"its backend is {choice.backend!r}"]
-        raise ValueError(
-            teach(
-                f"{function.__name__} has no native program to tune: {why[0]}",
-                hint='to_static(…, backend="native"), on the CPU',
-            )
+        raise value_error(
+            f"{function.__name__} has no native program to tune: {why[0]}",
+            hint='to_static(…, backend="native"), on the CPU',
         )
     forward = Target(function, captured, captured.program, arrays)
     if captured.backward is None:
@@ -96,8 +94,8 @@ def last_inputs(captured) -> list:
         last = getattr(made, "last", None)
         if program is captured.program and last is not None:
             return last.held[:count]
-    raise ValueError(
-        teach("the program takes inputs", hint="give examples of them: paddle.tune(f, x, y)")
+    raise value_error(
+        "the program takes inputs", hint="give examples of them: paddle.tune(f, x, y)"
     )
 
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from ..core.missing import namespace
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 
 __all__ = ["WEIGHTS_HOME", "get_path_from_url", "get_weights_path_from_url", "is_url"]
 
@@ -58,7 +58,7 @@ def get_path_from_url(
             teach(f"MiniPaddle downloads nothing: {url}", hint=f"download it yourself {what}")
         )
     if md5sum and hashlib.md5(path.read_bytes()).hexdigest() != md5sum:
-        raise ValueError(teach(f"{path} has another MD5 sum than {md5sum}", hint="download again"))
+        raise value_error(f"{path} has another MD5 sum than {md5sum}", hint="download again")
     return str(path)
 
 

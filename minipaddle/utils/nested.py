@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 
 __all__ = ["flatten", "is_sequence", "map_structure", "pack_sequence_as"]
 
@@ -40,13 +40,11 @@ def pack_sequence_as(structure, flat_sequence):
     {'b': 3, 'a': [1, 2]}
     """
     if not is_sequence(flat_sequence):
-        raise TypeError(teach(f"pack_sequence_as was given {flat_sequence!r}", expected="a list"))
+        raise type_error(f"pack_sequence_as was given {flat_sequence!r}", expected="a list")
     count = len(flatten(structure))
     if len(flat_sequence) != count:
-        raise ValueError(
-            teach(
-                f"pack_sequence_as was given {len(flat_sequence)} items for a structure of {count}"
-            )
+        raise value_error(
+            f"pack_sequence_as was given {len(flat_sequence)} items for a structure of {count}"
         )
     return filled(structure, iter(flat_sequence))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, teach, value_error
 from ...engine.core.rank import per_rank
 from ...nn import SyncBatchNorm
 from ..communication import barrier
@@ -37,15 +37,15 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
     True
     """
     if role_maker is not None or not is_collective:
-        raise NotImplementedError(
-            teach("fleet with parameter servers", expected="fleet.init(is_collective=True)")
+        raise not_supported(
+            "fleet with parameter servers", expected="fleet.init(is_collective=True)"
         )
     chosen.now, merging.now = strategy or DistributedStrategy(), ()
     world = init_parallel_env()
     degree = chosen.now.hybrid_configs["dp_degree"]
     if degree not in (-1, world.size):
-        raise ValueError(
-            teach(f"dp_degree={degree} of {world.size} ranks", expected=f"{world.size}, or -1")
+        raise value_error(
+            f"dp_degree={degree} of {world.size} ranks", expected=f"{world.size}, or -1"
         )
 
 
@@ -116,12 +116,10 @@ def distributed_optimizer(optimizer, strategy=None):
     if not told.gradient_merge or how["k_steps"] == 1:
         return optimizer
     if told.find_unused_parameters:
-        raise NotImplementedError(
-            teach(
-                "gradient_merge with find_unused_parameters",
-                expected="models all of whose parameters get gradients in k steps",
-                hint="model.no_sync() for all backwards but the last, then step()",
-            )
+        raise not_supported(
+            "gradient_merge with find_unused_parameters",
+            expected="models all of whose parameters get gradients in k steps",
+            hint="model.no_sync() for all backwards but the last, then step()",
         )
     made = GradientMerge(optimizer, how["k_steps"], how["avg"], *told.bucket_sizes())
     merging.now = (*merging.now, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import not_supported, teach, value_error
 
 KNOWN = {
     "find_unused_parameters": False,
@@ -69,8 +69,8 @@ class DistributedStrategy:
         if name in PARTS:
             value = vars(self)[name] | PARTS[name](value)
         elif name in OTHERS and value:
-            raise NotImplementedError(
-                teach(f"DistributedStrategy.{name}", hint=INSTEAD.get(name, "leave it off"))
+            raise not_supported(
+                f"DistributedStrategy.{name}", hint=INSTEAD.get(name, "leave it off")
             )
         elif name not in vars(self):
             raise AttributeError(
@@ -92,12 +92,10 @@ def hybrid(degrees: dict) -> dict:
     """The degrees that were given; NotImplementedError for any but that of data."""
     for name, degree in degrees.items():
         if name not in DEGREES:
-            raise NotImplementedError(
-                teach(f"hybrid_configs with {name}", expected=", ".join(DEGREES))
-            )
+            raise not_supported(f"hybrid_configs with {name}", expected=", ".join(DEGREES))
         if name != "dp_degree" and degree > 1:
-            raise NotImplementedError(
-                teach(f"hybrid_configs with {name}={degree}", expected="1: dp_degree alone")
+            raise not_supported(
+                f"hybrid_configs with {name}={degree}", expected="1: dp_degree alone"
             )
     return degrees
 
@@ -106,10 +104,10 @@ def merging(told: dict) -> dict:
     """How gradients are merged, as it was given; ValueError if nobody can."""
     for name in told:
         if name not in MERGING:
-            raise ValueError(teach(f"gradient_merge_configs with {name}", expected="k_steps, avg"))
+            raise value_error(f"gradient_merge_configs with {name}", expected="k_steps, avg")
     k = told.get("k_steps", 1)
     if type(k) is not int or k < 1:
-        raise ValueError(teach(f"k_steps={k!r}", expected="how many steps make an update: 1, 2, …"))
+        raise value_error(f"k_steps={k!r}", expected="how many steps make an update: 1, 2, …")
     return told
 
 
