@@ -79,7 +79,7 @@ def draw(options) -> Path:
     file, _, name = options.target.rpartition(":")
     if what == "operator":
         name = options.target
-        with explained():
+        with explain_errors():
             graph = operator(name)
     else:
         graph = picture(what, load(file, name), name, options)
@@ -93,7 +93,7 @@ def draw(options) -> Path:
 
 
 @contextmanager
-def explained():
+def explain_errors():
     """Turn an error in the block into one of the user's."""
     try:
         yield
@@ -171,7 +171,7 @@ def picture(what: str, found, name: str, options):
             raise CommandError(f"{name} is no layer, so it has no tree; {hint}")
         return module(model, options.depth)
     if what == "transpiling":
-        with explained():
+        with explain_errors():
             return transpiling(found if inspect.isfunction(found) else model, options.stage)
     if not callable(model):
         raise CommandError(f"{name} is a {type(model).__name__}, which can not be called")

@@ -70,7 +70,7 @@ KINDS = ("elementwise", "movement", "reduction", "opaque", "merge", "output")
 
 
 class Difference:
-    """The second program, with what is gone of the first one among it."""
+    """The second program, and in it the records of the first one that are gone."""
 
     far = 0
     """How many records are left out, since nothing changed near them."""
@@ -85,7 +85,7 @@ class Difference:
         self.view = ProgramView(after, self.spread(), after.outputs, names=names)
 
     def spread(self) -> Spread:
-        """The second program spread out, and what is gone in the frames that are still there."""
+        """The second program; records that are gone stand in the frames that are still there."""
         found, old = Spread(self.after), Spread(self.before)
         paths = (path[:k] for path in found.paths.values() for k in range(len(path) + 1))
         places = {tuple(map(str, path)): path for path in paths}

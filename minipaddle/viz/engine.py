@@ -89,7 +89,7 @@ KINDS = ("svg", "png", "dot")
 
 
 class Drawn:
-    """What has an SVG (`svg()`), and from it a PNG, files, and a place in a notebook."""
+    """A picture with an SVG: `svg()` makes PNG, files and the output of a notebook."""
 
     kinds, noun = KINDS, "a graph"
     text = ""

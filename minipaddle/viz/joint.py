@@ -1,4 +1,4 @@
-"""Forward and backward program of a static function, and what crosses the cut between them."""
+"""Forward and backward program of a static function, and the residuals between them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class JointView(ProgramView):
 
 
 def copy_shared(backward: Program, program: Program) -> tuple[Program, set]:
-    """The backward with records of its own for what it computes again, and the set of these."""
+    """The backward, in which records of the forward are copies; and the set of these copies."""
     own, fresh, records, again = set(program.records), {}, [], set()
     for r in backward.records:
         inputs = [fresh.get(e, e) for e in r.inputs]
@@ -124,13 +124,13 @@ def copy_shared(backward: Program, program: Program) -> tuple[Program, set]:
 
 
 def join(forward: Spread, returning: Spread, states) -> list[tuple[Record, Record]]:
-    """Let `forward` take over what the backward's spread knows; what crosses from one to other."""
+    """Add the backward to the forward; the pairs of records whose value crosses over."""
     ours = set(forward.paths)
     for state in states:
         users = [f.target for f in returning.flows if f.source is state.record]
         if users:  # alive in any case: it stands on this side too
             copy = returning.copy(state)
-            returning.settle(copy, users)
+            returning.place(copy, users)
             returning.flows = [
                 f._replace(source=copy) if f.source is state.record else f for f in returning.flows
             ]

@@ -31,7 +31,7 @@ SHAPES = [((2, 3), (2, 3), (2, 3)), ((2, 3), (3, 4), (2, 4)), ((1, 2, 5, 5), (3,
 """Shapes of the inputs to try in turn."""
 
 LARGEST = 25
-"""A rule that has more parts than this on symbols is said as it stands in the file."""
+"""A rule that has more parts than this on symbols is shown as it stands in the file."""
 
 WIDTH = 60
 """Characters in a line of a heading."""
@@ -112,7 +112,7 @@ class Derivation:
             given = (f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
             head = f"{heading}{''.join(given)}{' [yours]' * mine}"
             what = in_words(found) if symbolic.size(found) <= LARGEST else source_of(function)
-            lines.append(f"  {head}:" + indented(what))
+            lines.append(f"  {head}:" + after_colon(what))
             tip = place_of(function) if function is not None else what
             label = head if "\n" in what else textwrap.fill(f"{head}:  {what}", WIDTH)
             yield from expression(found, Frame(label, tip), "yours" * mine)
@@ -152,7 +152,7 @@ def settings(op, shapes, attrs):
 
 
 def expression(found, frame: Frame, mark: str) -> Iterator:
-    """What a function comes to, in a frame; `mark` is of the nodes that are its results."""
+    """The result of a function, drawn in a frame; `mark` marks the nodes that are results."""
     if found is None or isinstance(found, str):
         yield value(frame, in_words(found), "code" if found else "constant", frame, mark)
         return
@@ -193,7 +193,7 @@ def in_words(found) -> str:
     return found if isinstance(found, str) else text(found)
 
 
-def indented(what: str) -> str:
+def after_colon(what: str) -> str:
     """After a colon: on the same line, or below it when there are several."""
     return "\n" + textwrap.indent(what, "    ") if "\n" in what else f" {what}"
 

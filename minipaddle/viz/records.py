@@ -1,4 +1,4 @@
-"""What is said of a record in a picture: its name, its spec, what it keeps alive, its line."""
+"""A record in words: its name, its spec, the memory it keeps alive, the user's line."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def tooltip_of(record) -> str:
     return "\n".join(lines)
 
 
-def kept(record) -> dict:
+def saved_values(record) -> dict:
     """What a record holds for its derivative: arrays, specs, scalars."""
     if isinstance(record.saved, PyLayerContext):
         return record.saved.kept()
@@ -73,7 +73,7 @@ def kept_text(record) -> str:
     if record.saved is FREED:
         return "freed: a backward has used what it kept"
     parts = []
-    for k, v in kept(record).items():
+    for k, v in saved_values(record).items():
         if is_array(v) or isinstance(v, Packed):
             size = "packed by a hook" if isinstance(v, Packed) else bytes_text(v.nbytes)
             parts.append(f"{kept_name(record.op, k)} {size}")
@@ -89,7 +89,7 @@ def kept_bytes(records) -> int:
     """The memory that records keep alive; what several share counts once."""
     alive = {}
     for r in records:
-        for v in kept(r).values():
+        for v in saved_values(r).values():
             if is_array(v):
                 whole = owner(v)
                 alive[id(whole)] = whole.nbytes
@@ -104,7 +104,7 @@ def input_name(op, k: int) -> str:
 
 def given_text(record, k: int) -> str:
     """What is known of an input that has no record."""
-    saved = kept(record)
+    saved = saved_values(record)
     value = saved.get(k, saved.get(("spec", k)))
     if isinstance(value, Spec):
         return str(value)

@@ -1,7 +1,7 @@
-"""A program spread out: its regions' records too, the frames each stands in, what flows where.
+"""A program with the records of its regions: the frame of each, and an edge for each value.
 
-Regions are closed programs: what they use comes in by their inputs. In a picture it comes straight
-from where it was made, so those inputs vanish; but what a loop carries from round to round stays.
+A region is a closed program, which takes all it uses as inputs. In a picture an edge leads straight
+from where a value is made, so these inputs vanish; but loop-carried values stay.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Spread:
         self.update_frames(program)
         if groups:
             self.frame_lone_updates(program)
-        self.settle_states(program)
+        self.place_states(program)
         if len(program.inputs) > MANY:
-            self.settle_inputs(program)
+            self.place_inputs(program)
         self.stack_updates()
 
     def put(self, record, path: tuple, source) -> None:
@@ -137,10 +137,10 @@ class Spread:
                 self.flow(region.outputs[0], record, "goes on while it holds")
                 continue
             self.region(region, (*path, frame), layers)
-            self.hand_on(region, (*path, frame))
+            self.pass_on(region, (*path, frame))
             self.enter(record, frame, name)
         if record.op is while_loop:
-            self.go_round(record)
+            self.loop_back(record)
 
     def carry(self, record, path) -> list:
         """What a loop carries: the body's inputs, as values of the picture."""
@@ -152,14 +152,14 @@ class Spread:
             self.carried.add(inner)
         return [*own, *record.inputs[len(carried) :]]
 
-    def go_round(self, record) -> None:
+    def loop_back(self, record) -> None:
         test, body = record.attrs["test"], record.attrs["body"]
         if test.outputs[0] not in test.inputs:
             self.flow(test.outputs[0], record, "goes on while it holds")
         for inner, output in zip(body.inputs, body.outputs):
             self.flow(output, inner, "for the next round", AGAIN)
 
-    def hand_on(self, region: Program, path) -> None:
+    def pass_on(self, region: Program, path) -> None:
         """A node for each output of a region that is none of its own values."""
         for output in dict.fromkeys(region.outputs):
             if output.op is INPUT:
@@ -218,7 +218,7 @@ class Spread:
         frame = Frame("states that change by themselves", "no input has a part in that", "lines")
         self.paths |= dict.fromkeys(lone if len(lone) > MANY else (), (frame,))
 
-    def settle_states(self, program: Program) -> None:
+    def place_states(self, program: Program) -> None:
         """A state stands in each outermost frame that uses it, so that no line to it is long."""
         for state in program.states:
             uses: dict[Frame | None, list] = {}
@@ -235,18 +235,18 @@ class Spread:
                 if new is not None and outermost(self.paths[new]) == top:
                     users.append(new)
                 record = self.copy(state) if n else state.record
-                self.settle(record, users)
+                self.place(record, users)
                 if new in users[len(places) :]:
                     self.flow(new, record, "the new value", UPDATE)
                 for k in places:
                     self.flows[k] = self.flows[k]._replace(source=record)
 
-    def settle_inputs(self, program: Program) -> None:
+    def place_inputs(self, program: Program) -> None:
         """Where inputs are many, each stands in what is common to its uses."""
         for record in program.inputs:
             users = [flow.target for flow in self.flows if flow.source is record]
             if users:
-                self.settle(record, users)
+                self.place(record, users)
 
     def copy(self, state) -> Record:
         """The same state, to be drawn once more."""
@@ -255,7 +255,7 @@ class Spread:
         self.records.append(record)
         return record
 
-    def settle(self, record, users) -> None:
+    def place(self, record, users) -> None:
         """Let a record stand in what is common to its users, before the first of them."""
         self.paths[record] = reduce(common, [self.paths[r] for r in users])
         self.records.remove(record)

@@ -87,7 +87,7 @@ def literal(text: str) -> str:
 
 
 def node(g, name: str, label: str, role: str, tooltip: str = "", left=False, **attrs) -> None:
-    """Add a node that plays `role` (a key of LOOKS); `left` is where its lines begin, if told."""
+    """Add a node that plays `role` (a key of LOOKS); with `left` its lines begin at the left."""
     look = LOOKS[role]
     style = {"shape": look.shape, "fillcolor": look.fill, "fontcolor": look.ink} | attrs
     if look.shape in ROOMY:
