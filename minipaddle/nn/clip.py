@@ -55,7 +55,7 @@ class ClipGradByValue(ClipGrad):
         return [e.clip(g, min=self.min, max=self.max) for g in grads]
 
 
-def shrunk(g, norm, limit: float):
+def shrink(g, norm, limit: float):
     """g · limit / max(norm, limit): no longer than the limit if `norm` is its length."""
     return g * (limit / e.maximum(norm, limit)).astype(g.spec.dtype)
 
@@ -74,7 +74,7 @@ def total_square(grads):
 def clipped_by_global_norm(grads, limit: float):
     """All gradients by one factor, so that the length of all together is at most the limit."""
     norm = e.sqrt(total_square(grads))
-    return [shrunk(g, norm, limit) for g in grads]
+    return [shrink(g, norm, limit) for g in grads]
 
 
 class ClipGradByNorm(ClipGrad):
@@ -92,7 +92,7 @@ class ClipGradByNorm(ClipGrad):
         self.clip_norm = float(clip_norm)
 
     def clip(self, grads):
-        return [shrunk(g, e.sqrt(total_square([g])), self.clip_norm) for g in grads]
+        return [shrink(g, e.sqrt(total_square([g])), self.clip_norm) for g in grads]
 
 
 class ClipGradByGlobalNorm(ClipGrad):

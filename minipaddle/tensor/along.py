@@ -89,7 +89,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     if broadcast:
         indices = spread_along(indices, spec, axis)
     places = flatten(indexing.along_index(indices, shape=spec.shape, axis=axis))
-    flat = folded(
+    flat = fold_values(
         flatten(arr), places, spread_values(values, indices.spec.shape, spec), reduce, include_self
     )
     return movement.reshape(flat, shape=spec.shape)
@@ -105,7 +105,7 @@ def spread_values(values, shape: tuple, x: Spec):
     return flatten(movement.broadcast_to(values.astype(x.dtype), shape=shape))
 
 
-def folded(x, places, values, reduce: str, include_self: bool):
+def fold_values(x, places, values, reduce: str, include_self: bool):
     """The vector x with values folded in at places."""
     size = x.spec.shape
     if reduce == "assign":

@@ -9,7 +9,7 @@ from ..engine.ops import gather as indexing
 from ..engine.ops import movement
 from ..engine.ops.axes import axes_of, axis_of, listed, tensors, whole_numbers
 from ..ops import arrangement
-from .shaping import exchanged, flatten
+from .shaping import exchange_axes, flatten
 
 __all__ = [
     "broadcast_shape", "broadcast_tensors", "broadcast_to", "diag", "diag_embed", "diagflat",
@@ -63,7 +63,7 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006 - Paddle's signature; n
     if k == 2:
         return arrangement.flip(x, axis=(a, b))
     turned = arrangement.flip(x, axis=(b,)) if k == 1 else x
-    turned = exchanged(turned, a, b) if k else turned
+    turned = exchange_axes(turned, a, b) if k else turned
     return arrangement.flip(turned, axis=(b,)) if k == 3 else turned
 
 
@@ -182,10 +182,10 @@ def diag(x, offset=0, padding_value=0, name=None):
         raise value_error(
             f"diag of {x.spec}", expected="a vector or a matrix", hint="paddle.diag_embed"
         )
-    return embedded(x, offset, 0, 1, padding_value)
+    return embed_diagonals(x, offset, 0, 1, padding_value)
 
 
-def embedded(x, offset: int, axis1: int, axis2: int, fill=0):
+def embed_diagonals(x, offset: int, axis1: int, axis2: int, fill=0):
     """Square matrices in the plane (axis1, axis2) with the last axis of x on a diagonal."""
     *shape, n = x.spec.shape
     for d in sorted((axis1, axis2)):
@@ -202,7 +202,7 @@ def diagflat(x, offset=0, name=None):
     >>> paddle.diagflat(paddle.to_tensor([[1, 2]])).tolist()
     [[1, 0], [0, 2]]
     """
-    return embedded(flatten(x), offset, 0, 1)
+    return embed_diagonals(flatten(x), offset, 0, 1)
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
@@ -218,7 +218,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     axis1, axis2 = axis_of(dim1, ndim), axis_of(dim2, ndim)
     if axis1 == axis2:
         raise ValueError(f"diag_embed with dim1={dim1} and dim2={dim2}: they must differ")
-    return embedded(input, offset, axis1, axis2)
+    return embed_diagonals(input, offset, axis1, axis2)
 
 
 def diagonal(x, offset=0, axis1=0, axis2=1, name=None):

@@ -174,10 +174,10 @@ def householder_product(x, tau, name=None):
     """
     require_floats("householder_product", x)
     rows, columns = x.spec.shape[-2:]
-    return reflected(x, tau, creation.eye(rows=rows, columns=columns, dtype=x.spec.dtype))
+    return apply_reflections(x, tau, creation.eye(rows=rows, columns=columns, dtype=x.spec.dtype))
 
 
-def reflected(x, tau, y):
+def apply_reflections(x, tau, y):
     """The product of the reflections of `householder_product`, times y."""
     rows, columns = x.spec.shape[-2:]
     ones = creation.eye(rows=rows, columns=columns, dtype=x.spec.dtype)
@@ -200,6 +200,6 @@ def ormqr(x, tau, y, left=True, transpose=False, name=None):
     [[0.0, -1.0], [-1.0, 0.0]]
     """
     rows = x.spec.shape[-2]
-    q = reflected(x, tau, ops.identity(rows, x))
+    q = apply_reflections(x, tau, ops.identity(rows, x))
     q = mT(q) if transpose else q
     return matmul(q, y) if left else matmul(y, q)

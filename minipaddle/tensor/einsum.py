@@ -35,14 +35,14 @@ def einsum(equation, *operands):
     """
     inputs, output = parse(equation, [x.spec.ndim for x in operands])
     sizes = sizes_of(equation, operands, inputs)
-    terms = [prepared(x, labels, sizes) for x, labels in zip(operands, inputs, strict=True)]
+    terms = [prepare(x, labels, sizes) for x, labels in zip(operands, inputs, strict=True)]
     result, have = terms[0]
     for k, (x, labels) in enumerate(terms[1:], start=2):
         needed = set(output).union(*(later for _, later in terms[k:]))
         result, have = contract(result, have, x, labels, needed)
     if len(terms) == 1 and set(have) == set(output):  # nothing is computed: not a view of it
         result = creation.assign(result)
-    result, have = summed(result, have, set(output))
+    result, have = sum_out(result, have, set(output))
     return movement.transpose(result, perm=tuple(have.index(label) for label in output))
 
 
@@ -54,7 +54,7 @@ def parse(equation: str, ndims) -> tuple[list[str], str]:
         raise value_error(
             f"einsum({equation!r}) names {len(inputs)} operands", expected=str(len(ndims))
         )
-    inputs = [spelled(equation, labels, n) for labels, n in zip(inputs, ndims, strict=True)]
+    inputs = [spell_out(equation, labels, n) for labels, n in zip(inputs, ndims, strict=True)]
     count = Counter("".join(inputs))
     dots = "".join(label for label in DOTS if label in count)
     if not arrow:
@@ -67,7 +67,7 @@ def parse(equation: str, ndims) -> tuple[list[str], str]:
     return inputs, output
 
 
-def spelled(equation: str, labels: str, ndim: int) -> str:
+def spell_out(equation: str, labels: str, ndim: int) -> str:
     """The labels of one operand, as many as it has axes."""
     before, dots, after = labels.partition("...")
     rest = ndim - len(before + after)
@@ -93,7 +93,7 @@ def sizes_of(equation: str, operands, inputs) -> dict:
     return sizes
 
 
-def prepared(x, labels: str, sizes) -> tuple:
+def prepare(x, labels: str, sizes) -> tuple:
     """The operand with each label once, and without the axes of size 1 that broadcast."""
     stretched = {c for c, n in zip(labels, x.spec.shape, strict=True) if n != sizes[c]}
     kept = tuple(n for c, n in zip(labels, x.spec.shape, strict=True) if c not in stretched)
@@ -109,7 +109,7 @@ def prepared(x, labels: str, sizes) -> tuple:
     return x, labels
 
 
-def summed(x, labels: str, needed: set) -> tuple:
+def sum_out(x, labels: str, needed: set) -> tuple:
     """x summed over the labels that nobody needs."""
     axes = tuple(d for d, label in enumerate(labels) if label not in needed)
     if not axes:
@@ -119,21 +119,21 @@ def summed(x, labels: str, needed: set) -> tuple:
 
 def contract(x, xs: str, y, ys: str, needed: set) -> tuple:
     """The product of two operands, summed over the labels that nobody needs after them."""
-    x, xs = summed(x, xs, needed | set(ys))
-    y, ys = summed(y, ys, needed | set(xs))
+    x, xs = sum_out(x, xs, needed | set(ys))
+    y, ys = sum_out(y, ys, needed | set(xs))
     both = [c for c in xs if c in ys]
     batch = "".join(c for c in both if c in needed)
     inner = "".join(c for c in both if c not in needed)
     left = "".join(c for c in xs if c not in ys)
     right = "".join(c for c in ys if c not in xs)
-    a, b = arranged(x, xs, batch, left, inner), arranged(y, ys, batch, inner, right)
+    a, b = arrange(x, xs, batch, left, inner), arrange(y, ys, batch, inner, right)
     product = linalg.matmul(a, b) if inner else a * b
     size = dict(zip(xs + ys, x.spec.shape + y.spec.shape, strict=True))
     labels = batch + left + right
     return movement.reshape(product, shape=tuple(size[c] for c in labels)), labels
 
 
-def arranged(x, labels: str, *groups: str):
+def arrange(x, labels: str, *groups: str):
     """x with its axes in the order of three groups of labels, the last two merged to one axis each.
 
     A matrix product (or a product of a column and a row) for every label of the first group.

@@ -116,7 +116,7 @@ def meshgrid(*args, name=None, indexing=None):
         for d, x in enumerate(args)
     ]
     swapped = indexing == "xy" and len(grids) > 1
-    return [shaping.exchanged(x, 0, 1) for x in grids] if swapped else grids
+    return [shaping.exchange_axes(x, 0, 1) for x in grids] if swapped else grids
 
 
 # ---- splitting -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ..engine.ops.movement import reshape, transpose
 from ..engine.ops.reduction import sum
 from ..engine.ops.var import Var
 from ..ops.arrangement import roll
-from .reduce import folded
+from .reduce import reduce_over
 
 __all__ = [
     "addmm", "baddbmm", "bmm", "cross", "dot", "inner", "matmul", "matrix_transpose", "mm", "mv",
@@ -105,7 +105,7 @@ def vecdot(x, y, axis=-1, name=None):
     >>> paddle.vecdot(paddle.ones([2, 3]), paddle.ones([2, 3])).tolist()
     [3.0, 3.0]
     """
-    return folded(sum, x * y, axis, False)
+    return reduce_over(sum, x * y, axis, False)
 
 
 def inner(x, y, name=None):
@@ -142,13 +142,13 @@ def tensordot(x, y, axes=2, name=None):
     >>> paddle.tensordot(paddle.ones([2, 3, 4]), paddle.ones([4, 3]), [[1, 2], [1, 0]]).shape
     [2]
     """
-    ours, theirs = paired(x.spec.ndim, y.spec.ndim, axes)
+    ours, theirs = pair_axes(x.spec.ndim, y.spec.ndim, axes)
     a, left = front_last(x, ours, last=True)
     b, right = front_last(y, theirs, last=False)
     return reshape(ops.matmul(a, b), shape=(*left, *right))
 
 
-def paired(xdim: int, ydim: int, axes) -> tuple[list, list]:
+def pair_axes(xdim: int, ydim: int, axes) -> tuple[list, list]:
     """The axes of x and of y that are summed over, pair by pair."""
     if isinstance(axes, int):
         return list(range(xdim - axes, xdim)), list(range(axes))
@@ -200,7 +200,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     >>> paddle.addmm(paddle.ones([1, 1]), paddle.ones([1, 3]), paddle.ones([3, 1])).item()
     4.0
     """
-    return scaled(input, beta) + scaled(ops.matmul(x, y), alpha)
+    return scale_by(input, beta) + scale_by(ops.matmul(x, y), alpha)
 
 
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
@@ -210,10 +210,10 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     >>> paddle.baddbmm(*[paddle.ones([2, 1, 1])] * 3).tolist()
     [[[2.0]], [[2.0]]]
     """
-    return scaled(input, beta) + scaled(bmm(x, y), alpha)
+    return scale_by(input, beta) + scale_by(bmm(x, y), alpha)
 
 
-def scaled(x, factor):
+def scale_by(x, factor):
     """factor · x, without a multiplication by 1; by the number 0 it is 0 whatever x holds."""
     if isinstance(factor, Var) or factor not in (0, 1):
         return x * factor

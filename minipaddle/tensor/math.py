@@ -112,10 +112,10 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         number = int if x.spec.dtype.kind in "iu" else float
         attrs = {"scale": number(scale), "bias": number(bias)}
         y = elementwise.scale_(x, **attrs, bias_after_scale=bias_after_scale)
-    return y if act is None else activated(y, act)
+    return y if act is None else activate(y, act)
 
 
-def activated(x, act: str):
+def activate(x, act: str):
     """`x` after the activation called `act`, such as "relu"."""
     op = OPS.get(act)
     if not isinstance(op, Elementwise) or op.inputs != ["x"]:

@@ -12,7 +12,7 @@ from ..engine.ops.var import Var
 from ..ops import scan
 
 
-def folded(op, x, axis, keepdim, dtype=None, out=None):
+def reduce_over(op, x, axis, keepdim, dtype=None, out=None):
     """`op` over what users write for an axis: a number, a list, a tensor, or None for all.
 
     With a `dtype` x is cast to it first. There is no `out`.
@@ -38,7 +38,7 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
     >>> paddle.sum(paddle.ones([2, 3]), axis=1).tolist()
     [3.0, 3.0]
     """
-    return folded(reduction.sum, x, axis, keepdim, dtype, out)
+    return reduce_over(reduction.sum, x, axis, keepdim, dtype, out)
 
 
 def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
@@ -58,7 +58,7 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     >>> paddle.prod(paddle.to_tensor([[1, 2], [3, 4]]), axis=0).tolist()
     [3, 8]
     """
-    return folded(reduction.prod, x, axis, keepdim, dtype, out)
+    return reduce_over(reduction.prod, x, axis, keepdim, dtype, out)
 
 
 def max(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -70,7 +70,7 @@ def max(x, axis=None, keepdim=False, name=None, *, out=None):
     >>> paddle.max(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [5.0, 7.0]
     """
-    return folded(reduction.max, x, axis, keepdim, out=out)
+    return reduce_over(reduction.max, x, axis, keepdim, out=out)
 
 
 def min(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -82,7 +82,7 @@ def min(x, axis=None, keepdim=False, name=None, *, out=None):
     >>> paddle.min(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
-    return folded(reduction.min, x, axis, keepdim, out=out)
+    return reduce_over(reduction.min, x, axis, keepdim, out=out)
 
 
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -92,7 +92,7 @@ def amax(x, axis=None, keepdim=False, name=None, *, out=None):
     >>> paddle.amax(paddle.to_tensor([3.0, 7.0])).item()
     7.0
     """
-    return folded(reduction.max, x, axis, keepdim, out=out)
+    return reduce_over(reduction.max, x, axis, keepdim, out=out)
 
 
 def amin(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -102,7 +102,7 @@ def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     >>> paddle.amin(paddle.to_tensor([3.0, 7.0])).item()
     3.0
     """
-    return folded(reduction.min, x, axis, keepdim, out=out)
+    return reduce_over(reduction.min, x, axis, keepdim, out=out)
 
 
 def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -113,7 +113,7 @@ def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
     1000.0
     """
     dtype = "float32" if x.spec.dtype.kind in "biu" else None
-    return folded(reduction.logsumexp, x, axis, keepdim, dtype, out)
+    return reduce_over(reduction.logsumexp, x, axis, keepdim, dtype, out)
 
 
 def count_nonzero(x, axis=None, keepdim=False, name=None):
@@ -123,7 +123,7 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
     >>> paddle.count_nonzero(paddle.to_tensor([0.0, 2.0, 3.0])).item()
     2
     """
-    return folded(reduction.sum, x != 0, axis, keepdim)
+    return reduce_over(reduction.sum, x != 0, axis, keepdim)
 
 
 def all(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -133,7 +133,7 @@ def all(x, axis=None, keepdim=False, name=None, *, out=None):
     >>> paddle.all(paddle.to_tensor([True, False])).item()
     False
     """
-    return folded(reduction.all, x, axis, keepdim, out=out)
+    return reduce_over(reduction.all, x, axis, keepdim, out=out)
 
 
 def any(x, axis=None, keepdim=False, name=None, *, out=None):
@@ -143,7 +143,7 @@ def any(x, axis=None, keepdim=False, name=None, *, out=None):
     >>> paddle.any(paddle.to_tensor([True, False])).item()
     True
     """
-    return folded(reduction.any, x, axis, keepdim, out=out)
+    return reduce_over(reduction.any, x, axis, keepdim, out=out)
 
 
 def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
@@ -155,7 +155,7 @@ def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
     >>> paddle.argmax(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [1, 0]
     """
-    return placed(reduction.argmax, x, axis, keepdim, dtype)
+    return find_place(reduction.argmax, x, axis, keepdim, dtype)
 
 
 def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
@@ -167,10 +167,10 @@ def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     >>> paddle.argmin(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [0, 1]
     """
-    return placed(reduction.argmin, x, axis, keepdim, dtype)
+    return find_place(reduction.argmin, x, axis, keepdim, dtype)
 
 
-def placed(op, x, axis, keepdim, dtype):
+def find_place(op, x, axis, keepdim, dtype):
     """`op` gives places in int64; Paddle's users may want int32."""
     axis = None if axis is None or not x.spec.ndim else axis_of(axis, x.spec.ndim)
     return place_dtype(op(x, axis=axis, keepdim=bool(keepdim)), dtype)
@@ -199,7 +199,7 @@ def along(x, axis, dtype=None, out=None):
     return x, axis_of(axis, x.spec.ndim), shape
 
 
-def shaped(y, shape):
+def restore_shape(y, shape):
     """A scan's result, which is a number again where its input was one."""
     return y if shape else y.reshape([])
 
@@ -215,7 +215,7 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     """
     whole = "int64" if x.spec.dtype.kind in "biu" else None
     x, axis, shape = along(x, axis, whole if dtype is None else dtype, out)
-    return shaped(scan.cumsum(x, axis=axis), shape)
+    return restore_shape(scan.cumsum(x, axis=axis), shape)
 
 
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
@@ -228,7 +228,7 @@ def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     [1.0, 2.0, 6.0]
     """
     x, dim, shape = along(x, dim, dtype, out)
-    return shaped(scan.cumprod(x, axis=dim), shape)
+    return restore_shape(scan.cumprod(x, axis=dim), shape)
 
 
 def logcumsumexp(x, axis=None, dtype=None, name=None):
@@ -242,7 +242,7 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     """
     whole = "float32" if x.spec.dtype.kind in "biu" else None
     x, axis, shape = along(x, axis, whole if dtype is None else dtype)
-    return shaped(scan.logcumsumexp(x, axis=axis), shape)
+    return restore_shape(scan.logcumsumexp(x, axis=axis), shape)
 
 
 def cummax(x, axis=None, dtype="int64", name=None):
@@ -276,7 +276,7 @@ def running(op, x, axis, dtype):
     x, axis, shape = along(x, axis)
     place = op(x, axis=axis)
     found = indexing.take_along(x, place, axis), place_dtype(place, dtype)
-    return tuple(shaped(y, shape) for y in found)
+    return tuple(restore_shape(y, shape) for y in found)
 
 
 __all__ = [

@@ -128,7 +128,7 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     x, back = with_axis(x)
     axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
     places = sorting.topk_index(x, k=index(k), axis=axis, largest=False)
-    return chosen(x, movement.slice_(places, index=last(axis, k)), axis, keepdim, back)
+    return choose(x, movement.slice_(places, index=last(axis, k)), axis, keepdim, back)
 
 
 def last(axis: int, k: int) -> tuple:
@@ -136,7 +136,7 @@ def last(axis: int, k: int) -> tuple:
     return (*movement.WHOLE[:axis], (k - 1, k, 1))
 
 
-def chosen(x, places, axis: int, keepdim: bool, back):
+def choose(x, places, axis: int, keepdim: bool, back):
     """The elements at one place along `axis` each, and the places; without the axis if wanted."""
     pair = indexing.take_along(x, places, axis), places
     return tuple(back(y) if keepdim else back(squeeze(y, axis)) for y in pair)
@@ -154,7 +154,7 @@ def mode(x, axis=-1, keepdim=False, name=None):
     """
     x, back = with_axis(x)
     axis = axis_of(axis, x.spec.ndim)
-    return chosen(x, sorting.mode_index(x, axis=axis), axis, keepdim, back)
+    return choose(x, sorting.mode_index(x, axis=axis), axis, keepdim, back)
 
 
 def searchsorted(

@@ -33,10 +33,10 @@ def reshape(x, shape, name=None):
     >>> paddle.reshape(paddle.ones([2, 3, 4]), [0, -1]).shape
     [2, 12]
     """
-    return movement.reshape(x, shape=filled(x.spec.shape, whole_numbers(shape)))
+    return movement.reshape(x, shape=complete_shape(x.spec.shape, whole_numbers(shape)))
 
 
-def filled(old: tuple, shape: tuple) -> tuple:
+def complete_shape(old: tuple, shape: tuple) -> tuple:
     """`shape` with 0 replaced by the size of `old` at that place and -1 by what remains."""
     if any(type(n) is int and n < -1 for n in shape):
         raise value_error(f"shape {list(shape)}", expected="sizes, and at most one -1")
@@ -105,7 +105,7 @@ def unflatten(x, axis, shape, name=None):
     """
     old = x.spec.shape
     axis = axis_of(axis, len(old))
-    sizes = filled((old[axis],), whole_numbers(shape))
+    sizes = complete_shape((old[axis],), whole_numbers(shape))
     return movement.reshape(x, shape=movement.replaced(old, axis, *sizes))
 
 
@@ -191,7 +191,7 @@ def transpose(x, perm, name=None):
     [4, 2, 3]
     """
     if isinstance(perm, int):
-        return exchanged(x, perm, name)
+        return exchange_axes(x, perm, name)
     ndim = x.spec.ndim
     return movement.transpose(x, perm=tuple(axis_of(d, ndim) for d in whole_numbers(perm, "perm")))
 
@@ -206,7 +206,7 @@ def swapaxes(x, perm, name=None):
     return transpose(x, perm, name)
 
 
-def exchanged(x, a, b):
+def exchange_axes(x, a, b):
     """x with two axes exchanged."""
     perm = list(range(x.spec.ndim))
     a, b = axis_of(a, len(perm)), axis_of(b, len(perm))

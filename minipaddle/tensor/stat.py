@@ -14,7 +14,7 @@ from ..engine.ops.axes import whole
 from ..engine.ops.var import Var
 from ..ops import counting, rounding, sorting
 from .math import floating, lerp
-from .reduce import folded
+from .reduce import reduce_over
 
 
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
@@ -26,7 +26,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     >>> paddle.mean(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [2.0, 3.0]
     """
-    return folded(reduction.mean, x, axis, keepdim, dtype, out)
+    return reduce_over(reduction.mean, x, axis, keepdim, dtype, out)
 
 
 def nanmean(x, axis=None, keepdim=False, name=None):
@@ -38,8 +38,8 @@ def nanmean(x, axis=None, keepdim=False, name=None):
     """
     x = floating(x)
     known = x == x
-    total = folded(reduction.sum, elementwise.where(known, x, 0.0), axis, keepdim)
-    return total / folded(reduction.sum, known, axis, keepdim).astype(x.spec.dtype)
+    total = reduce_over(reduction.sum, elementwise.where(known, x, 0.0), axis, keepdim)
+    return total / reduce_over(reduction.sum, known, axis, keepdim).astype(x.spec.dtype)
 
 
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):

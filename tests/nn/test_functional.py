@@ -7,7 +7,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.nn import functional as F
 from minipaddle.nn.functional.dimensions import for_axes
-from minipaddle.nn.layer.functional import Functional, described
+from minipaddle.nn.layer.functional import Functional, describe
 
 
 def blend(x, y, weight, share=0.5, training=True, name=None):
@@ -36,10 +36,10 @@ def test_signature_and_docstring_come_from_the_function():
 
 
 def test_an_operator_without_a_source_gets_one():
-    text = described("ReLU", F.relu, 1)
+    text = describe("ReLU", F.relu, 1)
     assert "\nSource: Paddle API `paddle.nn.ReLU`.\n" in text
     assert ">>> paddle.nn.ReLU()(paddle" in text
-    assert ">>> paddle.nn.Tanh()(paddle" in described("Tanh", F.tanh, 1)
+    assert ">>> paddle.nn.Tanh()(paddle" in describe("Tanh", F.tanh, 1)
 
 
 def test_arguments_are_attributes_and_the_mode_is_asked_for():

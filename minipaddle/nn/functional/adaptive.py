@@ -20,7 +20,7 @@ __all__ = [
 # ---- adaptive windows ------------------------------------------------------------------------
 
 
-def adapted(name, x, n, output_size) -> tuple:
+def adapted_size(name, x, n, output_size) -> tuple:
     """The size asked for; None keeps the size of an axis."""
     size = image(name, x, n)
     many = output_size if isinstance(output_size, list | tuple) else [output_size] * n
@@ -54,7 +54,7 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None, *, n=2):
     """
     last = channels_last(data_format, n)
     x = to_first(x) if last else x
-    out = adapted(f"adaptive_avg_pool{n}d", x, n, output_size)
+    out = adapted_size(f"adaptive_avg_pool{n}d", x, n, output_size)
     size = x.spec.shape[2:]
     if all(m % o == 0 for m, o in zip(size, out)):
         windows = tuple((m // o, m // o, 0, o) for m, o in zip(size, out))
@@ -90,7 +90,7 @@ def adaptive_max_pool2d(x, output_size, return_mask=False, name=None, *, n=2):
     >>> paddle.nn.functional.adaptive_max_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
     [1, 2, 3, 3]
     """
-    out = adapted(f"adaptive_max_pool{n}d", x, n, output_size)
+    out = adapted_size(f"adaptive_max_pool{n}d", x, n, output_size)
     mask = ops.adaptive_max_index(x, out=out)
     flat = movement.reshape(mask, shape=(*x.spec.shape[:2], -1))
     y = indexing.take_along(movement.reshape(x, shape=(*x.spec.shape[:2], -1)), flat, 2)

@@ -43,7 +43,7 @@ def scaled_dot_product_attention(
             f"scaled_dot_product_attention was given queries {query.spec}",
             expected="[batch, length, heads, size]",
         )
-    key, value = shared_heads(query, key, enable_gqa), shared_heads(query, value, enable_gqa)
+    key, value = repeat_heads(query, key, enable_gqa), repeat_heads(query, value, enable_gqa)
     query, key, value = (x.transpose([0, 2, 1, 3]) for x in (query, key, value))
     if is_causal:
         attn_mask = causal_mask(query.spec.shape[2], key.spec.shape[2])
@@ -55,7 +55,7 @@ def attend(query, key, value, mask=None, p=0.0, training=True, scale=None):
     """(the attended values, the weights) for queries, keys, values [batch, heads, length, size]."""
     scale = 1 / math.sqrt(query.spec.shape[-1]) if scale is None else scale
     scores = (query * scale) @ key.transpose([0, 1, 3, 2])
-    weights = dropout(softmax(masked(scores, mask)), p, training=training)
+    weights = dropout(softmax(apply_mask(scores, mask)), p, training=training)
     return weights @ value, weights
 
 
@@ -65,7 +65,7 @@ def causal_mask(queries: int, keys: int):
     return rows >= creation.arange(0, keys, dtype=dt.int64)
 
 
-def masked(scores, mask):
+def apply_mask(scores, mask):
     """Scores with a mask added, or -inf where a boolean mask is False."""
     if mask is None:
         return scores
@@ -74,7 +74,7 @@ def masked(scores, mask):
     return scores + mask
 
 
-def shared_heads(query, x, enable_gqa: bool):
+def repeat_heads(query, x, enable_gqa: bool):
     """x with each head repeated until there are as many as the queries have."""
     have, want = x.spec.shape[2], query.spec.shape[2]
     if have == want:

@@ -24,7 +24,7 @@ def check_reduction(name: str, reduction: str, *more: str) -> None:
     require_one_of(name, ("mean", "sum", "none", *more), reduction=reduction)
 
 
-def reduced(name: str, loss, reduction: str):
+def reduce(name: str, loss, reduction: str):
     """The losses as they are, their sum, or their mean."""
     if reduction == "mean":
         return loss.mean()
@@ -83,7 +83,7 @@ def cross_entropy(
     loss = loss.moveaxis(last, axis) if axis != last else loss
     if reduction == "mean" and weight is not None:
         return weighted_mean(loss, weight)
-    return reduced("cross_entropy", loss, reduction)
+    return reduce("cross_entropy", loss, reduction)
 
 
 def class_numbers(label, ndim: int):
@@ -124,7 +124,7 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
     elif reduction == "mean" and counted == "valid":
         return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
     if reduction != "none":
-        return reduced("cross_entropy", loss, reduction)
+        return reduce("cross_entropy", loss, reduction)
     return loss if loss.spec.shape == shape else loss.reshape(list(shape))
 
 
@@ -186,8 +186,8 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     if weight is None:
         if reduction == "mean":
             return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
-        return reduced("nll_loss", loss, reduction)
+        return reduce("nll_loss", loss, reduction)
     require_weight("nll_loss", weight, classes)
     row_weight = class_weight(weight, label, ignore_index)
     loss = loss * row_weight
-    return weighted_mean(loss, row_weight) if reduction == "mean" else reduced("", loss, reduction)
+    return weighted_mean(loss, row_weight) if reduction == "mean" else reduce("", loss, reduction)

@@ -58,7 +58,7 @@ def require_probability(name: str, p) -> None:
         raise value_error(f"{name} was given p={p}", expected="a probability, 0 to 1")
 
 
-def kept(shape, p: float):
+def draw_mask(shape, p: float):
     """A boolean mask that is True with probability 1 - p."""
     return random.uniform(shape, dt.float32.numpy, 0.0, 1.0) >= p
 
@@ -83,7 +83,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         return x
     if training:
         y = current.top.modes(
-            lambda: dropped(x, p, axis, mode),
+            lambda: drop(x, p, axis, mode),
             lambda: x if mode == "upscale_in_train" else x * (1.0 - p),
         )
     else:
@@ -91,7 +91,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     return x.become(y) if inplace else y
 
 
-def dropped(x, p: float, axis, mode: str):
+def drop(x, p: float, axis, mode: str):
     """What training makes of x."""
     if p == 1:
         return x * 0.0
@@ -99,7 +99,7 @@ def dropped(x, p: float, axis, mode: str):
     if axis is not None:
         drawn = normalize_axes(axis, len(shape))
         shape = tuple(n if d in drawn else 1 for d, n in enumerate(shape))
-    mask = kept(shape, p).astype(x.spec.dtype)
+    mask = draw_mask(shape, p).astype(x.spec.dtype)
     return x * (mask * (1.0 / (1.0 - p)) if mode == "upscale_in_train" else mask)
 
 
@@ -184,7 +184,7 @@ def drop_to_limit(name: str, x, p: float, training: bool, shape):
         return x * 0.0
     a = 1 / math.sqrt((1 - p) * (1 + p * SELU_LIMIT**2))
     b = -a * p * SELU_LIMIT
-    mask = kept(shape, p).astype(x.spec.dtype)
+    mask = draw_mask(shape, p).astype(x.spec.dtype)
     return x * (mask * a) + ((1.0 - mask) * (a * SELU_LIMIT) + b)
 
 

@@ -22,10 +22,10 @@ def convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format)
     dilation = (1,) * n if is_same(padding) else numbers("dilation", dilation, n)
     pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
     at = {"stride": stride, "padding": pairs, "dilation": dilation, "groups": groups}
-    return finished(ops.conv(x, weight, **at), bias, last)
+    return add_bias(ops.conv(x, weight, **at), bias, last)
 
 
-def finished(y, bias, last: bool):
+def add_bias(y, bias, last: bool):
     """The result with its bias, in the data format that was asked for."""
     if bias is not None:
         y = y + movement.reshape(bias, shape=(1, -1, *(1,) * (y.spec.ndim - 2)))
@@ -73,7 +73,9 @@ def conv1d(
 # ---- transposed ------------------------------------------------------------------------------
 
 
-def spread(n, x, weight, bias, stride, padding, extra, dilation, groups, wanted, data_format):
+def convolve_transpose(
+    n, x, weight, bias, stride, padding, extra, dilation, groups, wanted, data_format
+):
     """The transposed convolution that conv{n}d_transpose is: the adjoint of `convolve` in x."""
     name, last = f"conv{n}d_transpose", channels_last(data_format, n)
     x = to_first(x) if last else x
@@ -87,7 +89,7 @@ def spread(n, x, weight, bias, stride, padding, extra, dilation, groups, wanted,
     # What the output size leaves of the kernel's reach is cut off behind, or added if negative.
     exact = tuple((low, r - low - o) for r, o, (low, _) in zip(reach, out, pairs))
     at = {"stride": stride, "padding": exact, "dilation": dilation, "groups": groups}
-    return finished(ops.conv_input_grad(x, weight, size=out, **at), bias, last)
+    return add_bias(ops.conv_input_grad(x, weight, size=out, **at), bias, last)
 
 
 def output_size(name, least, extra, wanted, stride, dilation) -> tuple:
@@ -128,7 +130,7 @@ def conv2d_transpose(
     [1, 5, 8, 8]
     """
     given = stride, padding, output_padding, dilation, groups, output_size, data_format
-    return spread(2, x, weight, bias, *given)
+    return convolve_transpose(2, x, weight, bias, *given)
 
 
 @hide_n
@@ -146,7 +148,7 @@ def conv1d_transpose(
     [[[1.0, 12.0, 20.0]]]
     """
     given = stride, padding, output_padding, dilation, groups, output_size, data_format
-    return spread(n, x, weight, bias, *given)
+    return convolve_transpose(n, x, weight, bias, *given)
 
 
 conv3d_transpose = of_axes(conv1d_transpose, 3, model=conv2d_transpose)

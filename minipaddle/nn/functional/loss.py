@@ -9,7 +9,7 @@ from ...engine.ops import elementwise as e
 from ...engine.ops import nn as ops
 from ...engine.ops.activation import log_sigmoid
 from ...engine.ops.special import sigmoid
-from .classification import check_reduction, class_weight, cross_entropy, reduced, require_weight
+from .classification import check_reduction, class_weight, cross_entropy, reduce, require_weight
 from .input import one_hot
 
 __all__ = [
@@ -43,7 +43,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     no = e.maximum(e.log(1.0 - input), -100.0)
     loss = -(label * yes + (1.0 - label) * no)
     loss = loss if weight is None else loss * weight
-    return reduced("binary_cross_entropy", loss, reduction)
+    return reduce("binary_cross_entropy", loss, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -65,7 +65,7 @@ def binary_cross_entropy_with_logits(
         positive = positive * (1.0 + (pos_weight - 1.0) * label)
     loss = (1.0 - label) * logit - positive
     loss = loss if weight is None else loss * weight
-    return reduced("binary_cross_entropy_with_logits", loss, reduction)
+    return reduce("binary_cross_entropy_with_logits", loss, reduction)
 
 
 def log_loss(input, label, epsilon=1e-4, name=None):
@@ -97,7 +97,7 @@ def sigmoid_focal_loss(
     loss = binary_cross_entropy_with_logits(logit, label, reduction="none") * (1.0 - right) ** gamma
     loss = loss * (alpha * label + (1.0 - alpha) * (1.0 - label))
     loss = loss if normalizer is None else loss / normalizer
-    return reduced("sigmoid_focal_loss", loss, reduction)
+    return reduce("sigmoid_focal_loss", loss, reduction)
 
 
 def soft_margin_loss(input, label, reduction="mean", name=None):
@@ -112,7 +112,7 @@ def soft_margin_loss(input, label, reduction="mean", name=None):
     require_same_shape("soft_margin_loss", input, label)
     input = input if input.spec.dtype in FLOATS else input.astype("float32")
     label = label.astype(input.spec.dtype)
-    return reduced("soft_margin_loss", -log_sigmoid(label * input), reduction)
+    return reduce("soft_margin_loss", -log_sigmoid(label * input), reduction)
 
 
 def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):
@@ -128,7 +128,7 @@ def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", na
     require_same_shape("multi_label_soft_margin_loss", input, label)
     loss = -(label * log_sigmoid(input) + (1.0 - label) * log_sigmoid(-input))
     loss = loss if weight is None else loss * weight
-    return reduced("multi_label_soft_margin_loss", loss.mean(axis=-1), reduction)
+    return reduce("multi_label_soft_margin_loss", loss.mean(axis=-1), reduction)
 
 
 # ---- distributions and sets ------------------------------------------------------------------
@@ -154,7 +154,7 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):
         loss = e.where(positive, label * (log_label - input), 0.0)
     if reduction == "batchmean":
         return loss.sum() / loss.spec.shape[0]
-    return reduced("kl_div", loss, reduction)
+    return reduce("kl_div", loss, reduction)
 
 
 def dice_loss(input, label, epsilon=1e-5, name=None):
@@ -212,7 +212,7 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
         over = over * class_weight(weight, label, -1).reshape([rows, 1])
     wrong = 1.0 - ops.one_hot(label, classes=classes, dtype=input.spec.dtype)
     loss = (over * wrong).sum(axis=1) / classes
-    return reduced("multi_margin_loss", loss, reduction)
+    return reduce("multi_margin_loss", loss, reduction)
 
 
 def multi_label_margin_loss(input, label, reduction="mean", name=None):
@@ -235,4 +235,4 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     right = input.take_along_axis(safe, 1).unsqueeze(2)
     over = e.maximum(1.0 - right + input.unsqueeze(1), 0.0) * listed.unsqueeze(2)
     loss = (over * wrong.unsqueeze(1)).sum(axis=[1, 2]) / classes
-    return reduced("multi_label_margin_loss", loss, reduction)
+    return reduce("multi_label_margin_loss", loss, reduction)

@@ -27,7 +27,7 @@ TINY = 1e-38
 """About the smallest normal float32."""
 
 
-def standardized(x, weight, bias, axes, epsilon, *, per, view=None, centered=True):
+def standardize(x, weight, bias, axes, epsilon, *, per, view=None, centered=True):
     """(weight · (x - mean) / √(var + ε) + bias, mean, var) with the moments of x over `axes`.
 
     Weight and bias are seen in the shape `per`, x in the shape `view`, where one size may be -1;
@@ -36,8 +36,8 @@ def standardized(x, weight, bias, axes, epsilon, *, per, view=None, centered=Tru
     """
     if x.spec.dtype not in FLOATS:
         raise type_error(f"a norm was given {x.spec}", expected="a floating dtype")
-    shape, weight, bias = x.spec.shape, shaped(weight, per), shaped(bias, per)
-    x = x if view is None else movement.reshape(x, shape=flattened(shape, view))
+    shape, weight, bias = x.spec.shape, reshape_vector(weight, per), reshape_vector(bias, per)
+    x = x if view is None else movement.reshape(x, shape=complete_shape(shape, view))
     with Recording(False):
         wide = x.astype(float32.numpy) if x.spec.dtype in HALVES else x
         mean, var = ops.moments(wide, axes=axes, centered=centered)
@@ -48,7 +48,7 @@ def standardized(x, weight, bias, axes, epsilon, *, per, view=None, centered=Tru
     return y if view is None else movement.reshape(y, shape=shape), mean, var
 
 
-def shaped(vector, shape):
+def reshape_vector(vector, shape):
     """A parameter reshaped to meet x; None stays None."""
     return None if vector is None else movement.reshape(vector, shape=shape)
 
@@ -117,7 +117,7 @@ def over_batch(x, running_mean, running_var, weight, bias, training, momentum, e
     """`batch_norm` of x whose channels stand on `axis`; weight and bias may be None."""
 
     def testing():
-        return frozen(x, running_mean, running_var, weight, bias, epsilon, axis)
+        return normalize_by(x, running_mean, running_var, weight, bias, epsilon, axis)
 
     def moving():
         return moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis)
@@ -132,13 +132,13 @@ def moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
         axes, how = (0,), {"view": (-1, shape[axis]), "per": (1, shape[axis])}
     else:
         axes, how = (0, 2), {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}
-    y, mean, var = standardized(x, weight, bias, axes, epsilon, **how)
+    y, mean, var = standardize(x, weight, bias, axes, epsilon, **how)
     update_running(running_mean, mean, momentum)
     update_running(running_var, var, momentum)
     return y
 
 
-def moved_by_all(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
+def over_all_ranks(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
     """x by the moments of the batches of all ranks, which the running ones follow."""
     axes = [d for d in range(x.spec.ndim) if d != axis]
     wide = x.astype("float32") if x.spec.dtype in HALVES else x
@@ -146,11 +146,11 @@ def moved_by_all(x, running_mean, running_var, weight, bias, momentum, epsilon, 
     here = concat([wide.sum(axes), count])
     sums = over_ranks(here)
     total, mean = sums[-1:], sums[:-1] / sums[-1:]
-    off = wide - shaped(mean, tuple(-1 if d == axis else 1 for d in range(x.spec.ndim)))
+    off = wide - reshape_vector(mean, tuple(-1 if d == axis else 1 for d in range(x.spec.ndim)))
     var = over_ranks((off * off).sum(axes)) / total
     update_running(running_mean, mean, momentum)
     update_running(running_var, var, momentum)
-    return frozen(x, mean, var, weight, bias, epsilon, axis)
+    return normalize_by(x, mean, var, weight, bias, epsilon, axis)
 
 
 @slot("nn.sync_moments")
@@ -159,20 +159,20 @@ def over_ranks(here):
     return OPS["all_reduce"](here)
 
 
-def flattened(shape, flat) -> tuple:
+def complete_shape(shape, flat) -> tuple:
     """`flat` with its one -1 worked out, also where a size is 0."""
     known = prod(n for n in flat if n != -1)
     rest = prod(shape) // known if known else 0
     return tuple(rest if n == -1 else n for n in flat)
 
 
-def frozen(x, mean, var, weight, bias, epsilon, place):
+def normalize_by(x, mean, var, weight, bias, epsilon, place):
     """x normalised by given moments, as one factor and one term for each channel."""
     per = tuple(-1 if d == place else 1 for d in range(x.spec.ndim))
     factor = elementwise.rsqrt(var + epsilon)
     factor = factor if weight is None else factor * weight
     term = -mean * factor if bias is None else bias - mean * factor
-    factor, term = shaped(factor, per), shaped(term, per)
+    factor, term = reshape_vector(factor, per), reshape_vector(term, per)
     if x.spec.dtype in HALVES:
         factor, term = factor.astype(x.spec.dtype), term.astype(x.spec.dtype)
     return x * factor + term
@@ -207,7 +207,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     """
     axes = trailing("layer_norm", x, normalized_shape)
     own = tuple(x.spec.shape[d] for d in axes)
-    return standardized(x, weight, bias, axes, epsilon, per=own)[0]
+    return standardize(x, weight, bias, axes, epsilon, per=own)[0]
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
@@ -222,7 +222,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
     """
     axes = trailing("rms_norm", input, normalized_shape)
     own = tuple(input.spec.shape[d] for d in axes)
-    y, _, square = standardized(input, weight, None, axes, eps, per=own, centered=False)
+    y, _, square = standardize(input, weight, None, axes, eps, per=own, centered=False)
     rate = movement.reshape(square + eps, shape=square.spec.shape[: -len(axes)])
     return y, elementwise.rsqrt(rate)
 
@@ -248,7 +248,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         axes, how = (1, 3), {"view": (shape[0], -1, *split), "per": (1, 1, *split)}
     else:
         axes, how = (2, 3), {"view": (shape[0], *split, -1), "per": (1, *split, 1)}
-    return standardized(x, weight, bias, axes, epsilon, **how)[0]
+    return standardize(x, weight, bias, axes, epsilon, **how)[0]
 
 
 def instance_norm(
@@ -273,7 +273,7 @@ def instance_norm(
         )
     shape = x.spec.shape
     how = {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}
-    return standardized(x, weight, bias, (2,), eps, **how)[0]
+    return standardize(x, weight, bias, (2,), eps, **how)[0]
 
 
 # ---- over neighbours, and to length one ------------------------------------------------------
@@ -292,10 +292,10 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
     require_rank("local_response_norm", x, 3)
     shape = x.spec.shape
     if channels_at_end("local_response_norm", data_format):
-        flat = flattened(shape, (1, 1, -1, shape[-1]))
+        flat = complete_shape(shape, (1, 1, -1, shape[-1]))
         windows = ((1, 1, 0, flat[2]), (size, 1, size // 2, shape[-1]))
     else:
-        flat = flattened(shape, (1, shape[0], shape[1], -1))
+        flat = complete_shape(shape, (1, shape[0], shape[1], -1))
         windows = ((size, 1, size // 2, shape[1]), (1, 1, 0, flat[3]))
     squares = movement.reshape(x * x, shape=flat)
     near = pool_ops.avg_pool(squares, windows=windows, exclusive=False, divisor=size)

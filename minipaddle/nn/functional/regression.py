@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...engine.ops import elementwise as e
-from .classification import check_reduction, reduced
+from .classification import check_reduction, reduce
 from .distance import cosine_similarity, pairwise_distance
 
 __all__ = [
@@ -32,7 +32,7 @@ def mse_loss(input, label, reduction="mean", name=None):
     >>> paddle.nn.functional.mse_loss(paddle.zeros([2]), paddle.ones([2])).item()
     1.0
     """
-    return reduced("mse_loss", e.square(input - label), reduction)
+    return reduce("mse_loss", e.square(input - label), reduction)
 
 
 def l1_loss(input, label, reduction="mean", name=None):
@@ -42,7 +42,7 @@ def l1_loss(input, label, reduction="mean", name=None):
     >>> paddle.nn.functional.l1_loss(paddle.zeros([2]), paddle.full([2], 3.0)).item()
     3.0
     """
-    return reduced("l1_loss", e.abs(input - label), reduction)
+    return reduce("l1_loss", e.abs(input - label), reduction)
 
 
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
@@ -57,7 +57,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     """
     d = e.abs(input - label)
     loss = e.where(d < delta, 0.5 * d * d, delta * d - 0.5 * delta * delta)
-    return reduced("smooth_l1_loss", loss if is_huber else loss / delta, reduction)
+    return reduce("smooth_l1_loss", loss if is_huber else loss / delta, reduction)
 
 
 def gaussian_nll_loss(
@@ -75,7 +75,7 @@ def gaussian_nll_loss(
     v = e.maximum(variance, epsilon)
     loss = 0.5 * (e.log(v) + e.square(input - label) / v)
     loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
-    return reduced("gaussian_nll_loss", loss, reduction)
+    return reduce("gaussian_nll_loss", loss, reduction)
 
 
 def poisson_nll_loss(
@@ -98,7 +98,7 @@ def poisson_nll_loss(
         y = e.where(label > 1, label, 1.0)
         stirling = y * e.log(y) - y + 0.5 * e.log(2 * math.pi * y)
         loss = loss + e.where(label > 1, stirling, 0.0)
-    return reduced("poisson_nll_loss", loss, reduction)
+    return reduce("poisson_nll_loss", loss, reduction)
 
 
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
@@ -112,7 +112,7 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     2.0
     """
     loss = e.maximum(margin - label * (input - other), 0.0)
-    return reduced("margin_ranking_loss", loss, reduction)
+    return reduce("margin_ranking_loss", loss, reduction)
 
 
 def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
@@ -126,7 +126,7 @@ def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     [0.5, 0.75]
     """
     away = e.where(label == -1, e.maximum(margin - input, 0.0), 0.0)
-    return reduced("hinge_embedding_loss", e.where(label == 1, input, away), reduction)
+    return reduce("hinge_embedding_loss", e.where(label == 1, input, away), reduction)
 
 
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
@@ -142,7 +142,7 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     check_reduction("cosine_embedding_loss", reduction)
     cos = cosine_similarity(input1, input2, axis=-1, eps=1e-12**0.5)
     loss = e.where(label == 1, 1.0 - cos, e.maximum(cos - margin, 0.0))
-    return reduced("cosine_embedding_loss", loss, reduction)
+    return reduce("cosine_embedding_loss", loss, reduction)
 
 
 def triplet_margin_loss(
@@ -187,4 +187,4 @@ def triplet_margin_with_distance_loss(
     if swap:
         far = e.minimum(far, distance(positive, negative))
     loss = e.maximum(near - far + margin, 0.0)
-    return reduced("triplet_margin_loss", loss, reduction)
+    return reduce("triplet_margin_loss", loss, reduction)

@@ -62,7 +62,7 @@ def pixel_places(grid, size: int, corners: bool):
     return (grid + 1) * ((size - 1) / 2) if corners else ((grid + 1) * size - 1) * 0.5
 
 
-def reflected(place, size: int, corners: bool):
+def reflect(place, size: int, corners: bool):
     """Places beyond the ends, folded back at the first and last pixels or at the edges."""
     low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
     span = high - low
@@ -97,16 +97,16 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     for coordinate, m in zip(manipulation.unbind(grid, axis=-1)[::-1], size):
         place = pixel_places(coordinate, m, align_corners)
         if padding_mode == "reflection":
-            place = reflected(place, m, align_corners)
+            place = reflect(place, m, align_corners)
         if padding_mode != "zeros":
             place = elementwise.minimum(elementwise.maximum(place, 0.0), m - 1.0)
         places.append(place)
     if mode == "nearest":
         return read(x, [rounding.round(p) for p in places])
-    return blended(x, places)
+    return blend(x, places)
 
 
-def blended(x, places):
+def blend(x, places):
     """The values of the pixels around each place, weighed by how near they are."""
     low = [rounding.floor(p) for p in places]
     total = None

@@ -55,12 +55,12 @@ def gather_tree(ids, parents):
     found = []
     steps = zip(movement.unstack(ids, axis=0), movement.unstack(parents, axis=0), strict=True)
     for step_ids, step_parents in reversed(list(steps)):
-        found.append(chosen(step_ids, beam))
-        beam = chosen(step_parents, beam)
+        found.append(choose(step_ids, beam))
+        beam = choose(step_parents, beam)
     return movement.stack(*reversed(found), axis=0)
 
 
-def chosen(x, index):
+def choose(x, index):
     """x[..., index[..., k]] along the last axis."""
     return x.take_along_axis(index, -1)
 
@@ -92,7 +92,7 @@ def ctc_loss(
     spelled, can_skip = with_blanks(labels.astype("int64"), blank)
     log_p = log_softmax(log_probs)
     places = spelled.unsqueeze(0).expand([log_p.spec.shape[0], *spelled.spec.shape])
-    alpha = forward_scores(chosen(log_p, places), can_skip, input_lengths.astype("int64"))
+    alpha = forward_scores(choose(log_p, places), can_skip, input_lengths.astype("int64"))
     loss = -total_score(alpha, label_lengths.astype("int64"))
     loss = e.where(loss > -0.1 * IMPOSSIBLE, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
@@ -106,10 +106,10 @@ def with_blanks(labels, blank: int):
     between = creation.full_like(labels, blank)
     spelled = movement.stack(labels, between, axis=2).reshape([rows, 2 * length])
     spelled = movement.pad(spelled, widths=((0, 0), (1, 0)), value=blank)
-    return spelled, (spelled != blank) & (spelled != shifted(spelled, 2, blank))
+    return spelled, (spelled != blank) & (spelled != shift(spelled, 2, blank))
 
 
-def shifted(x, by: int, fill):
+def shift(x, by: int, fill):
     """x [batch, n] moved `by` places to the right, `fill` coming in."""
     kept = max(x.spec.shape[1] - by, 0)
     head = movement.slice_(x, index=((None, None, None), (0, kept, 1)))
@@ -123,8 +123,8 @@ def forward_scores(emitted, can_skip, input_lengths):
     alpha = e.where(states < 2, steps[0], IMPOSSIBLE)
     lengths = input_lengths.unsqueeze(1)
     for time, emit in enumerate(steps[1:], 1):
-        skipped = e.where(can_skip, shifted(alpha, 2, IMPOSSIBLE), IMPOSSIBLE)
-        arrived = logaddexp(logaddexp(alpha, shifted(alpha, 1, IMPOSSIBLE)), skipped)
+        skipped = e.where(can_skip, shift(alpha, 2, IMPOSSIBLE), IMPOSSIBLE)
+        arrived = logaddexp(logaddexp(alpha, shift(alpha, 1, IMPOSSIBLE)), skipped)
         alpha = e.where(lengths > time, arrived + emit, alpha)
     return alpha
 

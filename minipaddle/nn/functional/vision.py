@@ -34,7 +34,7 @@ MODES = {  # mode -> (numbers of image axes it takes, how one axis is resampled)
 RESIZED_LAYOUTS = {1: ("NCW", "NWC"), 2: LAYOUTS[2], 3: LAYOUTS[3]}
 
 
-def resized_to(x, n, size, scale_factor, *, recompute) -> list:
+def target_sizes(x, n, size, scale_factor, *, recompute) -> list:
     """(pixels after, step between their sources) for each image axis."""
     if (size is None) == (scale_factor is None):
         raise value_error(
@@ -56,7 +56,7 @@ def resized_to(x, n, size, scale_factor, *, recompute) -> list:
             f"scale_factor={scale_factor!r} for {x.spec}",
             expected=f"a positive number, or {n} of them",
         )
-    after = [scaled(m, s) for m, s in zip(before, scales)]
+    after = [scale_size(m, s) for m, s in zip(before, scales)]
     steps = [ratio(m, o) if recompute else 1 / s for m, o, s in zip(before, after, scales)]
     return list(zip(after, steps))
 
@@ -66,7 +66,7 @@ def ratio(m, o):
     return None if isinstance(m, Dim) or isinstance(o, Dim) else m / o
 
 
-def scaled(m, s: float):
+def scale_size(m, s: float):
     """The whole part of m · s."""
     if not isinstance(m, Dim):
         return int(m * s)
@@ -109,12 +109,12 @@ def interpolate(
         require_one_of("interpolate", layouts, data_format=data_format)
     last = data_format == layouts[1]
     x = to_first(x) if last else x
-    targets = resized_to(x, n, size, scale_factor, recompute=recompute_scale_factor)
-    y = resized(x, targets, method, align_corners, align_mode == 0)
+    targets = target_sizes(x, n, size, scale_factor, recompute=recompute_scale_factor)
+    y = resize(x, targets, method, align_corners, align_mode == 0)
     return to_last(y) if last else y
 
 
-def resized(x, targets, method, corners, centers):
+def resize(x, targets, method, corners, centers):
     """Each image axis of x resampled in turn. As in Paddle an unchanged size changes nothing."""
     if [o for o, _ in targets] == list(x.spec.shape[2:]):
         return x
@@ -160,7 +160,7 @@ def upsample(
 # ---- rearranging -----------------------------------------------------------------------------
 
 
-def divided(what: str, size: int, factor: int) -> int:
+def divide(what: str, size: int, factor: int) -> int:
     """size / factor, which must come out even."""
     if factor < 1 or size % factor:
         raise value_error(f"{what} of {size} does not divide by {factor}")
@@ -189,7 +189,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
 
     def shuffle(x):
         n, c, h, w = x.spec.shape
-        c = divided("a number of channels", c, r * r)
+        c = divide("a number of channels", c, r * r)
         x = movement.reshape(x, shape=(n, c, r, r, h, w))
         x = movement.transpose(x, perm=(0, 1, 4, 2, 5, 3))
         return movement.reshape(x, shape=(n, c, h * r, w * r))
@@ -210,7 +210,7 @@ def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
 
     def unshuffle(x):
         n, c, h, w = x.spec.shape
-        h, w = divided("a height", h, r), divided("a width", w, r)
+        h, w = divide("a height", h, r), divide("a width", w, r)
         x = movement.reshape(x, shape=(n, c, h, r, w, r))
         x = movement.transpose(x, perm=(0, 1, 3, 5, 2, 4))
         return movement.reshape(x, shape=(n, c * r * r, h, w))
@@ -231,7 +231,7 @@ def channel_shuffle(x, groups, data_format="NCHW", name=None):
 
     def shuffle(x):
         n, c, h, w = x.spec.shape
-        x = movement.reshape(x, shape=(n, groups, divided("a number of channels", c, groups), h, w))
+        x = movement.reshape(x, shape=(n, groups, divide("a number of channels", c, groups), h, w))
         return movement.reshape(movement.transpose(x, perm=(0, 2, 1, 3, 4)), shape=(n, c, h, w))
 
     return with_channels_first(x, data_format, shuffle)
@@ -252,7 +252,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
 
     def shift(x):
         batch, c, h, w = x.spec.shape
-        n = divided("a batch", batch, seg_num)
+        n = divide("a batch", batch, seg_num)
         x = movement.reshape(x, shape=(n, seg_num, c, h, w))
         first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
         still = (0, 0)

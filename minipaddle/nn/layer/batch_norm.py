@@ -15,7 +15,7 @@ FORMATS = {2: "NC", 3: "NCL", 4: "NCHW", 5: "NCDHW"}
 """The channels-first format of x by its number of dimensions."""
 
 
-def formatted(layer, x) -> str:
+def format_of(layer, x) -> str:
     """The data format for x: the layer's, fitted to how many dimensions x has."""
     if x.spec.ndim not in layer.ranks:
         wanted = " or ".join(f"{n}-D" for n in layer.ranks)
@@ -72,7 +72,7 @@ class BatchNormND(Dimensional):
         training = self.training or self._trainable_statistics
         return F.batch_norm(
             x, self._mean, self._variance, self.weight, self.bias, training, self._momentum,
-            self._epsilon, formatted(self, x), self._use_global_stats,
+            self._epsilon, format_of(self, x), self._use_global_stats,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
@@ -165,9 +165,9 @@ class SyncBatchNorm(BatchNormND):
     def forward(self, x):
         if among.now[1] == 1 or not self.training:
             return super().forward(x)
-        place = x.spec.ndim - 1 if formatted(self, x)[-1] == "C" and x.spec.ndim > 2 else 1
+        place = x.spec.ndim - 1 if format_of(self, x)[-1] == "C" and x.spec.ndim > 2 else 1
         statistics = self._mean, self._variance, self.weight, self.bias
-        return F.norm.moved_by_all(x, *statistics, self._momentum, self._epsilon, place)
+        return F.norm.over_all_ranks(x, *statistics, self._momentum, self._epsilon, place)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

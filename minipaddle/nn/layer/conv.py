@@ -158,7 +158,7 @@ class Transposed(ConvND):
         )  # fmt: skip
 
     def forward(self, x, output_size=None):
-        return F.conv.spread(
+        return F.conv.convolve_transpose(
             self.n, x, self.weight, self.bias, self._stride, self._padding,
             self.output_padding if output_size is None else 0, self._dilation, self._groups,
             output_size, self._data_format,

@@ -36,7 +36,7 @@ class Functional(Layer):
         cls.arguments = tuple(p for p in (*names, *OUTSIDE) if p in parameters and p != "name")
         cls._shown = cls._shown or tuple(names)
         cls.__signature__ = inspect.Signature([parameters[p] for p in names])
-        cls.__doc__ = cls.__doc__ or described(cls.__name__, function, inputs)
+        cls.__doc__ = cls.__doc__ or describe(cls.__name__, function, inputs)
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -60,7 +60,7 @@ class Functional(Layer):
         return ", ".join(f"{k}={v}" for k, v in shown)
 
 
-def described(layer: str, function, inputs: int) -> str:
+def describe(layer: str, function, inputs: int) -> str:
     """The docstring of `function`, said of the layer that calls it."""
     called, path = rf"paddle\.(nn\.functional\.)?{function.__name__}\b", f"paddle.nn.{layer}"
     text, mark, examples = inspect.getdoc(function).partition(">>>")
@@ -68,10 +68,10 @@ def described(layer: str, function, inputs: int) -> str:
     if not sources:
         text += f"Source: Paddle API `{path}`.\n\n"
     lines = (mark + examples).splitlines(keepends=True)
-    return text + "".join(rewritten(line, called, path, inputs) for line in lines)
+    return text + "".join(rewrite_line(line, called, path, inputs) for line in lines)
 
 
-def rewritten(line: str, called: str, path: str, inputs: int) -> str:
+def rewrite_line(line: str, called: str, path: str, inputs: int) -> str:
     """A line of an example with `Layer(p)(x)` in place of `function(x, p)`."""
     if not re.search(rf"{called}\(", line):
         return line

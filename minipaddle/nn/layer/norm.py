@@ -11,7 +11,7 @@ from ..functional.input import refuse_unsupported
 from ..initializer import Normal
 from ..param_attr import ParamAttr
 from .batch_norm import BatchNormND as _BatchNormBase  # noqa: F401  the name that programs import
-from .batch_norm import formatted, scale_of
+from .batch_norm import format_of, scale_of
 from .dimensional import Dimensional
 from .functional import Functional
 from .layers import Layer
@@ -150,7 +150,7 @@ class InstanceNormND(Dimensional):
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
     def forward(self, input):
-        formatted(self, input)
+        format_of(self, input)
         given = {"eps": self._epsilon, "data_format": self._data_format}
         return F.instance_norm(input, weight=self.scale, bias=self.bias, **given)
 

@@ -24,10 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def mapped(function, *states):
+def map_nested(function, *states):
     """`function` on the tensors of states that are nested in the same way."""
     if isinstance(states[0], list | tuple):
-        return tuple(mapped(function, *parts) for parts in zip(*states, strict=True))
+        return tuple(map_nested(function, *parts) for parts in zip(*states, strict=True))
     return function(*states)
 
 
@@ -50,20 +50,20 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
         if lengths is None:
             return output, new
         inside = lengths.unsqueeze(1) > k
-        output = mapped(lambda y: e.where(inside, y, 0.0), output)
-        return output, mapped(lambda a, b: e.where(inside, a, b), new, states)
+        output = map_nested(lambda y: e.where(inside, y, 0.0), output)
+        return output, map_nested(lambda a, b: e.where(inside, a, b), new, states)
 
     size = inputs.spec.shape[time]
     if isinstance(size, Dim):
-        return rolled(step, padded, inputs, states, time, reverse)
+        return scan(step, padded, inputs, states, time, reverse)
     steps = movement.unstack(inputs, axis=time)
     outputs = [None] * len(steps)
     for k in reversed(range(len(steps))) if reverse else range(len(steps)):
         outputs[k], states = padded(k, *step(steps[k], states), states)
-    return mapped(lambda *ys: movement.stack(*ys, axis=time), *outputs), states
+    return map_nested(lambda *ys: movement.stack(*ys, axis=time), *outputs), states
 
 
-def rolled(step, padded, inputs, states, time: int, reverse: bool):
+def scan(step, padded, inputs, states, time: int, reverse: bool):
     """The same as a loop of a program, which knows how long the sequence is when it runs.
 
     The outputs are those that go into the rounds after the first, and the last.
@@ -74,18 +74,18 @@ def rolled(step, padded, inputs, states, time: int, reverse: bool):
         return size - 1 - k if reverse else k
 
     def round_(k, *carried):
-        _, states = renested(shapes, carried)
+        _, states = unflatten(shapes, carried)
         at = place(k)
         output, new = step(indexing.take(inputs, at, axis=time), states)
-        return [k + 1, *flat(padded(at, output, new, states))]
+        return [k + 1, *flatten(padded(at, output, new, states))]
 
     output, _ = step(movement.slice_(inputs, index=(*movement.WHOLE[:time], 0)), states)
-    nested = mapped(lambda y: y * 0, output), states
-    flattened = flat(nested, shapes)
+    nested = map_nested(lambda y: y * 0, output), states
+    flattened = flatten(nested, shapes)
     begin = creation.full(shape=(), value=0, dtype=int64.numpy)
     last, before = while_loop(lambda k, *_: k < size, round_, [begin, *flattened], rounds=True)
-    final, states = renested(shapes, last[1:])
-    history, _ = renested(shapes, before[1:])
+    final, states = unflatten(shapes, last[1:])
+    history, _ = unflatten(shapes, before[1:])
 
     def joined(history, final):
         suppose(history.spec.shape[0], "==", size)
@@ -97,7 +97,7 @@ def rolled(step, padded, inputs, states, time: int, reverse: bool):
         whole = arrangement.flip(whole, axis=(0,)) if reverse else whole
         return whole if time == 0 else transpose_first(whole)
 
-    return mapped(joined, history, final), states
+    return map_nested(joined, history, final), states
 
 
 def transpose_first(x):
@@ -105,19 +105,19 @@ def transpose_first(x):
     return movement.transpose(x, perm=(1, 0, *range(2, x.spec.ndim)))
 
 
-def flat(nested, shapes: list | None = None) -> list:
+def flatten(nested, shapes: list | None = None) -> list:
     """The tensors of nested tuples; `shapes` keeps how they were nested."""
     if shapes is not None:
         shapes.append(nested)
     if isinstance(nested, list | tuple):
-        return [x for part in nested for x in flat(part)]
+        return [x for part in nested for x in flatten(part)]
     return [nested]
 
 
-def renested(shapes: list, tensors):
-    """Tensors nested as before `flat`."""
+def unflatten(shapes: list, tensors):
+    """Tensors nested as before `flatten`."""
     rest = iter(tensors)
-    return mapped(lambda _: next(rest), shapes[0])
+    return map_nested(lambda _: next(rest), shapes[0])
 
 
 class RNN(Layer):
@@ -165,7 +165,7 @@ class BiRNN(Layer):
         kwargs["time_major"] = self.time_major
         ahead, left = unroll(self.cell_fw, inputs, first, sequence_length, reverse=False, **kwargs)
         back, right = unroll(self.cell_bw, inputs, second, sequence_length, reverse=True, **kwargs)
-        both = mapped(lambda a, b: movement.concat(a, b, axis=a.spec.ndim - 1), ahead, back)
+        both = map_nested(lambda a, b: movement.concat(a, b, axis=a.spec.ndim - 1), ahead, back)
         return both, (left, right)
 
 
@@ -222,7 +222,7 @@ class Stacked(LayerList):
                 inputs = F.dropout(inputs, self.dropout, training=self.training)
             inputs, final = layer(inputs, states[k], sequence_length)
             finals += final if self.num_directions == 2 else [final]
-        return inputs, mapped(lambda *xs: movement.stack(*xs, axis=0), *finals)
+        return inputs, map_nested(lambda *xs: movement.stack(*xs, axis=0), *finals)
 
     def _by_layer(self, states) -> list:
         """The initial states that each layer expects."""
