@@ -141,6 +141,14 @@ def test_the_whole_suite_goes_through_every_gate(run, started):
     ]
 
 
+def test_the_tests_of_a_module_are_asked_for_in_one_word(run, started):
+    """Pytest reads a path that stands alone before the tests' options are known."""
+    run.main(["test", "--of", "minipaddle/io/worker.py", "-x"])
+    assert started[-1][-2:] == ["--of=minipaddle/io/worker.py", "-x"]
+    run.main(["test", "--of"])
+    assert started[-1][-1] == "--of="
+
+
 def test_named_tests_run_alone(run, started):
     run.main(["test", "tests/x.py", "-k", "y"])
     assert started[2:] == [
