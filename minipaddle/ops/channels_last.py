@@ -86,6 +86,7 @@ def conv_last_weight_grad(m, x, g, *, kernel, stride, padding, dilation, groups)
     return weight_body(m, x, g, kernel=kernel, **at)
 
 
+conv_last.by_rows = True
 conv_last.shape(conv_shape)
 conv_last_input_grad.shape(input_shape)
 conv_last_weight_grad.shape(weight_shape)

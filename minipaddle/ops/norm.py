@@ -126,6 +126,8 @@ def shape_of_x(x, scale, **_):
     return x
 
 
+for op in (moments, standardize, standardize_grad, scale_grad):
+    op.composite = True
 standardize.shape(lambda x, scale, shift, mean, var, **_: shape_of_x(shape_of_x(x, scale), shift))
 standardize_grad.shape(lambda g, x, scale, mean, var, **_: shape_of_x(x, scale))
 scale_grad.shape(lambda g, x, mean, var, *, shape, **_: Spec(shape, x.dtype))

@@ -15,19 +15,17 @@ from ..engine.ir.edit import count_uses, in_branches, substitute, with_records
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
 from ..engine.ops.movement import ravel, reshape
 from ..engine.passes.nest import Nest, NotOneNest
-
-SOURCES = ("product", "conv_last")
-"""The operators whose kernels hand out rows."""
+from ..ops.channels_last import conv_last
 
 
 def begins_with_product(record: Record) -> bool:
     """Is it a group with an epilogue?"""
-    return record.op is fused and record.attrs["region"].records[0].op.name in SOURCES
+    return record.op is fused and record.attrs["region"].records[0].op.by_rows
 
 
 def last_product(region: Program) -> tuple[Record, list[Record]]:
     """The last product of a group, and what follows it."""
-    at = max(k for k, r in enumerate(region.records) if r.op.name in SOURCES)
+    at = max(k for k, r in enumerate(region.records) if r.op.by_rows)
     return region.records[at], region.records[at + 1 :]
 
 
@@ -72,7 +70,7 @@ def source_of(x: Record) -> Record | None:
     """The product a value is, maybe reshaped."""
     while x.op is reshape:
         x = x.inputs[0]
-    return x if x.op.name in SOURCES else None
+    return x if x.op.by_rows else None
 
 
 def takes_rows(region: Region, x: Record, length: int) -> bool:
@@ -133,13 +131,13 @@ def epilogue(
     fuse_gemm_epilogue: what is done to the rows of a matrix product is done in its kernel
     fuse_resunit: what is done to the pixels of a convolution is done in its kernel
     """
-    toggles = dict(zip(SOURCES, (fuse_gemm_epilogue, fuse_resunit), strict=True))
-    return with_rows_used(program, toggles)
+    wanted = lambda op: fuse_resunit if op is conv_last else fuse_gemm_epilogue
+    return with_rows_used(program, wanted)
 
 
-def with_rows_used(program: Program, toggles: dict[str, bool]) -> Program:
+def with_rows_used(program: Program, wanted) -> Program:
     """The program, its branches and loops too, with groups that begin with a product."""
-    program = in_branches(program, lambda region: with_rows_used(region, toggles))
+    program = in_branches(program, lambda region: with_rows_used(region, wanted))
     count, here = count_uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}
@@ -150,7 +148,7 @@ def with_rows_used(program: Program, toggles: dict[str, bool]) -> Program:
             source = source_of(x)
             if source not in here or source in gone or source not in (x, *x.inputs[:1]):
                 continue
-            if not toggles[source.op.name]:
+            if not wanted(source.op):
                 continue
             region = Region(record)
             alone = count[x] == count[source] == 1

@@ -10,6 +10,7 @@ multiplied with later, are taken to be finite. (A hidden NaN stays hidden, as in
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import inf
 
 from ..engine.core import dtype as dt
@@ -17,25 +18,49 @@ from ..engine.passes.nest import Nest
 from ..engine.passes.node import Node, reached
 
 
-def scaled(x, y):
-    """x · y, if one is 0, or one is -inf and the other a positive number."""
-    if 0 in (x, y):
-        return 0.0
-    return -inf if -inf in (x, y) and None not in (x, y) and max(x, y) > 0 else None
+class Value:
+    """A number that is known, or (None) any finite one: what formulas make of -inf and 0."""
+
+    __hash__ = None
+
+    def __init__(self, number):
+        self.number = number.number if isinstance(number, Value) else number
+
+    def __bool__(self):
+        raise TypeError("a formula asks for a value")
+
+    def __eq__(self, other):
+        return Value(None)
+
+    __ne__ = __eq__
+
+    def __add__(self, other):
+        return Value(-inf if -inf in (self.number, Value(other).number) else None)
+
+    def __sub__(self, other):
+        return Value(-inf if self.number == -inf else None)
+
+    def __mul__(self, other):
+        """0, or -inf times a positive number."""
+        x, y = self.number, Value(other).number
+        if 0 in (x, y):
+            return Value(0.0)
+        return Value(-inf if -inf in (x, y) and None not in (x, y) and max(x, y) > 0 else None)
+
+    def __truediv__(self, other):
+        return self * (Value(other).number or None)
 
 
-RULES = {
-    "where": lambda test, x, y: None if test is None else x if test else y,
-    "add": lambda x, y: -inf if -inf in (x, y) else None,
-    "subtract": lambda x, y: -inf if x == -inf else None,
-    "multiply": scaled,
-    "divide": lambda x, y: scaled(x, y or None),
-    "exp": lambda x: 0.0 if x == -inf else None,
-}
-"""What an operator makes of values, where that is -inf, 0 or one of them; None is any value."""
+class Module:
+    """What a formula finds in place of the array module; it says nothing of all other functions."""
 
-NEUTRAL = {"max": -inf, "sum": 0.0}
-"""The terms that do not change a reduction."""
+    @staticmethod
+    def exp(x):
+        return Value(0.0 if x.number == -inf else None)
+
+    @staticmethod
+    def where(test, x, y):
+        return Value(None if test.number is None else x if test.number else y)
 
 
 HIDING = {dt.bool_.numpy: (False, True)} | dict.fromkeys(dt.FLOATS, (-inf,))
@@ -47,8 +72,12 @@ def value(node: Node, given: dict):
     if node.kind == "number":
         return node.of
     if node not in given:
-        rule = RULES.get(node.of.op.name) if node.kind == "apply" else None
-        given[node] = rule and rule(*(value(a, given) for a in node.args))
+        given[node] = None
+        if node.kind == "apply":
+            args = [Value(value(a, given)) for a in node.args]
+            with suppress(AttributeError, TypeError):
+                found = node.of.op.body(Module, *args, **node.of.attrs)
+                given[node] = found.number if isinstance(found, Value) else None
     return given[node]
 
 
@@ -56,7 +85,7 @@ def hides(nest: Nest, given: dict) -> bool:
     """Is a column without effect on its row, and its result 0, where some values are these?"""
     folds = [n for n in nest.nodes() if n.kind == "fold"]
     return all(value(n, given) == 0 for _, n, _ in nest.outputs) and all(
-        NEUTRAL.get(n.of.op.name, inf) == value(n.args[0], given) for n in folds
+        n.of.op.identity == value(n.args[0], given) for n in folds
     )
 
 

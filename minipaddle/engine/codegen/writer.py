@@ -7,7 +7,9 @@ computed again.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 
@@ -255,15 +257,37 @@ EXPRESSIONS = {
 }
 
 
+FEW = 3
+"""Operations that are done again sooner than kept."""
+
+
 def dear(node: Node) -> bool:
-    """Does computing a value call a function of mathematics?"""
-    return any(n.kind == "apply" and n.of.op.name not in CHEAP for n in reached([node]))
+    """Is a function of mathematics called for a value, a division done, or much else at once?"""
+    return any(n.kind == "apply" and cost(n) > FEW for n in reached([node]))
 
 
-CHEAP = {
-    *("add", "subtract", "multiply", "neg", "scale", "cast", "relu", "where", "gate", "square"),
-    *("equal", "not_equal", "less_than", "greater_than", "maximum", "minimum", "abs"),
-}
+def cost(node: Node) -> int:
+    """The operations of the formula that is applied last."""
+    numbers = tuple(a.of if a.kind == "number" else None for a in node.args)
+    return cost_of(node.of.op, numbers, tuple(node.of.attrs.items()))
+
+
+@lru_cache(maxsize=4096)
+def cost_of(op, numbers, attrs) -> int:
+    """The operations of a formula of these numbers and of values (None)."""
+    given = [Text("x", (), dt.float32.numpy) if n is None else n for n in numbers]
+    return operations(formula(op, given, dict(attrs), dt.float32.numpy))
+
+
+CALL = re.compile(r"(?!fabs)\b[a-z]\w*\(|/")
+CAST = re.compile(r"\(\(\w+\)")
+
+
+def operations(text: Text) -> int:
+    """Those of an expression: a choice counts as two, a call or a division as many."""
+    own = 0 if CAST.match(text.template) or not text.args else 1
+    own = FEW + 1 if CALL.search(text.template) else 2 * text.template.count("?") or own
+    return own + sum(map(operations, text.args))
 
 
 def condition(ranges) -> str:

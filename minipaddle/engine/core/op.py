@@ -135,6 +135,8 @@ class Op:
     all inputs come at once; it stands instead of the rules."""
     effect = False  # does it do something beside computing its result?
     view = False  # does the result share the memory of the first input?
+    by_rows = False  # does its kernel hand out rows that are complete, to what follows?
+    composite = False  # is its body written in operators, which stand for it when they are fused?
     parts = element = None  # see `joins` and `makes`
 
     def __init__(self, body, *, promote=(), result=None):

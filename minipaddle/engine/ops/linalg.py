@@ -58,6 +58,9 @@ def _(x, y, *, x_perm, y_perm, out_perm):
     return transpose.infer(matmul.infer(x, y), perm=out_perm)
 
 
+product.by_rows = True
+
+
 @product.vjp("x")
 def _(g, x_spec, y, x_perm, y_perm, out_perm):
     gx = matmul(transpose(g, perm=inverse(out_perm)), matrix_transpose(transpose(y, perm=y_perm)))
@@ -139,6 +142,7 @@ def p_norm(m, x, *, p, axis, keepdim):
     return m.sum(m.abs(x) ** p, axis=axis, keepdims=keepdim) ** (1 / p)
 
 
+p_norm.composite = True
 p_norm.shape(lambda x, p, axis, keepdim: folded(x, axis=axis, keepdim=keepdim))
 
 

@@ -64,6 +64,9 @@ def affine(m, x, weight, bias):
     return y
 
 
+linear.composite = summed_outer.composite = affine.composite = True
+
+
 @affine.shape
 def _(x, weight, bias):
     spec = linear.infer(x, weight)
@@ -111,6 +114,7 @@ log_softmax.vjp(lambda g, out, axis: g - exp(out) * sum(g, axis=(axis,), keepdim
 
 softmax.shape(same_spec)
 log_softmax.shape(same_spec)
+softmax.composite = log_softmax.composite = True
 
 # ---- cross-entropy with class numbers as labels ----------------------------------------------
 

@@ -81,6 +81,7 @@ def logsumexp(m, x, *, axis, keepdim):
 
 
 logsumexp.shape(folded_nonempty)
+mean.composite = logsumexp.composite = True
 
 
 @logsumexp.vjp

@@ -20,12 +20,6 @@ from ..ops.elementwise import where
 from .lifetimes import specs_of
 from .rewriting import rewritten
 
-BODIES = (
-    "affine", "linear", "summed_outer", "softmax", "log_softmax", "mean", "logsumexp", "moments",
-    "standardize", "standardize_grad", "scale_grad", "p_norm",
-)  # fmt: skip
-"""The operators that are taken apart by their bodies."""
-
 
 class CannotExpand(Exception):
     """A body asked for what a promise cannot give."""
@@ -234,7 +228,7 @@ def mean_of_valid(record, loss, label):
     return reduction.sum(loss * weight, axis=every, keepdim=False)
 
 
-RULES = {OPS[name]: by_body for name in BODIES} | {
+RULES = {
     nn.cross_entropy: cross_entropy,
     nn.softmax_minus_label: softmax_minus_label,
     nn.share: share,
@@ -244,8 +238,8 @@ RULES = {OPS[name]: by_body for name in BODIES} | {
 
 @slot("passes.expand")
 def expand(program: Program, *, expand_from: int = 0) -> Program:
-    """The program with the operators of `RULES` taken apart, unless they compute nothing: of
-    nothing there is no maximum.
+    """The program with composite operators, and those of `RULES`, taken apart, unless they compute
+    nothing, which has no maximum.
 
     expand_from: operators of less than so many bytes stay whole
     """
@@ -259,4 +253,5 @@ def expand(program: Program, *, expand_from: int = 0) -> Program:
             return False
         return not expand_from or max(s.nbytes for s in specs) >= expand_from
 
-    return rewritten(program, {op: checked(rule) for op, rule in RULES.items()})
+    bodies = {op: by_body for op in OPS.values() if op.composite}
+    return rewritten(program, {op: checked(rule) for op, rule in (bodies | RULES).items()})
