@@ -151,7 +151,19 @@ def kaiming_std(fan: float, gain: float) -> float:
     return gain / math.sqrt(fan)
 
 
-class Xavier(Initializer):
+class ByFan(Initializer):
+    """Mean 0 and the deviation `std(shape)`, which depends on the fans; uniform or Gaussian."""
+
+    uniform = False
+
+    def draw(self, shape, dtype):
+        std = self.std(shape)
+        if not self.uniform:
+            return random.randn(shape, dtype) * std
+        return random.uniform(shape, dtype, -math.sqrt(3) * std, math.sqrt(3) * std)
+
+
+class Xavier(ByFan):
     """Variance gain² · 2 / (fan in + fan out): signals keep their size both ways."""
 
     def __init__(self, fan_in=None, fan_out=None, gain: float = 1.0, name=None):
@@ -173,9 +185,7 @@ class XavierUniform(Xavier):
     True
     """
 
-    def draw(self, shape, dtype):
-        bound = math.sqrt(3) * self.std(shape)
-        return random.uniform(shape, dtype, -bound, bound)
+    uniform = True
 
 
 class XavierNormal(Xavier):
@@ -186,11 +196,8 @@ class XavierNormal(Xavier):
     [3, 3]
     """
 
-    def draw(self, shape, dtype):
-        return random.randn(shape, dtype) * self.std(shape)
 
-
-class Kaiming(Initializer):
+class Kaiming(ByFan):
     """Variance gain² / fan: keeps the size of signals through rectifiers."""
 
     def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu", mode="fan_in"):
@@ -214,9 +221,7 @@ class KaimingUniform(Kaiming):
     True
     """
 
-    def draw(self, shape, dtype):
-        bound = math.sqrt(3) * self.std(shape)
-        return random.uniform(shape, dtype, -bound, bound)
+    uniform = True
 
 
 class KaimingNormal(Kaiming):
@@ -226,9 +231,6 @@ class KaimingNormal(Kaiming):
     >>> paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingNormal()).weight.shape
     [6, 3]
     """
-
-    def draw(self, shape, dtype):
-        return random.randn(shape, dtype) * self.std(shape)
 
 
 class Assign(Initializer):

@@ -21,14 +21,21 @@ def position(index: int, length: int, kind: str) -> int:
     return index % length if length else 0
 
 
-class Numbered(Layer):
-    """What the lists of layers and of parameters share: parts named 0, 1, … in `self._parts`."""
+class Holder(Layer):
+    """What lists and dicts share: their parts are layers, unless a class says otherwise."""
 
-    _add = Layer.add_sublayer
+    _kind, _add = "_sub_layers", Layer.add_sublayer
 
     @property
     def _parts(self) -> OrderedDict:
-        return self._sub_layers
+        return getattr(self, self._kind)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+class Numbered(Holder):
+    """What the lists of layers and of parameters share: parts named 0, 1, … in `self._parts`."""
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -42,9 +49,6 @@ class Numbered(Layer):
         parts = list(self._parts.values())
         del parts[index]
         self._renumber(parts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
 
     def __iter__(self) -> Iterator:
         return iter(list(self._parts.values()))
@@ -166,25 +170,15 @@ class ParameterList(Numbered):
     3
     """
 
-    _add = Layer.add_parameter
+    _kind, _add = "_parameters", Layer.add_parameter
 
     def __init__(self, parameters: Iterable[Parameter] | None = None):
         super().__init__()
         self.extend(parameters or ())
 
-    @property
-    def _parts(self) -> OrderedDict:
-        return self._parameters
 
-
-class Named(Layer):
+class Named(Holder):
     """What the dicts of layers and of parameters share: parts by name in `self._parts`."""
-
-    _add = Layer.add_sublayer
-
-    @property
-    def _parts(self) -> OrderedDict:
-        return self._sub_layers
 
     def __getitem__(self, key: str):
         return self._parts[key]
@@ -194,9 +188,6 @@ class Named(Layer):
 
     def __delitem__(self, key: str) -> None:
         del self._parts[key]
-
-    def __len__(self) -> int:
-        return len(self._parts)
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._parts))
@@ -259,12 +250,8 @@ class ParameterDict(Named):
     ['x']
     """
 
-    _add = Layer.add_parameter
+    _kind, _add = "_parameters", Layer.add_parameter
 
     def __init__(self, parameters=None):
         super().__init__()
         self.update(parameters or ())
-
-    @property
-    def _parts(self) -> OrderedDict:
-        return self._parameters

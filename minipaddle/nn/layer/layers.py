@@ -134,13 +134,8 @@ class Layer(Tree, State):
         With `always_call` it runs (on None) even when `forward` raises.
         Source: Paddle API `Layer.register_forward_post_hook`.
         """
-        return HookHandle(
-            self._forward_post_hooks,
-            hook,
-            prepend=prepend,
-            with_kwargs=with_kwargs,
-            always_call=always_call,
-        )
+        options = {"prepend": prepend, "with_kwargs": with_kwargs, "always_call": always_call}
+        return HookHandle(self._forward_post_hooks, hook, **options)
 
     register_forward_hook = register_forward_post_hook
 
