@@ -8,21 +8,20 @@ import contextlib
 from random import Random
 from unittest import mock
 
-from minipaddle.codegen import chain, indexing, matmul, pooling, product, strips, winograd
+from minipaddle.codegen import c_target, chain, matmul, product, strips, winograd
 from minipaddle.engine.codegen import rows
 from minipaddle.engine.codegen import writer as loops
 from minipaddle.engine.passes import fusion, nest
 from minipaddle.passes import chain as chains
 
 LOW = {
+    c_target: {"SERIAL": 0, "ENOUGH": 0},
     chain: {"STRIP": 8, "MASKED": 8, "LONG": 2},
     chains: {"FEWEST": 2},
     fusion: {"MOST": 4},
-    indexing: {"SERIAL": 0},
     loops: {"PARALLEL": 0},
     matmul: {"SERIAL": 0, "BLOCK": 8, "DEEP": 4, "ON_STACK": 256},
     nest: {"PARTS": 2},
-    pooling: {"SERIAL": 0},
     product: {"FEW": 2, "LARGE": 4, "TALL": 2},
     rows: {"BLOCK": 8, "WIDENED": 4, "ALONG": 8, "DOWN": 4, "ROW_BUFFER": 64},
     strips: {"ON_STACK": 2048, "PARTS": 2},
