@@ -11,7 +11,7 @@ the program runs, the strip ends before them.
 from __future__ import annotations
 
 from ..engine.codegen.group import called, fresh
-from ..engine.codegen.kernel import C_TYPES, Kernel, local
+from ..engine.codegen.kernel import C_TYPES, GROUP_EMITTERS, GroupEmitter, Kernel, local
 from ..engine.codegen.rows import body_of
 from ..engine.codegen.scalar import statements
 from ..engine.codegen.schedule import pick
@@ -20,7 +20,8 @@ from ..engine.core import dtype as dt
 from ..engine.ops.linalg import product
 from ..engine.passes.index import Index, Loop
 from ..engine.passes.nest import Nest
-from ..passes.epilogue import room_of
+from ..passes.chain import is_chain
+from ..passes.epilogue import in_place, room_of
 from ..passes.masks import masks
 from . import gemm
 from .matmul import (
@@ -211,3 +212,6 @@ def emit_chain(record, name: str) -> Kernel:
     workspace.
     """
     return Chain(record).emit(name)
+
+
+GROUP_EMITTERS.append(GroupEmitter(is_chain, emit_chain, in_place))

@@ -8,13 +8,13 @@ with its padding around it, into a buffer on the thread's stack; and not even th
 
 from __future__ import annotations
 
-from ..engine.codegen.frame import Frame
 from ..engine.codegen.kernel import Kernel, emits, local
 from ..engine.codegen.schedule import pick
 from ..engine.codegen.templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
 from ..engine.core import dtype as dt
 from ..engine.core.slots import slot
 from . import gemm, winograd
+from .frame import Frame
 from .matmul import PARALLEL, SERIAL, Plan, batched, indented
 from .product import Product, axis, chosen_way
 from .strips import (

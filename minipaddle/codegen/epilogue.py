@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..engine.codegen.emitters import EMITTERS
 from ..engine.codegen.group import called, fresh, from_first
-from ..engine.codegen.kernel import C_TYPES, Kernel
+from ..engine.codegen.kernel import C_TYPES, EMITTERS, GROUP_EMITTERS, GroupEmitter, Kernel
 from ..engine.codegen.rows import body_of
 from ..engine.codegen.writer import Writer
 from ..engine.ir.program import NUMBER
 from ..engine.passes.nest import Nest
-from ..passes.epilogue import room_of
+from ..passes.chain import is_chain
+from ..passes.epilogue import begins_with_product, in_place, room_of
 
 
 def emit_epilogue(record, name: str) -> Kernel:
@@ -49,3 +49,11 @@ def emit_epilogue(record, name: str) -> Kernel:
     text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
     begins = tuple(starts.get(x, 0) for x in region.inputs)
     return Kernel(name, text, workspace, inner.helpers, inner.ahead, begins)
+
+
+def is_epilogue(record) -> bool:
+    """Is it a group with one product, its first record?"""
+    return begins_with_product(record) and not is_chain(record)
+
+
+GROUP_EMITTERS.append(GroupEmitter(is_epilogue, emit_epilogue, in_place))

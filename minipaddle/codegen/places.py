@@ -69,3 +69,12 @@ class Looked:
 def covers(old: Places, new: Places) -> bool:
     """Is what the old ones allow allowed by the new ones, of the same size?"""
     return (new.wraps or not old.wraps) and old.ignored in (None, new.ignored)
+
+
+def checked(records):
+    """Those of the records whose places an earlier one has looked at."""
+    looked = Looked()
+    for record in records:
+        new = [looked.add(record.inputs[p.k], p) for p in named_places(record)]
+        if not any(new):
+            yield record

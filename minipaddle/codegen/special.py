@@ -13,8 +13,12 @@ from textwrap import fill, indent
 
 import numpy as np
 
-SPECIAL = {"gammaln", "digamma", "zeta", "erfinv", "i0e", "i1e", "gammainc", "gammaincc"}
-"""SciPy's names."""
+from ..engine.codegen.c_helpers import register
+from ..engine.codegen.scalar import SPECIAL
+
+SPECIAL.update(
+    ("gammaln", "digamma", "zeta", "erfinv", "i0e", "i1e", "gammainc", "gammaincc")
+)  # SciPy's names
 
 TEXT = """\
 #define COUNT(c) (int)(sizeof(c) / sizeof *(c))
@@ -256,3 +260,6 @@ def filled(text: str) -> str:
             table = fill(", ".join(str(float(x)) for x in numbers()), 88)
             text = text.replace(f"= {name};", f"= {{\n{indent(table, 8 * ' ')}\n    }};")
     return text
+
+
+register(TEXT, filled)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from string import Template
 
-from ..engine.codegen.frame import Frame
 from ..engine.codegen.kernel import Ahead, Kernel, is_kept, local
 from ..engine.codegen.schedule import pick
 from ..engine.core.slots import slot
 from . import gemm
+from .frame import Frame
 from .matmul import PARALLEL, SERIAL, indented
 from .strips import Images, framing, work_of
 from .sweep import Line

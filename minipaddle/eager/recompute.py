@@ -18,7 +18,7 @@ from ..engine.eager.packing import saved_tensors_hooks
 from ..engine.eager.pylayer import attach, tensors_in
 from ..engine.eager.tape import leaf_of
 from ..engine.eager.tensor import Tensor, wrap
-from ..ops.ordering import after
+from ..engine.ops.ordering import after
 from ..tensor.generator import GENERATOR
 
 

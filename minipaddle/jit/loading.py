@@ -12,7 +12,7 @@ from types import MethodType
 from ..core.files import waiting
 from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import teach, type_error, value_error
-from ..engine.eager.cells import GeneratorCell, TensorCell
+from ..engine.eager.cells import TensorCell
 from ..engine.eager.device import QUIET, current_place
 from ..engine.eager.replay import replay
 from ..engine.eager.tensor import Tensor, wrap
@@ -25,7 +25,7 @@ from ..engine.ops import creation
 from ..io.serialization import parsed
 from ..ir.parser import LONGEST, parse_all
 from ..nn import Layer
-from ..tensor.generator import GENERATOR
+from ..tensor.generator import GENERATOR, GeneratorCell
 from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, sum_of_weights
 
 LARGEST = 4 * LONGEST
@@ -346,8 +346,7 @@ def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[T
 
 def counter() -> Tensor:
     """Where the random generator stands."""
-    top = current.top
-    return wrap(top.counter(GENERATOR) if top.tracing else RANDOM.read())
+    return wrap(GENERATOR.traced() if current.top.tracing else RANDOM.read())
 
 
 def settled(program: Program, results: list, states: list) -> list[Tensor]:
@@ -363,7 +362,7 @@ def settled(program: Program, results: list, states: list) -> list[Tensor]:
             if x is not None:
                 x.set_value(now)
             elif current.top.tracing:
-                current.top.builder.write(current.top.counter(GENERATOR), now.array)
+                current.top.builder.write(GENERATOR.traced(), now.array)
             else:
                 RANDOM.write(now.array)
     return outputs

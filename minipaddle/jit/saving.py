@@ -11,7 +11,7 @@ from ..core.files import replace
 from ..engine.core.dim import HINT, assuming, settled, symbol
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
-from ..engine.eager.cells import Attribute, Call, GeneratorCell, Gradient, TensorCell
+from ..engine.eager.cells import Attribute, Call, Gradient, TensorCell
 from ..engine.eager.leaving import Trace
 from ..engine.eager.tensor import Parameter
 from ..engine.eager.tracer import trace
@@ -26,7 +26,7 @@ from ..engine.ops import creation
 from ..io.serialization import encoded
 from ..ir.parser import parse_all
 from ..nn import Layer
-from ..tensor.generator import GENERATOR
+from ..tensor.generator import GENERATOR, GeneratorCell
 from .loading import TranslatedLayer
 from .outside import Left
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
-from ..engine.core.dim import larger, never, smaller
+import numpy
+
+from ..engine.core.dim import larger, smaller
 from ..engine.core.op import movement, opaque
 from ..engine.core.record import Spec
-from ..engine.ops.movement import reshape, unravel
+from ..engine.ops.movement import reshape
 
 # ---- repeated, turned round ------------------------------------------------------------------
 
@@ -53,6 +55,7 @@ flip.index(
     ]
 )
 flip.vjp(lambda g, axis: flip(g, axis=axis))
+flip.on_sizes = partial(flip.body, numpy)
 
 
 @movement
@@ -148,37 +151,6 @@ tril.joins(lambda i, x, diagonal: triangle(i, x, -max(x.shape), diagonal + 1))
 triu.joins(lambda i, x, diagonal: triangle(i, x, diagonal, max(x.shape)))
 tril.vjp(lambda g, diagonal: tril(g, diagonal=diagonal))
 triu.vjp(lambda g, diagonal: triu(g, diagonal=diagonal))
-
-
-@movement
-def as_strided(m, x, *, shape, strides, offset):
-    """Element `i` is element `offset + Σ i[d]·strides[d]` of x in row-major order."""
-    inside(x.shape, shape, strides, offset)
-    flat = m.ascontiguousarray(x).reshape(-1)[offset:]
-    steps = [s * x.dtype.itemsize for s in strides]
-    return m.lib.stride_tricks.as_strided(flat, shape, steps)
-
-
-@as_strided.shape
-def _(x, *, shape, strides, offset):
-    inside(x.shape, shape, strides, offset)
-    return Spec(tuple(shape), x.dtype)
-
-
-def inside(whole, shape, strides, offset) -> None:
-    """Raise ValueError when strides lead out of the memory of an array of shape `whole`."""
-    size = math.prod(whole)
-    last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if 0 not in shape and (offset < 0 or never(last, "<", size) or never(offset, "<=", last)):
-        raise ValueError(
-            f"shape {list(shape)} with strides {list(strides)}, from element {offset} on, reaches "
-            f"element {last} of {size}"
-        )
-
-
-@as_strided.index
-def _(i, x, *, shape, strides, offset):
-    return unravel(offset + sum(k * s for k, s in zip(i, strides, strict=True)), x.shape)
 
 
 # ---- the same bytes --------------------------------------------------------------------------

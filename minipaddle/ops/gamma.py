@@ -13,16 +13,6 @@ from ..engine.ops.special import cos
 
 
 @elementwise(result="float")
-def erf(m, x):
-    """Error function, 2/√π ∫₀ˣ e^(-t²) dt.
-
-    >>> paddle.erf(paddle.to_tensor([0.0])).tolist()
-    [0.0]
-    """
-    return m.erf(x)
-
-
-@elementwise(result="float")
 def erfinv(m, x):
     """Inverse of the error function; nan outside [-1, 1].
 
@@ -32,7 +22,6 @@ def erfinv(m, x):
     return m.erfinv(x)
 
 
-erf.vjp(lambda g, x: g * (2 / math.sqrt(math.pi)) * exp(-x * x))
 erfinv.vjp(lambda g, out: g * (math.sqrt(math.pi) / 2) * exp(out * out))
 
 

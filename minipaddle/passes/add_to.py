@@ -13,7 +13,6 @@ order: see `algebra`.)
 from __future__ import annotations
 
 from ..engine.core.record import Record
-from ..engine.core.slots import slot
 from ..engine.ir.builder import Writing
 from ..engine.ir.edit import count_uses
 from ..engine.ir.program import Program, everywhere
@@ -21,16 +20,17 @@ from ..engine.ops.elementwise import add
 from ..engine.ops.linalg import product
 from ..engine.ops.movement import concat
 from ..engine.ops.reduction import sum
+from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from .pieces import inner_additions, leaves
 
 
-@slot("passes.add_to")
-def add_to(program: Program, *, enable_addto: bool = True) -> Program:
-    """The program with sums of products, and sums of sums, taken together.
-
-    enable_addto: gradients that add up are added where they are computed
-    """
+@program_pass(
+    "add_to",
+    enable_addto=(True, "gradients that add up are added where they are computed"),
+)
+def add_to(program: Program, *, enable_addto: bool) -> Program:
+    """The program with sums of products, and sums of sums, taken together."""
     inner, used = inner_additions(program), count_uses(program)
     place = {r: k for k, r in enumerate(everywhere(program))}
 

@@ -22,6 +22,7 @@ from ..engine.ir.edit import count_uses, in_branches
 from ..engine.ir.program import ITEM, Program
 from ..engine.ops.linalg import product
 from ..engine.ops.movement import reshape
+from ..engine.passes.registry import program_pass
 from .epilogue import Region, begins_with_product, joined, rebuilt, room_of
 
 STRIP = 1 << 18
@@ -131,15 +132,16 @@ def link(record: Record) -> Link | None:
     return Link(region, x, group, {*gone})
 
 
-@slot("passes.chain")
-def chain(
-    program: Program, *, fused_attention: bool = True, fused_feedforward: bool = True
-) -> Program:
-    """The program with groups that hand the rows of a product straight on to another product.
-
-    fused_attention: softmax(QKᵀ)V, and all that folds rows between products, without the matrix
-    fused_feedforward: two products with an activation between, without the hidden matrix
-    """
+@program_pass(
+    "chain",
+    fused_attention=(
+        True,
+        "softmax(QKᵀ)V, and all that folds rows between products, without the matrix",
+    ),
+    fused_feedforward=(True, "two products with an activation between, without the hidden matrix"),
+)
+def chain(program: Program, *, fused_attention: bool, fused_feedforward: bool) -> Program:
+    """The program with groups that hand the rows of a product straight on to another product."""
     return linked(program, {True: fused_attention, False: fused_feedforward})
 
 

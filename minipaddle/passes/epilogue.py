@@ -9,12 +9,12 @@ use them.
 from __future__ import annotations
 
 from ..engine.core.record import Record
-from ..engine.core.slots import slot
 from ..engine.ir.control import fused
 from ..engine.ir.edit import count_uses, in_branches, substitute, with_records
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
 from ..engine.ops.movement import ravel, reshape
 from ..engine.passes.nest import Nest, NotOneNest
+from ..engine.passes.registry import program_pass
 from ..ops.channels_last import conv_last
 
 
@@ -42,6 +42,11 @@ def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
     same = {k for k, r in enumerate(region.outputs) if r.dtype == first.dtype}
     k = next((k for k, x in pairs if x is first and k in same - elsewhere), None)
     return k, [(j, x) for j, x in pairs if x is not first]
+
+
+def in_place(record: Record) -> list[tuple[int, Record]]:
+    """(result, input) of a group with an epilogue where the result may lie over the input."""
+    return room_of(record.attrs["region"])[1]
 
 
 class Region:
@@ -122,15 +127,13 @@ def joined(region: Region, x: Record, source: Record) -> Record:
     return region.record.derive(fused, outer, {"region": program}, specs, 0)
 
 
-@slot("passes.epilogue")
-def epilogue(
-    program: Program, *, fuse_gemm_epilogue: bool = True, fuse_resunit: bool = True
-) -> Program:
-    """The program with products and convolutions in the groups that use their rows.
-
-    fuse_gemm_epilogue: what is done to the rows of a matrix product is done in its kernel
-    fuse_resunit: what is done to the pixels of a convolution is done in its kernel
-    """
+@program_pass(
+    "epilogue",
+    fuse_gemm_epilogue=(True, "what is done to the rows of a matrix product is done in its kernel"),
+    fuse_resunit=(True, "what is done to the pixels of a convolution is done in its kernel"),
+)
+def epilogue(program: Program, *, fuse_gemm_epilogue: bool, fuse_resunit: bool) -> Program:
+    """The program with products and convolutions in the groups that use their rows."""
     wanted = lambda op: fuse_resunit if op is conv_last else fuse_gemm_epilogue
     return with_rows_used(program, wanted)
 

@@ -7,11 +7,11 @@ them, [O, C, *kernel]: the program transposes each once, which costs little besi
 
 from __future__ import annotations
 
-from ..engine.core.slots import slot
 from ..engine.core.spec import promote
 from ..engine.ir.program import Program
 from ..engine.ops import conv, pooling
 from ..engine.ops.movement import transpose
+from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..ops import channels_last as last
 from ..ops.channels_last import kernel_first, kernel_last, to_first, to_last
@@ -42,7 +42,7 @@ def channels_last(record, *inputs):
     return transpose(y, perm=result[1](y.spec.ndim))
 
 
-@slot("passes.layout")
+@program_pass("layout")
 def layout(program: Program) -> Program:
     """The program with the channels last in convolutions and pooling."""
     return rewritten(program, dict.fromkeys(SIBLINGS, channels_last))

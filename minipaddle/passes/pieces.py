@@ -10,18 +10,18 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ..engine.core.record import Record
-from ..engine.core.slots import slot
 from ..engine.ir.builder import Writing
 from ..engine.ir.edit import count_uses
 from ..engine.ir.program import Program, everywhere
 from ..engine.ops.creation import full
 from ..engine.ops.elementwise import add
 from ..engine.ops.movement import concat, replaced, reshape, unslice
+from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..engine.passes.through import of_all_axes, places_of
 
 
-@slot("passes.pieces")
+@program_pass("pieces")
 def pieces(program: Program) -> Program:
     """The program with joined pieces in the place of sums of pieces among zeros."""
     inner = inner_additions(program)

@@ -6,11 +6,11 @@ of rows times one matrix) is said by reshapes around it, which move nothing.
 
 from __future__ import annotations
 
-from ..engine.core.slots import slot
 from ..engine.core.spec import promote
 from ..engine.ir.program import Program
 from ..engine.ops.linalg import as_column, as_row, matmul, product, rows
 from ..engine.ops.movement import reshape
+from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 
 
@@ -33,7 +33,7 @@ def widened(x, ndim: int):
     return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x
 
 
-@slot("passes.products")
+@program_pass("products")
 def products(program: Program) -> Program:
     """The program with `product` in the place of `matmul`."""
     return rewritten(program, {matmul: as_product})

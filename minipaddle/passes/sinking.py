@@ -16,12 +16,12 @@ again with these wishes, for as long as less is moved.
 from __future__ import annotations
 
 from ..engine.core.record import Record
-from ..engine.core.slots import slot
 from ..engine.ir.edit import map_regions, with_inputs, with_records
 from ..engine.ir.program import ITEM, NUMBER, Program, regions
 from ..engine.ops.creation import full
 from ..engine.ops.linalg import product
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
+from ..engine.passes.registry import program_pass
 from ..engine.passes.specialise import open_sizes
 from ..engine.passes.through import HANDLERS, KINDS, of_all_axes
 from ..engine.passes.views import View, before_reshape, brought, keeps_order, plain
@@ -248,7 +248,7 @@ def cheap(record: Record, depth: int = 4) -> bool:
     return False
 
 
-@slot("passes.sinking")
+@program_pass("sinking")
 def sinking(program: Program) -> Program:
     """The program with as few transposes as the order of its results allows."""
     if open_sizes(program):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 
 from ..engine.core.record import Record
-from ..engine.core.slots import slot
 from ..engine.ir.builder import Writing
 from ..engine.ir.program import NUMBER, Program, everywhere
 from ..engine.ops.linalg import product
 from ..engine.ops.movement import transpose
+from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 
 
@@ -30,7 +30,7 @@ def across(record: Record) -> tuple[int, tuple] | None:
     return k, order
 
 
-@slot("passes.turning")
+@program_pass("turning")
 def turning(program: Program) -> Program:
     """The program with operands turned that two products or more read across their rows."""
     reads = Counter()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..engine.core.errors import value_error
-from ..engine.eager.cells import GeneratorCell
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.jit.tree import flatten
 from ..io import load as load_tensors
 from ..io import save as save_tensors
 from ..jit import loading, saving
 from ..jit.saved import Kept, Method, Saved
+from ..tensor.generator import GeneratorCell
 from .executor import compile_
 from .mode import Mode, outside
 from .program import Program

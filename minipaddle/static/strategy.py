@@ -1,13 +1,12 @@
 """`BuildStrategy`: every switch of the passes, under Paddle's name where Paddle has one.
 
-What there is to switch is read off the passes themselves: each pass by its name, and the keyword
-parameters that its docstring explains. So the table can not say what the code does not do.
+What there is to switch the passes declare themselves (`engine.passes.registry`): each pass by its
+name, and its switches. So the table cannot say what the code does not do.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 import warnings
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -15,7 +14,8 @@ from typing import ClassVar, NamedTuple
 
 from ..engine.core.errors import teach, type_error
 from ..engine.core.slots import find
-from ..engine.passes.manager import DEFAULTS, PASSES
+from ..engine.passes.manager import DEFAULTS
+from ..engine.passes.registry import PASSES, SWITCHES
 
 ELSEWHERE = {
     "build_cinn_pass": (None, "to_static", "on: backend='native'; off: backend='interpreter'"),
@@ -59,21 +59,21 @@ class Toggle(NamedTuple):
     doc: str
 
 
-def read_off(where: str, alone: bool) -> Iterator[Toggle]:
-    """The switches of a slot: the pass itself if it can be left out, and what it can be told."""
+def toggles_of(where: str) -> Iterator[Toggle]:
+    """The switches of a slot: a pass itself, which can be left out, and what it declares."""
     function = find(where).get()
-    defaults = function.__kwdefaults__ or {}
-    if alone:
+    if where.startswith("passes."):
         doc = inspect.getdoc(function).split(".")[0]
         yield Toggle(where.removeprefix("passes."), True, where, doc.replace("\n", " "))
-    for name, doc in re.findall(r"^(\w+): (.*)$", inspect.getdoc(function), re.MULTILINE):
-        yield Toggle(name, DEFAULTS.get(name, defaults[name]), where, doc)
+    for name, (default, doc) in SWITCHES[where].items():
+        if doc:
+            yield Toggle(name, DEFAULTS.get(name, default), where, doc)
 
 
 TOGGLES = {
     toggle.name: toggle
-    for where, alone in [*((f"passes.{name}", True) for name in PASSES), ("memory.plan", False)]
-    for toggle in read_off(where, alone)
+    for where in [*(f"passes.{name}" for name in PASSES), "memory.plan"]
+    for toggle in toggles_of(where)
 } | {name: Toggle(name, *rest) for name, rest in ELSEWHERE.items()}
 """Every switch that does something, by name.
 

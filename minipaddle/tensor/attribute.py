@@ -146,18 +146,8 @@ def tolist(x):
     return x.tolist()
 
 
-class Attributes(Var):
+class Attributes:
     """What follows from shape and dtype alone, so that a value of a program has it too."""
-
-    @property
-    def dtype(self) -> dt.DType:
-        """`paddle.float32`, ….  Source: Paddle API `Tensor.dtype`."""
-        return dt.public(self.spec.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions. Source: Paddle API `Tensor.ndim`."""
-        return self.spec.ndim
 
     def dim(self) -> int:
         """The number of dimensions. Source: Paddle API `Tensor.dim`."""

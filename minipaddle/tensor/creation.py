@@ -11,6 +11,7 @@ from ..engine.core import dtype as dt
 from ..engine.core.dim import Dim, larger
 from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
+from ..engine.core.spec import leaves
 from ..engine.ops import creation as ops
 from ..engine.ops import elementwise
 from ..engine.ops.axes import whole, whole_numbers
@@ -255,15 +256,6 @@ def assign(x, output=None):
         )
     copy = ops.assign(x)
     return copy if output is None else output.become(copy)
-
-
-def leaves(data):
-    """What is in nested lists and tuples."""
-    if isinstance(data, list | tuple):
-        for part in data:
-            yield from leaves(part)
-    else:
-        yield data
 
 
 def clone(x, name=None):

@@ -5,9 +5,15 @@ from __future__ import annotations
 import threading
 from operator import index
 
+from ..engine.core.dispatch import Recording, current
+from ..engine.core.dtype import int64
 from ..engine.core.errors import value_error
 from ..engine.core.rank import per_rank
-from ..ops.random import stream
+from ..engine.core.record import Spec
+from ..engine.eager.convert import as_array
+from ..engine.eager.device import current_place
+from ..engine.eager.tensor import Tensor, wrap
+from ..ops.random import base_of, next_state, stream
 
 __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
 
@@ -39,17 +45,45 @@ class Generator:
         self._state.now = state
         return self
 
-    def draw(self) -> int:
-        """The base of the next stream."""
+    def draw(self):
+        """The base of the next stream: a Python int; while a program is traced, a tensor."""
+        if current.top.tracing:
+            return self.draw_traced()
         with self._lock:
             key, counter = self._state.now
             self._state.now = key, counter + 1
         return stream(key, counter + 1)
 
+    def draw_traced(self) -> Tensor:
+        """The same in a program, of which the generator is a state."""
+        state = self.traced()
+        with Recording(False):
+            now = next_state(wrap(state))
+            current.top.builder.write(state, now.array)
+            return base_of(now)
+
+    def traced(self):
+        """What stands for the generator's key and counter in the program being traced."""
+        return current.top.state("generator", self, SPEC, GeneratorCell(self))
+
     def __repr__(self) -> str:
         return f"Generator(key={self.key}, counter={self.counter})"
 
 
+class GeneratorCell:
+    """A generator as a state of a program: int64[2], its key and its counter."""
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def read(self):
+        return as_array(list(self.generator.get_state()), "int64", current_place())
+
+    def write(self, array) -> None:
+        self.generator.set_state((self.generator.key, int(array[1])))
+
+
+SPEC = Spec((2,), int64.numpy)
 GENERATOR = Generator()
 """The one that everything draws from."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 
+from ..core.missing import missing
+from ..engine.ops.var import Var
 from . import (
     attribute,
     composed,
@@ -50,7 +53,7 @@ def takes_tensor(function) -> bool:
     return first in FIRST or function.__name__ in ALSO.split()
 
 
-class Further(attribute.Attributes):
+class Further:
     """Methods that are not functions of `paddle` too, most of them PyTorch's names of others."""
 
     def new_full(self, size, fill_value, *, dtype=None):
@@ -96,4 +99,18 @@ class Further(attribute.Attributes):
         return self.place.get_device_id() if self.place.is_gpu_place() else -1
 
 
-Methods = type("Methods", (Further,), {"__doc__": "Var with methods.", **methods(*MODULES)})
+def own(kind: type) -> dict:
+    """What a class defines itself."""
+    return {name: member for name, member in vars(kind).items() if name not in vars(EMPTY)}
+
+
+EMPTY = type("Empty", (), {"__module__": __name__})
+
+
+def unknown(self, name: str):
+    """The error for a method that is not here, with the nearest name."""
+    raise missing(name, "Tensor", partial(dir, type(self)))
+
+
+Var.register(own(attribute.Attributes) | own(Further) | methods(*MODULES))
+Var.register({"__getattr__": unknown})

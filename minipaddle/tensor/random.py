@@ -6,7 +6,6 @@ from math import pi, prod
 from operator import index as whole
 
 from ..engine.core import dtype as dt
-from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
 from ..engine.core.spec import broadcast_shapes
 from ..engine.ops import creation, elementwise, movement, special
@@ -27,7 +26,7 @@ __all__ = [
 
 def stream(seed: int = 0):
     """The base of the generator's next stream; that of a seed of its own when one is given."""
-    return ops.stream(seed, 0) if seed else current.top.draw(GENERATOR)
+    return ops.stream(seed, 0) if seed else GENERATOR.draw()
 
 
 def sample(op, shape, seed=0, **attrs):

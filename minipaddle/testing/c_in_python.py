@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ..codegen.special import SPECIAL
 from ..engine.codegen.kernel import C_TYPES
-from ..engine.codegen.scalar import HELPED, PLAIN
+from ..engine.codegen.scalar import HELPED, PLAIN, SPECIAL
 from ..engine.eager.device import NUMPY
 
 TYPES = "|".join(C_TYPES.values())

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from minipaddle.engine.codegen.c_helpers import prologue
-from minipaddle.engine.codegen.emitters import EMITTERS
-from minipaddle.engine.codegen.kernel import BLAS, Kernel, is_number, results
+from minipaddle.engine.codegen.kernel import BLAS, EMITTERS, Kernel, is_number, results
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.engine.codegen.emitters import EMITTERS
+from minipaddle.engine.codegen.kernel import EMITTERS
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import NUMPY
 from tests.codegen.compiling import call, compiled, file_of, needs_gcc, run_all, run_one

@@ -8,6 +8,7 @@ import minipaddle as paddle
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.ops.ordering import after
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import live
@@ -15,7 +16,6 @@ from minipaddle.engine.passes.recompute import recompute
 from minipaddle.engine.passes.schedule import schedule
 from minipaddle.executors.arena import ArenaRun
 from minipaddle.ir.parser import parse
-from minipaddle.ops.ordering import after
 from tests.passes.programs import MAKERS, cases, results
 from tests.passes.test_memory import arrays, programs
 from tests.passes.test_memory_models import is_open

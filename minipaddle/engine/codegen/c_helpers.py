@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ...codegen.special import TEXT, filled
 from ..core import dtype as dt
 from .fold import reductions
 from .kernel import BFLOAT16, C_TYPES, FLOAT16
@@ -190,7 +189,16 @@ def helpers() -> str:
         for f in ("fmod", "copysign", "floor", "fabs", "log1p", "exp"):
             text = text.replace(f"{f}F(", f"{f}{suffix}(")
         texts.append(text)
-    return "\n".join([*texts, TEXT])
+    return "\n".join(texts)
+
+
+FURTHER: list[tuple] = []
+
+
+def register(text: str, complete=str) -> None:
+    """Let formulas call the C functions in `text`; `complete` computes the tables they name."""
+    FURTHER.append((text, complete))
+    parts.cache_clear()
 
 
 UNARY = sorted({*PLAIN.values(), "erfc", "fabs", "lgamma", "rint"})
@@ -217,20 +225,26 @@ def mathematics(words: set[str] | None) -> list[str]:
 
 
 @cache
-def parts() -> list[tuple[set[str], str]]:
-    """What a file may begin with, in order: (names, text); who says one of the names needs it."""
+def parts() -> list[tuple]:
+    """What a file may begin with, in order: (names, text, what completes the text); who says one of
+    the names needs it.
+    """
     found = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]
     found += [({"_Float16"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
-    functions = helpers().split("\n\n")
-    return found + [({re.search(r"\w+(?=\()", f)[0]}, f"{f.strip()}\n") for f in functions]
+    found = [(names, text, str) for names, text in found]
+    for text, complete in [(helpers(), str), *FURTHER]:
+        for f in text.split("\n\n"):
+            found.append(({re.search(r"\w+(?=\()", f)[0]}, f"{f.strip()}\n", complete))
+    return found
 
 
 def prologue(text: str | None = None) -> str:
     """What stands before the kernels of a file: what `text` needs, or all there is."""
     found, words = [], set(WORD.findall(text or ""))
-    for names, part in reversed([*parts(), *reductions()]):
+    further = [(names, part, str) for names, part in reductions()]
+    for names, part, complete in reversed([*parts(), *further]):
         if text is None or not words.isdisjoint(names):
-            found.append(filled(part))
+            found.append(complete(part))
             words.update(WORD.findall(part))
     headers = [f"#include <{name}.h>" for name in ("stdbool", "stdint", "string")]
     return "\n".join(

@@ -10,7 +10,7 @@ kernels, in the order given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -145,6 +145,22 @@ def emits(*names):
         return emit
 
     return register
+
+
+class GroupEmitter(NamedTuple):
+    """Emits the groups that are more than one loop nest, such as a product with its epilogue."""
+
+    matches: Callable[[Record], bool]
+    emit: Callable[[Record, str], Kernel]
+    in_place: Callable[[Record], list]  # (output, input of the region) that may share memory
+
+
+GROUP_EMITTERS: list[GroupEmitter] = []
+
+
+def group_emitter(record: Record) -> GroupEmitter | None:
+    """The emitter of a group that is no plain loop nest."""
+    return next((each for each in GROUP_EMITTERS if each.matches(record)), None)
 
 
 def is_number(edge) -> bool:

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 
-from ...codegen.special import SPECIAL
 from ..core import dtype as dt
 from ..core.slots import slot
 from .kernel import C_TYPES
@@ -162,6 +161,10 @@ PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": 
 
 HELPED = {"floor_divide": "iuf", "remainder": "iuf", "logaddexp": "f", "gcd": "iu", "lcm": "iu"}
 """What `c_helpers` has, and for which kinds of numbers."""
+
+
+SPECIAL: set[str] = set()
+"""Names of functions whose C text was registered with `c_helpers`, in double."""
 
 
 class Module:

@@ -16,10 +16,6 @@ import hashlib
 import re
 from collections import Counter
 
-from ...codegen.chain import emit_chain
-from ...codegen.epilogue import emit_epilogue
-from ...passes.chain import is_chain
-from ...passes.epilogue import begins_with_product
 from ..core.errors import line_of
 from ..core.record import Record
 from ..ir.control import cond, fused, while_loop
@@ -27,9 +23,17 @@ from ..ir.program import ITEM, NUMBER, Program, regions
 from ..passes.lifetimes import looked_into, specs_of
 from ..passes.nest import NotOneNest
 from ..passes.places import Place, Plan
-from .emitters import EMITTERS
 from .group import emit_nest
-from .kernel import BAD_INDEX, C_TYPES, Ahead, Kernel, keeping, mixed
+from .kernel import (
+    BAD_INDEX,
+    C_TYPES,
+    EMITTERS,
+    Ahead,
+    Kernel,
+    group_emitter,
+    keeping,
+    mixed,
+)
 from .scalar import CannotWrite, literal
 from .schedule import Schedule, following
 from .translation_unit import Source
@@ -110,10 +114,9 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
     """The kernel of a record; None if the host must compute it."""
     if record.op.effect:
         return None
-    starts = begins_with_product(record)
-    begun = emit_chain if is_chain(record) else emit_epilogue
-    emit = begun if starts else EMITTERS.get(record.op.name)
-    if emit is not None and mixed(record.attrs["region"].records[0] if starts else record):
+    group = group_emitter(record)
+    emit = group.emit if group else EMITTERS.get(record.op.name)
+    if emit is not None and mixed(record.attrs["region"].records[0] if group else record):
         return None
     try:
         return emit(record, name) if emit is not None else emit_nest(record, name)

@@ -64,10 +64,6 @@ class Interpreter:
         """A context in which nothing is written into a program that is defined by hand."""
         return nullcontext()
 
-    def draw(self, generator):
-        """The base of the next random stream of `generator`: a Python int, or a Var."""
-        return generator.draw()
-
 
 def hosted(method):
     """Decorator: a method that needs numbers runs in Python, after each run of a traced program."""

@@ -138,6 +138,9 @@ class Op:
     by_rows = False  # does its kernel hand out rows that are complete, to what follows?
     composite = False  # is its body written in operators, which stand for it when they are fused?
     parts = element = None  # see `joins` and `makes`
+    exact = False  # is each value of the result one of the inputs' values, not rounded?
+    compares = False  # does the result depend on whether two inputs hold the same bits?
+    on_sizes = None  # the body on arrays of symbolic sizes, if there is one
 
     def __init__(self, body, *, promote=(), result=None):
         self.name = body.__name__.rstrip("_")

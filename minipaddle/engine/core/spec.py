@@ -130,3 +130,12 @@ def normalize_axes(axis, ndim: int) -> tuple:
     if len(out) != len(axes):
         raise ValueError(f"{called()}: axis {axis} names a dimension twice")
     return tuple(sorted(out)) if out and ndim else tuple(range(ndim))
+
+
+def leaves(data):
+    """What is in nested lists and tuples."""
+    if isinstance(data, list | tuple):
+        for part in data:
+            yield from leaves(part)
+    else:
+        yield data

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...tensor.generator import Generator
 from ..core.record import mark_written
-from .convert import as_array
-from .device import current_place
 from .tensor import Tensor, wrap
 
 
@@ -43,19 +40,6 @@ class GradientCell:
 
     def write(self, array) -> None:
         self.tensor._grad = wrap(array)
-
-
-class GeneratorCell:
-    """The random generator: int64[2], its key and its counter."""
-
-    def __init__(self, generator: Generator):
-        self.generator = generator
-
-    def read(self):
-        return as_array(list(self.generator.get_state()), "int64", current_place())
-
-    def write(self, array) -> None:
-        self.generator.set_state((self.generator.key, int(array[1])))
 
 
 class Gradient(NamedTuple):

@@ -6,12 +6,11 @@ multiplication by the Hessian", Neural Computation 6 (1994).
 
 from __future__ import annotations
 
-from ...tensor.creation import eye
-from ...tensor.joining import stack
 from ..core.dispatch import current
 from ..core.errors import teach
 from ..core.record import Spec
 from ..core.slots import slot
+from ..ops import creation, movement
 from .backward import grad
 from .device import device_guard
 
@@ -95,13 +94,16 @@ def pulled(ys, xs, cotangents) -> list:
 def units(x):
     """The unit vectors of the space of `x`: one for each element, 1 there and 0 elsewhere."""
     with device_guard(x.place):
-        return [row.reshape(x.shape) for row in eye(x.size, dtype=x.dtype)]
+        rows = creation.eye(rows=x.spec.size, columns=x.spec.size, dtype=x.spec.dtype)
+        return [movement.reshape(row, shape=x.spec.shape) for row in rows]
 
 
 def assembled(rows, y, xs):
     """Rows, one for each element of y, each a list with a tensor for each of `xs`, as arrays."""
     whole = [
-        stack([row[j] for row in rows]).reshape([*y.shape, *x.shape])
+        movement.reshape(
+            movement.stack(*[row[j] for row in rows], axis=0), shape=y.spec.shape + x.spec.shape
+        )
         if rows
         else constant(Spec(y.spec.shape + x.spec.shape, x.spec.dtype), 0, x)
         for j, x in enumerate(listed(xs))

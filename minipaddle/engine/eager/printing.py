@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...tensor.creation import leaves
+from ..core.spec import leaves
 
 
 @dataclass(frozen=True)

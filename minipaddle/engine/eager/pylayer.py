@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...tensor.creation import leaves
 from ..core.dispatch import Recording, current
 from ..core.dtype import FLOATS
 from ..core.errors import teach
 from ..core.grad import filled, fit
 from ..core.record import Record, tick, written_at
 from ..core.slots import slot
+from ..core.spec import leaves
 from ..ir.program import item_of
 from .custom import with_derivative
 from .tape import leaf_of

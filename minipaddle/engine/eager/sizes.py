@@ -6,9 +6,10 @@ own by `extent`, an operator whose result has that size: so it gets its value wh
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy
 
-from ...ops import arrangement
 from ..core import dim as dims
 from ..core.dispatch import note_refusal
 from ..core.dtype import float64
@@ -21,20 +22,18 @@ from ..ops import creation, elementwise, movement
 from ..ops.gather import extent
 from .tensor import Tensor
 
-SAME = {movement.reshape, movement.slice_, movement.broadcast_to, movement.concat,
-        movement.unstack, movement.split, arrangement.flip, elementwise.add, elementwise.subtract,
-        elementwise.multiply, elementwise.floor_divide, elementwise.remainder,
-        elementwise.neg}  # fmt: skip
-"""Operators whose bodies mean the same on arrays of sizes as on arrays of numbers."""
-INSTEAD = {
-    creation.full: lambda *, shape, value, dtype: numpy.full(shape, value, object),
-    creation.assign: lambda x: x,
-    movement.stack: lambda *xs, axis: numpy.stack(xs, axis),
-    elementwise.cast: lambda x, *, dtype: x,
-    elementwise.maximum: numpy.frompyfunc(dims.larger, 2, 1),
-    elementwise.minimum: numpy.frompyfunc(dims.smaller, 2, 1),
-}
-"""What others mean on arrays of sizes."""
+for op in (
+    movement.reshape, movement.slice_, movement.broadcast_to, movement.concat, movement.unstack,
+    movement.split, elementwise.add, elementwise.subtract, elementwise.multiply,
+    elementwise.floor_divide, elementwise.remainder, elementwise.neg,
+):  # fmt: skip
+    op.on_sizes = partial(op.body, numpy)
+creation.full.on_sizes = lambda *, shape, value, dtype: numpy.full(shape, value, object)
+creation.assign.on_sizes = lambda x: x
+movement.stack.on_sizes = lambda *xs, axis: numpy.stack(xs, axis)
+elementwise.cast.on_sizes = lambda x, *, dtype: x
+elementwise.maximum.on_sizes = numpy.frompyfunc(dims.larger, 2, 1)
+elementwise.minimum.on_sizes = numpy.frompyfunc(dims.smaller, 2, 1)
 
 
 def sizes_in(builder: Builder, record: Record):
@@ -72,16 +71,15 @@ def followed(builder: Builder, record: Record):
     if record.op is ITEM:
         whole = record.inputs[0]
         given = [followed(builder, r) for r in whole.inputs]
-        if whole.op not in SAME or None in map(type_or_none, given):
+        if whole.op.on_sizes is None or None in map(type_or_none, given):
             return None
-        return whole.op.body(numpy, *given, **whole.attrs)[record.attrs["k"]]
-    body = INSTEAD.get(record.op)
-    if body is None and record.op not in SAME:
+        return whole.op.on_sizes(*given, **whole.attrs)[record.attrs["k"]]
+    if record.op.on_sizes is None:
         return None
     given = [leaf(builder, r) for r in record.inputs]
     if None in map(type_or_none, given) or any(map(holds_dim, record.shape)):
         return None
-    return body(*given, **record.attrs) if body else record.op.body(numpy, *given, **record.attrs)
+    return record.op.on_sizes(*given, **record.attrs)
 
 
 def leaf(builder: Builder, record: Record):

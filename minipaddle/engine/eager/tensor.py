@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import count
 
 import numpy
 
-from ...core.missing import missing
-from ...tensor.methods import Methods
 from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
 from ..core.errors import teach
 from ..core.record import Spec, writes
 from ..ops.gradient import AVERAGING, gradient
+from ..ops.var import Var
 from .backward import backward
 from .convert import own_array
 from .device import module_of
@@ -25,7 +23,7 @@ from .tape import HookHandle, leaf_of, leaf_written, overwritten
 from .values import Values
 
 
-class Tensor(Indexing, Values, Placed, Methods):
+class Tensor(Indexing, Values, Placed, Var):
     """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
 
     `stop_gradient` is True unless said otherwise: only what has it False gets a gradient.
@@ -123,9 +121,6 @@ class Tensor(Indexing, Values, Placed, Methods):
         copy.name = f"{self.name}_deepcopy_{next(numbers)}"
         memo[id(self)] = copy
         return copy
-
-    def __getattr__(self, name: str):
-        raise missing(name, "Tensor", partial(dir, type(self)))
 
     # ---- autograd ----------------------------------------------------------------------------
 

@@ -13,17 +13,14 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 
-from ...ops import random
-from ...tensor.generator import Generator
 from ..core import dim as dims
 from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal
-from ..core.dtype import int64
 from ..core.errors import teach
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
 from ..ir.builder import Builder, Promise, Writing
 from ..ops import creation
-from .cells import GeneratorCell, GradientCell, TensorCell
+from .cells import GradientCell, TensorCell
 from .convert import as_array, lasts
 from .custom import on_the_past_of
 from .device import current_place, place_of
@@ -56,7 +53,7 @@ class Tracer(Eager):
         self.borrowed: dict[int, Borrowed] = {}  # by id of the tensor
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[Promise, Tensor] = {}  # what a region used that wants a gradient
-        self.generators: dict[Generator, Promise] = {}
+        self.others: dict[object, Promise] = {}  # states that are no tensors, by what holds them
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
         self.arguments: set[Promise] = set()  # what the program is given
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
@@ -264,24 +261,14 @@ class Tracer(Eager):
                 "PyLayer does too",
             )
 
-    # ---- randomness --------------------------------------------------------------------------
+    def state(self, name: str, holder, spec: Spec, cell) -> Promise:
+        """What stands for an outer state that is no tensor, such as a random generator's counter.
 
-    def draw(self, generator: Generator) -> Tensor:
-        """The base of the next stream; the generator's counter is a state of the program."""
-        promise = self.counter(generator)
-        with Recording(False):
-            state = random.next_state(wrap(promise))
-            self.builder.write(promise, state.array)
-            return random.base_of(state)
-
-    def counter(self, generator: Generator) -> Promise:
-        """Where a generator stands."""
-        promise = self.generators.get(generator)
-        if promise is None:
-            spec, cell = Spec((2,), int64.numpy), GeneratorCell(generator)
-            promise = self.root.state("generator", spec, self.root.place, cell)
-            self.generators[generator] = promise
-        return promise
+        `cell` reads it from its `holder` before a run, and writes it back afterwards.
+        """
+        if holder not in self.others:
+            self.others[holder] = self.root.state(name, spec, self.root.place, cell)
+        return self.others[holder]
 
     # ---- regions -----------------------------------------------------------------------------
 

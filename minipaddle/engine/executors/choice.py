@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 
-from ...executors import cuda
-from ...executors.interpreted import Interpreted
 from ..core.errors import teach
 from ..eager.device import current_place
 from ..ir.interpreter import Run
 from ..ir.program import Program
 from ..passes.data_parallel import data_parallel
-from ..passes.manager import chosen_by, told
+from ..passes.manager import arguments, chosen_by
 from ..passes.specialise import open_sizes, sizes_of
 from .compiler import Unusable, compiler, give_up, unusable
 from .native import CannotCompile, Executable
 
-AnyExecutable = Executable | Interpreted | cuda.Executable
 BACKENDS = ("native", "cuda", "interpreter")
+BUILDERS: dict[str, object] = {}
+"""Further executors, each `build(program, strategy, sizes)`, by the kind of place they compute on
+("gpu"); "no compiler" stands in for the native one where there is no C compiler."""
 
 
 def backend_named(name: str | None, strategy=None) -> str:
@@ -50,7 +50,7 @@ class Choice:
 
     def __init__(self, backend: str | None = None, strategy=None):
         self.backend, self.strategy = backend_named(backend, strategy), strategy
-        self.made: dict[tuple, AnyExecutable] = {}
+        self.made: dict[tuple, object] = {}
         self.reasons: dict[tuple, str] = {}
         self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?
         self.interpreted: dict[Program, Program] = {}
@@ -68,10 +68,12 @@ class Choice:
         """The program as the interpreter runs it: where gradients are marked, with averages."""
         if program not in self.interpreted:
             chosen = chosen_by(self.strategy)
-            self.interpreted[program] = data_parallel(program, **told(data_parallel, chosen))
+            self.interpreted[program] = data_parallel(
+                program, **arguments("passes.data_parallel", chosen)
+            )
         return self.interpreted[program]
 
-    def executable(self, program: Program, arrays) -> AnyExecutable | None:
+    def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
         place = current_place().name
         found = self.made.get((program, place, None))
@@ -91,10 +93,10 @@ class Choice:
                 return None
         return self.made[key]
 
-    def compiled(self, program: Program, shapes) -> AnyExecutable:
+    def compiled(self, program: Program, shapes) -> object:
         sizes = sizes_of(program, shapes) if shapes else {}
-        if current_place().kind == "gpu":
-            return cuda.Executable(program, self.strategy, sizes)
+        if (build := BUILDERS.get(current_place().kind)) is not None:
+            return build(program, self.strategy, sizes)
         if self.backend == "cuda":
             raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
         if compiler() is not None and not unusable:
@@ -102,4 +104,6 @@ class Choice:
                 return Executable(program, self.strategy, sizes, frozen=self.frozen)
             except Unusable as why:
                 give_up(why)
-        return Interpreted(program, self.strategy, sizes)
+        if "no compiler" not in BUILDERS:
+            raise CannotCompile("there is no C compiler")
+        return BUILDERS["no compiler"](program, self.strategy, sizes)

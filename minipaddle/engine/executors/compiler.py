@@ -25,7 +25,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core.files import replace
 from ..core.errors import teach
 
 FLAGS = (
@@ -243,7 +242,9 @@ def build(cc: Compiler, texts: list[str], path: Path) -> None:
         if not made.exists():
             raise no_compiler(cc, "says nothing and makes nothing")
         data = made.read_bytes()
-    replace({str(path): data + hashlib.sha256(data).digest()})
+        whole = Path(work) / "whole"
+        whole.write_bytes(data + hashlib.sha256(data).digest())
+        whole.replace(path)
     tidy(path.parent)
 
 

@@ -11,9 +11,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from ...codegen.places import Looked, named_places
-from ...executors import trials
-from ...passes.epilogue import begins_with_product, room_of
+from ..codegen.kernel import group_emitter
 from ..codegen.step import Kernels, Source, source_of
 from ..core.record import Record, owner
 from ..eager.device import NUMPY
@@ -32,6 +30,13 @@ ALIGNMENT = 64
 
 PART = 20_000
 """Letters of C that are worth a compiler of their own, on a processor that is free."""
+
+
+TUNED: list = []
+"""Each gives, for a number of threads, what was chosen for kernels, by their signature."""
+
+CHECKED: list = []
+"""Each yields, of records whose kernels check indices, those whose indices were checked before."""
 
 
 class CannotCompile(Exception):
@@ -56,10 +61,8 @@ def in_place(record: Record) -> list[tuple[int, int]]:
     else:
         return []
     try:
-        if begins_with_product(record):
-            _, found = room_of(region)
-        else:
-            found = Nest(records, outputs).in_place()
+        group = group_emitter(record)
+        found = group.in_place(record) if group else Nest(records, outputs).in_place()
     except NotOneNest:
         return []
     return [(k, j) for k, x in found for j, y in enumerate(given) if y is x]
@@ -84,7 +87,8 @@ class Executable:
         added = [s.cell for s in done.program.states[len(program.states) :]]
         self.constants, self.prepared = [cell.read() for cell in added], Preparation(added)
         if tuned is None:
-            tuned = {} if done.chosen.get("tuned") is False else trials.tuned(threads())
+            found = [] if done.chosen.get("tuned") is False else TUNED
+            tuned = {name: choices for each in found for name, choices in each(threads()).items()}
         kept = [s.record for s in done.program.states[len(program.states) :]]
         self.kernels = Kernels(self.program, tuned.get, kept)
         self.plan = done.planned(self.kernels.workspace, cache(in_place))
@@ -165,11 +169,9 @@ class Executable:
         """The states that are updated before the last record that may fail: a run works on copies
         of these. An index that was found good once does not fail again.
         """
-        looked, failing = Looked(), []
-        for record in self.source.hosted:
-            new = [looked.add(record.inputs[p.k], p) for p in named_places(record)]
-            if self.kernels.of[record] is None or any(new):
-                failing.append(record)
+        hosted, of = self.source.hosted, self.kernels.of
+        safe = {record for each in CHECKED for record in each(hosted)}
+        failing = [record for record in hosted if of[record] is None or record not in safe]
         return updated_before(self.program, failing)
 
     @cached_property

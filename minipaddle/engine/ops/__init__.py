@@ -14,6 +14,7 @@ from . import (  # importing a file registers its operators in core.op.OPS
     pooling,
     reduction,
     special,
+    strided,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "pooling",
     "reduction",
     "special",
+    "strided",
 ]

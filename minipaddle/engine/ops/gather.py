@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-from ...ops.arrangement import as_strided
 from ..core.dim import never, unknown
 from ..core.dtype import bool_, int64
 from ..core.errors import teach
@@ -308,28 +307,3 @@ def extremum_value(g, out, x, index, value):
 
 scatter_max.vjp(x=extremum_x, value=extremum_value)
 scatter_min.vjp(x=extremum_x, value=extremum_value)
-
-# ---- adjoints of movements that read a place several times -----------------------------------
-
-
-@as_strided.vjp
-def _(g, x_spec, strides, offset):
-    flat = strided_sum(g, size=x_spec.size, strides=strides, offset=offset)
-    return reshape(flat, shape=x_spec.shape)
-
-
-@opaque
-def strided_sum(m, x, *, size, strides, offset):
-    """`size` zeros with element `i` of x added at place offset + Σ i[d]·strides[d]."""
-    places = m.full(x.shape, offset)
-    for d, (n, step) in enumerate(zip(x.shape, strides, strict=True)):
-        places += (m.arange(n) * step).reshape(-1, *(1,) * (x.ndim - 1 - d))
-    return add_rows(m, x.reshape(-1, 1), places.reshape(-1), size).reshape(size)
-
-
-strided_sum.shape(lambda x, size, strides, offset: Spec((size,), x.dtype))
-
-
-@strided_sum.vjp
-def _(g, x_spec, strides, offset):
-    return as_strided(g, shape=x_spec.shape, strides=strides, offset=offset)

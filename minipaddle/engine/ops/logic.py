@@ -248,3 +248,6 @@ def bitwise_right_shift(m, x, y, *, is_arithmetic=True):
         return x >> y
     top = x.dtype.itemsize * 8 - 1  # the sign's place; the rest of the mask is shifted in two steps
     return m.where(y == 0, x, (x >> y) & ~((x * 0 - 1) << (top - y) << 1))
+
+
+equal.compares = not_equal.compares = True

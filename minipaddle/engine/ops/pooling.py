@@ -230,3 +230,6 @@ adaptive_max_index.shape(lambda x, *, out: Spec((*x.shape[:2], *out), int32.nump
 @avg_pool_grad.shape
 def _(g, *, size, windows, exclusive, divisor):
     return Spec((*g.shape[:2], *size), g.dtype)
+
+
+max_pool_grad.compares = max_pool_take.compares = True

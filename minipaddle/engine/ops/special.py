@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..core.op import elementwise
-from .elementwise import rsqrt, where
+from .elementwise import exp, rsqrt, where
 
 # ---- exponentials and logarithms -------------------------------------------------------------
 
@@ -320,3 +320,16 @@ cosh.vjp(lambda g, x: g * sinh(x))
 asinh.vjp(lambda g, x: g * rsqrt(x * x + 1))
 acosh.vjp(lambda g, x: g * rsqrt(x * x - 1))
 atanh.vjp(lambda g, x: g / (1 - x * x))
+
+
+@elementwise(result="float")
+def erf(m, x):
+    """Error function, 2/√π ∫₀ˣ e^(-t²) dt.
+
+    >>> paddle.erf(paddle.to_tensor([0.0])).tolist()
+    [0.0]
+    """
+    return m.erf(x)
+
+
+erf.vjp(lambda g, x: g * (2 / math.sqrt(math.pi)) * exp(-x * x))

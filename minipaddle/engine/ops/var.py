@@ -5,8 +5,8 @@ An eager `Tensor` and a value of a program are both Vars; a derivative rule is w
 
 from __future__ import annotations
 
+from ..core import dtype as dt
 from ..core.dispatch import current
-from ..core.dtype import resolve
 from ..core.slots import slot
 from . import elementwise as e
 from . import linalg, logic, movement, reduction
@@ -53,11 +53,27 @@ class Var:
         """Shape (a tuple) and dtype (NumPy's)."""
         raise NotImplementedError
 
+    @property
+    def dtype(self) -> dt.DType:
+        """`paddle.float32`, ….  Source: Paddle API `Tensor.dtype`."""
+        return dt.public(self.spec.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions. Source: Paddle API `Tensor.ndim`."""
+        return self.spec.ndim
+
+    @classmethod
+    def register(cls, members: dict) -> None:
+        """Make functions methods of every Var, and properties its properties."""
+        for name, member in members.items():
+            setattr(cls, name, member)
+
     def astype(self, dtype):
         """The same values in another data type; itself if it has that. Source: Paddle API
         `Tensor.astype`.
         """
-        dtype = resolve(dtype)
+        dtype = dt.resolve(dtype)
         return self if self.spec.dtype == dtype else e.cast(self, dtype=dtype)
 
     @slot("autograd.sum_to")

@@ -39,6 +39,7 @@ from ..ops.linalg import product
 from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..ops.reduction import sum
 from .patterns import Rule, by_rules
+from .registry import program_pass
 from .rewriting import Rules, rewritten
 from .through import places_of
 
@@ -135,7 +136,7 @@ OTHERS = [
 """What is looked for, and what is written instead."""
 
 
-@slot("passes.algebra")
+@program_pass("algebra")
 def algebra(program: Program) -> Program:
     """The program with the rules applied wherever they fit."""
     return rewritten(narrowed(program), table(numbers, transposes))

@@ -16,6 +16,7 @@ from ..ops.conv import conv
 from ..ops.movement import reshape
 from ..ops.var import Var
 from .patterns import Rule, by_rules
+from .registry import program_pass
 from .rewriting import made_by, rewritten
 
 
@@ -74,10 +75,10 @@ def rules() -> list[Rule]:
     ]
 
 
-@slot("passes.batch_norm")
-def batch_norm(program: Program, *, frozen: bool = False) -> Program:
-    """The program with batch norms folded into convolutions, if its weights are frozen.
-
-    frozen: the weights are what they are now, as at inference
-    """
+@program_pass(
+    "batch_norm",
+    frozen=(False, "the weights are what they are now, as at inference"),
+)
+def batch_norm(program: Program, *, frozen: bool) -> Program:
+    """The program with batch norms folded into convolutions, if its weights are frozen."""
     return rewritten(program, by_rules(rules())) if frozen else program

@@ -12,9 +12,10 @@ from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.edit import with_inputs, with_records
 from ..ir.program import NUMBER, Program, binders, regions
+from .registry import program_pass
 
 
-@slot("passes.common")
+@program_pass("common")
 def common(program: Program) -> Program:
     """The program with equal records written once, in each region for itself."""
     results, fixed = set(program.results), binders(program)

@@ -22,6 +22,7 @@ from ..ir.edit import with_inputs, with_records
 from ..ir.program import Program, item_of
 from ..ops.gradient import gradient
 from .dead_code import dead_code
+from .registry import program_pass
 
 MB = 1 << 20
 LAST = 1 * MB
@@ -40,20 +41,20 @@ class Bucket(NamedTuple):
         return sum(r.spec.nbytes for r in self.marks)
 
 
-@slot("passes.data_parallel")
+@program_pass(
+    "data_parallel",
+    fuse_all_reduce_ops=(True, "off, each gradient travels alone"),
+    fuse_grad_size_in_MB=(None, "how full a bucket may be, instead of what the marks say"),
+    overlap=(True, "off, nothing is computed while a bucket travels"),
+)
 def data_parallel(
     program: Program,
     *,
-    fuse_all_reduce_ops: bool = True,
-    fuse_grad_size_in_MB: float | None = None,
-    overlap: bool = True,
+    fuse_all_reduce_ops: bool,
+    fuse_grad_size_in_MB: float | None,
+    overlap: bool,
 ) -> Program:
-    """The program in which marked gradients are averages over the ranks; see the module.
-
-    fuse_all_reduce_ops: off, each gradient travels alone
-    fuse_grad_size_in_MB: how full a bucket may be, instead of what the marks say
-    overlap: off, nothing is computed while a bucket travels
-    """
+    """The program in which marked gradients are averages over the ranks; see the module."""
     if not any(record.op is gradient for record in program.records):
         return program
     program = dead_code(program)

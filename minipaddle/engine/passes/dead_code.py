@@ -5,14 +5,14 @@ What has an effect stays, and what is the first to show a size that other record
 
 from __future__ import annotations
 
-from ..core.slots import slot
 from ..ir.cut import pruned
 from ..ir.edit import count_uses, map_records, map_regions, with_inputs, with_records
 from ..ir.program import Program
 from .folding import Constant
+from .registry import program_pass
 
 
-@slot("passes.dead_code")
+@program_pass("dead_code")
 def dead_code(program: Program) -> Program:
     """The program without the records that neither its results nor an effect need."""
 

@@ -11,13 +11,13 @@ from math import prod
 
 from ..core.dtype import FLOATS, HALVES, float32
 from ..core.op import OPS
-from ..core.slots import slot
 from ..core.spec import normalize_axes, promote
 from ..eager.tensor import Tensor
 from ..ir.program import NUMBER, Program
 from ..ops import creation, linalg, movement, nn, reduction
 from ..ops.elementwise import where
 from .lifetimes import specs_of
+from .registry import program_pass
 from .rewriting import rewritten
 
 
@@ -236,12 +236,13 @@ RULES = {
 }
 
 
-@slot("passes.expand")
-def expand(program: Program, *, expand_from: int = 0) -> Program:
+@program_pass(
+    "expand",
+    expand_from=(0, "operators of less than so many bytes stay whole"),
+)
+def expand(program: Program, *, expand_from: int) -> Program:
     """The program with composite operators, and those of `RULES`, taken apart, unless they compute
     nothing, which has no maximum.
-
-    expand_from: operators of less than so many bytes stay whole
     """
 
     def checked(rule):

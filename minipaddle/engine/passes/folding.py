@@ -12,7 +12,6 @@ larger than the frozen states it was made of. Reshapes and broadcasts are free a
 from __future__ import annotations
 
 from ..core.record import Record
-from ..core.slots import slot
 from ..eager.cells import TensorCell
 from ..eager.device import NUMPY, QUIET
 from ..ir.cut import has_effect
@@ -20,6 +19,7 @@ from ..ir.edit import map_regions, substitute, with_records
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
 from ..ops.creation import assign, full
 from ..ops.movement import broadcast_to, reshape
+from .registry import program_pass
 
 LARGEST = 1 << 16
 FREE = {reshape, broadcast_to, assign}
@@ -191,7 +191,10 @@ def uniform(array) -> bool:
     return bool((bits == bits[0]).all())
 
 
-@slot("passes.folding")
-def folding(program: Program, *, frozen: bool = False) -> Program:
+@program_pass(
+    "folding",
+    frozen=(False,),
+)
+def folding(program: Program, *, frozen: bool) -> Program:
     """The program with constants in the place of what is known."""
     return Folder(program, frozen).run()

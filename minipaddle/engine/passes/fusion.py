@@ -23,6 +23,7 @@ from ..ops.movement import WHOLE, reshape, slice_, split, unstack
 from ..ops.special import sigmoid, tanh
 from .late import put_off
 from .nest import Nest, NotOneNest, fusable
+from .registry import program_pass
 from .specialise import open_sizes
 
 MOST = 160
@@ -352,22 +353,28 @@ def grouped(program: Program, apart=()) -> Program:
     return fusion.program_of_groups()
 
 
-@slot("passes.fusion")
+@program_pass(
+    "fusion",
+    enable_auto_fusion=(True, "off, each record is a loop of its own"),
+    fuse_elewise_add_act_ops=(True, "an activation is in one group with the addition before it"),
+    fuse_bn_act_ops=(
+        True,
+        "an activation is in one group with the scale and shift of a batch norm",
+    ),
+    fuse_bn_add_act_ops=(
+        True,
+        "an addition is in one group with the scale and shift of a batch norm",
+    ),
+)
 def fuse(
     program: Program,
     *,
-    enable_auto_fusion: bool = True,
-    fuse_elewise_add_act_ops: bool = True,
-    fuse_bn_act_ops: bool = True,
-    fuse_bn_add_act_ops: bool = True,
+    enable_auto_fusion: bool,
+    fuse_elewise_add_act_ops: bool,
+    fuse_bn_act_ops: bool,
+    fuse_bn_add_act_ops: bool,
 ) -> Program:
-    """The program with groups in the place of what one loop nest can compute.
-
-    enable_auto_fusion: off, each record is a loop of its own
-    fuse_elewise_add_act_ops: an activation is in one group with the addition before it
-    fuse_bn_act_ops: an activation is in one group with the scale and shift of a batch norm
-    fuse_bn_add_act_ops: an addition is in one group with the scale and shift of a batch norm
-    """
+    """The program with groups in the place of what one loop nest can compute."""
     if not enable_auto_fusion or open_sizes(program):  # loops are of numbers
         return program
     on = fuse_elewise_add_act_ops, fuse_bn_act_ops, fuse_bn_add_act_ops

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...ops import ordering
 from ..core.errors import teach
 from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
-from ..ops import creation, gradient, movement
+from ..ops import creation, gradient, movement, ordering
 
 Value = tuple[Record, int]
 

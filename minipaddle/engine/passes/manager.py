@@ -10,9 +10,8 @@
     >>> [s.name for s in done.snapshots if s.changed]
     ['algebra', 'common']
 
-A pass is a function Program → Program. What it can be told are its keyword parameters: they are
-looked up in the strategy, as is its own name (False: leave it out). So is the memory plan told.
-`paddle.static.BuildStrategy` has all these switches, and prints what each does.
+`registry` has the order of the passes and their switches, which a strategy sets by name; False for
+a pass's own name leaves it out. `paddle.static.BuildStrategy` prints what each switch does.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
 
-from ...passes import add_to, chain, epilogue, layout, pieces, products, sinking, turning  # noqa: F401  (each makes its pass a slot)
 from ..core.errors import teach
 from ..core.slots import find
 from ..ir.program import NUMBER, Program, everywhere
@@ -43,16 +41,8 @@ from .lifetimes import bytes_of, looks_only, roots, specs_of
 from .memory import live, plan
 from .memory_of_results import separate
 from .places import Plan, bytes_text
+from .registry import PASSES, SWITCHES
 from .specialise import open_sizes
-
-PASSES = [
-    "specialise", "dead_code", "batch_norm", "expand", "layout", "products", "pieces", "folding",
-    "algebra", "common", "sinking", "folding", "add_to", "algebra", "common", "dead_code",
-    "recompute", "turning", "fusion", "epilogue", "chain", "schedule",
-    "data_parallel",
-]  # fmt: skip
-"""What is done to a program, in this order. Each is the slot `passes.<name>`, and stands in a file
-of that name."""
 
 DEFAULTS = {"budget": 0.66, "price": 1.5e-9, "least": 4 << 20, "fusion": True}
 """Unless a strategy says otherwise: a program that needs more than a few MiB computes again what
@@ -135,7 +125,7 @@ class Optimized(NamedTuple):
 
     def planned(self, *kernels) -> Plan:
         """The memory plan as the strategy wants it; `kernels`: see `memory.plan`."""
-        return plan(self.program, *kernels, **told(plan, self.chosen))
+        return plan(self.program, *kernels, **arguments("memory.plan", self.chosen))
 
 
 def optimized(program: Program, strategy=None, *, until: str | None = None, **options) -> Optimized:
@@ -149,8 +139,8 @@ def optimized(program: Program, strategy=None, *, until: str | None = None, **op
     for name in until_named(until):
         if chosen.get(name) is False:
             continue
-        function, began = find(f"passes.{name}").get(), perf_counter()
-        after = function(now, **told(function, chosen))
+        slot, began = f"passes.{name}", perf_counter()
+        after = find(slot).get()(now, **arguments(slot, chosen))
         snapshots.append(Snapshot(name, now, after, perf_counter() - began))
         checked(snapshots[-1])
         now = after
@@ -173,10 +163,9 @@ def chosen_by(strategy) -> Mapping:
     return strategy.chosen
 
 
-def told(function, chosen: Mapping) -> dict:
-    """The keyword arguments of a pass that the strategy has a word on."""
-    names = function.__kwdefaults__ or {}
-    return {name: chosen[name] for name in names if chosen.get(name) is not None}
+def arguments(slot: str, chosen: Mapping) -> dict:
+    """The switches of a slot's function that a strategy sets."""
+    return {name: chosen[name] for name in SWITCHES[slot] if chosen.get(name) is not None}
 
 
 def checked(snapshot: Snapshot) -> None:

@@ -28,6 +28,7 @@ from .lifetimes import (
     roots,
 )
 from .places import Copy, Piece, Place, Plan
+from .registry import switched
 
 # ---- what a kernel says of itself ------------------------------------------------------------
 
@@ -56,22 +57,23 @@ def elementwise_inplace(record: Record) -> list[tuple[int, int]]:
 # ---- the plan --------------------------------------------------------------------------------
 
 
-@slot("memory.plan")
+@switched(
+    "memory.plan",
+    memory_optimize=(True, "values that live at different times share memory"),
+    enable_inplace=(True, "a result is written over an input that is needed no more"),
+)
 def plan(
     program: Program,
     workspace: Callable[[Record], int] = no_workspace,
     inplace: Callable[[Record], list[tuple[int, int]]] = elementwise_inplace,
     *,
-    memory_optimize: bool = True,
-    enable_inplace: bool = True,
+    memory_optimize: bool,
+    enable_inplace: bool,
 ) -> Plan:
     """The places of all values of a program whose sizes are numbers; ValueError if one is open.
 
     `workspace(record)` are the bytes its kernel needs while it runs, `inplace(record)` the pairs
     (result, input) where the kernel may write the result into the input's memory.
-
-    memory_optimize: values that live at different times share memory
-    enable_inplace: a result is written over an input that is needed no more
 
     >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.engine.passes.memory import plan

@@ -15,32 +15,21 @@ from functools import cached_property
 from math import inf, sqrt
 from typing import NamedTuple
 
-from ...ops import channels_last as last
-from ...ops.ordering import after
 from ..core.dim import Dim
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.edit import substitute, with_records
 from ..ir.program import ITEM, NUMBER, Program, regions
-from ..ops import pooling, reduction
-from ..ops.activation import relu
-from ..ops.elementwise import maximum, minimum
-from ..ops.logic import equal, not_equal
+from ..ops.ordering import after
 from .arena import Buffer, profile
 from .dead_code import dead_code
 from .fusion import grouped
 from .lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
 from .memory import live
 from .nest import fusable
+from .registry import program_pass
 
-COMPARING = {
-    equal, not_equal, pooling.max_pool_grad, pooling.max_pool_take, last.max_pool_last_grad,
-    last.max_pool_last_take,
-}  # fmt: skip
-"""They ask which values are the very ones that are given too."""
-CHOOSING = {relu, maximum, minimum, reduction.max, reduction.min}
-"""They round nothing."""
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
 """What a core does, roughly."""
 DEPTH = 12
@@ -132,12 +121,12 @@ class Moments:
         """Is something made again looked for, later on, where it was found before? Another kernel
         rounds in another way, and nothing would equal the maximum that was made of it.
         """
-        if all(r.op.kind == "movement" or r.op in CHOOSING for r in again):
+        if all(r.op.kind == "movement" or r.op.exact for r in again):
             return False
         todo = list(again)
         for r in todo:
             late = [self.records[t] for t in self.readers.get(r, ()) if t >= at]
-            if any(x.op in COMPARING for x in late):
+            if any(x.op.compares for x in late):
                 return True
             todo += [x for x in late if x.op.kind == "movement"]
         return False
@@ -197,15 +186,22 @@ class Moments:
         return life is None or life.start == GIVEN or life.start < at < life.end
 
 
-@slot("passes.recompute")
+@program_pass(
+    "recompute",
+    budget=(None, "the memory that is aimed at, in bytes or as a share of what there would be"),
+    price=(None, "the most seconds that a byte less at the peak may cost"),
+    least=(0, "programs that need fewer bytes stay as they are"),
+    fusion=(False,),
+    enable_auto_fusion=(True,),
+)
 def recompute(
     program: Program,
     *,
-    budget: float | None = None,
-    price: float | None = None,
-    least: int = 0,
-    fusion: bool = False,
-    enable_auto_fusion: bool = True,
+    budget: float | None,
+    price: float | None,
+    least: int,
+    fusion: bool,
+    enable_auto_fusion: bool,
 ) -> Program:
     """The program with some values made again, so that `budget` bytes are enough for its live set.
 
@@ -213,10 +209,6 @@ def recompute(
     that a byte less at the peak may cost. As near to the budget as it gets; without one, or
     if its live set is below `least` bytes, the program stays as it is. So it does if `fusion` will
     follow and keep the budget alone, as in a program of elementwise operators.
-
-    budget: the memory that is aimed at, in bytes or as a share of what there would be
-    price: the most seconds that a byte less at the peak may cost
-    least: programs that need fewer bytes stay as they are
     """
     sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
     if budget is None or any(type(n) is Dim for n in sizes):

@@ -23,6 +23,7 @@ from ..ir.program import Program
 from .arena import aligned
 from .lifetimes import GIVEN, looks_only, roots, specs_of
 from .memory import elementwise_inplace, live, no_workspace
+from .registry import program_pass
 
 AHEAD = 6
 """A record is judged with so many that follow it."""
@@ -175,19 +176,20 @@ def may_act(record: Record) -> bool:
     return record.op.effect or record.op.kind == "control"
 
 
-@slot("passes.schedule")
+@program_pass(
+    "schedule",
+    sequential_run=(False, "records stay in the order in which they were written"),
+)
 def schedule(
     program: Program,
     workspace: Callable[[Record], int] = no_workspace,
     inplace: Callable[[Record], list[tuple[int, int]]] = elementwise_inplace,
     *,
-    sequential_run: bool = False,
+    sequential_run: bool,
 ) -> Program:
     """The program in an order whose peak of live bytes is no higher, lower if one was found.
 
     Programs with open sizes stay as they are, and so do regions.
-
-    sequential_run: records stay in the order in which they were written
 
     >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.engine.passes.schedule import schedule

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from ..core.dim import Dim, symbols
 from ..core.record import Record
-from ..core.slots import slot
 from ..ir.edit import map_records, with_inputs, with_sizes
 from ..ir.interpreter import bound, check
 from ..ir.program import INPUT, Program, everywhere
+from .registry import program_pass
 
 
-@slot("passes.specialise")
+@program_pass("specialise")
 def specialise(program: Program, *, sizes: dict[str, int] | None = None) -> Program:
     """The program for the given sizes: numbers by the names of its open sizes."""
     return given_by_inputs(with_sizes(program, sizes) if sizes else program)

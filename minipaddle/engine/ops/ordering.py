@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.op import opaque
+from ..core.op import opaque
 
 
 @opaque

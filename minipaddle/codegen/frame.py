@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...codegen.matmul import Room, late, widened
-from ..core import dtype as dt
-from .kernel import C_TYPES, Kernel, function
-from .scalar import CannotWrite
+from ..engine.codegen.kernel import C_TYPES, Kernel, function
+from ..engine.codegen.scalar import CannotWrite
+from ..engine.core import dtype as dt
+from .matmul import Room, late, widened
 
 
 class Frame:

@@ -1,0 +1,65 @@
+"""Windows: an array read through strides, and its adjoint."""
+
+from __future__ import annotations
+
+import math
+
+from ..core.dim import never
+from ..core.op import movement, opaque
+from ..core.record import Spec
+from .gather import add_rows
+from .movement import reshape, unravel
+
+
+@movement
+def as_strided(m, x, *, shape, strides, offset):
+    """Element `i` is element `offset + Σ i[d]·strides[d]` of x in row-major order."""
+    inside(x.shape, shape, strides, offset)
+    flat = m.ascontiguousarray(x).reshape(-1)[offset:]
+    steps = [s * x.dtype.itemsize for s in strides]
+    return m.lib.stride_tricks.as_strided(flat, shape, steps)
+
+
+@as_strided.shape
+def _(x, *, shape, strides, offset):
+    inside(x.shape, shape, strides, offset)
+    return Spec(tuple(shape), x.dtype)
+
+
+def inside(whole, shape, strides, offset) -> None:
+    """Raise ValueError when strides lead out of the memory of an array of shape `whole`."""
+    size = math.prod(whole)
+    last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    if 0 not in shape and (offset < 0 or never(last, "<", size) or never(offset, "<=", last)):
+        raise ValueError(
+            f"shape {list(shape)} with strides {list(strides)}, from element {offset} on, reaches "
+            f"element {last} of {size}"
+        )
+
+
+@as_strided.index
+def _(i, x, *, shape, strides, offset):
+    return unravel(offset + sum(k * s for k, s in zip(i, strides, strict=True)), x.shape)
+
+
+@as_strided.vjp
+def _(g, x_spec, strides, offset):
+    flat = strided_sum(g, size=x_spec.size, strides=strides, offset=offset)
+    return reshape(flat, shape=x_spec.shape)
+
+
+@opaque
+def strided_sum(m, x, *, size, strides, offset):
+    """`size` zeros with element `i` of x added at place offset + Σ i[d]·strides[d]."""
+    places = m.full(x.shape, offset)
+    for d, (n, step) in enumerate(zip(x.shape, strides, strict=True)):
+        places += (m.arange(n) * step).reshape(-1, *(1,) * (x.ndim - 1 - d))
+    return add_rows(m, x.reshape(-1, 1), places.reshape(-1), size).reshape(size)
+
+
+strided_sum.shape(lambda x, size, strides, offset: Spec((size,), x.dtype))
+
+
+@strided_sum.vjp
+def _(g, x_spec, strides, offset):
+    return as_strided(g, shape=x_spec.shape, strides=strides, offset=offset)

@@ -1,0 +1,54 @@
+"""The registry of passes: the order in which they run, and the switches of each.
+
+A pass is a function Program → Program. Its switches are its keyword parameters; a strategy sets
+them by name, and leaves a whole pass out by the pass's name.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.errors import teach
+from ..core.slots import slot
+
+PASSES = [
+    "specialise", "dead_code", "batch_norm", "expand", "folding", "algebra", "common",
+    "dead_code", "recompute", "fusion", "schedule", "data_parallel",
+]  # fmt: skip
+"""The passes in the order in which they run. `insert` adds further ones."""
+
+
+class Switch(NamedTuple):
+    """A keyword parameter of a pass: its default, and what it does (empty: another pass says)."""
+
+    default: object
+    doc: str = ""
+
+
+SWITCHES: dict[str, dict[str, Switch]] = {}
+"""The switches of each function that takes some, by the name of its slot."""
+
+
+def switched(name: str, **switches: tuple):
+    """Decorator: a slot called `name`, with switches given as (default, what it does)."""
+
+    def register(function):
+        SWITCHES[name] = {key: Switch(*value) for key, value in switches.items()}
+        function.__kwdefaults__ = {key: s.default for key, s in SWITCHES[name].items()} or None
+        return slot(name)(function)
+
+    return register
+
+
+def program_pass(name: str, **switches: tuple):
+    """Decorator: the function is the pass `name`; see `switched`."""
+    return switched(f"passes.{name}", **switches)
+
+
+def insert(*names: str, before: str = "", after: str = "") -> None:
+    """Let further passes run before (or after) the first run of another one."""
+    other = before or after
+    if other not in PASSES:
+        raise ValueError(teach(f"no pass {other!r}", expected=f"one of {', '.join(PASSES)}"))
+    at = PASSES.index(other) + bool(after)
+    PASSES[at:at] = names

@@ -1,0 +1,13 @@
+"""Executors beyond the native one. Importing this registers them with the engine: CUDA for programs
+on a GPU, NumPy in blocks where there is no C compiler, and what `paddle.tune` chose for kernels.
+"""
+
+from ..engine.executors.choice import BUILDERS
+from ..engine.executors.native import TUNED
+from . import cuda, interpreted, trials
+
+BUILDERS["gpu"] = cuda.Executable
+BUILDERS["no compiler"] = interpreted.Interpreted
+TUNED.append(trials.tuned)
+
+__all__ = ["cuda", "interpreted", "trials"]
