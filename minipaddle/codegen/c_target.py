@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from string import Template
 
-from ..engine.codegen.frame import Frame
 from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
 from . import gemm
+from .frame import Frame
 from .matmul import PARALLEL, Room, indented, late
 from .pooling import Windows
 from .target import Level, Target, inserted

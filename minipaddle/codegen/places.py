@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..engine.ops.movement import reshape
-from ..ops.ordering import after
+from ..engine.ops.ordering import after
 
 
 class Places(NamedTuple):

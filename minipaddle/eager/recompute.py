@@ -187,7 +187,7 @@ def numbers_drawn():
     top = current.top
     if not top.tracing:
         return GENERATOR.get_state()
-    return top.now(top.counter(GENERATOR)) if GENERATOR in top.generators else START
+    return top.now(GENERATOR.traced()) if GENERATOR in top.others else START
 
 
 @contextmanager
@@ -210,7 +210,7 @@ def go_to(place) -> None:
     if not top.tracing:
         GENERATOR.set_state(place)
         return
-    counter = top.counter(GENERATOR)
+    counter = GENERATOR.traced()
     if place == START:
         first = next(r for r, promise in top.root.begun.items() if promise is counter)
         place = top.root.promise(first, counter.place)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy
-
 from ..engine.core.dim import larger, smaller
 from ..engine.core.op import movement, opaque
 from ..engine.core.record import Spec
+from ..engine.eager.device import NUMPY
 from ..engine.ops.movement import reshape
 
 # ---- repeated, turned round ------------------------------------------------------------------
@@ -55,7 +54,7 @@ flip.index(
     ]
 )
 flip.vjp(lambda g, axis: flip(g, axis=axis))
-flip.on_sizes = partial(flip.body, numpy)
+flip.on_sizes = partial(flip.body, NUMPY)
 
 
 @movement

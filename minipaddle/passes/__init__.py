@@ -1,6 +1,6 @@
 """Passes beyond the book's. Importing this registers them with the engine, each at its place."""
 
-from ..engine.passes.registry import insert
+from ..engine.passes.registry import PASSES, insert
 from . import add_to, chain, epilogue, layout, pieces, products, sinking, turning
 
 insert("layout", "products", "pieces", after="expand")
@@ -9,5 +9,5 @@ insert("turning", before="fusion")
 insert("epilogue", "chain", after="fusion")
 
 __all__ = [
-    "add_to", "chain", "epilogue", "layout", "pieces", "products", "sinking", "turning",
+    "PASSES", "add_to", "chain", "epilogue", "layout", "pieces", "products", "sinking", "turning",
 ]  # fmt: skip

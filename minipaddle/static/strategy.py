@@ -7,7 +7,6 @@ name, and its switches. So the table cannot say what the code does not do.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import ClassVar, NamedTuple
@@ -15,7 +14,8 @@ from typing import ClassVar, NamedTuple
 from ..engine.core.errors import teach, type_error
 from ..engine.core.slots import find
 from ..engine.passes.manager import DEFAULTS
-from ..engine.passes.registry import PASSES, SWITCHES
+from ..engine.passes.registry import SWITCHES
+from ..passes import PASSES
 
 ELSEWHERE = {
     "build_cinn_pass": (None, "to_static", "on: backend='native'; off: backend='interpreter'"),
@@ -25,29 +25,29 @@ ELSEWHERE = {
 """Toggles of what is no pass: (default, where, what it does)."""
 
 ELSE = "several processes: paddle.distributed sets them up"
-IDLE = {
-    "debug_graphviz_path": ("", "paddle.viz.passes(function) draws programs"),
-    "fuse_relu_depthwise_conv": (False, "no convolution computes its input itself"),
-    "fuse_all_optimizer_ops": (False, "the update of each weight is one group already"),
-    "fuse_adamw": (False, "the update of each weight is one group already"),
-    "fuse_dot_product_attention": (False, "fused_attention switches it"),
-    "cache_runtime_context": (False, "memory is always kept from call to call"),
-    "enable_backward_optimizer_op_deps": (True, "the schedule decides when a weight is updated"),
-    "mkldnn_enabled_op_types": (set(), "there is no oneDNN"),
-    "onednn_enabled_op_types": (set(), "there is no oneDNN"),
-    "fuse_broadcast_ops": (True, "weights are sent once, before the first step"),
-    "sync_batch_norm": (False, "paddle.nn.SyncBatchNorm.convert_sync_batchnorm(net)"),
-    "reduce_strategy": (0, ELSE),
-    "async_mode": (False, ELSE),
-    "num_trainers": (1, ELSE),
-    "trainer_id": (0, ELSE),
-    "trainers_endpoints": ([], ELSE),
-    "nccl_comm_num": (1, ELSE),
-    "bkcl_comm_num": (1, ELSE),
-    "use_hierarchical_allreduce": (False, ELSE),
-    "hierarchical_allreduce_inter_nranks": (0, ELSE),
+LEFT_OUT = {
+    "debug_graphviz_path": "paddle.viz.passes(function) draws programs",
+    "fuse_relu_depthwise_conv": "no convolution computes its input itself",
+    "fuse_all_optimizer_ops": "the update of each weight is one group already",
+    "fuse_adamw": "the update of each weight is one group already",
+    "fuse_dot_product_attention": "fused_attention switches it",
+    "cache_runtime_context": "memory is always kept from call to call",
+    "enable_backward_optimizer_op_deps": "the schedule decides when a weight is updated",
+    "mkldnn_enabled_op_types": "there is no oneDNN",
+    "onednn_enabled_op_types": "there is no oneDNN",
+    "fuse_broadcast_ops": "weights are sent once, before the first step",
+    "sync_batch_norm": "paddle.nn.SyncBatchNorm.convert_sync_batchnorm(net)",
+    "reduce_strategy": ELSE,
+    "async_mode": ELSE,
+    "num_trainers": ELSE,
+    "trainer_id": ELSE,
+    "trainers_endpoints": ELSE,
+    "nccl_comm_num": ELSE,
+    "bkcl_comm_num": ELSE,
+    "use_hierarchical_allreduce": ELSE,
+    "hierarchical_allreduce_inter_nranks": ELSE,
 }
-"""Paddle's switches that have nothing to switch here: (Paddle's default, why)."""
+"""Paddle's switches that have nothing to switch here, and why: they are refused by name."""
 
 
 class Toggle(NamedTuple):
@@ -109,9 +109,9 @@ class BuildStrategy(Strategy):
 
     What is not set is as the passes have it: mostly on. Beside Paddle's switches each pass has one
     of its own name. Printed, a strategy is the table of them all, with what each does (`*`: set);
-    `passes.manager.optimized(program, strategy).report()` shows what comes of it. A switch of
-    Paddle that has nothing to switch here says so when it is set (UserWarning). Raises
-    AttributeError for a name that nobody knows, TypeError for a value that is no switch.
+    `passes.manager.optimized(program, strategy).report()` shows what comes of it. Raises
+    AttributeError for a name that nobody knows, and with the reason for a switch of Paddle that has
+    nothing to switch here; TypeError for a value that is no switch.
     Source: Paddle API `static.BuildStrategy`.
 
     >>> import minipaddle as paddle
@@ -121,16 +121,19 @@ class BuildStrategy(Strategy):
     *   enable_inplace           False   a result is written over an input that is needed no more
     """
 
-    switches: ClassVar = {t.name: t.default for t in TOGGLES.values()} | {
-        name: default for name, (default, _) in IDLE.items()
-    }
+    switches: ClassVar = {t.name: t.default for t in TOGGLES.values()}
+
+    def __getattr__(self, name: str):
+        if name in LEFT_OUT:
+            raise AttributeError(teach(f"{name} switches nothing here: {LEFT_OUT[name]}"))
+        raise AttributeError(f"BuildStrategy has no {name!r}")
 
     def __setattr__(self, name: str, value) -> None:
+        if name in LEFT_OUT:
+            self.__getattr__(name)
         if isinstance(self.switches.get(name), bool) and not isinstance(value, bool | None):
             raise type_error(f"{name} = {value!r}", expected="True, False, or None: unsaid")
         super().__setattr__(name, value)
-        if name in IDLE and value != IDLE[name][0]:
-            warnings.warn(f"{name} switches nothing here: {IDLE[name][1]}", stacklevel=2)
 
     def __repr__(self) -> str:
         lines, last = [], None
@@ -141,7 +144,6 @@ class BuildStrategy(Strategy):
             value, mark = getattr(self, name), "*" if name in self.chosen else " "
             lines.append(f"{mark} {name if whole else f'  {name}':<26} {value!s:<7} {doc}")
             last = where
-        lines.append(f"nothing to switch: {', '.join(IDLE)}")
         return "\n".join(lines)
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from ..engine.core.dim import larger, same, smaller
 from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
-from ..engine.ops import movement
+from ..engine.ops import movement, strided
 from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
-from ..ops import arrangement
 from . import shaping
 from .rest import Rest, joined, known, stacked
 
@@ -303,7 +302,7 @@ def as_strided(x, shape, stride, offset=0, name=None):
     [[0, 1, 2], [2, 3, 4]]
     """
     shape, stride = whole_numbers(shape), whole_numbers(stride, "stride")
-    return arrangement.as_strided(x, shape=shape, strides=stride, offset=whole(offset))
+    return strided.as_strided(x, shape=shape, strides=stride, offset=whole(offset))
 
 
 def unfold(x, axis, size, step, name=None):
@@ -323,4 +322,4 @@ def unfold(x, axis, size, step, name=None):
     count = (shape[axis] - size) // step + 1
     strides = (*movement.replaced(steps, axis, steps[axis] * step), steps[axis])
     shape = (*movement.replaced(shape, axis, count), size)
-    return arrangement.as_strided(x, shape=shape, strides=strides, offset=0)
+    return strided.as_strided(x, shape=shape, strides=strides, offset=0)

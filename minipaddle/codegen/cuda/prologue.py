@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...engine.codegen.c_helpers import helpers
+from ...engine.codegen.c_helpers import FURTHER, helpers
 from ...engine.codegen.kernel import BFLOAT16
-from ..special import filled
 
 TYPES = """\
 typedef signed char int8_t;
@@ -94,7 +93,8 @@ template <class T, T join(T, T), int SIZE> static inline T over_column(T x)
 def portable() -> str:
     """What stands before the kernels, also where a CPU plays the GPU."""
     bfloat16 = BFLOAT16.replace("(bfloat16){", "bfloat16{")
-    return "\n".join([bfloat16, HALF, filled(helpers()), JOINS])
+    further = [complete(text) for text, complete in FURTHER]
+    return "\n".join([bfloat16, HALF, helpers(), *further, JOINS])
 
 
 @cache

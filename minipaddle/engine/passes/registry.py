@@ -34,7 +34,8 @@ def switched(name: str, **switches: tuple):
 
     def register(function):
         SWITCHES[name] = {key: Switch(*value) for key, value in switches.items()}
-        function.__kwdefaults__ = {key: s.default for key, s in SWITCHES[name].items()} or None
+        defaults = {key: switch.default for key, switch in SWITCHES[name].items()}
+        function.__kwdefaults__ = (function.__kwdefaults__ or {}) | defaults
         return slot(name)(function)
 
     return register

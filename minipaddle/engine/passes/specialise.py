@@ -15,8 +15,8 @@ from ..ir.program import INPUT, Program, everywhere
 from .registry import program_pass
 
 
-@program_pass("specialise")
-def specialise(program: Program, *, sizes: dict[str, int] | None = None) -> Program:
+@program_pass("specialise", sizes=(None,))
+def specialise(program: Program, *, sizes: dict[str, int] | None) -> Program:
     """The program for the given sizes: numbers by the names of its open sizes."""
     return given_by_inputs(with_sizes(program, sizes) if sizes else program)
 
