@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.jit.cache import SETTINGS
 from .fold import LIMIT
 from .parts import Edge, Legend, Node, draw
@@ -171,7 +171,7 @@ def recompilations(function, *, title: str = "") -> Picture:
     function = static_function(function)
     found = function.program_cache
     if not found.misses:
-        raise ValueError(teach(f"{function.__name__} was not called yet", hint="call it first"))
+        raise value_error(f"{function.__name__} was not called yet", hint="call it first")
     misses = list(found.misses)[-ROWS:]
     ends = [*(miss.call for miss in misses[1:]), found.calls + 1]
     rows = [(miss, end - miss.call - 1) for miss, end in zip(misses, ends)]

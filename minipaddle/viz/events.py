@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import teach, value_error
 from ..engine.eager.tensor import Tensor
 
 LIBRARIES = {
@@ -53,7 +53,7 @@ class LogWriter:
 def writer_class(viewer: str | None):
     """The writer of a viewer's library; raises ImportError or ValueError with what to do."""
     if viewer not in (None, *LIBRARIES):
-        raise ValueError(teach(f"no viewer {viewer!r}", expected=" or ".join(map(repr, LIBRARIES))))
+        raise value_error(f"no viewer {viewer!r}", expected=" or ".join(map(repr, LIBRARIES)))
     for library, name in [LIBRARIES[viewer]] if viewer else LIBRARIES.values():
         try:
             return getattr(importlib.import_module(library), name)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error, value_error
 from ..engine.core.grad import history
 from ..engine.core.record import FREED
 from ..engine.eager.tensor import Tensor
@@ -48,7 +48,7 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
             release(roots)
         return graph
     expected = "a loss (Tensor), or a Layer after loss.backward()"
-    raise TypeError(teach(f"gradient_flow of {type(target).__name__}", expected=expected))
+    raise type_error(f"gradient_flow of {type(target).__name__}", expected=expected)
 
 
 def measure(loss, roots) -> dict:
@@ -130,9 +130,7 @@ class Norms(Counts):
         self.norms = {id(p): norm(p.grad) for p in layer.parameters() if p.grad is not None}
         if not self.norms:
             hint = "call loss.backward() first (and clear_grad after looking)"
-            raise ValueError(
-                teach(f"no parameter of {type(layer).__name__} has a gradient", hint=hint)
-            )
+            raise value_error(f"no parameter of {type(layer).__name__} has a gradient", hint=hint)
 
     def part(self, part) -> str:
         return words(self.norms.get(id(part)))

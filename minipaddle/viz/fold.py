@@ -31,7 +31,8 @@ class Fold:
     """
 
     def __init__(self, nodes, depth: int | None = None, close=None):
-        self.nodes = [mark(n) for n in nodes]
+        marked = marks()
+        self.nodes = [n._replace(mark=marked.get(n.key.op.name, "")) for n in nodes]
         self.close = close or (lambda records: ("", "", {}))
         self.depth = self.fitting_depth() if depth is None else depth
         self.units = {n.key: unit(n, self.depth) for n in self.nodes}
@@ -104,14 +105,10 @@ def unit(node: Node, depth: int):
     return node.frames[depth] if len(node.frames) > depth else node.key
 
 
-def mark(node: Node) -> Node:
-    """The node, marked if the rules of its operator are the reader's, or will be."""
-    slot = f"ops.{node.key.op.name}."
-    if any(name.startswith(slot) for name in slots.yours()):
-        return node._replace(mark="yours")
-    if any(name.startswith(slot) for name in slots.reference()):
-        return node._replace(mark="reference")
-    return node
+def marks() -> dict[str, str]:
+    """The mark of each operator with a rule that the reader plugged in, or is to write."""
+    marked = dict.fromkeys(slots.reference(), "reference") | dict.fromkeys(slots.yours(), "yours")
+    return {name.split(".")[1]: mark for name, mark in marked.items() if name.startswith("ops.")}
 
 
 def common(a: tuple, b: tuple) -> tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.record import Record
 from ..engine.ir.program import Program
 from .fold import Fold
@@ -40,7 +40,7 @@ def joint(function, depth: int | None = None, *, title: str = ""):
         expected = "a call with inputs or parameters that want a gradient"
         hint = "of a step that does its own backward viz.program shows all"
         what = f"{function.__name__} has no backward program"
-        raise ValueError(teach(what, expected=expected, hint=hint))
+        raise value_error(what, expected=expected, hint=hint)
     return draw(JointView(captured).joint_parts(depth), title, compound="true")
 
 

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..nn.layer.layers import Layer
 from .fold import LIMIT
 from .parts import Edge, Legend, Node, Table, draw
@@ -31,7 +31,7 @@ def module(layer, depth: int | None = None, title: str = ""):
     2 layers; 9 parameters, 9 of them trainable
     """
     if not isinstance(layer, Layer):
-        raise TypeError(teach(f"module() of {type(layer).__name__}", expected="a paddle.nn.Layer"))
+        raise type_error(f"module() of {type(layer).__name__}", expected="a paddle.nn.Layer")
     return draw_tree(layer, depth, Counts(), title)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from .engine import PAGE, SIZE, Drawn, Graph
 from .picture import Shown
 
@@ -30,7 +30,7 @@ def beside(left: Graph, right: Graph) -> Beside:
     for each in (left, right):
         if not isinstance(each, Graph):
             expected = "two graphs, such as viz.tape and viz.program make"
-            raise TypeError(teach(f"beside was given {type(each).__name__}", expected=expected))
+            raise type_error(f"beside was given {type(each).__name__}", expected=expected)
     return Beside(left, right)
 
 

@@ -84,6 +84,10 @@ class Profiler(PassThrough):
         return call
 
 
+COLUMNS = {"calls": ",", "self ms": ".3f", "share": ".1%", "inside": ".3f", "overhead": ".3f"}
+"""The heads of the first columns, and how their numbers are written."""
+
+
 class Row(NamedTuple):
     """One line of the table; times in milliseconds."""
 
@@ -171,7 +175,7 @@ class profile(Shown):
         title = f"{self.busy:.2f} ms in operators, of {self.wall:.2f} ms"
         table = Table(title=title, box=SIMPLE, pad_edge=False)
         table.add_column(by, no_wrap=True)
-        for head in ("calls", "self ms", "share", "inside", "overhead", *phases, "output", "new"):
+        for head in (*COLUMNS, *phases, "output", "new"):
             table.add_column(head, justify="right", no_wrap=True)
         for row in rows:
             table.add_row(*cells(row, phases))
@@ -214,15 +218,6 @@ def row_of(name: str, events, busy: float) -> Row:
 
 def cells(row: Row, phases) -> list[str]:
     """A row as text."""
+    numbers = [format(value, how) for value, how in zip(row[1:], COLUMNS.values())]
     times = [f"{row.phases[p]:.3f}" if p in row.phases else "" for p in phases]
-    return [
-        row.name,
-        f"{row.calls:,}",
-        f"{row.own:.3f}",
-        f"{row.share:.1%}",
-        f"{row.inside:.3f}",
-        f"{row.overhead:.3f}",
-        *times,
-        bytes_text(row.outputs),
-        bytes_text(row.allocated),
-    ]
+    return [row.name, *numbers, *times, bytes_text(row.outputs), bytes_text(row.allocated)]

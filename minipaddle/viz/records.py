@@ -59,9 +59,15 @@ def tooltip_of(record) -> str:
 
 def saved_values(record) -> dict:
     """What a record holds for its derivative: arrays, specs, scalars."""
+    if record.saved is None or record.saved is FREED:
+        return {}
     if isinstance(record.saved, PyLayerContext):
         return record.saved.kept()
-    return {} if record.saved is None or record.saved is FREED else record.saved
+    if isinstance(record.saved, tuple):  # of a whole program
+        residuals, _, own = record.saved
+        named = {f"residual {k}": x for k, x in enumerate(residuals)}
+        return named | {f"input {k}": x for k, x in enumerate(own)}
+    return record.saved
 
 
 def is_array(value) -> bool:

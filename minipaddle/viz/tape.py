@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ContextDecorator
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import value_error
 from ..engine.core.grad import history
 from ..engine.core.record import FREED
 from ..engine.eager.eager import Eager
@@ -79,7 +79,7 @@ def roots_of(results) -> list:
     roots = [t.record for t in tensors_in(results) if t.record is not None]
     if not roots:
         hint = "set stop_gradient=False on an input, and compute outside paddle.no_grad()"
-        raise ValueError(teach("no tape leads to these tensors", hint=hint))
+        raise value_error("no tape leads to these tensors", hint=hint)
     return roots
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.ir.program import Program
 from ..engine.passes.manager import Optimized, optimized
 
@@ -25,7 +25,7 @@ def program_of(target) -> Program:
         what = f"a picture of the program of {type(target).__name__}"
         expected = "a Program, what paddle.jit.to_static gave, or an executable of that"
         hint = "viz.tape draws what an eager computation did"
-        raise TypeError(teach(what, expected=expected, hint=hint))
+        raise type_error(what, expected=expected, hint=hint)
     return found
 
 
@@ -56,7 +56,7 @@ def executable_of(target):
         what = f"{getattr(target, '__name__', type(target).__name__)} was not compiled"
         expected = "an executable, or a static function that was compiled"
         hint = 'to_static(function, backend="native"), and call it once'
-        raise TypeError(teach(what, expected=expected, hint=hint))
+        raise type_error(what, expected=expected, hint=hint)
     return found
 
 
@@ -66,7 +66,7 @@ def static_function(target):
     if not hasattr(found, "program_cache"):
         what = f"a picture of the cache of {type(target).__name__}"
         expected = "what paddle.jit.to_static gave: a function or a layer"
-        raise TypeError(teach(what, expected=expected))
+        raise type_error(what, expected=expected)
     return found
 
 
@@ -76,5 +76,5 @@ def as_written(function):
     found = getattr(found, "dygraph_function", found)
     if not hasattr(found, "__code__"):
         what = f"how {type(function).__name__} is converted"
-        raise TypeError(teach(what, expected="a Python function or layer"))
+        raise type_error(what, expected="a Python function or layer")
     return found

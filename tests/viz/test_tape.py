@@ -192,6 +192,14 @@ def test_what_a_hook_has_packed_is_named():
     assert "y: a value (needs no gradient)" in [n.tip for n in drawn.nodes]
 
 
+def test_a_program_is_one_record_and_tells_its_residuals():
+    square = paddle.jit.to_static(lambda x: paddle.tanh(x) * 2)
+    drawn = Drawing(viz.tape(square(leaf(2))))
+    assert len(drawn.nodes) == 3  # the input, the program, its one result
+    assert drawn.node("<lambda>").tip.endswith("keeps residual 0 8 B, input 0 8 B")
+    assert "2 records, keeping 8 B alive" in drawn.caption  # the input is the residual
+
+
 def test_a_pylayer_is_one_record_and_tells_what_it_saved():
     class Scale(paddle.autograd.PyLayer):
         @staticmethod
