@@ -170,7 +170,7 @@ class Spread:
 
     def enter(self, record, frame, name: str) -> None:
         """The decision leads to the first record of a region."""
-        first = next((r for r in self.records if self.inside(r, frame)), None)
+        first = next((r for r in self.records if frame in self.paths[r]), None)
         if first is not None and name != "test":
             self.flows.append(Edge(record, first, name, DECIDED | {"lhead": frame}))
 
@@ -265,12 +265,9 @@ class Spread:
         """Frames of updates stand in rows."""
         columns = math.isqrt(len(self.updates))
         for k, frame in enumerate(self.updates[columns:]):
-            above = [r for r in self.records if self.inside(r, self.updates[k])]
-            below = [r for r in self.records if self.inside(r, frame) and r in self.states]
+            above = [r for r in self.records if self.updates[k] in self.paths[r]]
+            below = [r for r in self.records if frame in self.paths[r] and r in self.states]
             self.flows += [Edge(above[-1], r, "", {"style": "invis"}) for r in below]
-
-    def inside(self, record, frame) -> bool:
-        return any(f is frame for f in self.paths[record])
 
     def state_role(self, record) -> str:
         """A parameter, or what else outlives a run."""

@@ -73,7 +73,6 @@ class Symbol(Var):
 
     shape = property(lambda self: self.record.shape)
     dtype = property(lambda self: self.record.dtype)
-    ndim = property(lambda self: len(self.record.shape))
     size = property(lambda self: self.record.spec.size)
 
     def __getitem__(self, index):
