@@ -46,12 +46,10 @@ class C(Target):
         return Kernel(self.name, source, work, helpers)
 
     def loops(self, *levels: Level, ordered: bool = False) -> None:
-        if not prod(
-            a.extent for a in levels
-        ):  # nothing is moved: places are looked at all the same
+        size, shared = prod(a.extent for a in levels), None
+        if not size:  # nothing is moved: places are looked at all the same
             levels = [a for a in levels if "bad_index" in a.text]
-        shared = None
-        if not ordered and prod(a.extent for a in levels) > SERIAL:
+        if size > SERIAL and not ordered:
             shared = max(levels, key=lambda a: min(a.extent, SHARED))
         text = ""
         for a in reversed(levels):

@@ -9,7 +9,7 @@ from ..engine.codegen.kernel import is_number
 from ..engine.codegen.scalar import CannotWrite, literal, wide
 from ..engine.core import dtype as dt
 from ..engine.core.spec import broadcast_shapes
-from ..engine.ops.movement import replaced, strides_of
+from ..engine.ops.movement import WHOLE, replaced, strides_of
 from .target import Level, Target, kernel
 
 
@@ -82,8 +82,7 @@ def put(k: Target) -> None:
     x, index, value = k.record.inputs
     axis = k.attrs["axis"]
     if is_number(value):
-        number = literal(value.attrs["value"], wide(x.dtype)).template
-        given = k.filled(f"STORE({number})")
+        given = number_in(k, value)
     elif value.dtype != x.dtype:
         raise CannotWrite("values of another dtype")
     else:
@@ -108,6 +107,84 @@ def broadcast(shape, x, index, axis: int) -> str:
                 terms.append(f"{name} / {inner} % {whole[d]} * {steps[d]}")
             inner *= whole[d]
     return " + ".join(terms[::-1]) or "0"
+
+
+@kernel("remap")
+def remap(k: Target) -> None:
+    """Slices at places that are known."""
+    x, index = k.specs[0], k.attrs["index"]
+    s = slices(x.shape, k.attrs["axis"], len(index))
+    table = ", ".join(str(at % s.size) for at in index)
+    place = f"static const int table[] = {{{table}}};\nconst int64_t at = table[i];\n"
+    take_slices(k, s, "in0", place)
+
+
+@kernel("slice_assign")
+def slice_assign(k: Target) -> None:
+    """A copy, with a value in a slice."""
+    x, value = k.record.inputs
+    if not (is_number(value) or value.dtype == x.dtype):
+        raise CannotWrite("a value of another dtype")
+    keys = k.attrs["index"]
+    keys = [*keys, *WHOLE[: len(x.shape) - sum(key is not None for key in keys)]]
+    axes, sizes, to = iter(zip(x.shape, strides_of(x.shape))), [], []
+    for key in keys:
+        if key is None:
+            sizes.append(1)
+            continue
+        n, step = next(axes)
+        found = range(n)[slice(*key) if type(key) is tuple else key]
+        if type(key) is tuple:
+            to.append(f"{found.start * step} + i{len(sizes)} * {found.step * step}")
+            sizes.append(len(found))
+        else:
+            to.append(f"{found * step}")
+    given = number_in(k, value) if is_number(value) else f"in1[{element(value.shape, sizes)}]"
+    k.loops(k.copy("out0", "in0", x.spec.size))
+    each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {given};\n")
+
+
+def number_in(k: Target, number) -> str:
+    """A number as an element of the result."""
+    return k.filled(f"STORE({literal(number.attrs['value'], wide(k.out.dtype)).template})")
+
+
+def each_element(k: Target, shape, text: str) -> None:
+    """A loop for each axis: i0, i1, …"""
+    *outer, inner = [Level(f"i{d}", n) for d, n in enumerate(shape)] or [Level("i0", 1)]
+    k.loops(*outer, inner._replace(text=text))
+
+
+def element(shape, whole) -> str:
+    """The index of element i0, i1, … of an array that is broadcast to a whole shape."""
+    places = zip(reversed(range(len(whole))), reversed(shape), reversed(strides_of(shape)))
+    return " + ".join(f"i{d} * {step}" for d, n, step in places if n > 1) or "0"
+
+
+# ---- places from places ----------------------------------------------------------------------
+
+
+@kernel("along_index")
+def along_index(k: Target) -> None:
+    """The places in a whole array of places along an axis."""
+    axis, (index,) = k.attrs["axis"], k.specs
+    own, steps = element(index.shape, index.shape), strides_of(k.attrs["shape"])
+    terms = [f"i{d} * {step}" for d, step in enumerate(steps) if d != axis]
+    text = k.place(f"in0[{own}]", k.attrs["shape"][axis])
+    text += f"out0[{own}] = {' + '.join([f'at * {steps[axis]}', *terms])};\n"
+    each_element(k, index.shape, text)
+
+
+@kernel("flat_index")
+def flat_index(k: Target) -> None:
+    """The places in a whole array of places along all axes."""
+    if any(map(is_number, k.record.inputs)):
+        raise CannotWrite("a number among places")
+    shape, text = k.out.shape, "int64_t flat = 0;\n"
+    for number, (index, n) in enumerate(zip(k.specs, k.attrs["shape"], strict=True)):
+        place = k.place(f"in{number}[{element(index.shape, shape)}]", n)
+        text += f"{{\n{place}flat = flat * {n} + at;\n}}\n"
+    each_element(k, shape, f"{text}out0[{element(shape, shape)}] = flat;\n")
 
 
 # ---- one number out of each row --------------------------------------------------------------

@@ -5,20 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from ...engine.codegen.kernel import is_number
-from ...engine.codegen.scalar import CannotWrite, literal, wide
+from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ...engine.ops.movement import strides_of
 from ..target import filled
 from .calls import CUDA_TYPES, Launch, Operand, Work, operands, works
 from .text import buffers, each, kernel, parameters
-
-
-def by_element(record, name: str, body: str, size: int | None = None, **words) -> Work:
-    """One kernel: `body` for each element i of the result."""
-    size = record.spec.size if size is None else size
-    text = filled(body, CUDA_TYPES, record.dtype, words)
-    return Work((each(name, parameters(record), size, text, operands(record)),))
-
 
 LOOK = """
 const int64_t at = GIVEN[i];
@@ -81,55 +72,7 @@ def emit_best(record, name: str) -> Work:
     return Work((Launch(name, text, blocks, (32, 4), operands(record)),))
 
 
-# ---- places from places ----------------------------------------------------------------------
-
-
-def wrapped(index: str, size: int) -> str:
-    """CUDA for a place counted from the front."""
-    return f"((int64_t){index} + ((int64_t){index} < 0 ? {size} : 0))"
-
-
-def digit(d: int, shape) -> str:
-    """CUDA for the index along axis d of the flat number i."""
-    return f"i / {strides_of(shape)[d]} % {shape[d]}"
-
-
-@works("along_index")
-def emit_along(record, name: str) -> Work:
-    """The kernel of `along_index`."""
-    whole, axis, shape = record.attrs["shape"], record.attrs["axis"], record.inputs[0].shape
-    terms = [f"{wrapped('in0[i]', whole[axis])} * {strides_of(whole)[axis]}"]
-    for d, step in enumerate(strides_of(whole)):
-        if d != axis and shape[d] > 1:
-            terms.append(f"{digit(d, shape)} * {step}")
-    return by_element(record, name, f"out0[i] = {' + '.join(terms)};")
-
-
-@works("flat_index")
-def emit_flat(record, name: str) -> Work:
-    """The kernel of `flat_index`: one array of places for each axis."""
-    if len(record.inputs) != len([*operands(record)]) - 1:
-        raise CannotWrite("a number among places")
-    flat, shape = "", record.shape
-    for k, (x, n) in enumerate(zip(record.inputs, record.attrs["shape"], strict=True)):
-        lead = len(shape) - len(x.shape)
-        terms = [
-            f"{digit(d + lead, shape)} * {step}"
-            for d, step in enumerate(strides_of(x.shape))
-            if x.shape[d] > 1
-        ]
-        place = wrapped(f"in{k}[{' + '.join(terms) or 0}]", n)
-        flat = f"({flat}) * {n} + {place}" if flat else place
-    return by_element(record, name, f"out0[i] = {flat};")
-
-
 # ---- known places ----------------------------------------------------------------------------
-
-REMAP = """
-static const int table[] = {TABLE};
-const int64_t k = table[i / INNER % COUNT];
-out0[i] = in0[(i / (INNER * COUNT) * SIZE + k) * INNER + i % INNER];
-"""
 
 REMAP_GRAD = """
 static const int table[] = {TABLE};
@@ -141,15 +84,14 @@ out0[i] = STORE(sum);
 """
 
 
-@works("remap", "remap_grad")
-def emit_remap(record, name: str) -> Work:
-    """The kernel of `remap`, and of its adjoint."""
-    axis, index = record.attrs["axis"], record.attrs["index"]
-    forward = record.op.name == "remap"
-    size = record.inputs[0].shape[axis] if forward else record.attrs["size"]
-    words = {"INNER": prod(record.shape[axis + 1 :]), "COUNT": len(index), "SIZE": size}
-    words["TABLE"] = ", ".join(str(k % size) for k in index)
-    return by_element(record, name, REMAP if forward else REMAP_GRAD, **words)
+@works("remap_grad")
+def emit_remap_grad(record, name: str) -> Work:
+    """The kernel of the adjoint of `remap`."""
+    index, size = record.attrs["index"], record.attrs["size"]
+    words = {"INNER": prod(record.shape[record.attrs["axis"] + 1 :]), "COUNT": len(index)}
+    words |= {"SIZE": size, "TABLE": ", ".join(str(k % size) for k in index)}
+    text = filled(REMAP_GRAD, CUDA_TYPES, record.dtype, words)
+    return Work((each(name, parameters(record), record.spec.size, text, operands(record)),))
 
 
 # ---- running along an axis -------------------------------------------------------------------
@@ -180,49 +122,3 @@ def emit_scan(record, name: str) -> Work:
     text = filled(SCAN, CUDA_TYPES, x.dtype, words)
     rows = each(name, parameters(record), x.size // length, text, operands(record))
     return Work((rows,))
-
-
-# ---- a value in a slice ----------------------------------------------------------------------
-
-
-@works("slice_assign")
-def emit_slice_assign(record, name: str) -> Work:
-    """The kernel of `slice_assign`: elements inside of the slice are the value's."""
-    x, value = record.inputs
-    if x.dtype == dt.bfloat16.numpy or not (is_number(value) or value.dtype == x.dtype):
-        raise CannotWrite("a value of another dtype")
-    tests, places = [], []  # what holds inside; the value's index there
-    axes = iter(range(len(x.shape)))
-    keys = [*record.attrs["index"]]
-    keys += [(None, None, None)] * (len(x.shape) - sum(k is not None for k in keys))
-    for key in keys:
-        if key is None:
-            places.append("0")
-            continue
-        d = next(axes)
-        at, n = f"({digit(d, x.shape)})", x.shape[d]
-        if type(key) is not tuple:
-            tests.append(f"{at} == {key % n}")
-            continue
-        found = range(*slice(*key).indices(n))
-        if not found:
-            tests.append("false")
-        elif found != range(n):
-            low, high, step = min(found), max(found), abs(found.step)
-            tests.append(f"{at} >= {low} && {at} <= {high} && ({at} - {low}) % {step} == 0")
-        first = found[0] if found else 0
-        places.append(f"({at} - {first}) / ({found.step})")
-    given = value_at(value, x.dtype, places)
-    return by_element(record, name, f"out0[i] = {' && '.join(tests) or 'true'} ? {given} : in0[i];")
-
-
-def value_at(value, dtype, places) -> str:
-    """CUDA for the element of a value that is broadcast to a slice, at places of the slice."""
-    if is_number(value):
-        return filled(
-            f"STORE({literal(value.attrs['value'], wide(dtype)).template})", CUDA_TYPES, dtype, {}
-        )
-    own = value.shape[max(0, len(value.shape) - len(places)) :]  # what is before has size 1
-    pairs = zip(reversed(places), reversed(own), reversed(strides_of(own)))
-    terms = [f"{place} * {step}" for place, n, step in pairs if n > 1]
-    return f"in1[{' + '.join(terms) or 0}]"
