@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .dim import same_shape
 from .dispatch import current
-from .errors import teach
+from .errors import teach, value_error
 from .record import FREED, Record
 from .slots import slot
 
@@ -150,13 +150,10 @@ def fit(gx, edge: Record, record: Record, k: int):
     spec = gx.spec
     if spec.shape != edge.shape:
         if record.op.kind != "elementwise" and not same_shape(spec.shape, edge.shape):
-            raise ValueError(
-                teach(
-                    f"the derivative of {record.op.name} for input {k} has shape "
-                    f"{list(spec.shape)}",
-                    expected=f"{list(edge.shape)}, the shape of that input",
-                    where=record.where,
-                )
+            raise value_error(
+                f"the derivative of {record.op.name} for input {k} has shape {list(spec.shape)}",
+                expected=f"{list(edge.shape)}, the shape of that input",
+                where=record.where,
             )
         if record.op.kind == "elementwise":
             gx = gx.sum_to(edge.shape)

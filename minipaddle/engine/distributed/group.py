@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..core.dtype import FLOATS, HALVES, float32
-from ..core.errors import teach
+from ..core.errors import type_error, value_error
 from ..core.slots import slot
 from ..eager.device import module_of
 
@@ -219,15 +219,13 @@ class ProcessGroup(ABC):
     def reduced(self, name: str, array, op: str, **how) -> Work:
         """Begin a reduction: "avg" is a sum divided, halves are added in float32."""
         if op not in OPS:
-            raise ValueError(teach(f"{name} with op={op!r}", expected=f"one of {', '.join(OPS)}"))
+            raise value_error(f"{name} with op={op!r}", expected=f"one of {', '.join(OPS)}")
         if op == "avg" and array.dtype not in FLOATS:
-            raise TypeError(
-                teach(f"the average of {array.dtype}", expected="a floating dtype", hint='op="sum"')
+            raise type_error(
+                f"the average of {array.dtype}", expected="a floating dtype", hint='op="sum"'
             )
         if array.dtype.kind == "b" and op in ("sum", "avg", "prod"):
-            raise TypeError(
-                teach(f"{name} of bool with op={op!r}", hint='"max" is or, "min" is and')
-            )
+            raise type_error(f"{name} of bool with op={op!r}", hint='"max" is or, "min" is and')
         if self.check_nan and array.dtype in FLOATS:
             self.name_nan(name, array)
         half = self.widens and array.dtype in HALVES
@@ -262,7 +260,7 @@ class ProcessGroup(ABC):
         if any(flags):
             who = ", ".join(str(r) for r, flag in zip(self.ranks, flags, strict=True) if flag)
             said = f"{name} of {array.dtype}{list(array.shape)}: NaN comes from rank {who}"
-            raise ValueError(teach(said, hint="look at its data and its loss, before the backward"))
+            raise value_error(said, hint="look at its data and its loss, before the backward")
 
     # ---- copies ------------------------------------------------------------------------------
 
@@ -282,7 +280,7 @@ class ProcessGroup(ABC):
         """`out` becomes part number `rank` of the `array` of the rank `src`."""
         if self.known(src) == self.rank:
             if array is None:
-                raise ValueError(teach(f"scatter from rank {src}, which gives nothing"))
+                raise value_error(f"scatter from rank {src}, which gives nothing")
             self.parts(array)
         return finished(self.start("scatter", array, out=out, root=src), wait)
 
@@ -296,9 +294,9 @@ class ProcessGroup(ABC):
         received = list(received) if received is not None else sent
         for what, counts in (("sent", sent), ("received", received)):
             if len(counts) != self.size:
-                raise ValueError(teach(f"{len(counts)} counts of rows {what}", expected=self.size))
+                raise value_error(f"{len(counts)} counts of rows {what}", expected=self.size)
         if sum(sent) != array.shape[0]:
-            raise ValueError(teach(f"all_to_all of {array.shape[0]} rows sends {sum(sent)}"))
+            raise value_error(f"all_to_all of {array.shape[0]} rows sends {sum(sent)}")
         return finished(self.start("all_to_all", array, sent=sent, received=received), wait)
 
     def barrier(self) -> None:
@@ -336,18 +334,16 @@ class ProcessGroup(ABC):
     def known(self, rank: int) -> int:
         """`rank`, if the group has it."""
         if not 0 <= rank < self.size:
-            raise ValueError(teach(f"rank {rank}", expected=f"0 to {self.size - 1} in {self}"))
+            raise value_error(f"rank {rank}", expected=f"0 to {self.size - 1} in {self}")
         return rank
 
     def parts(self, array) -> int:
         """The rows of each part of `array`."""
         rows = array.shape[0] if array.ndim else 0
         if not array.ndim or rows % self.size:
-            raise ValueError(
-                teach(
-                    f"an array of shape {list(array.shape)} for {self.size} ranks",
-                    expected=f"a first axis that {self.size} divides",
-                )
+            raise value_error(
+                f"an array of shape {list(array.shape)} for {self.size} ranks",
+                expected=f"a first axis that {self.size} divides",
             )
         return rows // self.size
 

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 
 from ..core.dispatch import Recording, current
-from ..core.errors import teach
+from ..core.errors import teach, value_error
 from ..core.grad import pull_back
 from .device import device_guard
 from .tape import leaf_of
@@ -26,11 +26,9 @@ def seeds_of(tensors, grads):
         if g is None:
             g = current.top.full(y.spec, 1, y)
         elif g.spec.shape != y.spec.shape:
-            raise ValueError(
-                teach(
-                    f"the gradient given for a result of {y.spec} is {g.spec}",
-                    expected="the same shape",
-                )
+            raise value_error(
+                f"the gradient given for a result of {y.spec} is {g.spec}",
+                expected="the same shape",
             )
         pairs.append((y.record, g))
     return pairs

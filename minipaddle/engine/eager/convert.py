@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from ..core import dtype as dt
-from ..core.errors import teach
+from ..core.errors import type_error, value_error
 from ..ops.var import Var
 from .device import Place, as_place, current_place
 
@@ -63,13 +63,11 @@ def from_python(data, round_floats: bool = True):
     try:
         array = numpy.asarray(data)
     except ValueError as error:
-        raise ValueError(teach(f"no tensor can be made of this data: {error}")) from None
+        raise value_error(f"no tensor can be made of this data: {error}") from None
     if array.dtype.kind in "OUSMmV" and array.dtype not in dt.FLOATS:
-        raise TypeError(
-            teach(
-                f"no tensor can be made of {type(data).__name__} {data!r:.60}",
-                expected="numbers, booleans, or nested lists of one depth",
-            )
+        raise type_error(
+            f"no tensor can be made of {type(data).__name__} {data!r:.60}",
+            expected="numbers, booleans, or nested lists of one depth",
         )
     floats = round_floats and array.dtype == numpy.float64 and not tensors
     return array.astype(dt.default()) if floats else array

@@ -7,7 +7,7 @@ multiplication by the Hessian", Neural Computation 6 (1994).
 from __future__ import annotations
 
 from ..core.dispatch import current
-from ..core.errors import teach
+from ..core.errors import not_supported, value_error
 from ..core.record import Spec
 from ..core.slots import slot
 from ..ops import creation, movement
@@ -69,8 +69,8 @@ def hessian(ys, xs, batch_axis=None):
     """
     refuse_batches("hessian", batch_axis)
     if ys.size != 1:
-        raise ValueError(
-            teach(f"hessian of {ys.spec}", expected="one number", hint="sum it, or take jacobian")
+        raise value_error(
+            f"hessian of {ys.spec}", expected="one number", hint="sum it, or take jacobian"
         )
     inputs = listed(xs)
     zeros = [constant(x.spec, 0, x) for x in inputs]
@@ -121,10 +121,8 @@ def listed(x) -> list:
 
 def refuse_batches(name: str, batch_axis) -> None:
     if batch_axis is not None:
-        raise NotImplementedError(
-            teach(
-                f"{name}(batch_axis={batch_axis!r})",
-                expected="None",
-                hint="loop over the batch, or sum over it: its items do not meet",
-            )
+        raise not_supported(
+            f"{name}(batch_axis={batch_axis!r})",
+            expected="None",
+            hint="loop over the batch, or sum over it: its items do not meet",
         )

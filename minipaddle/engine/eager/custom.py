@@ -7,7 +7,7 @@ with a derivative of its own must be one, whose way back is a region.
 from __future__ import annotations
 
 from ..core.dispatch import OUT, Recording, current, note_refusal
-from ..core.errors import teach
+from ..core.errors import not_supported
 from ..core.grad import filled, fit
 from ..core.record import Spec
 from ..ir import control
@@ -31,7 +31,7 @@ def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[T
         tapes = dict(tracer.tapes)
     if builder.changed():
         what = "a backward of a PyLayer, or a hook, that writes to a tensor outside, in place"
-        raise note_refusal(NotImplementedError(teach(what)))
+        raise note_refusal(not_supported(what))
     used = list(builder.captured)
     arrays = [*map(tracer.borrow, [*results, *inputs]), *used]
     tapes = [*[None] * len(results), *inputs, *map(tapes.get, used)]

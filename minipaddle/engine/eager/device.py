@@ -9,7 +9,7 @@ from contextvars import copy_context
 
 import numpy
 
-from ..core.errors import teach
+from ..core.errors import teach, value_error
 from ..core.rank import per_rank
 from ..ir.builder import Promise
 
@@ -199,7 +199,7 @@ def as_place(device) -> Place:
     kind, _, index = str(device).partition(":")
     kind = "gpu" if kind == "cuda" else kind
     if kind not in ("cpu", "gpu") or (index and not index.isdigit()):
-        raise ValueError(teach(f"unknown device {device!r}", expected='"cpu", "gpu" or "gpu:0"'))
+        raise value_error(f"unknown device {device!r}", expected='"cpu", "gpu" or "gpu:0"')
     return CPU if kind == "cpu" else CUDAPlace(int(index or 0))
 
 

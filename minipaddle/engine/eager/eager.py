@@ -7,7 +7,7 @@ from numpy import generic, ndarray
 from ..core.dim import Dim
 from ..core.dispatch import OUT, Interpreter, current
 from ..core.dtype import FLOATS, float32, float64
-from ..core.errors import teach, user_frame
+from ..core.errors import teach, type_error, user_frame, value_error
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, tick, written_at
 from ..core.spec import scalar_dtype
@@ -139,12 +139,10 @@ def operand(op, x):
     if isinstance(x, generic):
         return x.item()
     if isinstance(x, list | tuple) and any(isinstance(each, Tensor) for each in x):
-        raise TypeError(
-            teach(
-                f"{op.name} of a tensor and a {type(x).__name__} of tensors",
-                expected="tensors and numbers",
-                hint="paddle.stack(items), paddle.concat(items)",
-            )
+        raise type_error(
+            f"{op.name} of a tensor and a {type(x).__name__} of tensors",
+            expected="tensors and numbers",
+            hint="paddle.stack(items), paddle.concat(items)",
         )
     try:
         return as_array(x)
@@ -185,11 +183,9 @@ def common_module(op, arrays):
         return current_place().module
     if len(modules) > 1:
         places = ", ".join(sorted(m.name for m in modules))
-        raise ValueError(
-            teach(
-                f"{op.name} was given tensors of different devices ({places})",
-                hint='move one with x.to("gpu") or x.cpu()',
-            )
+        raise value_error(
+            f"{op.name} was given tensors of different devices ({places})",
+            hint='move one with x.to("gpu") or x.cpu()',
         )
     return modules.pop()
 

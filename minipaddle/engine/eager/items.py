@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.dispatch import current
-from ..core.errors import teach
+from ..core.errors import type_error, value_error
 from ..core.record import mark_written
 from ..ops import movement
 from ..ops.subscripts import getitem, plan, setitem
@@ -33,7 +33,7 @@ class Indexing:
     def __iter__(self):
         """The slices along the first axis."""
         if not self.array.ndim:
-            raise TypeError(teach("iteration over a 0-D tensor", expected="at least one dimension"))
+            raise type_error("iteration over a 0-D tensor", expected="at least one dimension")
         return iter(movement.unstack(self, axis=0))
 
     def __contains__(self, value) -> bool:
@@ -56,7 +56,7 @@ def write(x, key, value) -> None:
     try:
         part[(*places, ...)] = value  # without ... a single element takes no array, not even [1]
     except ValueError as error:
-        raise ValueError(teach(f"assignment to a part of {x.spec}: {error}")) from None
+        raise value_error(f"assignment to a part of {x.spec}: {error}") from None
     mark_written(x.array)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..core.dispatch import Recording, current
 from ..core.dtype import FLOATS
-from ..core.errors import teach
+from ..core.errors import teach, value_error
 from ..core.grad import filled, fit
 from ..core.record import Record, tick, written_at
 from ..core.slots import slot
@@ -149,11 +149,9 @@ def gradients(layer, ctx, grads, count: int) -> tuple:
     wrong = [g for g in found if g is not None and not isinstance(g, Tensor)]
     if len(found) != count or wrong:
         what = f"{wrong[0]!r:.40}" if wrong else f"{len(found)} gradients"
-        raise ValueError(
-            teach(
-                f"{layer.__name__}.backward returned {what}",
-                expected=f"a tensor or None for each of the {count} tensors that forward was given",
-            )
+        raise value_error(
+            f"{layer.__name__}.backward returned {what}",
+            expected=f"a tensor or None for each of the {count} tensors that forward was given",
         )
     return found
 

@@ -13,7 +13,7 @@ import numpy
 from ..core import dim as dims
 from ..core.dispatch import note_refusal
 from ..core.dtype import float64
-from ..core.errors import teach
+from ..core.errors import teach, type_error
 from ..core.record import Record
 from ..core.spec import scalar_dtype
 from ..ir.builder import Builder, Writing
@@ -42,7 +42,7 @@ def sizes_in(builder: Builder, record: Record):
     if found is not None:
         return numpy.asarray(found, object)
     if record.dtype.kind not in "iu" or record.spec.ndim > 1:
-        raise TypeError(teach(f"sizes in {record.spec}", expected="whole numbers, 0-D or 1-D"))
+        raise type_error(f"sizes in {record.spec}", expected="whole numbers, 0-D or 1-D")
     if not all(isinstance(n, int) for n in record.shape):
         message = teach(
             f"a shape in {record.spec}: how many axes it has is known when the program runs",

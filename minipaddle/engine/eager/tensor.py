@@ -9,7 +9,7 @@ import numpy
 from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
-from ..core.errors import teach
+from ..core.errors import teach, value_error
 from ..core.record import Spec, writes
 from ..ops.gradient import AVERAGING, gradient
 from ..ops.var import Var
@@ -138,11 +138,8 @@ class Tensor(Indexing, Values, Placed, Var):
     @grad.setter
     def grad(self, value) -> None:
         if value is not None and value.spec.shape != self.spec.shape:
-            raise ValueError(
-                teach(
-                    f"a gradient of {value.spec} for {self.spec}",
-                    expected=f"shape {self.shape}",
-                )
+            raise value_error(
+                f"a gradient of {value.spec} for {self.spec}", expected=f"shape {self.shape}"
             )
         if current.top.tracing:
             current.top.borrow(self)
@@ -296,11 +293,9 @@ class Tensor(Indexing, Values, Placed, Var):
         """
         shapes = self.array.shape, result.array.shape
         if not reshaped and shapes[0] != shapes[1] and not same_shape(*shapes):
-            raise ValueError(
-                teach(
-                    f"in-place result of shape {result.shape} does not fit {self.spec}",
-                    hint="use the out-of-place form",
-                )
+            raise value_error(
+                f"in-place result of shape {result.shape} does not fit {self.spec}",
+                hint="use the out-of-place form",
             )
         if current.top.tracing:
             return current.top.become(self, result)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from ..core import dim as dims
 from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal
-from ..core.errors import teach
+from ..core.errors import not_supported
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
 from ..ir.builder import Builder, Promise, Writing
@@ -360,7 +360,7 @@ def trace(function, specs, *, name: str = "program", names=(), stop_gradient=Tru
 
 def unsupported(what: str, hint: str) -> Exception:
     """The error for a call that a program cannot make."""
-    return note_refusal(NotImplementedError(teach(what, hint=hint)))
+    return note_refusal(not_supported(what, hint=hint))
 
 
 def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:

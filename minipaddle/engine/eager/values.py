@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from ..core.dispatch import current
-from ..core.errors import teach
+from ..core.errors import type_error, value_error
 from ..core.record import mark_written
 from .convert import as_array
 from .device import CPU
@@ -53,21 +53,17 @@ class Values:
         2.5
         """
         if not args and self.array.size != 1:
-            raise ValueError(
-                teach(
-                    f"item() of {self.spec}: it has {self.array.size} elements, not one",
-                    hint="index it, or use tolist()",
-                )
+            raise value_error(
+                f"item() of {self.spec}: it has {self.array.size} elements, not one",
+                hint="index it, or use tolist()",
             )
         return CPU.move(self.array).item(*args)
 
     def __bool__(self) -> bool:
         if self.array.size != 1:
-            raise ValueError(
-                teach(
-                    f"the truth value of {self.spec} is ambiguous: {self.array.size} elements",
-                    hint="use x.all(), x.any(), or paddle.where",
-                )
+            raise value_error(
+                f"the truth value of {self.spec} is ambiguous: {self.array.size} elements",
+                hint="use x.all(), x.any(), or paddle.where",
             )
         return bool(self.item())
 
@@ -89,11 +85,9 @@ class Values:
         return format(self.item(), spec) if self.array.ndim == 0 else format(str(self), spec)
 
     def __reduce_ex__(self, protocol):
-        raise TypeError(
-            teach(
-                "a Tensor can not be pickled: unpickling runs code",
-                hint="paddle.save(x, path), or x.numpy()",
-            )
+        raise type_error(
+            "a Tensor can not be pickled: unpickling runs code",
+            hint="paddle.save(x, path), or x.numpy()",
         )
 
     def gradient(self) -> numpy.ndarray | None:
@@ -183,11 +177,9 @@ class Values:
         if type(array) is not type(self.array):  # other data, or on another device
             array = as_array(value, self.array.dtype, self.place)
         if array.shape != self.array.shape:
-            raise ValueError(
-                teach(
-                    f"set_value of shape {list(array.shape)} into {self.spec}",
-                    expected=f"shape {list(self.array.shape)}",
-                )
+            raise value_error(
+                f"set_value of shape {list(array.shape)} into {self.spec}",
+                expected=f"shape {list(self.array.shape)}",
             )
         self.overwrite(array)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..core.errors import teach
+from ..core.errors import value_error
 from ..eager.device import current_place
 from ..ir.interpreter import Run
 from ..ir.program import Program
@@ -37,7 +37,7 @@ def backend_named(name: str | None, strategy=None) -> str:
     name = name or os.environ.get("MINIPADDLE_BACKEND") or "interpreter"
     name = "native" if name == "CINN" else name
     if name not in BACKENDS:
-        raise ValueError(teach(f"backend={name!r}", expected=f"one of {', '.join(BACKENDS)}"))
+        raise value_error(f"backend={name!r}", expected=f"one of {', '.join(BACKENDS)}")
     return name
 
 

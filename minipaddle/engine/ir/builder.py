@@ -14,7 +14,7 @@ from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
 from ..core.dispatch import note_refusal
 from ..core.dtype import int64
-from ..core.errors import called, teach, user_frame
+from ..core.errors import called, teach, type_error, user_frame
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .program import INPUT, NUMBER, Program, State, item_of
@@ -186,13 +186,11 @@ def known_later(what: str) -> Exception:
     """The error for asking a promise for its value; `what` if no function of ours was called."""
     what = called().rpartition(".")[2] or what
     return note_refusal(
-        TypeError(
-            teach(
-                f"{what}: while a program is traced a tensor has no value yet",
-                expected="operators on tensors; values are there when the program runs",
-                hint="write it with paddle's functions, or keep this part out of the program with "
-                "@paddle.jit.not_to_static",
-            )
+        type_error(
+            f"{what}: while a program is traced a tensor has no value yet",
+            expected="operators on tensors; values are there when the program runs",
+            hint="write it with paddle's functions, or keep this part out of the program with "
+            "@paddle.jit.not_to_static",
         )
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core import dtype as dt
 from ..core.dim import HINT, Dim, renamed, symbol
-from ..core.errors import teach
+from ..core.errors import value_error
 from ..core.record import Spec
 
 BATCH = "batch"
@@ -53,11 +53,9 @@ class InputSpec:
         sizes = [-1 if n is None else n for n in ([shape] if isinstance(shape, int) else shape)]
         for n in sizes:
             if not isinstance(n, int | str | Dim) or (isinstance(n, int) and n < -1):
-                raise ValueError(
-                    teach(
-                        f"InputSpec was given the size {n!r}",
-                        expected="a number, None, or a name for a size that varies",
-                    )
+                raise value_error(
+                    f"InputSpec was given the size {n!r}",
+                    expected="a number, None, or a name for a size that varies",
                 )
         self.shape, self.dtype = tuple(sizes), dt.public(dt.resolve(dtype))
         self.name, self.stop_gradient = name, stop_gradient
@@ -80,7 +78,7 @@ class InputSpec:
     def unbatch(self) -> InputSpec:
         """Without the first size. Source: Paddle API `InputSpec.unbatch`."""
         if not self.shape:
-            raise ValueError(teach("unbatch of an InputSpec without sizes"))
+            raise value_error("unbatch of an InputSpec without sizes")
         self.shape = self.shape[1:]
         return self
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from ..core import dim as dims
 from ..core import slots
 from ..core.dtype import FLOATS
-from ..core.errors import line_of, teach
+from ..core.errors import line_of, value_error
 from ..core.record import Record, Spec
 from ..core.slots import slot
 from .program import ITEM, NUMBER, Program
@@ -265,14 +265,12 @@ def check(guards, sizes: dict, program: Program, record: Record | None = None) -
         except ZeroDivisionError:
             held, here = False, "a size by which they divide is 0"
         if not held:
-            wrong = ValueError(
-                teach(
-                    f"the program takes for granted that {left} {sign} {right} is {answer}; here "
-                    f"{here}{axes_of(guard, program)}",
-                    hint="trace the function with these sizes too; what compared the sizes, or "
-                    "needed them to be equal, decided it",
-                    where=record and record.where,
-                )
+            wrong = value_error(
+                f"the program takes for granted that {left} {sign} {right} is {answer}; here "
+                f"{here}{axes_of(guard, program)}",
+                hint="trace the function with these sizes too; what compared the sizes, or "
+                "needed them to be equal, decided it",
+                where=record and record.where,
             )
             wrong.record = record
             raise wrong

@@ -10,7 +10,7 @@ from operator import index
 
 from ..core.dim import Dim, as_guarded
 from ..core.dispatch import current, note_refusal
-from ..core.errors import called, teach
+from ..core.errors import called, teach, type_error, value_error
 from ..core.spec import normalize_axis
 from .var import Var
 
@@ -25,8 +25,8 @@ def whole_numbers(value, what: str = "shape") -> tuple:
     try:
         return tuple(map(whole, value)) if isinstance(value, list | tuple) else (whole(value),)
     except TypeError:
-        raise TypeError(
-            teach(f"{what}={value!r}", expected="a whole number, or a list of whole numbers")
+        raise type_error(
+            f"{what}={value!r}", expected="a whole number, or a list of whole numbers"
         ) from None
 
 
@@ -80,11 +80,11 @@ def tensors(xs, what: str) -> list:
     """The tensors of a list; raises TypeError when it is none or is empty."""
     if isinstance(xs, Var) or not isinstance(xs, list | tuple) or not xs:
         given = xs.spec if isinstance(xs, Var) else xs
-        raise TypeError(teach(f"{what} of {given!r:.60}", expected="a list of one or more tensors"))
+        raise type_error(f"{what} of {given!r:.60}", expected="a list of one or more tensors")
     return xs
 
 
 def no_out(name: str = "") -> ValueError:
     """The error for whoever gives `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
     name = name or called()
-    return ValueError(teach(f"{name}(out=...) is not supported", hint="assign the result"))
+    return value_error(f"{name}(out=...) is not supported", hint="assign the result")

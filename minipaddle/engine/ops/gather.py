@@ -12,7 +12,7 @@ import math
 
 from ..core.dim import never, unknown
 from ..core.dtype import bool_, int64
-from ..core.errors import teach
+from ..core.errors import value_error
 from ..core.op import movement, opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
@@ -208,7 +208,7 @@ def extent(m, count):
     count = int(count)
     if count < 0:
         hint = "the -1 of a reshape must be a number of Python: which size remains is known then"
-        raise ValueError(teach(f"a size of {count}", expected="0 or more", hint=hint))
+        raise value_error(f"a size of {count}", expected="0 or more", hint=hint)
     return m.broadcast_to(m.zeros((), dtype=bool), (count,))
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..core.dim import Dim, same_shape
 from ..core.dispatch import current
-from ..core.errors import teach
+from ..core.errors import teach, type_error
 from ..core.record import Spec
 from . import elementwise, movement
 from . import gather as indexing
@@ -108,12 +108,10 @@ def part(k) -> tuple:
     if kind and kind in "iu":
         known = not spec.ndim and not current.top.tracing  # else its value comes when it runs
         return (index(k) if known else k), 1
-    raise TypeError(
-        teach(
-            f"an index of {spec or repr(k)!s:.60}",
-            expected="a whole number, slice, None, ..., list or tensor of whole numbers or "
-            "booleans, or a tuple of these",
-        )
+    raise type_error(
+        f"an index of {spec or repr(k)!s:.60}",
+        expected="a whole number, slice, None, ..., list or tensor of whole numbers or "
+        "booleans, or a tuple of these",
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.errors import teach
+from ..core.errors import value_error
 from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.control import custom
@@ -102,12 +102,10 @@ def specs_of(record: Record) -> tuple[Spec, ...]:
 def bytes_of(spec: Spec) -> int:
     """The bytes of a value; ValueError while a size is open."""
     if not all(type(n) is int for n in spec.shape):
-        raise ValueError(
-            teach(
-                f"the memory of {spec} can not be planned: it has an open size",
-                expected="a program whose sizes are numbers",
-                hint="specialise the program for the shapes it is run with",
-            )
+        raise value_error(
+            f"the memory of {spec} can not be planned: it has an open size",
+            expected="a program whose sizes are numbers",
+            hint="specialise the program for the shapes it is run with",
         )
     return spec.nbytes
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.errors import teach
+from ..core.errors import value_error
 from ..core.slots import slot
 
 PASSES = [
@@ -50,6 +50,6 @@ def insert(*names: str, before: str = "", after: str = "") -> None:
     """Let further passes run before (or after) the first run of another one."""
     other = before or after
     if other not in PASSES:
-        raise ValueError(teach(f"no pass {other!r}", expected=f"one of {', '.join(PASSES)}"))
+        raise value_error(f"no pass {other!r}", expected=f"one of {', '.join(PASSES)}")
     at = PASSES.index(other) + bool(after)
     PASSES[at:at] = names
