@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
-from ...engine.codegen.kernel import mixed, results
+from ...engine.codegen.kernel import mixed, results, without_names
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.step import comment, computed, named
 from ...engine.core.record import Record
@@ -60,7 +59,7 @@ class Kernels:
     def once(self, record: Record, call: Launch) -> Launch:
         """The call, of an equal kernel if there is one."""
         self.helpers.update(dict.fromkeys(call.helpers))
-        name = self.written.setdefault(nameless(call), call.name)
+        name = self.written.setdefault(without_names(call.source, call.name), call.name)
         if name == call.name:
             self.texts[name] = comment(record) + call.source
         return call._replace(name=name)
@@ -84,14 +83,6 @@ class Kernels:
     def text(self) -> str:
         """The CUDA file."""
         return f"{prologue()}\n{self.body}"
-
-
-def nameless(call: Launch) -> str:
-    """The text of a kernel, the same whatever it and what it is given are called."""
-    head = call.source[call.source.index(call.name) : call.source.index(")\n{")]
-    given = [p.rpartition("*")[2] for p in head.partition("(")[2].split(", ")]
-    new = {call.name: "NAME"} | {name: f"GIVEN{k}" for k, name in enumerate(given)}
-    return re.sub(r"\b[A-Za-z]\w*\b", lambda m: new.get(m[0], m[0]), call.source)
 
 
 def work_of(record: Record, name: str) -> Work | None:

@@ -10,6 +10,7 @@ kernels, in the order given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -186,3 +187,13 @@ def function(record, name: str, body: str, *, work=False, parameters=()) -> str:
     signature += [f"{C_TYPES[s.dtype]} *restrict out{k}" for k, s in outs]
     signature += [*parameters, *(["char *restrict work"] if work else [])]
     return f"static void {name}({', '.join(signature)})\n{{\n{body.rstrip()}\n}}\n"
+
+
+HEADS = re.compile(r"^\S.*\bvoid .*?\((.*)\)$", re.MULTILINE)
+
+
+def without_names(source: str, name: str) -> str:
+    """The text of a kernel, the same whatever it and what it is given are called."""
+    given = re.findall(r"\w+(?=,|$)", ", ".join(HEADS.findall(source)))
+    new = {x: f"argument{k}" for k, x in enumerate(dict.fromkeys(given))}
+    return re.sub(r"\w+", lambda word: new.get(word[0], word[0]), source.replace(name, "NAME"))

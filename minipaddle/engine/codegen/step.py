@@ -33,6 +33,7 @@ from .kernel import (
     group_emitter,
     keeping,
     mixed,
+    without_names,
 )
 from .scalar import CannotWrite, literal
 from .schedule import Schedule, following
@@ -78,7 +79,7 @@ class Kernels:
                 kernel = kernel_of(record, kernel.name)
         if kernel.ahead is not None:
             self.ahead[kept[kernel.ahead.edge]] = kernel.ahead
-        name = self.written.setdefault(unnamed(kernel), kernel.name)
+        name = self.written.setdefault(without_names(kernel.source, kernel.name), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
             self.texts[name] = comment(record) + kernel.source
@@ -127,23 +128,8 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
 def signature_of(kernel: Kernel) -> str:
     """What a kernel is known by: its text as the rules make it, but for names: its own, and those
     of its parameters, which are the user's."""
-    text = kernel.source.replace(kernel.name, "NAME")
-    headers = re.findall(r"^static void NAME\w*\(([^)]*)\)", text, re.MULTILINE)
-    names = [re.findall(r"\w+", p)[-1] for h in headers for p in h.split(", ")]
-    order = {name: f"argument{k}" for k, name in enumerate(dict.fromkeys(names))}
-    texts = re.sub(r"\w+", lambda word: order.get(word[0], word[0]), text), *kernel.helpers
+    texts = without_names(kernel.source, kernel.name), *kernel.helpers
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
-
-
-SIGNATURE = re.compile(r"^static void \w+\((.*)\)$", re.MULTILINE)
-
-
-def unnamed(kernel: Kernel) -> str:
-    """The text of a kernel with numbers for its name and those of what it is given."""
-    found = re.findall(r"\w+(?=,|$)", ", ".join(SIGNATURE.findall(kernel.source)))
-    places = {name: f"p{k}" for k, name in enumerate(dict.fromkeys(found))}
-    text = kernel.source.replace(kernel.name, "NAME")
-    return re.sub(r"\b[A-Za-z_]\w*", lambda m: places.get(m[0], m[0]), text)
 
 
 def named(record: Record) -> str:
