@@ -61,6 +61,12 @@ class Name:
         self.name, self.kind = name, kind
 
 
+OWN = {
+    "record", "spec", "shape", "dtype", "ndim", "size", "T", "astype", "sum_to", "stop_gradient",
+}  # fmt: skip
+"""The public attributes of a symbol."""
+
+
 class Symbol(Var):
     """A value that is only known by how it came about (its record)."""
 
@@ -74,13 +80,15 @@ class Symbol(Var):
     shape = property(lambda self: self.record.shape)
     dtype = property(lambda self: self.record.dtype)
     size = property(lambda self: self.record.spec.size)
+    T = property(lambda self: call(".T", [self], {}))
 
     def __getitem__(self, index):
         return call("index", [self, index], {})
 
-    def __getattr__(self, name: str):
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def __getattribute__(self, name: str):
+        """Record a method of the array by its name, even where one is registered with Var."""
+        if name.startswith("_") or name in OWN:
+            return object.__getattribute__(self, name)
         return lambda *args, **kwargs: call(f".{name}", [self, *args], kwargs)
 
     def __repr__(self) -> str:
@@ -110,7 +118,7 @@ def kind_of(name: str) -> str:
     name = name.lstrip(".")
     if name in OPS:
         return OPS[name].kind
-    return "movement" if name in ("index", "concatenate") else "elementwise"
+    return "movement" if name in ("index", "concatenate", "T") else "elementwise"
 
 
 def edge(value):
@@ -261,6 +269,8 @@ def expression(record) -> ast.expr:
         compares = isinstance(sign, ast.cmpop)
         return ast.Compare(left, [sign], [right]) if compares else ast.BinOp(left, sign, right)
     keywords = [ast.keyword(k, ast.Name(constant_text(v))) for k, v in attrs.items()]
+    if name == ".T":
+        return ast.Attribute(inputs[0], "T")
     if name.startswith("."):
         return ast.Call(ast.Attribute(inputs[0], name[1:]), inputs[1:], keywords)
     return ast.Call(ast.Name(name), inputs, keywords)

@@ -190,6 +190,7 @@ def test_every_operator_can_be_drawn(name):
     ruled = sum(op.rule(k) is not None for k in range(places))
     found = [line for line in graph.text.split("\n") if line.startswith("  d/d")]
     assert len(found) == places
+    assert "<function" not in graph.text
     assert sum(line.endswith(": no gradient") for line in found) == places - ruled
     assert graph.source.count("subgraph cluster_") == 1 + places
 
@@ -235,6 +236,7 @@ def expression(build):
         "(x + y)[0]",
         "x.reshape([2, 3])",
         "x.sum((0,), keepdims=True)",
+        "x.T @ y",
     ],
 )
 def test_text_has_the_brackets_python_needs_and_no_more(text):
