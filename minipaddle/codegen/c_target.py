@@ -79,7 +79,7 @@ class C(Target):
             self.text += self.filled(f"memset({to}, 0, {self.out.size} * sizeof({T}));\n")
         put = f"{to}[{slices.place}] {'+=' if adds else '='} {term};\n"
         inside = Level("k", slices.inner, put)
-        self.loops(*slices.levels(self.place("in1[i]", slices.size), inside), ordered=True)
+        self.loops(*slices.levels(self.place(1, slices.size), inside), ordered=True)
         if half:
             self.loops(Level("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
 

@@ -10,7 +10,7 @@ from ..engine.codegen.scalar import CannotWrite, literal, wide
 from ..engine.core import dtype as dt
 from ..engine.core.spec import broadcast_shapes
 from ..engine.ops.movement import WHOLE, replaced, strides_of
-from .target import Level, Target, kernel
+from .target import Level, Target, kernel, skip
 
 
 class Slices(NamedTuple):
@@ -49,7 +49,7 @@ def take(k: Target) -> None:
     """Slices along an axis."""
     x, index = k.specs
     s = slices(x.shape, k.attrs["axis"], index.size)
-    take_slices(k, s, "in0", k.place("in1[i]", s.size))
+    take_slices(k, s, "in0", k.place(1, s.size))
 
 
 @kernel("embedding")
@@ -58,13 +58,7 @@ def embedding(k: Target) -> None:
     x, weight = k.specs
     s, padding = slices(weight.shape, 0, x.size), k.attrs["padding_idx"]
     skipped = skip("in0[i]", padding, "CLEAR")
-    take_slices(k, s, "in1", k.place("in0[i]", s.size, wraps=False), skipped)
-
-
-def skip(index: str, ignored: int | None, instead: str = "") -> str:
-    """Statements: what is done in the place of the rest if an index is one that is ignored."""
-    instead = instead and f"    {instead}\n"
-    return "" if ignored is None else f"if ({index} == {ignored}) {{\n{instead}    continue;\n}}\n"
+    take_slices(k, s, "in1", k.place(0, s.size, wraps=False), skipped)
 
 
 @kernel("scatter_sum")
@@ -170,7 +164,7 @@ def along_index(k: Target) -> None:
     axis, (index,) = k.attrs["axis"], k.specs
     own, steps = element(index.shape, index.shape), strides_of(k.attrs["shape"])
     terms = [f"i{d} * {step}" for d, step in enumerate(steps) if d != axis]
-    text = k.place(f"in0[{own}]", k.attrs["shape"][axis])
+    text = k.place(0, k.attrs["shape"][axis], i=own)
     text += f"out0[{own}] = {' + '.join([f'at * {steps[axis]}', *terms])};\n"
     each_element(k, index.shape, text)
 
@@ -182,7 +176,7 @@ def flat_index(k: Target) -> None:
         raise CannotWrite("a number among places")
     shape, text = k.out.shape, "int64_t flat = 0;\n"
     for number, (index, n) in enumerate(zip(k.specs, k.attrs["shape"], strict=True)):
-        place = k.place(f"in{number}[{element(index.shape, shape)}]", n)
+        place = k.place(number, n, i=element(index.shape, shape))
         text += f"{{\n{place}flat = flat * {n} + at;\n}}\n"
     each_element(k, shape, f"{text}out0[{element(shape, shape)}] = flat;\n")
 
@@ -195,18 +189,17 @@ def pick(k: Target) -> None:
     """The element at a row's label."""
     x, label = k.specs
     classes = x.shape[-1]
-    text = skip("in1[i]", k.attrs["ignore_index"], "out0[i] = ZERO;")
-    text += k.place("in1[i]", classes, wraps=False) + f"out0[i] = in0[i * {classes} + at];\n"
-    k.loops(Level("i", label.size, text))
+    place = k.place(1, classes, False, k.attrs["ignore_index"], "out0[i] = ZERO;")
+    k.loops(Level("i", label.size, f"{place}out0[i] = in0[i * {classes} + at];\n"))
 
 
 @kernel("place")
 def place(k: Target) -> None:
     """A row of zeros, but for the element at its label."""
     label, classes = k.specs[1], k.attrs["classes"]
-    text = skip("in1[i]", k.attrs["ignore_index"]) + k.place("in1[i]", classes, wraps=False)
+    place = k.place(1, classes, False, k.attrs["ignore_index"])
     k.clear()
-    k.loops(Level("i", label.size, text + f"out0[i * {classes} + at] = in0[i];\n"))
+    k.loops(Level("i", label.size, f"{place}out0[i * {classes} + at] = in0[i];\n"))
 
 
 @kernel("one_hot")
@@ -214,5 +207,5 @@ def one_hot(k: Target) -> None:
     """A row of zeros, and a one."""
     x, classes = k.specs[0], k.attrs["classes"]
     k.clear()
-    text = k.place("in0[i]", classes, wraps=False) + f"out0[i * {classes} + at] = STORE(1);\n"
+    text = f"{k.place(0, classes, wraps=False)}out0[i * {classes} + at] = STORE(1);\n"
     k.loops(Level("i", x.size, text))

@@ -8,10 +8,14 @@ wrong; a run on another thread, of the same program, asks in vain. In CUDA a ker
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
+from ..engine.codegen.kernel import C_TYPES
+from ..engine.codegen.scalar import CannotWrite
 from ..engine.ops.movement import reshape
 from ..engine.ops.ordering import after
+from .target import KERNELS, Target
 
 
 class Places(NamedTuple):
@@ -25,26 +29,35 @@ class Places(NamedTuple):
     ignored: int | None = None
 
 
+class PlacesOf(Target):
+    """Reads off a definition which places it goes by, and writes nothing."""
+
+    types = C_TYPES
+
+    def __init__(self, record):
+        super().__init__(record, "")
+        self.found: list[Places] = []
+
+    def place(self, k, size, wraps=True, ignored=None, instead="", i="i") -> str:
+        self.found.append(Places(k, size, wraps, ignored))
+        return ""
+
+    def clear_slice(self, to, count) -> str:
+        return ""
+
+    def scatter(self, slices, value, adds) -> None:
+        self.place(1, slices.size)
+
+    def windows(self, image):
+        raise CannotWrite("windows lie at no places")
+
+
 def named_places(record) -> list[Places]:
     """What of a record's inputs names places."""
-    given, attrs, name = record.inputs, record.attrs, record.op.name
-    if name in ("take", "put"):
-        return [Places(1, given[0].shape[attrs["axis"]])]
-    if name == "scatter_sum":
-        return [Places(1, attrs["shape"][attrs["axis"]])]
-    if name == "along_index":
-        return [Places(0, attrs["shape"][attrs["axis"]])]
-    if name == "flat_index":
-        return [Places(k, size) for k, size in enumerate(attrs["shape"])]
-    if name == "embedding":
-        return [Places(0, given[1].shape[0], False)]
-    if name == "one_hot":
-        return [Places(0, attrs["classes"], False)]
-    if name == "pick":
-        return [Places(1, given[0].shape[-1], False, attrs["ignore_index"])]
-    if name == "place":
-        return [Places(1, attrs["classes"], False, attrs["ignore_index"])]
-    return []
+    reader = PlacesOf(record)
+    with suppress(CannotWrite):  # then the host computes it, and finds out
+        KERNELS.get(record.op.name, lambda target: None)(reader)
+    return reader.found
 
 
 class Looked:

@@ -53,11 +53,14 @@ class Target:
         """
         return filled(text, self.types, self.out.dtype, words)
 
-    def place(self, index: str, size: int, wraps: bool = True) -> str:
-        """`at` is the place that `index` says, or the loop goes on with the next."""
+    def place(self, k: int, size: int, wraps=True, ignored=None, instead="", i="i") -> str:
+        """`at` is the place that element i of input k says. If that is out of range, or `ignored`
+        (then something is done `instead`), the loop goes on with the next.
+        """
+        index = f"in{k}[{i}]"
         wrap = f"if (at < 0) at += {size};\n" if wraps else ""
         return (
-            f"int64_t at = {index};\n{wrap}"
+            f"{skip(index, ignored, instead)}int64_t at = {index};\n{wrap}"
             f"if (at < 0 || at >= {size}) {{\n    {self.out_of_range}continue;\n}}\n"
         )
 
@@ -83,6 +86,12 @@ class Target:
 
     def windows(self, image):
         """The `Windows` of a pooling of an image, a spec."""
+
+
+def skip(index: str, ignored: int | None, instead: str = "") -> str:
+    """Statements: what is done in the place of the rest if an index is one that is ignored."""
+    instead = instead and f"    {instead}\n"
+    return "" if ignored is None else f"if ({index} == {ignored}) {{\n{instead}    continue;\n}}\n"
 
 
 def filled(text: str, types: dict, dtype, words: dict) -> str:

@@ -79,7 +79,7 @@ class Cuda(Target):
         if adds:
             self.clear()
         words = {"COUNT": slices.count, "SIZE": slices.size, "PLACE": slices.place, "VALUE": value}
-        place = self.place("in1[i]", slices.size)
+        place = self.place(1, slices.size)
         chain, body = (self.filled(text, **words) for text in (CHAIN, SUM if adds else PUT))
         self.workspace = 8 * slices.count
         self.loops(Level("i", slices.count, place + chain), room="int *chain")
