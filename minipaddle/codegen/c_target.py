@@ -12,7 +12,7 @@ from . import gemm
 from .frame import Frame
 from .matmul import PARALLEL, Room, indented, late
 from .pooling import Windows
-from .target import Level, Target, inserted
+from .target import Level, Target, insert
 
 SERIAL = 60_000
 """Elements below which a second thread costs more than it brings."""
@@ -54,7 +54,7 @@ class C(Target):
         text = ""
         for a in reversed(levels):
             text = f"{a.whole}\n" if a.whole else loop(a, text, a is shared)
-        self.text += self.filled(text)
+        self.text += self.fill(text)
 
     def copy(self, to: str, source: str, count: int) -> Level:
         return Level("k", count, "", f"memcpy({to}, {source}, {count} * sizeof(E));")
@@ -67,7 +67,7 @@ class C(Target):
         self.text += f"{self.clear_slice('out0', self.out.size)}\n"
 
     def clear_slice(self, to: str, count: int) -> str:
-        return self.filled(f"memset({to}, 0, {count} * sizeof(E));")
+        return self.fill(f"memset({to}, 0, {count} * sizeof(E));")
 
     def scatter(self, slices, value: str, adds: bool) -> None:
         """Sums of halves are added up as floats."""
@@ -76,7 +76,7 @@ class C(Target):
         if half:
             self.text += f"float *sum = {self.room.array('float', self.out.size)};\n"
         if adds:
-            self.text += self.filled(f"memset({to}, 0, {self.out.size} * sizeof({T}));\n")
+            self.text += self.fill(f"memset({to}, 0, {self.out.size} * sizeof({T}));\n")
         put = f"{to}[{slices.place}] {'+=' if adds else '='} {term};\n"
         inside = Level("k", slices.inner, put)
         self.loops(*slices.levels(self.place(1, slices.size), inside), ordered=True)
@@ -189,10 +189,10 @@ class VectorWindows(Windows):
         texts = {}
         for word, self.part in (("WHOLE", False), ("PART", True)):
             texts[word] = define(self)
-        w, text = self.words, inserted(LOOPS, CLEAR=clear, BEFORE=before, **texts)
+        w, text = self.words, insert(LOOPS, CLEAR=clear, BEFORE=before, **texts)
         met = self.images * prod(w[a] for a in ("OD", "OH", "OW", "KD", "KH", "KW", "CHANNELS"))
         pragma = PARALLEL if met > ENOUGH and self.images > 1 else ""
-        self.target.text += indented(pragma + self.target.filled(text, **w), 4)
+        self.target.text += indented(pragma + self.target.fill(text, **w), 4)
         self.target.helpers += [*gemm.vectors(self.T), LARGER.substitute(T=self.T)]
 
     def spread(self, define, before: str = "") -> None:

@@ -140,7 +140,7 @@ def slice_assign(k: Target) -> None:
 
 def number_in(k: Target, number) -> str:
     """A number as an element of the result."""
-    return k.filled(f"STORE({literal(number.attrs['value'], wide(k.out.dtype)).template})")
+    return k.fill(f"STORE({literal(number.attrs['value'], wide(k.out.dtype)).template})")
 
 
 def each_element(k: Target, shape, text: str) -> None:

@@ -29,7 +29,7 @@ class Places(NamedTuple):
     ignored: int | None = None
 
 
-class PlacesOf(Target):
+class PlaceReader(Target):
     """Reads off a definition which places it goes by, and writes nothing."""
 
     types = C_TYPES
@@ -52,9 +52,9 @@ class PlacesOf(Target):
         raise CannotWrite("windows lie at no places")
 
 
-def named_places(record) -> list[Places]:
+def places_of(record) -> list[Places]:
     """What of a record's inputs names places."""
-    reader = PlacesOf(record)
+    reader = PlaceReader(record)
     with suppress(CannotWrite):  # then the host computes it, and finds out
         KERNELS.get(record.op.name, lambda target: None)(reader)
     return reader.found
@@ -88,6 +88,6 @@ def checked(records):
     """Those of the records whose places an earlier one has looked at."""
     looked = Looked()
     for record in records:
-        new = [looked.add(record.inputs[p.k], p) for p in named_places(record)]
+        new = [looked.add(record.inputs[p.k], p) for p in places_of(record)]
         if not any(new):
             yield record

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
-from .target import Target, inserted, kernel
+from .target import Target, insert, kernel
 
 
 def three(sizes, one) -> tuple:
@@ -16,7 +16,7 @@ def three(sizes, one) -> tuple:
     return (*(one,) * (3 - len(sizes)), *sizes)
 
 
-def named(letter: str, sizes) -> dict:
+def per_axis(letter: str, sizes) -> dict:
     """Words of a template: letter + D, H, W."""
     return {f"{letter}{axis}": n for axis, n in zip("DHW", sizes)}
 
@@ -45,9 +45,9 @@ class Windows:
             raise CannotWrite(f"{target.record.op.name} of {image}")
         self.target, self.attrs = target, target.attrs
         windows = three(self.attrs["windows"], (1, 1, 0, 1))
-        self.words = named("I", three(image.shape[1:-1], 1))
+        self.words = per_axis("I", three(image.shape[1:-1], 1))
         for letter, sizes in zip("KSPO", zip(*windows)):
-            self.words |= named(letter, sizes)
+            self.words |= per_axis(letter, sizes)
         self.words["CHANNELS"] = image.shape[-1]
 
     def load(self, k: int, at: str) -> str:
@@ -79,9 +79,9 @@ class Windows:
 
     def taps(self, inside: str, outside: str = "") -> str:
         """A loop over the pixels of the window, and over the places beyond the image."""
-        return inserted(TAP, OUTSIDE=outside, INSIDE=inside)
+        return insert(TAP, OUTSIDE=outside, INSIDE=inside)
 
-    def chosen(self, x: int, y: int, inside: str) -> str:
+    def find_maximum(self, x: int, y: int, inside: str) -> str:
         """A loop over the pixels of the window, where `here` is true if the maximum stands there:
         the first of equal ones. Outside the image there is -inf.
         """
@@ -121,7 +121,8 @@ def max_pool_grad(k: Target) -> None:
     """The gradient goes to the pixel that was the largest."""
 
     def given(w: Windows) -> str:
-        return f"const V g = {w.load(0, 'to')};\n" + w.chosen(1, 2, w.add(w.where("here", "g")))
+        add = w.add(w.where("here", "g"))
+        return f"const V g = {w.load(0, 'to')};\n{w.find_maximum(1, 2, add)}"
 
     k.windows(k.out).spread(given)
 
@@ -132,7 +133,7 @@ def max_pool_take(k: Target) -> None:
 
     def taken(w: Windows) -> str:
         met = f"total += {w.where('here', w.load(0, 'at'))};\n"
-        return f"V total = NONE;\n{w.chosen(1, 2, met)}{w.store('total')}"
+        return f"V total = NONE;\n{w.find_maximum(1, 2, met)}{w.store('total')}"
 
     k.windows(k.specs[1]).each(taken)
 

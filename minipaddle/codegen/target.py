@@ -47,11 +47,11 @@ class Target:
 
     # ---- text --------------------------------------------------------------------------------
 
-    def filled(self, text: str, **words) -> str:
+    def fill(self, text: str, **words) -> str:
         """A text with its words, for elements of the first result's dtype. E is an element in
         memory, T what is computed with; LOAD and STORE make one of the other; ZERO is in memory.
         """
-        return filled(text, self.types, self.out.dtype, words)
+        return fill(text, self.types, self.out.dtype, words)
 
     def place(self, k: int, size: int, wraps=True, ignored=None, instead="", i="i") -> str:
         """`at` is the place that element i of input k says. If that is out of range, or `ignored`
@@ -94,8 +94,8 @@ def skip(index: str, ignored: int | None, instead: str = "") -> str:
     return "" if ignored is None else f"if ({index} == {ignored}) {{\n{instead}    continue;\n}}\n"
 
 
-def filled(text: str, types: dict, dtype, words: dict) -> str:
-    """A template with its words; see `Target.filled`."""
+def fill(text: str, types: dict, dtype, words: dict) -> str:
+    """A template with its words; see `Target.fill`."""
     E, T = types[dtype], types[wide(dtype)]
     special = dtype == dt.bfloat16.numpy
     words = {
@@ -106,7 +106,7 @@ def filled(text: str, types: dict, dtype, words: dict) -> str:
     return re.sub(r"\b[A-Z]+\b", lambda m: str(words.get(m[0], m[0])), text)
 
 
-def inserted(text: str, **words: str) -> str:
+def insert(text: str, **words: str) -> str:
     """A template with texts in the places of lines that are a word alone, as far indented."""
 
     def put(line) -> str:

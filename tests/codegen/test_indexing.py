@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
+from minipaddle.codegen.cuda.calls import WORK
+from minipaddle.codegen.target import KERNELS
 from minipaddle.engine.codegen.kernel import EMITTERS
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import NUMPY
 from tests.codegen.compiling import call, compiled, file_of, needs_gcc, run_all, run_one
-from tests.ops import cases_indexing, cases_nn
+from tests.ops import cases_indexing, cases_movement, cases_nn, cases_resample
 from tests.ops.cases import Case
 
 pytestmark = needs_gcc
-CASES = cases_indexing.CASES | cases_nn.CASES
+CASES = cases_indexing.CASES | cases_nn.CASES | cases_movement.CASES | cases_resample.CASES
 NAMES = ["embedding", "one_hot", "pick", "place", "put", "scatter_sum", "take"]
+NAMES += ["along_index", "flat_index", "remap", "slice_assign"]
 
 
 def check(calls, threads=1):
@@ -66,3 +69,8 @@ def test_a_place_out_of_range_is_told_and_not_touched():
 
 def test_every_emitter_is_of_an_operator():
     assert set(EMITTERS) <= set(OPS)
+
+
+def test_both_targets_write_every_shared_kernel():
+    assert KERNELS
+    assert KERNELS.keys() <= EMITTERS.keys() & WORK.keys()

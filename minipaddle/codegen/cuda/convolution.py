@@ -14,8 +14,8 @@ from math import prod
 
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ..pooling import named, three
-from ..target import filled
+from ..pooling import per_axis, three
+from ..target import fill
 from .calls import CUDA_TYPES, Clear, Gemm, Matrix, Operand, Work, operands, works
 from .text import each
 
@@ -60,12 +60,13 @@ class Convolution:
         self.rows, self.width = self.n * self.positions, self.taps * self.channels
         padding = [low for low, _ in attrs["padding"]]
         self.words = {
-            **named("I", three(image.shape[1:-1], 1)), **named("O", three(small.shape[1:-1], 1)),
-            **named("K", three(kernel, 1)), **named("S", three(attrs["stride"], 1)),
-            **named("P", three(padding, 0)), **named("G", three(attrs["dilation"], 1)),
             "CHANNELS": self.channels, "TAPS": self.taps, "POSITIONS": self.positions,
             "IMAGES": self.n, "GROUPS": self.groups,
         }  # fmt: skip
+        sizes = image.shape[1:-1], small.shape[1:-1], kernel, attrs["stride"], attrs["dilation"]
+        for letter, n in zip("IOKSG", sizes, strict=True):
+            self.words |= per_axis(letter, three(n, 1))
+        self.words |= per_axis("P", three(padding, 0))
         still = all(s == 1 for s in attrs["stride"]) and not any(map(sum, attrs["padding"]))
         self.same = still and self.taps == 1 and self.groups == 1
         self.nbytes = (
@@ -94,7 +95,7 @@ class Convolution:
         if self.same:
             return ()
         E, size = CUDA_TYPES[self.dtype], self.groups * self.rows * self.width
-        text = filled(COLUMNS, CUDA_TYPES, self.dtype, self.words)
+        text = fill(COLUMNS, CUDA_TYPES, self.dtype, self.words)
         own = [f"const {E} *x", f"{E} *columns"]
         return (each(f"{name}_columns", own, size, text, (at, Operand("work"))),)
 
@@ -124,7 +125,7 @@ def emit_input_grad(record, name: str) -> Work:
                      c.rows, c.width, c.outs // c.groups)  # fmt: skip
     if c.same:
         return Work((product,))
-    E, text = CUDA_TYPES[c.dtype], filled(SPREAD, CUDA_TYPES, c.dtype, c.words)
+    E, text = CUDA_TYPES[c.dtype], fill(SPREAD, CUDA_TYPES, c.dtype, c.words)
     own = [f"const {E} *columns", f"{E} *image"]
     return Work((product, each(name, own, c.image_size, text, (Operand("work"), out))), c.nbytes)
 

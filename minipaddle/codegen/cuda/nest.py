@@ -20,7 +20,7 @@ from ...engine.passes.node import Node
 from .calls import CUDA_TYPES, Launch, Operand, Work, operands
 from .shape import (
     Teams,
-    declared,
+    declare_loops,
     flat_name,
     splits_of,
     teams_of,
@@ -58,7 +58,7 @@ def elements(record, name: str, w: Writer, parameters) -> Work:
     w.put(f"for ({T} {at} = blockIdx.x * {THREADS} + threadIdx.x; {at} < {nest.size}; "
           f"{at} += {blocks * THREADS}) {{")  # fmt: skip
     w.depth += 1
-    w.put(*declared(T, at, nest.loops))
+    w.put(*declare_loops(T, at, nest.loops))
     w.assign(w.stores(w.outputs(), {}))
     w.depth -= 1
     w.put("}")
@@ -113,7 +113,7 @@ class Folding(Rows):
         else:
             w.put(f"const bool live = {self.teams.row(T)} < {rows};")
             w.put(f"const {T} {self.number} = live ? {self.teams.row(T)} : {rows - 1};")
-        w.put(*declared(T, self.number, self.kept))
+        w.put(*declare_loops(T, self.number, self.kept))
 
     def row_outputs(self, stage: int) -> None:
         """One of the team stores what belongs to the row."""
@@ -144,7 +144,7 @@ class Folding(Rows):
             first = f"live ? {first} : {last}"
         w.put(f"for ({self.T} {at} = {first}; {at} < {last}; {at} += {size}) {{")
         w.depth += 1
-        w.put(*declared(self.T, at, self.along))
+        w.put(*declare_loops(self.T, at, self.along))
         self.body(folds, outputs, buffers)
         w.depth -= 1
         w.put("}")
@@ -220,7 +220,7 @@ class Parts(Folding):
         begin = f"live ? {begin} : {self.length}" if self.checked else begin
         w.put(f"for ({self.T} {at} = {begin}; {at} < end; {at} += {self.teams.size}) {{")
         w.depth += 1
-        w.put(*declared(self.T, at, self.along))
+        w.put(*declare_loops(self.T, at, self.along))
         self.body(folds, [], {})
         w.depth -= 1
         w.put("}")

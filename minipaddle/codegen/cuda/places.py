@@ -7,7 +7,7 @@ from math import prod
 from ...engine.codegen.kernel import is_number
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ..target import filled
+from ..target import fill
 from .calls import CUDA_TYPES, Launch, Operand, Work, operands, works
 from .text import buffers, each, kernel, parameters
 
@@ -27,7 +27,7 @@ def look(record, name: str, places, slot: int) -> Launch | None:
     k = buffers(record).index(index)
     ignored = "" if places.ignored is None else f"&& at != {places.ignored}"
     words = {"GIVEN": f"in{k}", "SIZE": places.size, "LOW": -places.size if places.wraps else 0}
-    text = filled(LOOK, CUDA_TYPES, index.dtype, words | {"IGNORED": ignored})
+    text = fill(LOOK, CUDA_TYPES, index.dtype, words | {"IGNORED": ignored})
     given = Operand("in", k), Operand("wrong", 0, slot * WRONG)
     own = [parameters(record)[k], "int64_t *wrong"]
     return each(f"{name}_places{places.k}", own, index.spec.size, text, given)
@@ -67,7 +67,7 @@ def emit_best(record, name: str) -> Work:
     words = {"ROWS": record.spec.size, "LENGTH": length, "INNER": prod(after)}
     words["SIGN"] = ">" if record.op.name == "argmax" else "<"
     assert prod(before) * prod(after) == record.spec.size
-    text = kernel(name, parameters(record), [filled(BEST, CUDA_TYPES, x.dtype, words)], (32, 4))
+    text = kernel(name, parameters(record), [fill(BEST, CUDA_TYPES, x.dtype, words)], (32, 4))
     blocks = -(-record.spec.size // 4), 1
     return Work((Launch(name, text, blocks, (32, 4), operands(record)),))
 
@@ -90,7 +90,7 @@ def emit_remap_grad(record, name: str) -> Work:
     index, size = record.attrs["index"], record.attrs["size"]
     words = {"INNER": prod(record.shape[record.attrs["axis"] + 1 :]), "COUNT": len(index)}
     words |= {"SIZE": size, "TABLE": ", ".join(str(k % size) for k in index)}
-    text = filled(REMAP_GRAD, CUDA_TYPES, record.dtype, words)
+    text = fill(REMAP_GRAD, CUDA_TYPES, record.dtype, words)
     return Work((each(name, parameters(record), record.spec.size, text, operands(record)),))
 
 
@@ -119,6 +119,6 @@ def emit_scan(record, name: str) -> Work:
         "SIGN": "*" if product else "+",
         "PLACE": f"({length - 1} - k)" if record.attrs["reverse"] else "k",
     }  # fmt: skip
-    text = filled(SCAN, CUDA_TYPES, x.dtype, words)
+    text = fill(SCAN, CUDA_TYPES, x.dtype, words)
     rows = each(name, parameters(record), x.size // length, text, operands(record))
     return Work((rows,))

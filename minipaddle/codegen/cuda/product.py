@@ -10,7 +10,7 @@ from math import prod
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..product import Axis, Product, product_of
-from ..target import filled
+from ..target import fill
 from .calls import CUDA_TYPES, Clear, Gemm, Launch, Matrix, Operand, Work, operands, works
 from .text import kernel
 
@@ -106,7 +106,7 @@ def tiled(record, name: str, p: Product) -> Launch:
         "DEPTH": p.k.size, "ROWS": p.m.size, "COLUMNS": p.n.size, "MX": p.m.x, "KX": p.k.x,
         "NY": p.n.y, "KY": p.k.y, "MOUT": p.m.out, "NOUT": p.n.out,
     }  # fmt: skip
-    body = filled(KERNEL, CUDA_TYPES, dtype, words)
+    body = fill(KERNEL, CUDA_TYPES, dtype, words)
     E = CUDA_TYPES[dtype]
     given = f"const {E} *{'y' if p.exchanged else 'x'}, const {E} *{'x' if p.exchanged else 'y'}"
     source = kernel(name, [given, f"{E} *out"], [body], (TILE, TILE))

@@ -11,7 +11,7 @@ from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
 from .. import generator, indexing, joining, pooling  # noqa: F401  (each fills KERNELS)
-from ..places import Looked, Places, named_places
+from ..places import Looked, Places, places_of
 from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills WORK)
 from .calls import WORK, Gemm, Launch, Work
@@ -41,7 +41,7 @@ class Kernels:
 
     def add(self, record: Record) -> None:
         base = f"k{len(self.texts)}_{named(record)}"
-        for given in named_places(record):
+        for given in places_of(record):
             self.look(record, base, given)
         work = work_of(record, base)
         if work is not None:

@@ -84,7 +84,7 @@ def whole(nest: Nest) -> str:
     return "int" if highest < 2**30 else "int64_t"
 
 
-def declared(T: str, flat: str, loops) -> list[str]:
+def declare_loops(T: str, flat: str, loops) -> list[str]:
     """A statement: the loop variables of a flat number; none if a single loop is that number."""
     if len(loops) < 2:
         return []

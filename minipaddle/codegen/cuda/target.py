@@ -12,9 +12,9 @@ from ...engine.codegen.fold import join
 from ...engine.codegen.scalar import wide
 from ...engine.core.op import OPS
 from ..pooling import Windows
-from ..target import Level, Target, inserted
+from ..target import Level, Target, insert
 from .calls import CUDA_TYPES, Clear, Operand, Work, operands
-from .shape import declared, flat_name
+from .shape import declare_loops, flat_name
 from .text import each, parameters
 
 CHAIN = """\
@@ -54,8 +54,8 @@ class Cuda(Target):
         size, flat = prod(a.extent for a in levels), flat_name(levels, "thread")
         if not size:
             return
-        lines = [f"{line}\n" for line in declared("int64_t", flat, levels)]
-        body = self.filled("".join([*lines, *(a.text for a in levels)]))
+        lines = [f"{line}\n" for line in declare_loops("int64_t", flat, levels)]
+        body = self.fill("".join([*lines, *(a.text for a in levels)]))
         own, given = parameters(self.record), operands(self.record)
         own, given = ([*own, room], (*given, Operand("work"))) if room else (own, given)
         name = f"{self.name}_{len(self.calls)}" if self.calls else self.name
@@ -80,7 +80,7 @@ class Cuda(Target):
             self.clear()
         words = {"COUNT": slices.count, "SIZE": slices.size, "PLACE": slices.place, "VALUE": value}
         place = self.place(1, slices.size)
-        chain, body = (self.filled(text, **words) for text in (CHAIN, SUM if adds else PUT))
+        chain, body = (self.fill(text, **words) for text in (CHAIN, SUM if adds else PUT))
         self.workspace = 8 * slices.count
         self.loops(Level("i", slices.count, place + chain), room="int *chain")
         inside = Level("k", slices.inner, body)
@@ -157,7 +157,7 @@ class ThreadWindows(Windows):
         self.run("to", WINDOW + before + define(self))
 
     def spread(self, define, before: str = "") -> None:
-        self.run("i", inserted(AROUND, INSIDE=before + define(self)))
+        self.run("i", insert(AROUND, INSIDE=before + define(self)))
 
     def run(self, i: str, text: str) -> None:
-        self.target.loops(Level(i, self.target.out.size, self.target.filled(text, **self.words)))
+        self.target.loops(Level(i, self.target.out.size, self.target.fill(text, **self.words)))
