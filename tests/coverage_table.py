@@ -77,7 +77,7 @@ def tests_of(path: str) -> list[str]:
         hint = f"; there is minipaddle/{', minipaddle/'.join(near)}" if near else ""
         raise ValueError(f"--of {path}: minipaddle has no such module{hint}")
     key = key_of(module, table, existing)
-    return table[key] if key else guess(module)
+    return table[key] if key else guess(module, table)
 
 
 # ---- making rows -----------------------------------------------------------------------------
@@ -114,8 +114,10 @@ def kinship(module: str, file: str) -> float:
     return factor * (1.5 if folder in folders else 1.0)
 
 
-def guess(module: str) -> list[str]:
-    """Without measured lines: the tests of this name, else those that import the module."""
+def guess(module: str, table: dict[str, list[str]]) -> list[str]:
+    """Without measured lines: the tests of this name, else those that import the module, else what
+    covers most of its neighbours in their folder.
+    """
     stem = module.removesuffix("/__init__.py").removesuffix(".py")
     name, folder = stem.rpartition("/")[2], stem.split("/")[0]
     named = [f for f in imports() if f.endswith(f"/test_{name}.py")]
@@ -124,7 +126,10 @@ def guess(module: str) -> list[str]:
     for files in (named, importing):
         if files:
             return sorted(files, key=lambda f: (f"/{folder}/" not in f, f))[:MOST]
-    return [ANYTHING]
+    home = module.rpartition("/")[0]
+    nearby = [files for other, files in table.items() if other.rpartition("/")[0] == home]
+    counts = Counter(file for files in nearby for file in files if home)
+    return [max(sorted(counts), key=counts.get)] if counts else [ANYTHING]
 
 
 @cache
@@ -148,7 +153,7 @@ def tidied(table: dict[str, list[str]]) -> dict[str, list[str]]:
     for module in existing:
         key = key_of(module, table, existing)
         row = [key_of(f, files, table.get(key, [])) for f in table.get(key, [])]
-        found[module] = [f for f in dict.fromkeys(row) if f] or guess(module)
+        found[module] = [f for f in dict.fromkeys(row) if f] or guess(module, table)
     return found
 
 

@@ -71,10 +71,12 @@ def test_new_modules_are_guessed(monkeypatch):
         "tests/nn/test_worker.py": set(),
     }
     monkeypatch.setattr(table, "imports", lambda: imported)
-    assert table.guess("io/worker.py") == ["tests/io/test_worker.py", "tests/nn/test_worker.py"]
-    assert table.guess("io/__init__.py") == [table.ANYTHING]
+    assert table.guess("io/worker.py", {}) == ["tests/io/test_worker.py", "tests/nn/test_worker.py"]
+    assert table.guess("io/__init__.py", {}) == [table.ANYTHING]
+    rows = {"io/a.py": ["tests/io/test_a.py", "tests/x.py"], "io/b.py": ["tests/x.py"]}
+    assert table.guess("io/__init__.py", rows | {"nn/a.py": ["tests/y.py"]}) == ["tests/x.py"]
     imported["tests/io/test_loader.py"].add("minipaddle.io.batch")
-    assert table.guess("io/batch.py") == ["tests/io/test_loader.py"]
+    assert table.guess("io/batch.py", {}) == ["tests/io/test_loader.py"]
     monkeypatch.setattr(table, "modules", lambda: ["new/worker.py", "io/batch.py"])
     moved = {"old/worker.py": ["tests/old/test_loader.py"]}
     expected = {"io/batch.py": ["tests/io/test_loader.py"]}

@@ -5,6 +5,7 @@ is half written. The last tests give it small trees with known faults.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -277,3 +278,36 @@ def test_an_import_of_numpy_is_found_wherever_it_hides(house):
 
 def test_every_name_has_one_place():
     assert len(RANK) == len(LAYERS.replace("|", " ").split()), "a name stands in two lines"
+
+
+# ---- the map for contributors ----------------------------------------------------------------
+
+
+def rows_of_the_map() -> list[tuple[list[str], list[str]]]:
+    """For each row of CONTRIBUTING's table its folders, and the files to open first."""
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    found = []
+    for line in text.partition("| folder |")[2].splitlines()[2:]:
+        if not line.startswith("|"):
+            break
+        folders, _, first = re.split(r" *\| *", line.strip())[1:4]
+        found.append((re.findall(r"`(.+?)`", folders), re.findall(r"`(.+?)`", first)))
+    return found
+
+
+def test_the_map_is_in_the_order_of_the_layers():
+    rows = rows_of_the_map()
+    ranks = [RANK[folders[0].partition("/")[2]] for folders, _ in rows
+             if folders[0].startswith("minipaddle/")]  # fmt: skip
+    assert len(ranks) >= 20
+    assert ranks == sorted(ranks)
+
+
+def test_the_map_names_what_is_there():
+    for folders, files in rows_of_the_map():
+        parent = Path(folders[0]).parent
+        paths = [PACKAGE.parent / parent / Path(folder).name for folder in folders]
+        assert all(path.is_dir() for path in paths), folders
+        for file in files:
+            places = [*paths, PACKAGE.parent, paths[0].parent]
+            assert any((place / file).is_file() for place in places), (folders, file)
