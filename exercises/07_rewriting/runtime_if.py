@@ -32,7 +32,7 @@ Source: the same idea in Moldovan et al., "AutoGraph", 2019, section 5.
 """
 
 from minipaddle.engine.eager.control_flow import cond, is_static
-from minipaddle.jit.places import variables
+from minipaddle.engine.jit.journal import variables
 
 
 def if_else(test, then, else_, keeps=(), drops=(), jumps=False):

@@ -31,10 +31,8 @@ from ..engine.eager.tensor import Parameter, Tensor, wrap
 from ..engine.executors.native import Executable
 from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS
+from ..engine.jit.to_static import CALL_STUBS, MISSED
 from ..engine.jit.tree import alone
-
-MISSED = object()
-"""What a bound call gives where it may not be made."""
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""
@@ -241,3 +239,6 @@ def compiled(name: str, names: dict, kept: list[str], lines: list[str]):
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     exec(compile(source, file, "exec"), space)
     return space["make"](**names)
+
+
+CALL_STUBS.append(bound)

@@ -10,16 +10,17 @@ from ..engine.core.dispatch import Recording, current
 from ..engine.core.dtype import default, int64
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
+from ..engine.jit import aliasing
+from ..engine.jit.calling import TABLE
+from ..engine.jit.effects import print_
 from ..engine.jit.leaves import scalar
+from ..engine.jit.rest import grown, stacked
+from ..engine.jit.sequences import Sequence, sequence
 from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
-from ..tensor.joining import grown
-from ..tensor.rest import stacked
-from .effects import print_
-from .iterators import bounded
-from .sequences import Sequence, enumerate_, range_, reversed_, sequence, zip_
+from .sequences import enumerate_, range_, reversed_, zip_
 
 
 def len_(x):
@@ -111,13 +112,15 @@ def folded(items, combine, empty: bool):
     for x in items:
         out = combine(out, partial(truth, x))
         if is_static(out):
-            return reduce(lambda out, x: combine(out, partial(truth, x)), bounded(items), out)
+            return reduce(
+                lambda out, x: combine(out, partial(truth, x)), aliasing.rule.items(items), out
+            )
         if out is not empty:
             return out
     return out
 
 
-TABLE = {
+TABLE |= {
     len: len_,
     print: print_,
     int: casting(int, lambda: int64.numpy),
@@ -135,4 +138,3 @@ TABLE = {
     setattr: lambda owner, name, value: builtins.setattr(writing(owner, name), name, value),
     delattr: lambda owner, name: builtins.delattr(writing(owner, name), name),
 }
-"""What is called in place of a builtin."""

@@ -12,7 +12,7 @@ from operator import length_hint
 
 from ..engine.core.errors import inside, user_frame
 from ..engine.eager.tracer import trace
-from .dy2static.utils import refusal
+from ..engine.jit.refusal import refusal
 from .snapshot import Snapshot, named, names_in
 
 ENDLESS, UNSIZED = 10_000, 256

@@ -15,11 +15,12 @@ from ..engine.core.errors import PACKAGE
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor, wrap
 from ..engine.jit.ignore import within
+from ..engine.jit.journal import MISSING, Contents, Place, journal, lasting, same_parts
 from ..engine.jit.leaves import NUMBERS, State, same
+from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import unflatten
 from ..engine.jit.writing import defined
-from .dy2static.utils import mention, refusal
-from .places import MISSING, Contents, Place, journal, lasting, same_parts
+from .dy2static.utils import mention
 from .snapshot import library
 
 

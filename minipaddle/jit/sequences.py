@@ -1,39 +1,16 @@
-"""What a loop may run over when only the program knows how many rounds that is.
-
-Each has a `length` (a tensor, a size, or an int) and gives its item number `k`, a tensor.
-"""
+"""`range`, `enumerate`, `zip` and `reversed` of what only the program knows the length of."""
 
 from __future__ import annotations
 
 import builtins
 
 from ..engine.core.dim import Dim
-from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
-from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
+from ..engine.jit import aliasing
 from ..engine.jit.leaves import scalar
-from ..engine.ops import elementwise, movement
-from ..engine.ops import gather as indexing
-from ..tensor.joining import grown
-from ..tensor.rest import Rest, stacked
-from .dy2static.utils import refusal
-from .iterators import bounded
-
-
-class Sequence:
-    """The base of them."""
-
-    length: object
-    what = "a sequence whose length a tensor says"
-
-    def __iter__(self):
-        raise refusal(
-            f"{self.what} cannot become Python's: its length is known when the program runs",
-            hint="loop over it with `for`",
-        )
-
-    __len__ = __iter__
+from ..engine.jit.sequences import Sequence, pick, sequence
+from ..engine.ops import elementwise
 
 
 def whole(x):
@@ -63,23 +40,13 @@ class Range(Sequence):
         return self.start + (k if type(self.step) is int and self.step == 1 else k * self.step)
 
 
-class Rows(Sequence):
-    """The slices of a tensor along its first axis."""
-
-    what = "a tensor of unknown length"
-
-    def __init__(self, x):
-        self.x, self.length = x, x.shape[0]
-
-    def at(self, k):
-        return self.x[k]
-
-
 class Listed(Sequence):
     """A list of Python beside a sequence of the program, as in `zip`."""
 
     def __init__(self, items):
-        self.items = list(items) if isinstance(items, list | tuple) else [*bounded(iter(items))]
+        self.items = (
+            list(items) if isinstance(items, list | tuple) else [*aliasing.rule.items(iter(items))]
+        )
         self.length = len(self.items)
 
     def at(self, k):
@@ -123,24 +90,6 @@ def least(a, b):
     return elementwise.minimum(a, b) if is_static(a) or is_static(b) else min(a, b)
 
 
-def sequence(items):
-    """A sequence for what has a length that only the program knows; None for all else."""
-    if isinstance(items, Sequence):
-        return items
-    if grown(items):
-        return Rows(stacked(items))
-    if is_static(items) and items.ndim and isinstance(items.shape[0], Dim):
-        return Rows(items)
-    return None
-
-
-def asked(x):
-    """What a condition asks of x: of a list that grew in a loop of the program, has it items?"""
-    if type(x) is not list or not all(type(each) is Rest for each in x) or not grown(x):
-        return x
-    return current.top.constant(stacked(x).shape[0]) > 0
-
-
 def range_(*limits):
     """`range`."""
     if any(is_static(x) or isinstance(x, Dim) for x in limits):
@@ -172,23 +121,3 @@ def reversed_(items):
     if found is not None:
         return Reversed(found)
     return reversed(list(items)) if is_static(items) else builtins.reversed(items)
-
-
-def pick(items, k):
-    """`items[k]` of a Python list, `k` being a tensor: its items must be alike."""
-    if grown(items):
-        return stacked(items)[k]
-    k = scalar(k)
-    count = len(items)
-    specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}
-    if len(specs) != 1 or not count:
-        raise refusal(
-            f"a list of {count} items that are not all alike, indexed by a tensor",
-            expected="tensors of one shape and dtype, or numbers",
-        )
-    whole = movement.stack(*map(as_tensor, items), axis=0)
-    return one_of(indexing.take(whole, k, axis=0), *items)
-
-
-def as_tensor(x):
-    return x if hasattr(x, "spec") else current.top.constant(x)

@@ -38,7 +38,7 @@ from ..engine.core.errors import PACKAGE
 from ..engine.core.rank import NAMED
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.jit.ignore import installed, within
-from .dy2static.utils import refusal
+from ..engine.jit.refusal import refusal
 
 CONSTANT = {Tensor, Parameter, int, float, bool, complex, str, bytes, NoneType, range, slice,
             CodeType, type(...), type(NotImplemented)}  # fmt: skip

@@ -6,12 +6,11 @@ Pieces share memory with what they were cut from, as in Paddle.
 from __future__ import annotations
 
 from ..engine.core.dim import larger, same, smaller
-from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
+from ..engine.jit.rest import Rest, grown, joined, stacked
 from ..engine.ops import movement, strided
 from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
 from . import shaping
-from .rest import Rest, joined, known, stacked
 
 __all__ = [
     "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
@@ -48,14 +47,6 @@ def stack(x, axis=0, name=None):
     if grown(x):
         return stacked(x, axis_of(axis, ndim_of(x[0]) + 1))
     return movement.stack(*tensors(x, "stack"), axis=axis_of(axis, x[0].spec.ndim + 1))
-
-
-def grown(x) -> bool:
-    """Is it a list that grew in a loop of a program that is traced? In that loop an error."""
-    if not (type(x) is list and current.top.tracing):
-        return False
-    rests = [each for each in x if type(each) is Rest]
-    return bool(rests) and all(map(known, rests))
 
 
 def ndim_of(x) -> int:

@@ -39,7 +39,6 @@ learn
 base | incubate
 autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
 """
-OPEN = {"engine/jit"}  # it still uses `jit` and `tensor`: its aliasing is to register itself
 RANK = {
     name.strip(): rank
     for rank, line in enumerate(LAYERS.strip().splitlines())
@@ -144,7 +143,7 @@ def backward_arrows(package):
             where = f"{name}:{line} imports {target}"
             if goal is None:
                 yield f"{where}, which imports everything: import from the module that defines it"
-            elif RANK[goal] >= RANK[home] and home not in OPEN:
+            elif RANK[goal] >= RANK[home]:
                 yield f"{where}, but `{home}` may not know `{goal}`: move the shared part down"
 
 

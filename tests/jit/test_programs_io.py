@@ -8,7 +8,8 @@ from minipaddle import nn
 from minipaddle.engine.core.dispatch import interpreter
 from minipaddle.engine.eager.tracer import Tracer
 from minipaddle.engine.jit import cache
-from minipaddle.jit import parting, places
+from minipaddle.engine.jit.journal import Contents
+from minipaddle.jit import aliasing
 
 to_static = paddle.jit.to_static
 
@@ -444,13 +445,13 @@ def test_the_program_used_longest_ago_is_forgotten(monkeypatch):
 def test_the_counts_of_references_are_right_on_this_python():
     """They were equal on CPython 3.11.7, 3.13.5 and 3.14.10: what is counted stands in a cell."""
     group = [[1], [2]]
-    assert not any(parting.held(other) for other in group)
+    assert not any(aliasing.held(other) for other in group)
     holder = group[0]
-    assert any(parting.held(other) for other in group)
-    place = places.Contents(holder.copy())
+    assert any(aliasing.held(other) for other in group)
+    place = Contents(holder.copy())
     found = {place.key: place}
     with interpreter(Tracer()):
-        assert not places.held_outside(place, found, [], {}, {})
+        assert not aliasing.held_outside(place, found, [], {}, {})
         second = place.owner
-        assert places.held_outside(place, found, [], {}, {})
+        assert aliasing.held_outside(place, found, [], {}, {})
     assert second == holder

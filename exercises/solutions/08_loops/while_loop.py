@@ -35,9 +35,9 @@ MLSys 2019, for loops as functions and state.
 """
 
 from minipaddle.engine.eager.control_flow import is_static
+from minipaddle.engine.jit.journal import variables
 from minipaddle.engine.jit.looping import Loop
 from minipaddle.engine.jit.templates import fill
-from minipaddle.jit.places import variables
 
 _TEMPLATE = """
 def _jst_test():

@@ -9,18 +9,18 @@ import dis
 import sys
 from contextlib import contextmanager
 
-from ...jit.dy2static.utils import refusal
-from ...jit.effects import catching, check_raised, walk
-from ...jit.parting import part
-from ...jit.places import MISSING, journal, lasting, variables
-from ...jit.sequences import asked
 from ..core.dispatch import current, note_refusal
 from ..core.errors import inside, line_of
 from ..core.slots import slot
 from ..eager.control_flow import BranchError, as_bool, cond, is_static
 from ..eager.tape import LeafError
 from ..ops.logic import logical_not
+from . import aliasing
+from .effects import catching, check_raised, walk
+from .journal import MISSING, journal, lasting, variables
 from .leaves import NUMBERS, State, Undefined, replaced, same, travels
+from .refusal import refusal
+from .sequences import asked
 from .tree import paths, unflatten
 from .unsure import doubtful
 
@@ -197,7 +197,7 @@ class Choice:
         for place, a, b, value in zip(self.keeps, left, right, values, strict=False):
             place.assign(value)
             for state in (a, b):
-                part(state.value, value, self.deep)
+                aliasing.rule.replace(state.value, value, self.deep)
         return values[-1]
 
     def trace(self, k: int) -> list:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
-from ...jit.builtin import TABLE
-from ...jit.dy2static.utils import refusal
-from ...jit.parting import before_write
-from ...jit.places import CONTAINERS, journals
-from ...jit.sequences import pick
-from ...jit.snapshot import Snapshot
-from ...tensor.joining import grown
 from ..core.slots import slot
 from ..eager.control_flow import is_static
+from . import aliasing
 from .ignore import MARK, converts, ours
+from .journal import CONTAINERS, before_write, journals
+from .refusal import refusal
+from .rest import grown
+from .sequences import pick
 from .source import SourceMissing
 from .transpile import transpile
 
@@ -49,6 +47,9 @@ def call(function):
     return function
 
 
+TABLE: dict = {}
+"""What is called in place of a builtin, by the builtin."""
+
 LEVELS = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
 
 
@@ -69,10 +70,9 @@ def uncached(function):
     inner = call(function.__wrapped__)
 
     def run(*args, **kwargs):
-        before = Snapshot([inner])
-        result = inner(*args, **kwargs)
-        before.check("by a function whose results are kept (functools.lru_cache)")
-        return result
+        what = "by a function whose results are kept (functools.lru_cache)"
+        with aliasing.rule.unchanged([inner], what):
+            return inner(*args, **kwargs)
 
     return run
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import threading
 from weakref import WeakSet
 
-from ...jit.places import MISSING
 from ..core.dim import Dim
 from ..core.errors import describe, line_of
 from ..core.record import Spec
@@ -15,6 +14,7 @@ from ..eager.tensor import Tensor
 from ..ir.builder import Promise
 from ..ops import creation, movement
 from . import tree
+from .journal import MISSING
 from .tree import LEAF, Node, flatten, unflatten
 from .unsure import Unsure
 

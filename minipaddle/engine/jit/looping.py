@@ -6,13 +6,6 @@ from __future__ import annotations
 
 from operator import is_
 
-from ...jit.dy2static.utils import refusal
-from ...jit.effects import check_held
-from ...jit.iterators import bounded
-from ...jit.parting import part
-from ...jit.places import Attribute, Contents, Global, Place, journal, lasting, variables
-from ...jit.sequences import asked, sequence
-from ...tensor.rest import PENDING, Rest
 from ..core.dispatch import note_refusal
 from ..core.errors import line_of, user_frame
 from ..core.slots import slot
@@ -21,8 +14,14 @@ from ..eager.control_flow import while_loop as program_loop
 from ..eager.tensor import Tensor
 from ..ops import movement
 from ..ops.logic import logical_not
+from . import aliasing
 from .branching import Again, Choice, Raised, nothing, telling, wording
+from .effects import check_held
+from .journal import Attribute, Contents, Global, Place, journal, lasting, variables
 from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
+from .refusal import refusal
+from .rest import PENDING, Rest
+from .sequences import asked, sequence
 from .tree import paths
 from .truth import none
 from .unsure import doubtful
@@ -71,7 +70,7 @@ def for_loop(iterable, body, keeps=(), turns=(), drops=(), stops=()) -> None:
 def unrolled(going, steps, body, groups, flags) -> None:
     """The rounds after a tensor may have ended the loop: each asks whether it did."""
     keeps, turns, drops = groups
-    for item in bounded(steps):
+    for item in aliasing.rule.items(steps):
         Choice(going, lambda: body(item), nothing, [*keeps, *turns], drops, lenient=True).made()  # noqa: B023
         going = none([flag.get() for flag in flags])
 
@@ -192,7 +191,7 @@ class Loop:
         for i, place in enumerate(self.places):
             value = self.filled(i, slots, last, self.after)
             place.assign([*value, *rests[place.key]] if place.key in rests else value)
-            part(self.before[i].value, value, self.deep)
+            aliasing.rule.replace(self.before[i].value, value, self.deep)
         self.check_bound()
 
     def check_bound(self) -> None:
@@ -299,7 +298,7 @@ class Loop:
         """A round begins with this value of a place; nobody but the place is to hold it."""
         value = [*value, Rest(PENDING)] if place.key in self.grows else value
         place.set(value)
-        part(self.before[i].value, value, self.deep)
+        aliasing.rule.replace(self.before[i].value, value, self.deep)
         self.given[place.key] = list(value) if isinstance(value, list) else None
 
     def out(self, i: int, j: int, before: Tensor):

@@ -12,9 +12,6 @@ from types import MethodType
 
 from numpy import ndarray
 
-from ...jit.bound import MISSED, bound
-from ...jit.dy2static.utils import refusal
-from ...jit.outside import watched
 from ..core.dim import hinted
 from ..core.dispatch import current
 from ..core.errors import teach
@@ -22,16 +19,24 @@ from ..core.record import Spec
 from ..eager.tensor import Parameter, Tensor
 from ..executors.choice import Choice, backend_named
 from ..ir.input_spec import BATCH, InputSpec, apart, fits, wanted
+from . import aliasing
 from .cache import Cache, cache_key, settings
 from .capture import Captured
 from .ignore import MARK
 from .inspection import Inspection
+from .refusal import refusal
 from .transpile import transpile
 from .tree import describe, flatten, paths, restoring, unflatten
 from .user_lines import retold
 
 OFTEN, KEPT = 3, 4
 """After so many calls the road of a program is written out; so many such roads are tried."""
+
+MISSED = object()
+"""What a call stub gives for a call that it cannot make."""
+
+CALL_STUBS: list = []
+"""Each writes stubs for calls like one that was made: `write(captured, args, entries)`."""
 
 MANY = 10
 """After so many programs of one function a warning says what varies."""
@@ -192,7 +197,8 @@ class StaticFunction(Inspection):
             raise retold(error) from None
         captured.calls += 1
         if captured.calls == OFTEN and args is not None:
-            self.quick[:0] = bound(captured, args, self.cache.entries_of(captured))
+            for write in CALL_STUBS:
+                self.quick[:0] = write(captured, args, self.cache.entries_of(captured))
             del self.quick[KEPT:]
         return captured.restore(results, sizes)
 
@@ -301,7 +307,7 @@ def of_tensors(function, leaves, structure, places):
             unchanged(function, (args, kwargs), structure, inside)
             return returned
 
-        returned, found["taken"] = watched(call)
+        returned, found["taken"] = aliasing.rule.run(call)
         results, found["structure"] = flatten(returned)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
         return results

@@ -16,7 +16,6 @@ from operator import or_
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
-from ...jit import verbosity
 from ..core import slots
 from ..core.errors import PACKAGE, teach
 from .converters import CONVERTERS, Context, Stage
@@ -25,6 +24,9 @@ from .ignore import within
 from .source import Source, source_of
 from .templates import fill, stand
 from .walking import copied
+
+WATCHERS: list = []
+"""Each is called with a function that is converted and what gives the stages of that."""
 
 RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
 FACTORY = "_jst_factory"
@@ -85,7 +87,8 @@ def conversion(function: FunctionType) -> Converted:
             source = source_of(function)
             *_, (_, tree) = passes(function, source)
             found = _cache[key] = Converted(compiled(tree, source, code), tree, slots.epoch)
-        verbosity.tell(function, stages)
+        for watch in WATCHERS:
+            watch(function, stages)
     return found
 
 

@@ -10,11 +10,11 @@ import copy
 import dataclasses
 from typing import NamedTuple
 
-from ...tensor.rest import Rest
 from ..core.dim import at
 from ..eager.control_flow import is_static
 from ..eager.tensor import Parameter, Tensor
 from ..ops import movement
+from .rest import Rest
 
 
 class Node(NamedTuple):

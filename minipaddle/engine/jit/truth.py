@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 
-from ...jit.effects import check_held
-from ...jit.sequences import asked
 from ..core.slots import slot
 from ..eager.control_flow import is_static
 from ..ops import logic as ops
 from .branching import Choice
+from .effects import check_held
 from .leaves import scalar
+from .sequences import asked
 
 
 def truth(x):

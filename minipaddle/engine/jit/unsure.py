@@ -6,13 +6,17 @@ only there has a value is a boolean of the program, and goes with the value.
 
 from __future__ import annotations
 
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
-from ...jit.effects import check_held
-from ...jit.places import DOUBTED, Variable
 from ..core.dispatch import current
 from ..eager.tensor import Tensor
+from .effects import check_held
+from .journal import Variable
 from .tree import parts
+
+DOUBTED: WeakValueDictionary = WeakValueDictionary()
+"""Values of variables that may be undefined (`Unsure`), by id, where they are containers:
+each holds its own, and is no stranger."""
 
 
 class Unsure(Tensor):

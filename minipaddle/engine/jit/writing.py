@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...jit.dy2static.utils import refusal
-from ...jit.parting import before_write
-from ...jit.places import Attribute, Global, Variable, journals, note
 from ..core.slots import slot
 from ..eager.tensor import Tensor
+from .journal import Attribute, Global, Variable, before_write, journals, note
 from .leaves import Undefined
+from .refusal import refusal
 from .unsure import Unsure
 
 

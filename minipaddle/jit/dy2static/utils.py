@@ -3,21 +3,9 @@
 from dis import get_instructions
 from types import CodeType
 
-from ...engine.core.dispatch import note_refusal
-from ...engine.core.errors import teach
+from ...engine.jit.refusal import Dygraph2StaticException, refusal
 
-
-class Dygraph2StaticException(Exception):
-    """Code that cannot become a program: what disagrees, at which lines, and what to do.
-
-    Source: Paddle `paddle.jit.dy2static.utils.Dygraph2StaticException`.
-    """
-
-
-def refusal(what: str, *, expected="", hint="", where=None) -> Dygraph2StaticException:
-    """The exception, with a text in the layout of `teach`; no handler of the user's ends it."""
-    text = teach(what, expected=expected, hint=hint, where=where)
-    return note_refusal(Dygraph2StaticException(text))
+__all__ = ["Dygraph2StaticException", "mention", "refusal"]
 
 
 def mention(codes: list, word: str):

@@ -6,18 +6,13 @@ the journal of its region, so that it can be put back as it was, and its value m
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import OrderedDict, defaultdict
 from contextlib import contextmanager
 from types import CellType
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from ..engine.core.dispatch import current
-from ..engine.eager.tensor import Tensor
-from ..engine.ir.builder import Promise
-from ..engine.jit.tree import containers, occurrences, parts
-from .snapshot import Snapshot, opened, put_back
+from . import aliasing
+from .tree import containers
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 
@@ -134,6 +129,13 @@ def same_parts(a, b) -> bool:
 CONTAINERS = (list, dict, set, OrderedDict, defaultdict)
 
 
+def before_write(owner) -> None:
+    """Something in an object is about to be written: the region around notes a container."""
+    aliasing.rule.check_write(owner)
+    if journals.open and type(owner) in CONTAINERS:
+        note(Contents(owner))
+
+
 class Journals(threading.local):
     """The journals of the regions being traced on this thread, the innermost last."""
 
@@ -166,8 +168,7 @@ class journal:
         self.first, self.reach, self.unless = places, reach, unless
 
     def __enter__(self):
-        self.before = Snapshot(self.reach) if self.reach else None
-        opened.snapshots += [self.before] * bool(self.reach)
+        aliasing.rule.enter(self)
         journals.open.append(self.noted)
         for place in self.first:
             note(place)
@@ -184,20 +185,7 @@ class journal:
     def __exit__(self, kind, *exc):
         journals.open.pop()
         self.restore()
-        if self.reach:
-            before, self.before = opened.snapshots.pop(), None
-            if kind is None or issubclass(kind, self.unless):
-                self.note_unseen(before)
-
-    def note_unseen(self, before: Snapshot) -> None:
-        """Note the containers that code changed which is not converted; refuse other changes."""
-        for x, held in before.changes():
-            if type(x) in CONTAINERS and id(x) not in PARTED.get(current.top, ()):
-                place = Contents(x)
-                self.now[place.key] = place.get()
-                put_back(x, held)
-                self.noted[place.key] = (place, place.get())
-        before.check(self.block, self.where)
+        aliasing.rule.leave(self, kind is None or issubclass(kind, self.unless))
 
     def restore(self) -> None:
         """Every place that was noted as it was before the block."""
@@ -229,64 +217,12 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
     }
     for key in noted.noted.keys() - known - found.keys():  # as it was: nothing is to be put back
         del noted.noted[key]
-    held, made, shells = [[values[key] for key in (*known, *found)], returned], [], {}
-    while True:
-        own = [key for key, place in found.items()
-               if place.owner is not None
-               and not held_outside(place, found, held, values, shells)]  # fmt: skip
-        for key in own:
-            made.append((found.pop(key), values[key]))
-            noted.noted.pop(key)
-            owner = made[-1][0].owner
-            if parts(owner) is None or not occurrences(owner, held):
-                shells[id(owner)] = owner
-        if not own:
-            break
-    for place, value in made:
-        place.set(value)
+    own = aliasing.rule.made_inside(noted, found, values, known, returned)
+    for place in own:
+        del noted.noted[place.key], found[place.key]
+    for place in own:
+        place.set(values[place.key])
     return list(found.values())
-
-
-DOUBTED: WeakValueDictionary = WeakValueDictionary()
-"""Values of variables that may be undefined (`unsure.Unsure`), by id, where they are containers:
-each holds its own, and is no stranger."""
-
-
-PARTED: WeakKeyDictionary = WeakKeyDictionary()
-"""By tracer: id of a container -> it and those of which only a run knows whether they are it."""
-
-
-def held_outside(place: Place, found: dict, held, values: dict, shells: dict) -> bool:
-    """Does anybody hold the owner of a place besides these, and the objects in `shells`?"""
-    owner = place.owner
-    if of_region(owner):
-        return False
-    ours = sum(other.owner is owner for other in found.values())
-    noted = sum(value is owner for value in values.values())
-    doubted = sum(unsure.known is owner for unsure in DOUBTED.values())
-    known = ours + noted + doubted + (id(owner) in PARTED.get(current.top, ())) + LOCAL
-    return sys.getrefcount(owner) > known + occurrences(owner, held) + sum(
-        occurrences(owner, attributes(shell)) for shell in shells.values()
-    )
-
-
-def of_region(owner) -> bool:
-    """Is it a tensor that the region being traced has made? The region's tape holds it too."""
-    builder = current.top.builder
-    promise = owner.array if type(owner) is Tensor else None
-    inner = builder.parent is not None and type(promise) is Promise
-    return inner and promise in builder.values and promise not in builder.captured
-
-
-def attributes(shell):
-    """A container itself; of another object what its attributes hold, of a cell its variable."""
-    if type(shell) is CellType:
-        return [Variable("", shell).get()]
-    return shell if parts(shell) is not None else getattr(shell, "__dict__", ())
-
-
-LOCAL = 2
-"""References that asking for a count adds: a variable, an argument."""
 
 
 def variables(names, *functions) -> list:

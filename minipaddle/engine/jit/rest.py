@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..engine.core.dispatch import note_refusal
-from ..engine.core.errors import teach
-from ..engine.ops import movement
-from ..engine.ops.var import Var
+from ..core.dispatch import current, note_refusal
+from ..core.errors import teach
+from ..ops import movement
+from ..ops.var import Var
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a rest while the loop that appends to it is traced."""
@@ -47,6 +47,14 @@ def known(rest: Rest) -> bool:
         )
         raise note_refusal(NotImplementedError(message))
     return True
+
+
+def grown(x) -> bool:
+    """Is it a list that grew in a loop of a program that is traced? In that loop an error."""
+    if not (type(x) is list and current.top.tracing):
+        return False
+    rests = [each for each in x if type(each) is Rest]
+    return bool(rests) and all(map(known, rests))
 
 
 def stacked(items, axis: int = 0) -> Var:

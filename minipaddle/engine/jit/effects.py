@@ -5,14 +5,14 @@ from __future__ import annotations
 import builtins
 import threading
 
-from ..engine.core.dispatch import current
-from ..engine.core.dtype import bool_
-from ..engine.core.errors import PACKAGE, inside
-from ..engine.core.op import Op, opaque
-from ..engine.core.record import Spec
-from ..engine.eager.printing import format_tensor
-from ..engine.eager.tensor import Tensor, wrap
-from .dy2static.utils import refusal
+from ..core.dispatch import current
+from ..core.dtype import bool_
+from ..core.errors import PACKAGE, inside
+from ..core.op import Op, opaque
+from ..core.record import Spec
+from ..eager.printing import format_tensor
+from ..eager.tensor import Tensor, wrap
+from .refusal import refusal
 
 BOOL = Spec((), bool_.numpy)
 
