@@ -55,6 +55,7 @@ class Strict(aliasing.Aliasing):
                    and not held_outside(place, found, held, values, shells)]  # fmt: skip
             for key in own:
                 made.append(found.pop(key))
+                del journal.noted[key]  # what it held before may hold the next one
                 owner = made[-1].owner
                 if parts(owner) is None or not occurrences(owner, held):
                     shells[id(owner)] = owner

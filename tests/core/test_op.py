@@ -694,11 +694,3 @@ def test_the_passing_record_is_put_back_after_an_error():
     with pytest.raises(ZeroDivisionError):
         y.backward()
     assert current.top.passing is None
-
-
-def test_a_generator_draws_by_itself():
-    class Generator:
-        def draw(self):
-            return 7
-
-    assert Interpreter().draw(Generator()) == 7

@@ -521,11 +521,13 @@ def test_a_probe_of_an_object_is_no_refusal():
     assert paddle.jit.to_static(probed)(x).tolist() == probed(x).tolist()
 
 
-TRACING = ["ir/builder", "eager/aliases", "eager/control", "eager/custom", "eager/sizes",
-           "eager/tracer", "tensor/rest", "core/polynomial", "core/dim",
-           *(f"jit/{name}" for name in ("builtin", "calling", "choosing", "effects", "leaves",
-             "logic", "looping", "outside", "parting", "places", "sequences", "snapshot",
-             "unsure", "writing"))]  # fmt: skip
+TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_flow",
+           "engine/eager/custom", "engine/eager/sizes", "engine/eager/tracer",
+           "engine/core/polynomial", "engine/core/dim",
+           *(f"engine/jit/{name}" for name in ("aliasing", "branching", "calling", "effects",
+             "journal", "leaves", "looping", "rest", "sequences", "truth", "unsure", "writing")),
+           *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "sequences",
+             "snapshot"))]  # fmt: skip
 """The modules that work only while a program is traced."""
 NOTING = {"note_refusal", "refusal", "unsupported", "known_later", "unknown_yet", "refused",
           "disagreement", "too_large"}  # fmt: skip
@@ -536,11 +538,11 @@ EAGER_TOO = {
     ("tracer", "told"): "what an operator says of sizes that are known",
     ("tracer", "leaf_written"): "eager mode raises it, too",
     ("sizes", "type_error"): "sizes in a float tensor",
-    ("control", "ValueError"): "a condition of several elements; a body's mistake",
+    ("control_flow", "ValueError"): "a condition of several elements; a body's mistake",
     ("polynomial", "ZeroDivisionError"): "a size divided by 0",
     ("sequences", "type_error"): "range() of a float tensor",
     ("unsure", "UnboundLocalError"): "the variable has no value for certain",
-    ("logic", "AssertionError"): "the user's assertion on a Python value",
+    ("truth", "AssertionError"): "the user's assertion on a Python value",
     ("looping", "raised.error"): "the user's error in a round that runs for certain",
     ("effects", "getattr"): "the user's error, when the program runs",
 }

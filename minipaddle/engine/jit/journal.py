@@ -219,7 +219,8 @@ def lasting(noted: journal, values: dict, returned, *, known) -> list:
         del noted.noted[key]
     own = aliasing.rule.made_inside(noted, found, values, known, returned)
     for place in own:
-        del noted.noted[place.key], found[place.key]
+        noted.noted.pop(place.key, None)
+        del found[place.key]
     for place in own:
         place.set(values[place.key])
     return list(found.values())
