@@ -110,10 +110,10 @@ def cache_is_a_file(tmp_path, monkeypatch):
 
 
 def cache_is_full(tmp_path, monkeypatch):
-    def full(files):
+    def full(path, data):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(c, "replace", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
 
 
 def compiler_is(script):
