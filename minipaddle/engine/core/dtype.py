@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import ml_dtypes
 import numpy as np
 
 from .rank import per_rank
+
+try:
+    from ml_dtypes import bfloat16 as brain_float
+except ImportError:  # NumPy has none of its own: then two bytes that can be stored
+    brain_float = [("bits", np.uint16)]
 
 
 class DType:
@@ -55,7 +59,7 @@ int16 = DType("int16", np.int16)
 int32 = DType("int32", np.int32)
 int64 = DType("int64", np.int64)
 float16 = DType("float16", np.float16)
-bfloat16 = DType("bfloat16", ml_dtypes.bfloat16)
+bfloat16 = DType("bfloat16", brain_float)
 float32 = DType("float32", np.float32)
 float64 = DType("float64", np.float64)
 
