@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from ..core.dispatch import Recording, current
 from ..core.errors import teach, value_error
 from ..core.grad import pull_back
+from ..ops.creation import assign
 from .device import device_guard
 from .tape import leaf_of
 
@@ -84,7 +85,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
         for record, g in found.items():  # no two leaves may share one gradient's memory
             leaf = record.tensor()
             if leaf is not None:
-                leaf.receive(g.clone() if id(g) in taken else g)
+                leaf.receive(assign(g) if id(g) in taken else g)
                 taken.add(id(g))
 
 

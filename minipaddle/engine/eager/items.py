@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.dispatch import current
 from ..core.errors import type_error, value_error
 from ..core.record import mark_written
-from ..ops import movement
+from ..ops import movement, reduction
 from ..ops.subscripts import getitem, plan, setitem
 from ..ops.var import Var
 from .convert import as_array
@@ -38,7 +38,8 @@ class Indexing:
 
     def __contains__(self, value) -> bool:
         """Is an element equal to `value`?"""
-        return bool((self == value).any())
+        same = self == value
+        return bool(reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False))
 
 
 def write(x, key, value) -> None:

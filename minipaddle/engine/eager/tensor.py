@@ -11,6 +11,7 @@ from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
 from ..core.errors import teach, value_error
 from ..core.record import Spec, writes
+from ..ops.creation import assign
 from ..ops.gradient import AVERAGING, gradient
 from ..ops.var import Var
 from .backward import backward
@@ -185,7 +186,7 @@ class Tensor(Indexing, Values, Placed, Var):
             total = (self._grad if self._grad._local is None else self._grad._local) + g
         else:  # a broadcast view would share memory that belongs to others
             whole = g.array.base is None and g.array.flags.c_contiguous
-            total = g if whole else g.clone()
+            total = g if whole else assign(g)
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
             self._grad = gradient(total, **self.averaged)

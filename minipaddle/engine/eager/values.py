@@ -7,6 +7,7 @@ import numpy
 from ..core.dispatch import current
 from ..core.errors import type_error, value_error
 from ..core.record import mark_written
+from ..ops.creation import assign
 from .convert import as_array
 from .device import CPU
 
@@ -157,7 +158,7 @@ class Values:
         >>> paddle.ones([2, 3]).T.contiguous().is_contiguous()
         True
         """
-        return self if self.is_contiguous() else self.clone()
+        return self if self.is_contiguous() else assign(self)
 
     def set_value(self, value) -> None:
         """Overwrite the values; the past, the dtype and the device stay.

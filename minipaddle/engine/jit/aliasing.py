@@ -9,7 +9,7 @@ by one that also finds changes by code that is not converted.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from types import FunctionType
+from types import FunctionType, MethodType, ModuleType
 
 
 class Aliasing:
@@ -51,7 +51,7 @@ def reachable(functions) -> set[int]:
     seen, waiting = set(), list(functions)
     while waiting:
         x = waiting.pop()
-        if id(x) in seen or isinstance(x, type):
+        if id(x) in seen or isinstance(x, type | ModuleType):
             continue
         seen.add(id(x))
         if isinstance(x, FunctionType):
@@ -64,8 +64,8 @@ def reachable(functions) -> set[int]:
             waiting += x.values()
         elif isinstance(x, list | tuple | set):
             waiting += x
-        elif hasattr(x, "__self__"):
-            waiting.append(x.__self__)
+        elif isinstance(x, MethodType):
+            waiting += x.__func__, x.__self__
         else:
             waiting += getattr(x, "__dict__", {}).values()
     return seen

@@ -11,6 +11,7 @@ import operator
 from ..core.slots import slot
 from ..eager.control_flow import is_static
 from ..ops import logic as ops
+from ..ops import reduction
 from .branching import Choice
 from .effects import check_held
 from .leaves import scalar
@@ -110,7 +111,8 @@ def chain(left, sign, right, *rest):
 def in_(x, container):
     """`x in container`: equality with tensors is asked in the program."""
     if is_static(container):
-        return ops.equal(container, x).any()
+        same = ops.equal(container, x)
+        return reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False)
     if not isinstance(container, list | tuple) or not any(map(is_static, (x, *container))):
         return x in container
     found = False

@@ -1,0 +1,101 @@
+"""The engine is small and closed, and its parts can be read without the rest."""
+
+import ast
+import io
+import sys
+import tokenize
+
+import pytest
+
+from .test_layers import PACKAGE, imports, sources
+
+ENGINE = PACKAGE / "engine"
+MOST = 16_400
+"""Lines of code the engine may have now; it is to shrink to 13,000."""
+
+
+def lines_of_code(text: str) -> int:
+    """The lines that hold code: blank lines, comments and docstrings apart."""
+    docs = set()
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", None)
+        first = body[0] if isinstance(body, list) and body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            if isinstance(first.value.value, str):
+                docs.update(range(first.lineno, first.end_lineno + 1))
+    empty = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    code = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (*empty, tokenize.ENDMARKER):
+            code.update(range(token.start[0], token.end[0] + 1))
+    return len(code - docs)
+
+
+def test_the_engine_fits(capsys):
+    total = sum(lines_of_code(text) for _, text in sources(ENGINE))
+    with capsys.disabled():
+        print(f"\nminipaddle/engine: {total:,} lines of code", end=" ")
+    assert total <= MOST
+
+
+def test_lines_of_code():
+    text = (
+        '"""Doc."""\n\nx = 1  # one\n# none\n\n\ndef f():\n    "Doc."\n    return """a\n    b"""\n'
+    )
+    assert lines_of_code(text) == 4
+
+
+ALLOWED = {*sys.stdlib_module_names, "numpy", "cupy", "ml_dtypes"}
+"""What the engine imports from outside; the last two only where they are installed."""
+
+
+def test_the_engine_is_closed():
+    """It imports itself, NumPy and the standard library."""
+    outside = []
+    for name, text in sources(ENGINE):
+        for line, target in imports(f"engine/{name}", text):
+            first, *rest = target.split(".")
+            if first not in ALLOWED and (first, rest[:1]) != ("minipaddle", ["engine"]):
+                outside.append(f"{name}:{line} imports {target}")
+    assert not outside, "\n".join(outside)
+
+
+def closure(module: str) -> set[str]:
+    """The files that one has to read with a file of the engine: what it imports at its top, and
+    what these import.
+    """
+    files = {f"engine.{n[:-3].replace('/', '.')}": (n, t) for n, t in sources(ENGINE)}
+    found, waiting = set(), [f"engine.{module}"]
+    while waiting:
+        each = waiting.pop()
+        if each in found or each not in files:
+            continue
+        found.add(each)
+        name, text = files[each]
+        for _, target in imports(f"engine/{name}", at_top(text)):
+            target = target.removeprefix("minipaddle.")
+            waiting += [target, target.rpartition(".")[0]]
+    return found
+
+
+def at_top(text: str) -> str:
+    """A file's own imports: those in functions do not count."""
+    tree = ast.parse(text)
+    tree.body = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
+    return ast.unparse(tree)
+
+
+@pytest.mark.parametrize(
+    ("module", "most"),
+    [
+        ("core.grad", 10),
+        ("passes.fusion", 35),
+        ("passes.memory", 22),
+        ("jit.transpile", 30),
+        ("passes.common", 18),
+    ],
+)
+def test_one_idea_takes_few_files(module, most):
+    files = closure(module)
+    assert f"engine.{module}" in files
+    assert len(files) <= most, sorted(files)
