@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_it_imports_numpy_and_nothing_else(report):
 def test_every_way_to_run_a_step_trains_alike(report, model):
     """The losses fall, and are those of eager mode in programs and in C."""
     eager, interpreted, native = (report[model][b] for b in ("None", "interpreter", "native"))
-    assert all(a > b for a, b in zip(eager["losses"], eager["losses"][1:], strict=False))
+    assert all(a > b for a, b in pairwise(eager["losses"]))
     np.testing.assert_allclose(interpreted["losses"], eager["losses"], rtol=1e-5)
     np.testing.assert_allclose(native["losses"], eager["losses"], rtol=1e-5)
 
@@ -58,6 +59,6 @@ def test_a_step_is_one_c_function_with_a_planned_arena(report, model):
 def test_two_ranks_keep_the_same_weights(report):
     first, second = report["ranks"]
     losses = [np.mean(pair) for pair in zip(first[:6], second[:6], strict=True)]
-    assert all(a > b for a, b in zip(losses, losses[1:], strict=False))
+    assert all(a > b for a, b in pairwise(losses))
     assert first[6:] == second[6:]
     assert first[:6] != second[:6]
