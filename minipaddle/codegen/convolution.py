@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from ..engine.codegen.kernel import Kernel, emits, local
 from ..engine.codegen.schedule import pick
-from ..engine.codegen.templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
 from ..engine.core import dtype as dt
 from ..engine.core.slots import slot
 from . import gemm, winograd
@@ -29,6 +28,7 @@ from .strips import (
     work_of,
 )
 from .sweep import Line, backward, forward
+from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
 
 PARTS = 4
 """Sums over the batch that are added up apart, each by one thread: so a weight's gradient does not

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ..engine.codegen.kernel import local
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.schedule import pick
-from ..engine.codegen.templates import FRAME
 from . import gemm
 from .matmul import Room
 from .sweep import Line, Window, window
+from .templates import FRAME
 
 ON_STACK = 1 << 17
 """Bytes of a strip that a thread keeps on its stack."""

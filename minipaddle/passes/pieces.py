@@ -16,9 +16,10 @@ from ..engine.ir.program import Program, everywhere
 from ..engine.ops.creation import full
 from ..engine.ops.elementwise import add
 from ..engine.ops.movement import concat, replaced, reshape, unslice
+from ..engine.ops.slices import places_of
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
-from ..engine.passes.through import of_all_axes, places_of
+from .through import of_all_axes
 
 
 @program_pass("pieces")

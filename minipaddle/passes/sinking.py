@@ -23,8 +23,8 @@ from ..engine.ops.linalg import product
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.specialise import open_sizes
-from ..engine.passes.through import HANDLERS, KINDS, of_all_axes
-from ..engine.passes.views import View, before_reshape, brought, keeps_order, plain
+from .through import HANDLERS, KINDS, of_all_axes
+from .views import View, before_reshape, brought, keeps_order, plain
 
 
 class Sinker:

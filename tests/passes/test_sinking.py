@@ -9,9 +9,9 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.engine.passes.expand import expand
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.engine.passes.views import View, reshaped
 from minipaddle.passes.products import products
 from minipaddle.passes.sinking import sinking
+from minipaddle.passes.views import View, reshaped
 from tests.passes.programs import body, cases, program_of, same_results
 
 

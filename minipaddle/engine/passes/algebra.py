@@ -38,10 +38,10 @@ from ..ops.elementwise import (
 from ..ops.linalg import product
 from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..ops.reduction import sum
+from ..ops.slices import places_of
 from .patterns import Rule, by_rules
 from .registry import program_pass
 from .rewriting import Rules, rewritten
-from .through import places_of
 
 
 def power_of_two(x, c) -> bool:

@@ -17,22 +17,16 @@ from .calls import calls
 from .choices import conditional
 from .jumps import jumps
 from .loops import for_loop, while_loop
-from .matches import matches
 from .signature import annotations, declarations, signature, supers
-from .subscripts import subscripts
-from .tries import tries
 from .undefined import undefined
-from .walrus import walrus
 
-CONVERTERS = (
+CONVERTERS = [
     signature,     # def f(a, b=1): ...          without decorators and defaults
     declarations,  # global g, nonlocal n        at the start of the function
     annotations,   # x: int = 1                  x = 1
-    matches,       # match y: case 1: A          if y == 1: A
     jumps,         # break, continue, return     flags, and code that looks at them
     undefined,     # y, on some path not bound   _jst.defined(y)
     supers,        # super()                     super(__class__, self)
-    tries,         # try: A                      try: with _jst.trying(lambda: (E,)): A
     writes,        # self.x = v, d[k] = v        _jst.writing(self, "x").x = v
     if_else,       # if                          _jst.if_else(test, then, else_)
     while_loop,    # while                       _jst.while_loop(test, body)
@@ -43,11 +37,15 @@ CONVERTERS = (
     negation,      # not a                       _jst.not_(a)
     chains,        # a < b < c                   _jst.chain(a, "<", lambda: b, "<", lambda: c)
     membership,    # a in b                      _jst.in_(a, b)
-    subscripts,    # x[i]                        _jst.item(x, i)
     properties,    # x.size_of, a property       _jst.attr(x, "size_of")
     calls,         # f(x)                        _jst.call(f)(x)
-    walrus,        # y := x, in a lambda         _jst_set_y(x)
-)  # fmt: skip
+]  # fmt: skip
+
+
+def insert(*converters, before=None) -> None:
+    """Let further converters run before another one, or last."""
+    at = len(CONVERTERS) if before is None else CONVERTERS.index(before)
+    CONVERTERS[at:at] = converters
 
 
 class Context(NamedTuple):

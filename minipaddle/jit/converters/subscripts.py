@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ...core.slots import slot
-from ..scope import Names
-from ..templates import runtime
-from ..walking import Rewriter
-from .survey import looks_for
+from ...engine.core.slots import slot
+from ...engine.jit.converters.survey import looks_for
+from ...engine.jit.scope import Names
+from ...engine.jit.templates import runtime
+from ...engine.jit.walking import Rewriter
 
 
 @slot("jit.subscripts")

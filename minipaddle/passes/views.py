@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.record import Record
-from ..ops.movement import inverse
+from ..engine.core.record import Record
+from ..engine.ops.movement import inverse
 
 
 class View(NamedTuple):

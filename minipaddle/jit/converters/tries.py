@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ...core.slots import slot
-from ..scope import suspends
-from ..templates import fill, lazily, load, runtime, stand
-from ..walking import BODIES, Rewriter, copied
-from .survey import looks_for
+from ...engine.core.slots import slot
+from ...engine.jit.converters.survey import looks_for
+from ...engine.jit.scope import suspends
+from ...engine.jit.templates import fill, lazily, load, runtime, stand
+from ...engine.jit.walking import BODIES, Rewriter, copied
 
 
 @slot("jit.tries")

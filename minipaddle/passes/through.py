@@ -8,10 +8,9 @@ results, the new record and the order of each result.
 
 from __future__ import annotations
 
-from ..core.dim import Dim
-from ..ops.creation import assign
-from ..ops.linalg import product
-from ..ops.movement import (
+from ..engine.ops.creation import assign
+from ..engine.ops.linalg import product
+from ..engine.ops.movement import (
     broadcast_to,
     concat,
     inverse,
@@ -84,13 +83,6 @@ def in_base(view: View, entries) -> tuple:
 def of_all_axes(index: tuple, ndim: int) -> tuple:
     """An index that speaks of all axes."""
     return (*index, *[(None, None, None)] * (ndim - len(index)))
-
-
-def places_of(k, n) -> tuple[int, int, int] | None:
-    """(start, stop, step) of a slice of n places; None where they are not known."""
-    if type(k) is not tuple or type(n) is not int or any(isinstance(v, Dim) for v in k):
-        return None
-    return slice(*k).indices(n)
 
 
 def through_slice(sinker, record, views):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from ...core.slots import slot
-from ..scope import irrefutable
-from ..templates import fill_expr, load, stand, store
-from ..walking import BODIES, Rewriter
+from ...engine.core.slots import slot
+from ...engine.jit.scope import irrefutable
+from ...engine.jit.templates import fill_expr, load, stand, store
+from ...engine.jit.walking import BODIES, Rewriter
 
 SUBJECT = "_jst_subject"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from ...core.slots import slot
-from ..scope import Names, parameters
-from ..templates import fill, load, stand
-from ..walking import Rewriter
-from .blocks import hint, put_first
-from .survey import looks_for
+from ...engine.core.slots import slot
+from ...engine.jit.converters.blocks import hint, put_first
+from ...engine.jit.converters.survey import looks_for
+from ...engine.jit.scope import Names, parameters
+from ...engine.jit.templates import fill, load, stand
+from ...engine.jit.walking import Rewriter
 
 SETTER = """
 def setter(_jst_new):

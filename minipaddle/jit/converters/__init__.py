@@ -1,0 +1,14 @@
+"""Converters beyond the book's. Importing this puts them among the engine's, each at its place."""
+
+from ...engine.jit.converters import insert
+from ...engine.jit.converters.attributes import properties, writes
+from ...engine.jit.converters.jumps import jumps
+from .matches import matches
+from .subscripts import subscripts
+from .tries import tries
+from .walrus import walrus
+
+insert(matches, before=jumps)  # match y: case 1: A          if y == 1: A
+insert(tries, before=writes)  # try: A                      try: with _jst.trying(…): A
+insert(subscripts, before=properties)  # x[i]                        _jst.item(x, i)
+insert(walrus)  # y := x, in a lambda         _jst_set_y(x)
