@@ -68,7 +68,7 @@ def page_of(file: str, ops: list[Op]) -> str:
     """The operators of one file, under what the file says of itself."""
     module = sys.modules[ops[0].body.__module__]
     says = docstring(inspect.getdoc(module) or "")
-    title = file.removeprefix("minipaddle/").removeprefix("ops/")
+    title = file.removeprefix("minipaddle/").removeprefix("engine/").removeprefix("ops/")
     return "\n".join([f"# {prose(title)}\n", f"`{file}`\n", says, *map(section, ops)])
 
 
