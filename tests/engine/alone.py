@@ -10,7 +10,7 @@ import sys
 import threading
 
 import numpy as np
-import only_numpy  # noqa: F401  (first)
+import only_numpy  # first
 from engine.core.dispatch import Recording
 from engine.core.rank import own_settings
 from engine.distributed.reducer import Reducer
@@ -183,6 +183,7 @@ if __name__ == "__main__":
         for kind in (Perceptron, Convolutions, GPT)
     }
     report["ranks"] = on_two_ranks()
-    others = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
+    imported = {name.partition(".")[0] for name in sys.modules.keys() - only_numpy.BEFORE}
+    others = imported - set(sys.stdlib_module_names)
     report["imported"] = sorted(n for n in others if getattr(sys.modules.get(n), "__file__", None))
     print(json.dumps(report))

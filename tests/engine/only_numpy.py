@@ -2,6 +2,8 @@
 
 import sys
 
+BEFORE = set(sys.modules)
+
 
 class OnlyNumPy:
     """A finder that comes first and refuses."""
