@@ -1,9 +1,10 @@
 """What Python's objects hold around a branch or a loop body that is traced.
 
-Tracing runs the block once; a run of the program runs it never, or many times. The journal (see
-`places`) puts back what converted code writes. Anything else may change an object too: a library,
-an iterator, an operator or a context manager of the user's. So the rule is: once a block is traced
-and the journal is restored, every object that the block can reach must hold what it held before.
+Tracing runs the block once; a run of the program runs it never, or many times. The journal
+(`engine.jit.journal`) puts back what converted code writes. Anything else may change an object too:
+a library, an iterator, an operator or a context manager of the user's. So the rule is: once a block
+is traced and the journal is restored, every object that the block can reach must hold what it held
+before.
 """
 
 from __future__ import annotations

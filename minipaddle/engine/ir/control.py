@@ -1,7 +1,8 @@
 """`cond` and `while_loop` as operators: their branches, tests and bodies are regions.
 
 What a region uses comes in by its inputs; the records of a program stay closed, so a pass may move
-or copy them without looking around. The derivatives stand where a tape exists (`eager/control.py`).
+or copy them without looking around. The derivatives stand where a tape exists
+(`eager/control_flow.py`).
 """
 
 from __future__ import annotations
