@@ -4,34 +4,8 @@ from importlib import import_module as _import
 from math import e, inf, nan, pi
 from sys import meta_path as _meta_path
 
-from . import (
-    autograd,
-    base,
-    callbacks,
-    codegen,
-    device,
-    distributed,
-    distribution,
-    executors,
-    framework,
-    hapi,
-    incubate,
-    io,
-    jit,
-    linalg,
-    metric,
-    nn,
-    ops,
-    optimizer,
-    passes,
-    regularizer,
-    static,
-    tensor,
-    text,
-    utils,
-    version,
-    vision,
-)
+# the other folders come with the names below
+from . import autograd, callbacks, distribution, executors, incubate, linalg, text, utils, vision
 from .core.missing import Refusals as _Refusals
 from .core.missing import namespace as _namespace
 from .device import (
@@ -42,7 +16,10 @@ from .device import (
     is_compiled_with_xpu,
 )
 from .distributed import DataParallel
+from .eager.devices import CUDAPinnedPlace, get_device, is_compiled_with_cuda
 from .eager.dlpack import from_dlpack, to_dlpack
+from .eager.modes import *
+from .eager.printing import set_printoptions
 from .engine.core import dtype as _dtypes
 from .engine.core.dtype import DType as dtype
 from .engine.core.dtype import (
@@ -60,17 +37,7 @@ from .engine.core.dtype import (
 )
 from .engine.core.slots import plugged
 from .engine.eager.backward import grad
-from .engine.eager.device import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    device_guard,
-    get_device,
-    is_compiled_with_cuda,
-    set_device,
-)
-from .engine.eager.modes import *
-from .engine.eager.printing import set_printoptions
+from .engine.eager.device import CPUPlace, CUDAPlace, device_guard, set_device
 from .engine.eager.tensor import Parameter, Tensor
 from .framework import disable_signal_handler, finfo, get_flags, iinfo, set_flags
 from .hapi import *

@@ -8,7 +8,7 @@ COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
 
 
 def main(arguments: list[str]) -> int:
-    """Hand the arguments to the command they begin with; say which there are if there is none."""
+    """Run the command that the arguments begin with; without one, list the commands."""
     name = arguments[0] if arguments else ""
     if name not in COMMANDS:
         lines = [

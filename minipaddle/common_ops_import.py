@@ -1,13 +1,10 @@
-"""What operators written in Python import in Paddle. Source: Paddle `paddle.common_ops_import`."""
+"""Names that Paddle's operators written in Python import. Source: Paddle
+`paddle.common_ops_import`.
+"""
 
 from .base.core import VarDesc
 from .base.data_feeder import check_dtype, check_type, check_variable_and_dtype, convert_dtype
 from .base.framework import Variable, convert_np_dtype_to_dtype_, in_dynamic_mode
-from .core.missing import namespace
+from .core.missing import namespace as _namespace
 
-__all__ = [
-    "VarDesc", "Variable", "check_dtype", "check_type", "check_variable_and_dtype",
-    "convert_dtype", "convert_np_dtype_to_dtype_", "in_dynamic_mode",
-]  # fmt: skip
-
-__getattr__ = namespace("paddle.common_ops_import", globals())
+__getattr__ = _namespace("paddle.common_ops_import", globals())

@@ -1,34 +1,16 @@
 """Devices. Source: Paddle API `paddle.device`."""
 
-from __future__ import annotations
-
-from .core.missing import namespace
+from .core.missing import namespace as _namespace
 from .eager import cuda
-from .engine.eager.device import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    device_guard,
-    get_device,
-    is_compiled_with_cuda,
-    set_device,
-    synchronize,
-)
-from .tensor import generator
-
-get_rng_state, set_rng_state, manual_seed = (
-    generator.get_rng_state,
-    generator.set_rng_state,
-    generator.seed,
-)
-device_count = cuda.device_count
-get_device_capability = cuda.get_device_capability
-get_device_name = cuda.get_device_name
-get_device_properties = cuda.get_device_properties
+from .eager.cuda import device_count, get_device_capability, get_device_name, get_device_properties
+from .eager.devices import CUDAPinnedPlace, get_device, is_compiled_with_cuda, synchronize
+from .engine.eager.device import CPUPlace, CUDAPlace, device_guard, set_device
+from .tensor.generator import get_rng_state, set_rng_state
+from .tensor.generator import seed as manual_seed
 
 
 def absent(question: str, answer):
-    """A function that answers a question about what MiniPaddle never has, such as an XPU."""
+    """A function that answers a question about hardware MiniPaddle never uses, such as an XPU."""
 
     def ask():
         return answer
@@ -119,11 +101,4 @@ def get_available_device() -> list[str]:
     return ["cpu", *(f"gpu:{k}" for k in range(device_count()))]
 
 
-__all__ = [
-    *QUESTIONS, "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "cuda", "device_count", "device_guard",
-    "get_all_device_type", "get_available_device", "get_device", "get_device_capability",
-    "get_device_name", "get_device_properties", "get_rng_state", "is_available",
-    "is_bf16_supported", "is_compiled_with_cuda", "is_compiled_with_custom_device",
-    "is_compiled_with_distribute", "manual_seed", "set_device", "set_rng_state", "synchronize",
-]  # fmt: skip
-__getattr__ = namespace("paddle.device", globals())
+__getattr__ = _namespace("paddle.device", globals())

@@ -1,58 +1,25 @@
 """Limits of dtypes and flags. Source: Paddle API `paddle.framework`, `paddle.finfo`."""
 
-from __future__ import annotations
+from dataclasses import dataclass as _dataclass
 
-from dataclasses import dataclass
+import ml_dtypes as _ml_dtypes
 
-import ml_dtypes
-
-from .base.framework import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    EagerParamBase,
-    Parameter,
-    Program,
-    Variable,
-    _current_expected_place,  # noqa: F401
-    _current_expected_place_,  # noqa: F401
-    convert_np_dtype_to_dtype_,
-    core,
-    default_main_program,
-    default_startup_program,
-    disable_static,
-    dygraph_only,
-    enable_static,
-    in_dynamic_mode,
-    in_dynamic_or_pir_mode,
-    in_pir_mode,
-    program_guard,
-    use_pir_api,
-)
-from .core.missing import namespace
-from .engine.core import dtype as dt
+from .base.framework import *
+from .base.framework import _current_expected_place, _current_expected_place_
+from .core.missing import namespace as _namespace
+from .eager.modes import no_grad
+from .engine.core import dtype as _dt
 from .engine.core.dtype import get_default_dtype, set_default_dtype
-from .engine.core.errors import value_error
+from .engine.core.errors import value_error as _value_error
 from .engine.eager.backward import grad
-from .engine.eager.modes import no_grad
 from .io import load, save
 from .nn.param_attr import ParamAttr
 from .tensor.generator import seed
 
-__all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EagerParamBase", "ParamAttr", "Parameter",
-    "Program", "Variable", "convert_np_dtype_to_dtype_", "core", "default_main_program",
-    "default_startup_program", "disable_signal_handler", "disable_static", "dygraph_only",
-    "enable_static", "finfo",
-    "get_default_dtype", "get_flags", "grad", "iinfo", "in_dynamic_mode",
-    "in_dynamic_or_pir_mode", "in_pir_mode", "load", "no_grad", "program_guard", "save", "seed",
-    "set_default_dtype", "set_flags", "use_pir_api",
-]  # fmt: skip
 
-
-@dataclass(frozen=True, repr=False)
+@_dataclass(frozen=True, repr=False)
 class Limits:
-    """What a dtype can hold."""
+    """The base of `iinfo` and `finfo`: the limits of a dtype."""
 
     def __repr__(self) -> str:
         kind = type(self).__name__
@@ -62,7 +29,7 @@ class Limits:
         return f"paddle.{kind}({', '.join(values)})"
 
 
-@dataclass(frozen=True, repr=False)
+@_dataclass(frozen=True, repr=False)
 class iinfo(Limits):
     """The limits of a whole-number dtype. Source: Paddle API `paddle.iinfo`.
 
@@ -77,16 +44,16 @@ class iinfo(Limits):
     dtype: str
 
     def __init__(self, dtype):
-        found = dt.resolve(dtype)
+        found = _dt.resolve(dtype)
         if found.kind not in "iu":
-            raise value_error(f"iinfo of {dtype}", expected="a whole dtype, as int32")
-        limits = ml_dtypes.iinfo(found)
+            raise _value_error(f"iinfo of {dtype}", "a whole dtype, as int32")
+        limits = _ml_dtypes.iinfo(found)
         self.__dict__.update(
-            min=int(limits.min), max=int(limits.max), bits=limits.bits, dtype=dt.public(found).name
+            min=int(limits.min), max=int(limits.max), bits=limits.bits, dtype=_dt.public(found).name
         )
 
 
-@dataclass(frozen=True, repr=False)
+@_dataclass(frozen=True, repr=False)
 class finfo(Limits):
     """The limits of a floating dtype. Source: Paddle API `paddle.finfo`.
 
@@ -105,13 +72,13 @@ class finfo(Limits):
     dtype: str
 
     def __init__(self, dtype):
-        found = dt.resolve(dtype)
-        if found not in dt.FLOATS:
-            raise value_error(f"finfo of {dtype}", expected="a floating dtype, as float32")
-        limits = ml_dtypes.finfo(found)
+        found = _dt.resolve(dtype)
+        if found not in _dt.FLOATS:
+            raise _value_error(f"finfo of {dtype}", "a floating dtype, as float32")
+        limits = _ml_dtypes.finfo(found)
         names = ("min", "max", "eps", "resolution", "smallest_normal", "tiny")
         self.__dict__.update({name: float(getattr(limits, name)) for name in names})
-        self.__dict__.update(bits=limits.bits, dtype=dt.public(found).name)
+        self.__dict__.update(bits=limits.bits, dtype=_dt.public(found).name)
 
 
 FLAGS = {
@@ -146,7 +113,7 @@ def get_flags(flags) -> dict:
     names = [flags] if isinstance(flags, str) else flags
     unknown = [name for name in names if name not in FLAGS]
     if unknown:
-        raise value_error(f"MiniPaddle has no {unknown[0]}", expected=", ".join(FLAGS))
+        raise _value_error(f"MiniPaddle has no {unknown[0]}", ", ".join(FLAGS))
     return {name: FLAGS[name] for name in names}
 
 
@@ -160,4 +127,4 @@ def disable_signal_handler() -> None:
     """
 
 
-__getattr__ = namespace("paddle.framework", globals())
+__getattr__ = _namespace("paddle.framework", globals())

@@ -1,7 +1,5 @@
 """Weight decay as a term of the loss: what its gradient adds to a parameter's gradient."""
 
-from __future__ import annotations
-
 from .core.missing import namespace
 
 __all__ = ["L1Decay", "L2Decay"]

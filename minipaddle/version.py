@@ -1,10 +1,11 @@
-"""The version of Paddle whose API this is, MiniPaddle's own, and with what it can compute.
+"""The version of Paddle's API, MiniPaddle's own version, and the versions of CUDA and cuDNN.
 
 Source: Paddle API `paddle.version`.
 """
 
 from .core.missing import namespace
-from .engine.eager.device import gpu, is_compiled_with_cuda
+from .eager.devices import is_compiled_with_cuda
+from .engine.eager.device import gpu
 
 __all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
 

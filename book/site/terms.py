@@ -6,7 +6,9 @@ after the chapters, lists the places.
 """
 
 import re
+import tomllib
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from docutils import nodes
@@ -14,11 +16,15 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
 PAGE = "terms"
-TEXT = """# Index of terms
-
-Where a chapter explains a word it sets it in bold. This is the list of these places. A word with
-several of them is taken up again later, in its old sense or in one that belongs to that chapter.
-"""
+GLOSSARY = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text("utf-8"))
+"""Words of the engine: word -> (what it means, the file that is about it)."""
+TEXT = "\n".join([
+    "# Glossary and index", "",
+    "The words that code, chapters and messages share, and the file of each. Below them, the",
+    "places where a chapter explains a word: it sets it in bold there.", "",
+    "| word | meaning | file |", "|---|---|---|",
+    *(f"| {word} | {meaning} | `{file}` |" for word, (meaning, file) in GLOSSARY.items()), "",
+])  # fmt: skip
 TERM = re.compile(r"[^\W\d_][\w'’–-]*( [\w'’–-]+){0,4}")  # and not "An honest limit."
 
 

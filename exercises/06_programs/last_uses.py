@@ -7,7 +7,7 @@ hands out. Everything else is needed until the last record that takes it, and th
 Write `last_uses(program)`. Return a dict: for each number k of a record (0, 1, …) the list of the
 values, each once, that nobody needs after record k:
 
-- a value that record k takes and no later record does, whoever made it: a record, or one of
+- a value that record k takes and no later record does, no matter what made it: a record, or one of
   `program.given`, the inputs and states;
 - the value of record k itself, if no record takes it;
 - never one of `program.results`;

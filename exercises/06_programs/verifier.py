@@ -27,7 +27,7 @@ The engine calls them for every program it reads from a file.
 """
 
 from minipaddle.engine.ir.program import ITEM, NUMBER
-from minipaddle.engine.ir.verifier import VerifyError, alike, by_rule
+from minipaddle.engine.ir.verifier import VerifyError, compatible, infer_spec
 
 
 def check_uses(program) -> None:

@@ -2,23 +2,23 @@
 
 A program has no place to jump to. So `break` becomes a variable, a flag: it is False before the
 loop, `break` makes it True, and a flag that is up ends the loop. `continue` is a flag too, which is
-False again at the start of every round. Write five functions for the real pass, `lowering`:
+False again at the start of every iteration. Write five functions for the real pass, `lowering`:
 
 - `on_break(lowering, node)`, `on_continue(lowering, node)`: what stands instead of the jump `node`.
   `lowering.loops` is a list of the loops around, the innermost last; a loop has the names of its
   two flags, `loop.breaking` and `loop.continuing`. Return three things: the list of new statements,
   JUMP (the rest of this block is not reached), and the set of the flags that may be up now.
-- `rounds(lowering, node)` changes `node.body`, the body of the loop `node`. Put a `Loop(breaking,
-  continuing)` on the list, call `lowering.block(node.body)`, and take it off again. `block` answers
-  (new statements, way, flags): with the flags of this loop, a return in the body may have its own.
-  Every loop of a function needs names of its own: `lowering.count` is 0 at first, and yours to
-  count with; make them "_jst_break_1" and "_jst_continue_1", and so on. The new body first puts
-  each of the flags down, in the order of their names. Return two things: the statements that must
-  stand before the loop (the break's flag is put down, if it can end the loop), and the set of flags
-  that end the loop, one of which may be a return's.
-- `goes_on(stops, test)`: the new test of a `while` that the flags `stops` end too. `test` itself if
+- `lower_loop(lowering, node)` changes `node.body`, the body of the loop `node`. Put a
+  `Loop(breaking, continuing)` on the list, call `lowering.block(node.body)`, and take it off again.
+  `block` answers (new statements, way, flags): with the flags of this loop, a return in the body
+  may have its own. Every loop of a function needs names of its own: `lowering.count` is 0 at first,
+  and yours to count with; make them "_jst_break_1" and "_jst_continue_1", and so on. The new body
+  first puts each of the flags down, in the order of their names. Return two things: the statements
+  that must stand before the loop (the break's flag is put down, if it can end the loop), and the
+  set of flags that end the loop, one of which may be a return's.
+- `goes_on(flags, test)`: the new test of a `while` that the flags `flags` end too. `test` itself if
   there are none. The flags are asked first, since Python asks no test after a break.
-- `otherwise(stops, rest, at)`: the list of statements for the loop's `else`, whose body is `rest`.
+- `otherwise(flags, rest, at)`: the list of statements for the loop's `else`, whose body is `rest`.
   It runs if nothing stopped the loop. `at` is a node whose place in the file new code takes.
 
     while x < 9:                    _jst_break_1 = False
@@ -52,16 +52,16 @@ def on_continue(lowering, node):
     raise NotImplementedError
 
 
-def rounds(lowering, node):
+def lower_loop(lowering, node):
     """Lower the body of a loop; what must stand before the loop, and the flags that end it."""
     raise NotImplementedError
 
 
-def goes_on(stops, test):
+def goes_on(flags, test):
     """The test of a `while` that flags end too."""
     raise NotImplementedError
 
 
-def otherwise(stops, rest, at):
+def otherwise(flags, rest, at):
     """The statements for the `else` of a loop."""
     raise NotImplementedError

@@ -12,14 +12,16 @@ being the analysis. Each answers what is known *after*, a new set (do not change
 - `if_(self, node, known)`. First `self.reads([node.test], known)`, which marks the reads in the
   test, and answers the set with the names the test binds for certain (by `:=`). Then its two sides.
 - `while_(self, node, known)`: the test is evaluated at least once (`self.reads` as above); the body
-  perhaps never, and after any of its rounds; a loop's `else` (`node.orelse`) after the last one.
+  perhaps never, and after any of its iterations; a loop's `else` (`node.orelse`) after the last
+  one.
 - `for_(self, node, known)`: `node.iter` is evaluated once (`self.reads`); in the body the names of
-  the target are bound, `modified_names([node.target])`. There may be no round.
+  the target are bound, `modified_names([node.target])`. There may be no iteration.
 
-Nothing that a round binds is bound for certain in the next one or after the loop: perhaps it was
-not bound, or there was no round. What was known before the loop still is. (A `del` in a loop would
-take it away; that is so rare that the real analysis forgets it.) After the loop two ways meet: the
-one through its `else`, and the one around it, by a `break`; look for none, and let both count.
+Nothing that an iteration binds is bound for certain in the next one or after the loop: perhaps it
+was not bound, or there was no iteration. What was known before the loop still is. (A `del` in a
+loop would take it away; that is so rare that the real analysis forgets it.) After the loop two ways
+meet: the one through its `else`, and the one around it, by a `break`; look for none, and let both
+count.
 
     if t: y = 1; z = 2
     else: y = 3

@@ -5,10 +5,11 @@ moments, running means, the counter of the random numbers. In a program each is 
 is read when a run begins. The run itself changes nothing; it computes new values, and when it has
 come to its end they are written back. Write three functions:
 
-- `updates(builder)`, when the trace ends. While a program is written, memory is a *promise*:
-  `builder.values[promise]` is the record whose value it holds at the moment. For each of
+- `updates(builder)`, when the trace ends. While a program is written, memory is a *symbolic array*:
+  `builder.values[array]` is the record whose value it holds at the moment. For each of
   `builder.program.states` in order, give the record that its memory holds now, or None if it is
-  still the one from the beginning, `state.record`. `builder.begun[state.record]` is that memory.
+  still the one from the beginning, `state.record`. `builder.state_arrays[state.record]` is that
+  memory.
 
 - `overwritten(program, inputs)`. Some results are no arrays of their own. A *view*, such as a
   reshape, looks into the memory of its first input (`record.op.view`); operators with regions
@@ -22,8 +23,8 @@ come to its end they are written back. Write three functions:
   `self.program`, then a value for each state with an update. First, those whose numbers are in
   `self.copied` (`overwritten` has found them) are replaced in the list by copies: they may look
   into memory that is about to change, and the list is used afterwards. Then the new values are
-  written: `self.updates` is the list of the cells of the states with an update, in order, and
-  `cell.write(array)` writes one. At last `each.leave(inputs, *arrays)` for each of `self.after`
+  written: `self.updates` is the list of the storages of the states with an update, in order, and
+  each has a method `write`. At last `each.leave(inputs, *arrays)` for each of `self.after`
   (gradients, counters of schedules and other things of Python's); the arrays are those whose
   numbers in `outputs` are `each.outputs`.
 

@@ -34,9 +34,9 @@ integer-arithmetic-only inference", CVPR 2018, section 3.2.
 from minipaddle.engine.ops.conv import conv
 from minipaddle.engine.ops.movement import reshape
 from minipaddle.engine.ops.var import Var
-from minipaddle.engine.passes.batch_norm import of_states
 from minipaddle.engine.passes.patterns import Rule
 from minipaddle.engine.passes.rewriting import made_by
+from minipaddle.passes.batch_norm import of_states
 
 
 def folds(x, w, **rest) -> bool:

@@ -2,7 +2,7 @@
 
 A message has a latency, however small it is; so gradients are gathered in *buckets*, each of which
 is one message. But a bucket leaves only when all its gradients are there. Write
-`grouped(sizes, kinds, limits, last)`:
+`assign_buckets(sizes, kinds, limits, last)`:
 
 - `sizes[k]` are the bytes of gradient k. Gradients are numbered in the order in which the backward
   makes them; there is at least one;
@@ -21,12 +21,12 @@ add up sizes for as long as the sum is at most `last`, and at most the limit of 
 added; the earliest one you have got to this way it is. If even the very last gradient is too large
 for that, it is that one.
 
-    grouped([4, 4, 4, 1, 1], ["a"] * 5, [9] * 5, last=2)  ->  [[0, 1], [2], [3, 4]]
+    assign_buckets([4, 4, 4, 1, 1], ["a"] * 5, [9] * 5, last=2)  ->  [[0, 1], [2], [3, 4]]
 
 Source: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020.
 """
 
 
-def grouped(sizes, kinds, limits, last) -> list[list[int]]:
+def assign_buckets(sizes, kinds, limits, last) -> list[list[int]]:
     """The numbers of gradients that travel together."""
     raise NotImplementedError

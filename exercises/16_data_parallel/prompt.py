@@ -26,7 +26,7 @@ not memory but the network.
 """
 
 from minipaddle.engine.ir.cut import has_effect
-from minipaddle.engine.ops.gradient import gradient
+from minipaddle.engine.ops.marks import gradient
 
 
 def prompt(program) -> list:

@@ -1,7 +1,5 @@
 """Checks of arguments by type and dtype. Source: Paddle `paddle.base.data_feeder`."""
 
-from __future__ import annotations
-
 from ..core.missing import namespace
 from ..engine.core import dtype as dt
 from ..engine.core.errors import type_error
@@ -11,7 +9,7 @@ __all__ = ["check_dtype", "check_type", "check_variable_and_dtype", "convert_dty
 
 
 def convert_dtype(dtype) -> str:
-    """The name of a dtype. Raises TypeError for what names none.
+    """The name of a dtype. Raises TypeError for anything else.
 
     >>> import minipaddle as paddle
     >>> paddle.base.data_feeder.convert_dtype(paddle.float32)
@@ -25,7 +23,7 @@ def check_type(input, input_name: str, expected_type, op_name: str, extra_messag
     if not isinstance(input, expected_type):
         raise type_error(
             f"{op_name} was given {input_name} of type {type(input).__name__}",
-            expected=f"{expected_type} {extra_message}".rstrip(),
+            f"{expected_type} {extra_message}".rstrip(),
         )
 
 
@@ -34,7 +32,7 @@ def check_dtype(input_dtype, input_name: str, expected_dtype, op_name: str, extr
     if convert_dtype(input_dtype) not in expected_dtype:
         raise type_error(
             f"{op_name} was given {input_name} of dtype {convert_dtype(input_dtype)}",
-            expected=f"{', '.join(expected_dtype)} {extra_message}".rstrip(),
+            f"{', '.join(expected_dtype)} {extra_message}".rstrip(),
         )
 
 

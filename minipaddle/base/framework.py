@@ -3,33 +3,18 @@
 Source: Paddle `paddle.base.framework`.
 """
 
-from __future__ import annotations
-
-from ..core.missing import namespace
-from ..engine.core import dtype as dt
-from ..engine.eager.device import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    current_place,
-    is_compiled_with_cuda,
-)
+from ..core.missing import namespace as _namespace
+from ..engine.core import dtype as _dt
+from ..engine.eager.device import current_place as _current_expected_place
 from ..engine.eager.tensor import Parameter
 from ..static import Program, Variable, default_main_program, default_startup_program, program_guard
 from ..static.mode import disable_static, enable_static, in_dynamic_mode
 from . import core
-
-__all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EagerParamBase", "Parameter", "Program",
-    "Variable", "convert_np_dtype_to_dtype_", "core", "default_main_program",
-    "default_startup_program", "disable_static", "dygraph_only", "enable_static",
-    "in_dynamic_mode", "in_dynamic_or_pir_mode", "in_pir_mode", "is_compiled_with_cuda",
-    "program_guard", "use_pir_api",
-]  # fmt: skip
+from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, is_compiled_with_cuda
 
 EagerParamBase = Parameter
 in_dynamic_or_pir_mode = in_dynamic_mode
-_current_expected_place = _current_expected_place_ = current_place
+_current_expected_place_ = _current_expected_place
 
 
 def in_pir_mode() -> bool:
@@ -42,12 +27,12 @@ use_pir_api = in_pir_mode
 
 def convert_np_dtype_to_dtype_(np_dtype):
     """`paddle.float32` of "float32", `numpy.float32` and their like."""
-    return dt.public(dt.resolve(np_dtype))
+    return _dt.public(_dt.resolve(np_dtype))
 
 
 def dygraph_only(func):
-    """The function itself: what needs values says so."""
+    """The function itself: functions that need values raise an error of their own."""
     return func
 
 
-__getattr__ = namespace("paddle.base.framework", globals())
+__getattr__ = _namespace("paddle.base.framework", globals())

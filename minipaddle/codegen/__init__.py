@@ -1,41 +1,46 @@
 """Kernels beyond loop nests: products in tiles, convolutions, pooling, gather and scatter.
 
-Importing this registers them with the engine: emitters of operators (`kernel.EMITTERS`), of groups
-that begin with a product (`kernel.GROUP_EMITTERS`), functions of C's that formulas call
-(`c_helpers.register`), and which records have their indices checked by an earlier one.
+Importing this package registers them with the engine: emitters of operators (`kernel.EMITTERS`) and
+of groups that begin with a product (`kernel.GROUP_EMITTERS`), functions for formulas
+(`scalar.FUNCTIONS`, `c_helpers.register`), a test for records whose indices an earlier record has
+checked (`native.CHECKED`), and the cutting of a C file into parts (`native.SPLIT`).
 """
 
 from functools import partial
 
 from ..engine.codegen.kernel import EMITTERS
-from ..engine.executors.native import CHECKED
+from ..engine.executors.native import CHECKED, SPLIT
 from . import (
-    chain,
+    back_to_back_gemm,
+    concat_split,
     convolution,
     epilogue,
     generator,
+    index_checks,
     indexing,
-    joining,
     matmul,
-    places,
     pooling,
     special,
 )
 from .c_target import emit
+from .split_source import split
 from .target import KERNELS
 
 EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
-CHECKED.append(places.checked)
+for name in ("matmul", "conv", "conv_input_grad", "conv_weight_grad"):
+    EMITTERS.pop(name, None)  # those that no pass has laid out anew: NumPy's are faster than loops
+CHECKED.append(index_checks.checked)
+SPLIT.append(split)
 
 __all__ = [
-    "chain",
+    "back_to_back_gemm",
+    "concat_split",
     "convolution",
     "epilogue",
     "generator",
+    "index_checks",
     "indexing",
-    "joining",
     "matmul",
-    "places",
     "pooling",
     "special",
 ]

@@ -1,28 +1,28 @@
-"""What the kernels that C and CUDA share are in C: nested loops, which threads share."""
+"""Shared definitions of kernels as C: nested loops, one of which threads share."""
 
 from __future__ import annotations
 
 from math import prod
 from string import Template
 
-from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
+from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function, read_template
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
-from . import gemm
-from .frame import Frame
-from .matmul import PARALLEL, Room, indented, late
+from . import microkernel
+from .float_kernel import FloatKernel
+from .matmul import PARALLEL, Workspace, epilogue_after, indent
 from .pooling import Windows
 from .target import Level, Target, insert
 
 SERIAL = 60_000
-"""Elements below which a second thread costs more than it brings."""
+"""Elements below which a second thread does not pay."""
 
 SHARED = 16
-"""Rounds of a loop from which on threads share it, and not one inside it."""
+"""Fewest iterations of a loop that threads share; otherwise they share a loop inside it."""
 
 
 class C(Target):
-    """One function: the texts of all loops, one after the other."""
+    """One C function with the texts of all loops, one after another."""
 
     types = C_TYPES
     out_of_range = "bad_index++;\n    "
@@ -30,24 +30,24 @@ class C(Target):
     def __init__(self, record, name: str, rows, parameters):
         super().__init__(record, name)
         self.rows, self.parameters = rows, parameters
-        self.text, self.room, self.helpers = "", Room(), []
+        self.text, self.room, self.helpers = "", Workspace(), []
         self.T, self.frame = C_TYPES[self.out.dtype], None
 
     def kernel(self) -> Kernel:
-        """The kernel, when its definition has run."""
+        """The kernel, after its definition has run."""
         if self.frame is not None:
             return self.frame.kernel(self.text, self.helpers)
         if self.rows is not None and len(self.outs) > 1:
             raise CannotWrite("an epilogue of several results")
-        epilogue = late(self.rows, self.out) if self.out.size else ""
-        body, work = indented(self.text, 4) + epilogue, self.room.size
+        epilogue = epilogue_after(self.rows, self.out) if self.out.size else ""
+        body, work = indent(self.text, 4) + epilogue, self.room.size
         source = function(self.record, self.name, body, work=work > 0, parameters=self.parameters)
         helpers = (BAD_INDEX,) if "bad_index" in body else ()
         return Kernel(self.name, source, work, helpers)
 
     def loops(self, *levels: Level, ordered: bool = False) -> None:
         size, shared = prod(a.extent for a in levels), None
-        if not size:  # nothing is moved: places are looked at all the same
+        if not size:  # nothing is copied, but indices are checked
             levels = [a for a in levels if "bad_index" in a.text]
         if size > SERIAL and not ordered:
             shared = max(levels, key=lambda a: min(a.extent, SHARED))
@@ -70,7 +70,7 @@ class C(Target):
         return self.fill(f"memset({to}, 0, {count} * sizeof(E));")
 
     def scatter(self, slices, value: str, adds: bool) -> None:
-        """Sums of halves are added up as floats."""
+        """Sums of half-precision values are computed as floats."""
         half = adds and self.out.dtype in dt.HALVES
         to, T, term = ("sum", "float", f"LOAD({value})") if half else ("out0", "E", value)
         if half:
@@ -84,19 +84,19 @@ class C(Target):
             self.loops(Level("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
 
     def windows(self, image) -> VectorWindows:
-        self.frame = Frame(self.record, self.name, self.rows, self.parameters)
+        self.frame = FloatKernel(self.record, self.name, self.rows, self.parameters)
         return VectorWindows(self, image)
 
 
 def loop(level: Level, inside: str = "", shared: bool = False) -> str:
-    """The text of one loop."""
+    """The text of a loop."""
     name, extent, text, _ = level
     head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++)"
-    return f"{PARALLEL if shared else ''}{head} {{\n{indented(text + inside, 4)}}}\n"
+    return f"{PARALLEL if shared else ''}{head} {{\n{indent(text + inside, 4)}}}\n"
 
 
 def emit(define, record, name: str, rows=None, parameters=()) -> Kernel:
-    """The kernel of a definition."""
+    """The C kernel of a definition."""
     target = C(record, name, rows, parameters)
     define(target)
     return target.kernel()
@@ -105,46 +105,15 @@ def emit(define, record, name: str, rows=None, parameters=()) -> Kernel:
 # ---- pooling: by vectors of channels, for each window its pixels ---------------------------------
 
 ENOUGH = 30_000
-"""Values met below which a second thread costs more than it brings."""
+"""Values read below which a second thread does not pay."""
 
-LARGER = Template("""\
-/* The larger of each two lanes; NaN if either is. */
-INLINE vector_$T larger_$T(vector_$T a, vector_$T b)
-{
-    typedef __typeof__(a < b) mask;
-    const mask take = (b > a) | (b != b);
-    return (vector_$T)(((mask)b & take) | ((mask)a & ~take));
-}
-INLINE vector_$T where_$T(__typeof__((vector_$T){0} < (vector_$T){0}) here, vector_$T x)
-{
-    return (vector_$T)(here & (__typeof__(here))x);
-}
-""")
+LARGER = Template(read_template("larger.c", __file__))
 
-LOOPS = """\
-for (int64_t n = 0; n < IMAGES; n++) {
-    CLEAR
-    for (int64_t p = 0; p < OD * OH * OW; p++) {
-        const int64_t first_d = p / (OH * OW) * SD - PD;
-        const int64_t first_h = p / OW % OH * SH - PH, first_w = p % OW * SW - PW;
-        BEFORE
-        int64_t c = 0;
-        for (; c + LANES <= CHANNELS; c += LANES) {
-            const int64_t to = (n * (OD * OH * OW) + p) * CHANNELS + c;
-            WHOLE
-        }
-        if (c < CHANNELS) {
-            const int64_t left = CHANNELS - c;
-            const int64_t to = (n * (OD * OH * OW) + p) * CHANNELS + c;
-            PART
-        }
-    }
-}
-"""
+LOOPS = read_template("windows_by_vectors.c", __file__)
 
 
 class VectorWindows(Windows):
-    """Windows that are worked on by vectors of channels; `part`: of the channels that are left."""
+    """Windows computed by vectors of channels; `part` is true for the last, incomplete vector."""
 
     part = False
 
@@ -192,10 +161,10 @@ class VectorWindows(Windows):
         w, text = self.words, insert(LOOPS, CLEAR=clear, BEFORE=before, **texts)
         met = self.images * prod(w[a] for a in ("OD", "OH", "OW", "KD", "KH", "KW", "CHANNELS"))
         pragma = PARALLEL if met > ENOUGH and self.images > 1 else ""
-        self.target.text += indented(pragma + self.target.fill(text, **w), 4)
-        self.target.helpers += [*gemm.vectors(self.T), LARGER.substitute(T=self.T)]
+        self.target.text += indent(pragma + self.target.fill(text, **w), 4)
+        self.target.helpers += [*microkernel.vectors(self.T), LARGER.substitute(T=self.T)]
 
     def spread(self, define, before: str = "") -> None:
-        """The image begins as zeros."""
+        """For each window the text of a definition, after the image is filled with zeros."""
         to, size = self.frame.target, self.size
         self.each(define, before, f"memset({to} + n * {size}, 0, {size} * sizeof(T));")

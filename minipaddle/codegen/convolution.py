@@ -1,21 +1,23 @@
-"""C text of the convolutions with the channels last.
+"""C text of convolutions with the channels last.
 
-A row of the result is a matrix product: its rows are the pixels, k runs over the pixels of the
-window and their channels, which within a row of the image are neighbours; the rows of the window
-are segments. So nothing is copied but the strip of the image that some rows of the result meet,
-with its padding around it, into a buffer on the thread's stack; and not even that if there is none.
+A row of the result image is a matrix product. Its rows are the pixels, and k runs over the pixels
+of the window and their channels, which are neighbours within a row of the image. The rows of the
+window are segments of k. Only a strip of the image is copied, with its padding, into a buffer on
+the thread's stack: the strip that some rows of the result read. Without padding nothing is copied.
 """
 
 from __future__ import annotations
 
-from ..engine.codegen.kernel import Kernel, emits, local
-from ..engine.codegen.schedule import pick
+from string import Template
+
+from ..engine.codegen.kernel import Kernel, emits, read_template, stack_array
+from ..engine.codegen.kernel_schedule import pick
 from ..engine.core import dtype as dt
 from ..engine.core.slots import slot
-from . import gemm, winograd
-from .frame import Frame
-from .matmul import PARALLEL, SERIAL, Plan, batched, indented
-from .product import Product, axis, chosen_way
+from . import microkernel, winograd
+from .float_kernel import FloatKernel
+from .matmul import PARALLEL, SERIAL, ProductPlan, batch_loop, indent
+from .product import Product, axis, pick_algorithm
 from .strips import (
     ON_STACK,
     Images,
@@ -28,22 +30,26 @@ from .strips import (
     work_of,
 )
 from .sweep import Line, backward, forward
-from .templates import DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS
+
+DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS = (
+    Template(read_template(f"{name}.c", __file__))
+    for name in ("depthwise", "depthwise_weight", "spread", "turned", "windows")
+)
 
 PARTS = 4
-"""Sums over the batch that are added up apart, each by one thread: so a weight's gradient does not
-depend on how many there are."""
+"""Partial sums over the batch, each computed by one thread. Their number is fixed, so a weight's
+gradient does not depend on the number of threads."""
 
 TERMS = 256
-"""Pixels, about, that are summed up one after the other before the sum is added to the others: the
-rounding of a sum of floats grows with its length."""
+"""About how many pixels are summed one after another before the sum is added to the total: the
+rounding error of a sum of floats grows with its length."""
 
 
 # ---- one sweep -------------------------------------------------------------------------------
 
 
 def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how) -> tuple:
-    """(C text, helpers): the rows of the strip for one pair of phases; b are its kernels."""
+    """(C text, helpers) for the rows of a strip and a pair of phases; `b` points to its kernels."""
     c, o, row = im.channels, im.outs, pitch(im, s)
     (h, w), groups = im.target, im.groups
     inner, outer = c // groups, o // groups
@@ -65,25 +71,26 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
             f"    depthwise_{T}({across.count}, {c}, {high}, {wide}, a, {a_row}, "
             f"{down.gap * row}, {across.gap * c}, {b}, c, {c_row});\n"
         )
-        return loop + text + "}\n", (*gemm.vectors(T), DEPTHWISE.substitute(T=T))
-    helpers = gemm.blocks(T, across.count)
+        return loop + text + "}\n", (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
+    helpers = microkernel.blocks(T, across.count)
     if how == "im2col":
         size = high * wide * c
         body = (
-            f"{local(T, 'columns', across.count * size)}\n"
+            f"{stack_array(T, 'columns', across.count * size)}\n"
             f"windows_{T}(columns, a, {a_row}, {down.gap * row}, {across.count}, {high}, "
             f"{wide * c});\n"
         )
-        body += gemm.calls(T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, o, 0),
-                           ("c", c_row), "0")  # fmt: skip
+        body += microkernel.calls(
+            T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, o, 0), ("c", c_row), "0",
+        )  # fmt: skip
         helpers = (*helpers, WINDOWS.substitute(T=T))
     elif groups == 1 and (across.gap == 1 or wide == 1):
-        body = gemm.calls(
+        body = microkernel.calls(
             T, across.count, outer, wide * c, high,
             ("a", a_row, 1, down.gap * row), (b, o, wide * c * o), ("c", c_row), "0",
         )  # fmt: skip
     else:
-        inside = gemm.calls(
+        inside = microkernel.calls(
             T, across.count, outer, inner, wide,
             (f"a + g * {inner} + t * {down.gap * row}", a_row, 1, across.gap * c),
             (f"{b} + g * {outer} + t * {wide * inner * o}", o, inner * o),
@@ -92,8 +99,8 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
         body = (
             f"for (int64_t g = 0; g < {groups}; g++)\n    for (int64_t t = 0; t < {high}; t++) {{\n"
         )
-        body += indented(inside, 8) + "    }\n"
-    return loop + text + indented(body, 4) + "}\n", helpers
+        body += indent(inside, 8) + "    }\n"
+    return loop + text + indent(body, 4) + "}\n", helpers
 
 
 def plus(index: str, step: int, start: int) -> str:
@@ -106,8 +113,8 @@ def plus(index: str, step: int, start: int) -> str:
 
 
 def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str:
-    """How a convolution is computed, or its adjoint in the image: "direct", "winograd", "im2col"
-    or, of an adjoint, "columns".
+    """The algorithm of a convolution, or of its adjoint in the image: "direct", "winograd",
+    "im2col", or for an adjoint also "columns".
     """
     first, width = (downs[0], acrosses[0]), 8 if T == "double" else 4
     most = max(x.count * len(d.taps) * len(x.taps) for d in downs for x in acrosses) * im.channels
@@ -118,18 +125,18 @@ def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str
         "im2col": plain and most * width <= ON_STACK,
         "columns": adjoint and columns_fit(im, width),
     }
-    rule = winograd.how_to(im, *first, T)
+    rule = winograd.choose_algorithm(im, *first, T)
     rule = "columns" if can["columns"] and columns_pay(im, width) else rule
     return pick("algorithm", rule, [how for how, possible in can.items() if possible])
 
 
-def swept(frame: Frame, im: Images, downs, acrosses, kernels: str, how: str) -> Kernel:
-    """The kernel that sweeps over an image, once for each pair of phases."""
+def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, how: str) -> Kernel:
+    """The kernel that sweeps over an image, once for each pair of phases of the stride."""
     T, width = frame.T, dt.float64.numpy.itemsize if frame.T == "double" else 4
     if how == "winograd":
         return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
     s = strips_of(im, downs, acrosses, width)
-    items, helpers = im.n * s.count, list(framing(T) if s.framed else gemm.vectors(T))
+    items, helpers = im.n * s.count, list(framing(T) if s.framed else microkernel.vectors(T))
     inside, at = strip_text(im, s, T, frame.names[0], frame.room), 0
     for down in downs:
         for across in acrosses:
@@ -146,48 +153,52 @@ def swept(frame: Frame, im: Images, downs, acrosses, kernels: str, how: str) -> 
             f"const int64_t last = (n * {h} + {end}) * {w};\n" + frame.rows("first", "last")
         )
     pragma = "    " + PARALLEL if items > 1 and work_of(im) > SERIAL else ""
-    loop = f"{pragma}    for (int64_t i = 0; i < {items}; i++) {{\n{indented(inside, 8)}    }}\n"
+    loop = f"{pragma}    for (int64_t i = 0; i < {items}; i++) {{\n{indent(inside, 8)}    }}\n"
     return frame.kernel(loop, helpers, done=True)
 
 
-def multiplied(frame: Frame, p: Product) -> Kernel:
-    """The kernel of a convolution that is one product of matrices."""
-    how = chosen_way(p, dt.float32.numpy if frame.half else frame.out.dtype)
+def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
+    """The kernel of a convolution that is one matrix product."""
+    how = pick_algorithm(p, dt.float32.numpy if frame.half else frame.out.dtype)
     rows = frame.inline if how != "blas" else None
-    plan = Plan(p, frame.T, how, (*frame.names, frame.target), False, rows, p.n.size, frame.room)
-    text, helpers = batched(plan)
+    plan = ProductPlan(
+        p, frame.T, how, (*frame.names, frame.target), False, rows, p.n.size, frame.room
+    )
+    text, helpers = batch_loop(plan)
     return frame.kernel(text, helpers, done=rows is not None)
 
 
 @emits("conv_last")
 def emit_conv(record, name, rows=None, parameters=()) -> Kernel:
     """The kernel of `conv_last`."""
-    frame, kernel = Frame(record, name, rows, parameters), record.inputs[1].shape[:-2]
+    frame, kernel = FloatKernel(record, name, rows, parameters), record.inputs[1].shape[:-2]
     im = images_of(record, 0, record, kernel)
     if not frame.out.size or frame.empty:
         return frame.kernel("")
     if im.pointwise:
         pixels, c, o = record.spec.size // im.outs, im.channels, im.outs
         m, n = axis(pixels, c, 0, o), axis(o, 0, 1, 1)
-        return multiplied(frame, Product((), m, n, axis(c, 1, o, 0)))
+        return product_kernel(frame, Product((), m, n, axis(c, 1, o, 0)))
     down, across = (
         [forward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])]
         for d in (0, 1)
     )
-    return swept(frame, im, down, across, frame.names[1], algorithm(im, down, across, frame.T))
+    return sweep_kernel(
+        frame, im, down, across, frame.names[1], algorithm(im, down, across, frame.T)
+    )
 
 
 @emits("conv_last_input_grad")
 def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
     """The kernel of `conv_last_input_grad`."""
-    frame, kernel = Frame(record, name, rows, parameters), record.inputs[1].shape[:-2]
+    frame, kernel = FloatKernel(record, name, rows, parameters), record.inputs[1].shape[:-2]
     im = images_of(record, 0, record, kernel)
     if not frame.out.size or frame.empty:
         return frame.kernel("")
     if im.pointwise:
         pixels, o, c = record.spec.size // im.outs, im.channels, im.outs
         m, n = axis(pixels, o, 0, c), axis(c, 0, o, 1)
-        return multiplied(frame, Product((), m, n, axis(o, 1, 1, 0)))
+        return product_kernel(frame, Product((), m, n, axis(o, 1, 1, 0)))
     downs, acrosses = (
         backward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])
         for d in (0, 1)
@@ -202,15 +213,16 @@ def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
         for t in down.taps
         for u in across.taps
     ]
-    frame.text += turned_kernels(frame, im, taps)
-    result = swept(frame, im, downs, acrosses, "turned", how)
+    frame.text += transposed_kernels(frame, im, taps)
+    result = sweep_kernel(frame, im, downs, acrosses, "turned", how)
     return result._replace(helpers=(TURNED.substitute(T=frame.T), *result.helpers))
 
 
 @slot("codegen.columns")
 def columns_pay(im: Images, itemsize: int) -> bool:
-    """Is it faster to multiply every pixel of the gradient by the whole kernel, and add the windows
-    up where they overlap? Yes for few channels, which would leave most lanes of a vector empty."""
+    """Whether it is faster to multiply each pixel of the gradient by the whole kernel, and to add
+    the windows where they overlap. This holds for few channels, which would leave most lanes empty.
+    """
     lanes, (kh, kw), (sh, sw) = 64 // itemsize, im.kernel, im.stride
     vectors = lambda n: -(-n // lanes)
     taps = -(-kh // sh) * -(-kw // sw)
@@ -220,22 +232,22 @@ def columns_pay(im: Images, itemsize: int) -> bool:
 
 
 def columns_fit(im: Images, itemsize: int) -> bool:
-    """Can it be done that way, on the stack of a thread?"""
+    """Whether the algorithm "columns" applies, and fits the stack of a thread."""
     return (
         im.groups == 1 and im.dilation == (1, 1) and sum(columns_sizes(im)) * itemsize <= ON_STACK
     )
 
 
 def columns_sizes(im: Images) -> tuple[int, int]:
-    """Elements of an image with all that its windows reach, and of a row of windows."""
+    """Elements of (an image with everything its windows reach, a row of windows)."""
     (gh, gw), (kh, kw), (sh, sw) = im.source, im.kernel, im.stride
     high = max((gh - 1) * sh + kh, im.target[0] + max(im.low[0], 0))
     wide = max((gw - 1) * sw + kw, im.target[1] + max(im.low[1], 0))
     return high * wide * im.outs, gw * kh * kw * im.outs
 
 
-def by_columns(frame: Frame, im: Images) -> Kernel:
-    """The kernel of an adjoint in the image: windows, added up where they overlap."""
+def by_columns(frame: FloatKernel, im: Images) -> Kernel:
+    """The kernel of an adjoint in the image: windows are added where they overlap."""
     T, o, c = frame.T, im.channels, im.outs
     (gh, gw), (kh, kw), (sh, sw), (h, w) = im.source, im.kernel, im.stride, im.target
     padded, columns = columns_sizes(im)
@@ -245,14 +257,14 @@ def by_columns(frame: Frame, im: Images) -> Kernel:
         f"    {T} *turned = {frame.room.array(T, o * window)};\n"
         f"    turned_{T}(turned, {frame.names[1]}, {window}, {o}, 1);\n"
     )
-    calls = gemm.calls(
+    calls = microkernel.calls(
         T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
         ("turned", window, 0), ("columns", window), "0",
     )  # fmt: skip
     inside = (
-        f"{local(T, 'image', padded)}\n{local(T, 'columns', columns)}\n"
+        f"{stack_array(T, 'image', padded)}\n{stack_array(T, 'columns', columns)}\n"
         f"memset(image, 0, sizeof image);\nfor (int64_t r = 0; r < {gh}; r++) {{\n"
-        f"{indented(calls, 4)}"
+        f"{indent(calls, 4)}"
         f"    spread_{T}(image + r * {sh * wide * c}, {wide * c}, {sw * c}, columns, {gw}, {kh}, "
         f"{kw * c});\n}}\n"
         f"frame_{T}({frame.target} + n * {h * w * c}, {h}, {w}, image, {padded // (wide * c)}, "
@@ -262,13 +274,13 @@ def by_columns(frame: Frame, im: Images) -> Kernel:
         inside += f"const int64_t first = n * {h * w}, last = first + {h * w};\n"
         inside += frame.rows("first", "last")
     pragma = "    " + PARALLEL if im.n > 1 and work_of(im) > SERIAL else ""
-    loop = f"{pragma}    for (int64_t n = 0; n < {im.n}; n++) {{\n{indented(inside, 8)}    }}\n"
+    loop = f"{pragma}    for (int64_t n = 0; n < {im.n}; n++) {{\n{indent(inside, 8)}    }}\n"
     spread = SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.kernel(loop, (*framing(T), *gemm.blocks(T, gw), *spread), done=True)
+    return frame.kernel(loop, (*framing(T), *microkernel.blocks(T, gw), *spread), done=True)
 
 
-def turned_kernels(frame: Frame, im: Images, taps) -> str:
-    """C text: the kernels with inputs and outputs exchanged, tap by tap in this order."""
+def transposed_kernels(frame: FloatKernel, im: Images, taps) -> str:
+    """C text that transposes the kernels of these taps: inputs and outputs change places."""
     T, inner, outs = frame.T, im.outs // im.groups, im.channels
     size = inner * outs
     count = max(len(taps), 1)
@@ -284,14 +296,14 @@ def turned_kernels(frame: Frame, im: Images, taps) -> str:
 @emits("conv_last_weight_grad")
 def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
     """The kernel of `conv_last_weight_grad`: sums over pixels, in parts of the batch."""
-    frame, g = Frame(record, name, rows, parameters), record.inputs[1]
+    frame, g = FloatKernel(record, name, rows, parameters), record.inputs[1]
     im = images_of(record, 0, g, record.attrs["kernel"])
     if not frame.out.size or frame.empty:
         return frame.kernel("")
     if im.pointwise:
         pixels, c, o = g.spec.size // im.outs, im.channels, im.outs
         m, n = axis(c, 1, 0, o), axis(o, 0, 1, 1)
-        return multiplied(frame, Product((), m, n, axis(pixels, c, o, 0)))
+        return product_kernel(frame, Product((), m, n, axis(pixels, c, o, 0)))
     T, size = frame.T, frame.out.size
     down, across = (
         forward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d]) for d in (0, 1)
@@ -301,7 +313,7 @@ def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
     rule = min(PARTS, items) if work_of(im) > SERIAL else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
     inside = strip_text(im, s, T, frame.names[0], frame.room)
-    text, helpers = met_pixels(im, s, down, across, T, frame.names[1])
+    text, helpers = weight_terms(im, s, down, across, T, frame.names[1])
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
     first = f"p * {items} / {parts}"
@@ -309,10 +321,10 @@ def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
         f"    {T} *part = {part};\n"
         f"    memset(part, 0, {size} * sizeof({T}));\n"
         f"    for (int64_t i = {first}; i < (p + 1) * {items} / {parts}; i++) {{\n"
-        f"{indented(inside + text, 8)}    }}\n"
+        f"{indent(inside + text, 8)}    }}\n"
     )
     pragma = "    " + PARALLEL if parts > 1 else ""
-    loops = f"{pragma}    for (int64_t p = 0; p < {parts}; p++) {{\n{indented(body, 4)}    }}\n"
+    loops = f"{pragma}    for (int64_t p = 0; p < {parts}; p++) {{\n{indent(body, 4)}    }}\n"
     if parts > 1:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
@@ -320,8 +332,8 @@ def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
     return frame.kernel(loops, [*(framing(T) if s.framed else ()), *helpers])
 
 
-def met_pixels(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) -> tuple:
-    """(C text, helpers): what the pixels of a strip add to `part`."""
+def weight_terms(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) -> tuple:
+    """(C text, helpers) that adds the terms of a strip's pixels to `part`."""
     c, o, row, groups = im.channels, im.outs, pitch(im, s), im.groups
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
     g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
@@ -336,7 +348,7 @@ def met_pixels(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) 
         return begin + (
             f"    depthwise_weight_{T}(few, {across.count}, {c}, {high}, {wide}, met, {steps[0]}, "
             f"{steps[1]}, {down.gap * row}, {across.gap * c}, {g}, part);\n}}\n"
-        ), (*gemm.vectors(T), DEPTHWISE_WEIGHT.substitute(T=T))
+        ), (*microkernel.vectors(T), DEPTHWISE_WEIGHT.substitute(T=T))
     whole = groups == 1 and across.gap == 1
     count = wide * c if whole else inner
     a, b = f"met + t * {down.gap * row}", g
@@ -345,12 +357,12 @@ def met_pixels(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) 
         a += f" + u * {across.gap * c} + g * {inner}"
         b += f" + g * {outer}"
         target += f" + u * {inner * o} + g * {outer}"
-    text = gemm.calls(
+    text = microkernel.calls(
         T, count, outer, across.count, "few",
         (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
     )  # fmt: skip
-    loop = f"for (int64_t t = 0; t < {high}; t++) {{\n{indented(text, 4)}}}\n"
+    loop = f"for (int64_t t = 0; t < {high}; t++) {{\n{indent(text, 4)}}}\n"
     if not whole:
-        loop = f"for (int64_t u = 0; u < {wide}; u++)\n{indented(loop, 4)}"
-        loop = f"for (int64_t g = 0; g < {groups}; g++)\n{indented(loop, 4)}"
-    return f"{begin}{indented(loop, 4)}}}\n", gemm.blocks(T, count)
+        loop = f"for (int64_t u = 0; u < {wide}; u++)\n{indent(loop, 4)}"
+        loop = f"for (int64_t g = 0; g < {groups}; g++)\n{indent(loop, 4)}"
+    return f"{begin}{indent(loop, 4)}}}\n", microkernel.blocks(T, count)

@@ -1,30 +1,34 @@
-"""The kernel of a group that begins with a product: its rows are used while they are in cache."""
+"""The kernel of a product with an epilogue, which uses rows while they are in the cache."""
 
 from __future__ import annotations
 
-from ..engine.codegen.group import called, fresh, from_first
 from ..engine.codegen.kernel import C_TYPES, EMITTERS, GROUP_EMITTERS, GroupEmitter, Kernel
+from ..engine.codegen.nest_kernel import readable_name, rebase_loads, unique_name
 from ..engine.codegen.rows import body_of
 from ..engine.codegen.writer import Writer
 from ..engine.ir.program import NUMBER
 from ..engine.passes.nest import Nest
-from ..passes.chain import is_chain
+from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
 
 
 def emit_epilogue(record, name: str) -> Kernel:
-    """The C function of a group that begins with a product: the product's, with what is done to
-    finished rows inside. The product lies where one of the results will, or in the workspace.
+    """The kernel of a group that begins with a product: the product's own function, with the
+    epilogue of finished rows inside. The product lies in the memory of a result, or in the
+    workspace.
     """
     region = record.attrs["region"]
     first, outputs = region.records[0], region.outputs
     place, _ = room_of(region)
     nest, taken = Nest(region.records[1:], outputs).merged(), {"first_row", "last_row", "row"}
-    names = {x: fresh(called(y), taken) for x, y in zip(region.inputs, record.inputs, strict=True)}
-    outs = [fresh(f"{r.op.name}_", taken) for r in outputs]
+    names = {
+        x: unique_name(readable_name(y), taken)
+        for x, y in zip(region.inputs, record.inputs, strict=True)
+    }
+    outs = [unique_name(f"{r.op.name}_", taken) for r in outputs]
     own = [x for x in first.inputs if x.op is not NUMBER]
     rest = [x for x in region.inputs if x not in own]
-    starts = dict(zip(rest, from_first(nest, rest), strict=True))
+    starts = dict(zip(rest, rebase_loads(nest, rest), strict=True))
     others = [k for k in range(len(outs)) if k != place]
     declared = {x: f"const {C_TYPES[x.dtype]} *{n}" for x, n in names.items()}
     made = [f"{C_TYPES[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
@@ -48,11 +52,11 @@ def emit_epilogue(record, name: str) -> Kernel:
     call = f"    {name}_rows({', '.join(passed)});"
     text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
     begins = tuple(starts.get(x, 0) for x in region.inputs)
-    return Kernel(name, text, workspace, inner.helpers, inner.ahead, begins)
+    return Kernel(name, text, workspace, inner.helpers, inner.prepack, begins)
 
 
 def is_epilogue(record) -> bool:
-    """Is it a group with one product, its first record?"""
+    """Whether a record is a group with one product, which is its first record."""
     return begins_with_product(record) and not is_chain(record)
 
 

@@ -1,4 +1,4 @@
-"""The random generator: its next state, and the stream that a state stands for."""
+"""Kernels of the random generator: its next state, and the stream of a state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def next_state(k: Target) -> None:
 
 @kernel("base_of")
 def base_of(k: Target) -> None:
-    """The formula of `ops.random`, on expressions."""
+    """The formula of `ops.random`, applied to expressions."""
     words = (Text(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
     names = iter(f"t{k}" for k in range(99))
     lines, (value,) = statements([start(*words).astype(np.int64)], names.__next__)

@@ -1,4 +1,4 @@
-"""Kernels of operators whose places are in the data: rows taken, put, added up, picked."""
+"""Kernels of operators with indices in the data: they take, put, add and pick elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .target import Level, Target, kernel, skip
 
 
 class Slices(NamedTuple):
-    """Slices (o, i) of `inner` elements k, of which i lies at a place below `size` of an array."""
+    """Slices (o, i) of `inner` elements k; slice i lies at an index below `size` of an array."""
 
     outer: int
     count: int
@@ -27,7 +27,7 @@ class Slices(NamedTuple):
         return f"(o * {self.size} + at) * {self.inner} + k"
 
     def levels(self, text: str, inside: Level) -> tuple[Level, ...]:
-        """The loops over them; `text` finds the place."""
+        """The loops over the slices; `text` computes the index."""
         return Level("o", self.outer), Level("i", self.count, text), inside
 
 
@@ -37,7 +37,7 @@ def slices(shape, axis: int, count: int) -> Slices:
 
 
 def take_slices(k: Target, s: Slices, table: str, place: str, skipped: str = "") -> None:
-    """Copy the slices of a table at `place`."""
+    """Copy the slices of a table at the indices `place`."""
     to = f"out0 + (o * {s.count} + i) * {s.inner}"
     source = f"{table} + (o * {s.size} + at) * {s.inner}"
     skipped = skipped.replace("CLEAR", k.clear_slice(to, s.inner))
@@ -63,7 +63,7 @@ def embedding(k: Target) -> None:
 
 @kernel("scatter_sum")
 def scatter_sum(k: Target) -> None:
-    """Slices added up at their places, in order."""
+    """Add slices at their indices, in order."""
     if k.out.dtype == dt.bool_.numpy:
         raise CannotWrite("sums of booleans")
     s = slices(k.attrs["shape"], k.attrs["axis"], k.specs[1].size)
@@ -72,7 +72,7 @@ def scatter_sum(k: Target) -> None:
 
 @kernel("put")
 def put(k: Target) -> None:
-    """A copy, with values in some places; the last one stays."""
+    """A copy with values at some indices; of equal indices the last one counts."""
     x, index, value = k.record.inputs
     axis = k.attrs["axis"]
     if is_number(value):
@@ -86,7 +86,7 @@ def put(k: Target) -> None:
 
 
 def broadcast(shape, x, index, axis: int) -> str:
-    """Where the value for slice element (o, i, k) stands in an array of `shape`."""
+    """The index of the value for slice element (o, i, k) in an array of `shape`."""
     whole = replaced(x, axis, *index)
     shape = shape[max(len(shape) - len(whole), 0) :]  # a value may have further axes of size 1
     steps = [0] * (len(whole) - len(shape))
@@ -105,7 +105,7 @@ def broadcast(shape, x, index, axis: int) -> str:
 
 @kernel("remap")
 def remap(k: Target) -> None:
-    """Slices at places that are known."""
+    """Slices at constant indices."""
     x, index = k.specs[0], k.attrs["index"]
     s = slices(x.shape, k.attrs["axis"], len(index))
     table = ", ".join(str(at % s.size) for at in index)
@@ -160,7 +160,7 @@ def element(shape, whole) -> str:
 
 @kernel("along_index")
 def along_index(k: Target) -> None:
-    """The places in a whole array of places along an axis."""
+    """Positions in a whole array, from indices along one axis."""
     axis, (index,) = k.attrs["axis"], k.specs
     own, steps = element(index.shape, index.shape), strides_of(k.attrs["shape"])
     terms = [f"i{d} * {step}" for d, step in enumerate(steps) if d != axis]
@@ -171,7 +171,7 @@ def along_index(k: Target) -> None:
 
 @kernel("flat_index")
 def flat_index(k: Target) -> None:
-    """The places in a whole array of places along all axes."""
+    """Positions in a whole array, from indices along all axes."""
     if any(map(is_number, k.record.inputs)):
         raise CannotWrite("a number among places")
     shape, text = k.out.shape, "int64_t flat = 0;\n"
@@ -186,7 +186,7 @@ def flat_index(k: Target) -> None:
 
 @kernel("pick")
 def pick(k: Target) -> None:
-    """The element at a row's label."""
+    """The element of each row at its label."""
     x, label = k.specs
     classes = x.shape[-1]
     place = k.place(1, classes, False, k.attrs["ignore_index"], "out0[i] = ZERO;")
@@ -195,7 +195,7 @@ def pick(k: Target) -> None:
 
 @kernel("place")
 def place(k: Target) -> None:
-    """A row of zeros, but for the element at its label."""
+    """Rows of zeros, with one element at the label."""
     label, classes = k.specs[1], k.attrs["classes"]
     place = k.place(1, classes, False, k.attrs["ignore_index"])
     k.clear()
@@ -204,7 +204,7 @@ def place(k: Target) -> None:
 
 @kernel("one_hot")
 def one_hot(k: Target) -> None:
-    """A row of zeros, and a one."""
+    """Rows of zeros with a one at the index."""
     x, classes = k.specs[0], k.attrs["classes"]
     k.clear()
     text = f"{k.place(0, classes, wraps=False)}out0[i * {classes} + at] = STORE(1);\n"

@@ -1,47 +1,47 @@
-"""C text of `product`: loops over a batch and over blocks of rows, around the tiles of `gemm`."""
+"""C text of `product`: loops over the batch and over blocks of rows around a microkernel."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel, emits, function, local
-from ..engine.codegen.schedule import following, pick
+from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel, emits, function, stack_array
+from ..engine.codegen.kernel_schedule import following, pick
 from ..engine.core import dtype as dt
-from . import gemm
-from .product import Product, chosen_way, product_of
+from . import microkernel
+from .product import Product, pick_algorithm, product_of
 
 SERIAL = 200_000
-"""Multiplications below which a second thread costs more than it brings."""
+"""Multiplications below which a second thread does not pay."""
 
 BLOCK = 64
 """Rows that one thread computes before their epilogue."""
 
 DEEP = 2048
-"""Terms that are summed in one go: as many rows of a panel stay in the second cache."""
+"""Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
 
 ON_STACK = 1 << 16
-"""Bytes of panels that a thread may keep on its stack."""
+"""Most bytes of panels on the stack of a thread."""
 
 PARALLEL = "#pragma omp parallel for if (parallel: threads > 1) num_threads(threads)\n"
 UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
-"""Blocks of rows are alike to threads, or some are longer."""
+"""Pragmas for blocks of rows of equal and of unequal cost."""
 
 
-class Room:
-    """Hands out parts of the workspace."""
+class Workspace:
+    """Allocates arrays in the workspace of a kernel."""
 
     def __init__(self):
         self.size = 0
 
     def array(self, T: str, elements: int) -> str:
-        """C text of a pointer to `elements` of type T; it points somewhere if there are none."""
+        """C text of a pointer to `elements` of type T, in memory even if there are none."""
         at, width = self.size, 8 if T == "double" else 4
         self.size += -(-max(elements, 1) * width // 64) * 64
         return f"({T} *)(work + {at})"
 
 
-class Plan(NamedTuple):
-    """What the text of one product is made of."""
+class ProductPlan(NamedTuple):
+    """The choices for the text of one product."""
 
     p: Product
     T: str
@@ -50,13 +50,13 @@ class Plan(NamedTuple):
     add: bool
     rows: object  # an epilogue for blocks of rows, or None
     last: int  # size of the last axis of the result
-    room: Room
+    room: Workspace
 
     parallel = PARALLEL  # how threads share blocks of rows
 
     @property
     def threads(self) -> str:
-        """What is shared out among threads: "batch", "rows", "columns" or nothing."""
+        """The axis that threads share: "batch", "rows", "columns" or none."""
         if self.p.work < SERIAL or self.how == "blas":
             return ""
         can = {"batch": self.p.count > 1, "rows": self.p.m.size >= 16, "columns": self.wide}
@@ -64,12 +64,12 @@ class Plan(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Are there enough columns to share them out, and does nobody wait for whole rows?"""
-        return self.p.n.size >= 6 * gemm.WIDEST and not self.rows and self.how != "dots"
+        """Whether threads may share columns: there are enough, and no epilogue needs whole rows."""
+        return self.p.n.size >= 6 * microkernel.WIDEST and not self.rows and self.how != "dots"
 
     @property
     def rule(self) -> str:
-        """The axis that threads share unless a schedule knows better."""
+        """The axis that threads share by default."""
         if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
             return "batch"
         if self.p.m.size >= 16:
@@ -84,26 +84,26 @@ class Plan(NamedTuple):
 
     @property
     def deep(self) -> int:
-        """Terms that are summed in one go."""
+        """Terms that are summed in one pass."""
         k = self.p.k.size
         return pick("deep", DEEP, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
 
 
 def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
-    """The kernel of a `product`; with `add` it adds to what stands in the result."""
+    """The kernel of a `product`; with `add` it adds to the result that is there."""
     (x, y), out, attrs = (e.spec for e in record.inputs), record.spec, record.attrs
     if not out.size:
         return Kernel(name, function(record, name, "", parameters=parameters))
     p = product_of(x, y, out, **attrs, keep_columns=rows is not None)
     if out.dtype not in dt.FLOATS:
-        body = plain(p, out.dtype, add) + late(rows, out)
+        body = plain_loops(p, out.dtype, add) + epilogue_after(rows, out)
         return Kernel(name, function(record, name, body, parameters=parameters))
-    T, room, half = C_TYPES[out.dtype], Room(), out.dtype in dt.HALVES
+    T, room, half = C_TYPES[out.dtype], Workspace(), out.dtype in dt.HALVES
     T = "float" if half else T
     names, before, after = ["in0", "in1"], "", ""
     if half:
         for k, spec in enumerate((x, y)):
-            before += widened(room, f"in{k}", f"wide{k}", spec)
+            before += widen_input(room, f"in{k}", f"wide{k}", spec)
             names[k] = f"wide{k}"
     names = names[::-1] if p.exchanged else names
     target = "out0"
@@ -112,14 +112,16 @@ def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
         elements = p.count * p.m.size * p.n.size
         before += f"    {T} *result = {room.array(T, elements)};\n"
         if add:
-            before += moved(p, inner, out.dtype, "out0", "result", back=True)
-        after, p = moved(p, inner, out.dtype, "out0", "result"), inner
-    how = chosen_way(p, dt.float32.numpy if half else out.dtype)
+            before += copy_result(p, inner, out.dtype, "out0", "result", back=True)
+        after, p = copy_result(p, inner, out.dtype, "out0", "result"), inner
+    how = pick_algorithm(p, dt.float32.numpy if half else out.dtype)
     inline = fits_rows(p, out) and target == "out0" and how != "blas"
-    plan = Plan(p, T, how, (*names, target), add, rows if inline else None, out.shape[-1], room)
-    loops, helpers = batched(plan)
+    plan = ProductPlan(
+        p, T, how, (*names, target), add, rows if inline else None, out.shape[-1], room
+    )
+    loops, helpers = batch_loop(plan)
     body = f"    /* {describe(record)}: {how} */\n" + before + loops + after
-    body += "" if inline else late(rows, out)
+    body += "" if inline else epilogue_after(rows, out)
     text = function(record, name, body, work=room.size > 0, parameters=parameters)
     return Kernel(name, text, room.size, helpers)
 
@@ -128,31 +130,31 @@ emits("product")(emit)
 
 
 def describe(record) -> str:
-    """The shapes, as a reader wants them."""
+    """The shapes, for a comment."""
     x, y = (e.spec for e in record.inputs)
     return f"{record.spec} from {x} and {y}"
 
 
 def fits_rows(p: Product, out) -> bool:
-    """Do blocks of the product's rows make rows of the result, whole and in order?"""
+    """Whether blocks of the product's rows are whole rows of the result, in order."""
     last = out.shape[-1] if out.ndim else 1
     return p.n.size == last and p.n.out <= 1 and (p.m.size == 1 or p.m.out == last)
 
 
-def late(rows, out) -> str:
-    """The epilogue after everything else."""
+def epilogue_after(rows, out) -> str:
+    """The epilogue in a loop of its own, after the product."""
     if rows is None:
         return ""
     count = out.size // out.shape[-1]
     return (
         f"    for (int64_t row = 0; row < {count}; row += {BLOCK}) {{\n"
         f"        const int64_t end = row + {BLOCK} < {count} ? row + {BLOCK} : {count};\n"
-        f"{indented(rows('row', 'end'), 8)}    }}\n"
+        f"{indent(rows('row', 'end'), 8)}    }}\n"
     )
 
 
-def indented(text: str, by: int) -> str:
-    """The lines of a text, moved to the right."""
+def indent(text: str, by: int) -> str:
+    """A text with its lines indented."""
     return "".join(" " * by + line + "\n" if line else "\n" for line in text.splitlines())
 
 
@@ -160,7 +162,7 @@ def indented(text: str, by: int) -> str:
 
 
 def offset(axes, step: str) -> str:
-    """C text: where matrix number i of a batch begins."""
+    """C text: the offset of matrix number i of a batch."""
     terms, inner = [], 1
     for k, a in reversed(list(enumerate(axes))):
         index = "i" if inner == 1 else f"i / {inner}"
@@ -171,21 +173,21 @@ def offset(axes, step: str) -> str:
     return "".join(f" + {t}" for t in terms[::-1])
 
 
-def batched(plan: Plan) -> tuple[str, tuple[str, ...]]:
+def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     """The text of a whole product and its helpers."""
     p, T = plan.p, plan.T
     x, y, out = plan.names
     if plan.how == "blas":
         without = plan._replace(how="rows" if p.n.y == 1 else "panels")
         with following(None):
-            text, helpers = batched(without)
-        calls = indented(with_blas(plan), 8)
+            text, helpers = batch_loop(without)
+        calls = indent(with_blas(plan), 8)
         return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
-    before, inside = panelled(plan, y, "b", plan.threads == "batch")
+    before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     if p.count == 1:
-        text, helpers = one(plan, x, y, out)
-        return before + indented(text, 4), helpers
-    text, helpers = one(plan, "a", "b", "c")
+        text, helpers = single_product(plan, x, y, out)
+        return before + indent(text, 4), helpers
+    text, helpers = single_product(plan, "a", "b", "c")
     inside = (
         f"const {T} *a = {x}{offset(p.batch, 'x')};\n"
         f"const {T} *b = {y}{offset(p.batch, 'y')};\n"
@@ -194,43 +196,44 @@ def batched(plan: Plan) -> tuple[str, tuple[str, ...]]:
     pragma = "    " + PARALLEL if plan.threads == "batch" else ""
     return (
         f"{before}{pragma}    for (int64_t i = 0; i < {p.count}; i++) {{\n"
-        f"{indented(inside + text, 8)}    }}\n"
+        f"{indent(inside + text, 8)}    }}\n"
     ), helpers
 
 
-def panelled(plan: Plan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
-    """Texts that lay out y in panels: before the loop over a batch, and in it, where the matrix of
-    a turn is `b`. Does each turn need its `own` memory?"""
+def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
+    """Two texts that pack y into panels: one before the loop over the batch, and one inside it,
+    where `b` is the matrix. `own`: each iteration needs its own memory.
+    """
     p, T, room = plan.p, plan.T, plan.room
     if plan.how != "panels":
         return "", ""
-    turn = f"panels_{gemm.tile().suffix(T)}"
+    turn = f"panels_{microkernel.tile().suffix(T)}"
     turn += f"({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, {panels});\n"
-    size = gemm.panels_size(p.n.size, p.k.size)
+    size = microkernel.panels_size(p.n.size, p.k.size)
     shared = not any(a.y for a in p.batch)
     if shared or not own:
         before = f"    {T} *{panels} = {room.array(T, size)};\n"
         return (before + "    " + turn % y, "") if shared else (before, turn % b)
     if size * (8 if T == "double" else 4) <= ON_STACK:
-        text = f"{local(T, panels, size)}\n"
+        text = f"{stack_array(T, panels, size)}\n"
     else:
         text = f"{T} *{panels} = {room.array(T, size * p.count)} + i * {size};\n"
     return "", text + turn % b
 
 
-def one(plan: Plan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
+def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
     """The text of one product of matrices and its helpers."""
     p, T = plan.p, plan.T
     if plan.how == "dots":
-        return by_dots(plan, a, b, c), gemm.dots(T)
-    helpers = gemm.panels(T) if plan.how == "panels" else ()
+        return by_dots(plan, a, b, c), microkernel.dots(T)
+    helpers = microkernel.panels(T) if plan.how == "panels" else ()
     block = plan.block
     counts = (p.m.size,) if p.m.size <= block else (block, p.m.size % block)
-    return by_rows(plan, a, b, c), (*helpers, *gemm.blocks(T, *counts))
+    return by_rows(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts))
 
 
-def epilogue(plan: Plan, c: str, first: str, last: str) -> str:
-    """C text of what is done with rows [first, last) of one product of matrices."""
+def epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
+    """C text of the epilogue of rows [first, last) of one matrix product."""
     if plan.rows is None:
         return ""
     if plan.p.count == 1:
@@ -239,7 +242,7 @@ def epilogue(plan: Plan, c: str, first: str, last: str) -> str:
     return row + plan.rows(f"row + {first}", f"row + {last}")
 
 
-def blocked(plan: Plan, inside, c: str) -> str:
+def row_blocks(plan: ProductPlan, inside, c: str) -> str:
     """A loop over blocks of rows; `inside(first, rows)` is the text of one."""
     rows, block = plan.p.m.size, plan.block
     if rows <= block:
@@ -249,12 +252,12 @@ def blocked(plan: Plan, inside, c: str) -> str:
     else:
         text = (
             f"const int64_t end = m + {block} < {rows} ? m + {block} : {rows};\n"
-            f"if (end < {rows}) {{\n{indented(inside('m', block), 4)}}} else {{\n"
-            f"{indented(inside('m', rows % block), 4)}}}\n" + epilogue(plan, c, "m", "end")
+            f"if (end < {rows}) {{\n{indent(inside('m', block), 4)}}} else {{\n"
+            f"{indent(inside('m', rows % block), 4)}}}\n" + epilogue(plan, c, "m", "end")
         )
     pragma = plan.parallel if plan.threads == "rows" else ""
     loop = f"for (int64_t m = 0; m < {rows}; m += {block}) {{\n"
-    return f"{pragma}{loop}{indented(text, 4)}}}\n"
+    return f"{pragma}{loop}{indent(text, 4)}}}\n"
 
 
 def plus(pointer: str, index: str, step: int) -> str:
@@ -262,9 +265,9 @@ def plus(pointer: str, index: str, step: int) -> str:
     return pointer if index == "0" else f"{pointer} + {index} * {step}"
 
 
-def by_dots(plan: Plan, a: str, b: str, c: str) -> str:
+def by_dots(plan: ProductPlan, a: str, b: str, c: str) -> str:
     p = plan.p
-    return blocked(
+    return row_blocks(
         plan,
         lambda first, rows: (
             f"dots_{plan.T}({rows}, {p.n.size}, {p.k.size}, "
@@ -275,22 +278,24 @@ def by_dots(plan: Plan, a: str, b: str, c: str) -> str:
     )
 
 
-def by_rows(plan: Plan, a: str, b: str, c: str) -> str:
-    """Blocks of rows by tiles; few rows and many columns are shared out by columns."""
+def by_rows(plan: ProductPlan, a: str, b: str, c: str) -> str:
+    """Blocks of rows by tiles. For few rows and many columns, threads share columns."""
     p = plan.p
     if plan.threads != "columns":
-        return blocked(plan, lambda first, rows: tiles(plan, a, b, c, first, rows), c)
-    chunk, n = 3 * gemm.tile().widest, p.n.size
+        return row_blocks(plan, lambda first, rows: tiles(plan, a, b, c, first, rows), c)
+    chunk, n = 3 * microkernel.tile().widest, p.n.size
     begin = "n" if plan.how == "rows" else f"n * {p.k.size}"
     b = "panels" if plan.how == "panels" else b
     text = f"const int64_t wide = {n} - n < {chunk} ? {n} - n : {chunk};\n"
     text += tiles(plan, a, f"{b} + {begin}", f"{c} + n", "0", p.m.size, "wide")
-    return f"{PARALLEL}for (int64_t n = 0; n < {n}; n += {chunk}) {{\n{indented(text, 4)}}}\n"
+    return f"{PARALLEL}for (int64_t n = 0; n < {n}; n += {chunk}) {{\n{indent(text, 4)}}}\n"
 
 
-def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "", terms: str = "") -> str:
-    """The calls that compute `rows` rows from `first` on: all columns, by all terms, or so many."""
-    p, T, t, most = plan.p, plan.T, gemm.tile(), plan.deep
+def tiles(
+    plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", terms: str = ""
+) -> str:
+    """Calls that compute `rows` rows from `first` on, for `columns` and `terms`, or all of them."""
+    p, T, t, most = plan.p, plan.T, microkernel.tile(), plan.deep
     columns, terms = columns or str(p.n.size), terms or str(p.k.size)
     if plan.how == "panels":
         b = b if b.startswith("panels") else "panels"
@@ -310,16 +315,16 @@ def tiles(plan: Plan, a, b, c, first: str, rows: int, columns: str = "", terms: 
         )
 
     text, at = "", first
-    for height, count in gemm.heights(rows, t.tall):
+    for height, count in microkernel.heights(rows, t.tall):
         text += call(height, count, at)
         at = str(count) if at == "0" else f"({at} + {count})"
     if p.k.size > most:
         loop = f"for (int64_t k = 0; k < {terms}; k += {most}) {{\n"
-        return f"{loop}{indented(text, 4)}}}\n"
+        return f"{loop}{indent(text, 4)}}}\n"
     return text
 
 
-def with_blas(plan: Plan) -> str:
+def with_blas(plan: ProductPlan) -> str:
     """The calls of OpenBLAS."""
     p, (x, y, out) = plan.p, plan.names
     row_major, straight, turned = 101, 111, 112
@@ -346,8 +351,8 @@ def contiguous(p: Product) -> Product:
     return p._replace(batch=tuple(batch), m=p.m._replace(out=p.n.size), n=p.n._replace(out=1))
 
 
-def moved(p: Product, inner: Product, dtype, outside: str, within: str, back=False) -> str:
-    """C text: the result moved from `within` (laid out as in `inner`) to `outside`, or back."""
+def copy_result(p: Product, inner: Product, dtype, outside: str, within: str, back=False) -> str:
+    """C text that copies the result from `within` (with the strides of `inner`) to `outside`."""
     to = f"{outside}[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
     source = f"{within}[m * {inner.m.out} + n{offset(inner.batch, 'out')}]"
     to, source = (source, to) if back else (to, source)
@@ -360,8 +365,8 @@ def moved(p: Product, inner: Product, dtype, outside: str, within: str, back=Fal
     )
 
 
-def widened(room: Room, given: str, name: str, spec) -> str:
-    """C text: a half-precision input as float32, in the workspace."""
+def widen_input(room: Workspace, given: str, name: str, spec) -> str:
+    """C text that converts a half-precision input to float32, in the workspace."""
     value = f"widen({given}[i])" if spec.dtype == dt.bfloat16.numpy else f"{given}[i]"
     return (
         f"    float *{name} = {room.array('float', spec.size)};\n"
@@ -369,8 +374,8 @@ def widened(room: Room, given: str, name: str, spec) -> str:
     )
 
 
-def plain(p: Product, dtype, add: bool) -> str:
-    """C text of loops, for whole numbers and booleans. Sums wrap around, as NumPy's do."""
+def plain_loops(p: Product, dtype, add: bool) -> str:
+    """C text of plain loops, for integers and booleans. Sums wrap around, as in NumPy."""
     x, y = ("in1", "in0") if p.exchanged else ("in0", "in1")
     to = f"out0[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
     a = f"{x}[m * {p.m.x} + k * {p.k.x}{offset(p.batch, 'x')}]"

@@ -1,18 +1,19 @@
-"""Pooling with the channels last, for C and CUDA: what happens at each pixel of a window.
+"""Pooling with the channels last, for C and CUDA: the work at each pixel of a window.
 
-In C a window is worked on by vectors of channels (V), and adds to the image what its pixels get; in
-CUDA a thread has one channel, and a pixel asks all windows that it is in what it gets.
+In C a window is computed by vectors of channels (V), and gradients are added to the image window by
+window. In CUDA a thread has one channel of one pixel, and adds the gradients of all its windows.
 """
 
 from __future__ import annotations
 
+from ..engine.codegen.kernel import read_template
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
 from .target import Target, insert, kernel
 
 
 def three(sizes, one) -> tuple:
-    """Sizes of one, two or three axes, as of three."""
+    """The sizes of one, two or three axes, extended to three."""
     return (*(one,) * (3 - len(sizes)), *sizes)
 
 
@@ -21,23 +22,15 @@ def per_axis(letter: str, sizes) -> dict:
     return {f"{letter}{axis}": n for axis, n in zip("DHW", sizes)}
 
 
-TAP = """\
-for (int t = 0; t < KD * KH * KW; t++) {
-    const int64_t d = first_d + t / (KH * KW), h = first_h + t / KW % KH, w = first_w + t % KW;
-    if (d < 0 || d >= ID || h < 0 || h >= IH || w < 0 || w >= IW) {
-        OUTSIDE
-        continue;
-    }
-    const int64_t at = (((n * ID + d) * IH + h) * IW + w) * CHANNELS + c;
-    INSIDE
-}
+TAP = read_template("taps.c", __file__)
+"""A loop over the pixels of the window that begins at first_d, first_h, first_w; `at` is their
+index.
 """
-"""Every pixel of the window that begins at first_d, first_h, first_w; `at` is where it lies."""
 
 
 class Windows:
-    """The windows of a pooling of an image, a spec. A definition is a function of them: its text is
-    for window `to`, and its pixels `at`.
+    """The windows of the pooling of an image (a spec). A definition is a function of this object,
+    and gives the text for window `to` and its pixels `at`.
     """
 
     def __init__(self, target: Target, image):
@@ -54,43 +47,45 @@ class Windows:
         """An element of input k, or a vector of them."""
 
     def store(self, value: str) -> str:
-        """A statement: the result of window `to`."""
+        """A statement that stores the result of window `to`."""
 
     def add(self, value: str) -> str:
-        """A statement: one more term of the pixel at `at`."""
+        """A statement that adds a term to the pixel at `at`."""
 
     def larger(self, x: str, y: str) -> str:
-        """The larger value; NaN if either is."""
+        """The larger value; NaN if either is NaN."""
 
     def add_all(self, value: str) -> str:
-        """A statement: one more term of every pixel of window `to`."""
+        """A statement that adds a term to each pixel of window `to`."""
 
     def where(self, here: str, x: str) -> str:
-        """x, or 0 where `here` is false."""
+        """x, or 0 if `here` is false."""
 
     found = ""
-    """A statement that ends a loop when there is nothing to look for."""
+    """A statement that ends the loop after the maximum was found."""
 
     def each(self, define, before: str = "") -> None:
-        """For each window the text of a definition; `before` is the same for all channels."""
+        """The text of a definition for each window, after `before`, which is the same for all
+        channels.
+        """
 
     def spread(self, define, before: str = "") -> None:
-        """The same where pixels add up what windows give them."""
+        """The same for a definition that adds to pixels."""
 
     def taps(self, inside: str, outside: str = "") -> str:
-        """A loop over the pixels of the window, and over the places beyond the image."""
+        """A loop over the pixels of the window, and over its positions outside the image."""
         return insert(TAP, OUTSIDE=outside, INSIDE=inside)
 
     def find_maximum(self, x: int, y: int, inside: str) -> str:
-        """A loop over the pixels of the window, where `here` is true if the maximum stands there:
-        the first of equal ones. Outside the image there is -inf.
+        """A loop over the pixels of the window; `here` is true at the maximum, or at the first of
+        equal ones. Outside the image the value is -inf.
         """
         here = f"const MASK here = free & ({self.load(x, 'at')} == y);\n"
         loop = self.taps(f"{here}free ^= here;\n{inside}{self.found}", "free &= y > -(T)INFINITY;")
         return f"const V y = {self.load(y, 'to')};\nMASK free = y == y;\n{loop}"
 
     def share(self) -> str:
-        """Statements: `share`, 1 / how many pixels a window counts."""
+        """Statements that compute `share`, 1 / the number of pixels of a window."""
         attrs = self.attrs
         if attrs["divisor"]:
             return f"const T share = 1 / (T){attrs['divisor']};\n"
@@ -129,7 +124,7 @@ def max_pool_grad(k: Target) -> None:
 
 @kernel("max_pool_last_take")
 def max_pool_take(k: Target) -> None:
-    """What stands in another image where the largest pixel is."""
+    """The value of another image at the largest pixel."""
 
     def taken(w: Windows) -> str:
         met = f"total += {w.where('here', w.load(0, 'at'))};\n"

@@ -1,8 +1,8 @@
 """The axes of a matrix product, and how to compute it.
 
-A product is three kinds of axes: rows (of x and the result), columns (of y and the result) and
-the summed one; what remains is a batch. Only the steps through memory matter: a transposed operand
-is an ordinary one with other steps, and a batch axis that y lacks is more rows.
+A product has rows (axes of x and the result), columns (of y and the result) and a summed axis. The
+other axes are a batch. Only strides matter: a transposed operand is an operand with other strides,
+and a batch axis that y lacks is more rows.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ..engine.codegen.schedule import pick
+from ..engine.codegen.kernel_schedule import pick
 from ..engine.core.slots import slot
 from ..engine.ops.movement import inverse, strides_of
 
 FEW = 8
-"""Rows below which products of vectors along k are faster than laying out y in panels."""
+"""Rows below which dot products along k are faster than packing y into panels."""
 
 LARGE = 1 << 20
-"""Elements of y from which OpenBLAS, which blocks for every cache, is faster (measured)."""
+"""Elements of y from which OpenBLAS is faster: it has blocks for each cache level (measured)."""
 
 TALL = 32
-"""Rows of x that OpenBLAS must have for that."""
+"""Fewest rows of x for which OpenBLAS is faster."""
 
 
 class Axis(NamedTuple):
-    """An axis of a product: its size, and the steps along it in x, in y and in the result."""
+    """An axis of a product: its size, and its strides in x, in y and in the result."""
 
     size: int
     x: int
@@ -33,7 +33,7 @@ class Axis(NamedTuple):
     out: int
 
     def continues(self, inner: Axis) -> bool:
-        """Are this axis and one within it a single longer one, in all three arrays?"""
+        """Whether this axis and an inner one form one longer axis in all three arrays."""
         return self[1:] == tuple(step * inner.size for step in inner[1:])
 
     def times(self, inner: Axis) -> Axis:
@@ -44,28 +44,28 @@ class Axis(NamedTuple):
 
 
 class Product(NamedTuple):
-    """out[b, m, n] = Σ x[b, m, k] · y[b, k, n], by the steps along the axes b, m, n and k."""
+    """out[b, m, n] = Σ x[b, m, k] · y[b, k, n], with the strides of the axes b, m, n and k."""
 
     batch: tuple[Axis, ...]
     m: Axis
     n: Axis
     k: Axis
     exchanged: bool = False
-    """Are x and y each other's? So the columns are those of the result's memory."""
+    """Whether x and y are exchanged, so that columns are neighbours in the result."""
 
     @property
     def count(self) -> int:
-        """How many products of matrices."""
+        """The number of matrix products."""
         return prod(a.size for a in self.batch)
 
     @property
     def work(self) -> int:
-        """Multiplications."""
+        """The number of multiplications."""
         return self.count * self.m.size * self.n.size * self.k.size
 
 
 def axis(size, x, y, out) -> Axis:
-    """An axis; along one of size 1 there are no steps."""
+    """An axis; one of size 1 has strides 0."""
     return Axis(size, x, y, out) if size > 1 else Axis(size, 0, 0, 0)
 
 
@@ -74,8 +74,8 @@ def product_of(
 ) -> Product:
     """The axes of a `product` record, from the specs of its operands and its result.
 
-    With `keep_columns` the columns are not grown beyond one axis of the result. With `keep_order`
-    axes stay what they are, and the batch is in the order of the operands.
+    With `keep_columns` the columns are one axis of the result. With `keep_order` no axes are merged
+    into rows or columns, and the batch has the order of the operands.
     """
     xs, ys = [x.shape[d] for d in x_perm], [y.shape[d] for d in y_perm]
     xt = [strides_of(x.shape)[d] * (x.shape[d] > 1) for d in x_perm]
@@ -91,8 +91,8 @@ def product_of(
         batch, m, n = [a.exchanged() for a in batch], n.exchanged(), m.exchanged()
         k = k.exchanged()
     if not keep_order:
-        m = grown(m, batch, "y")
-        n = n if keep_columns else grown(n, batch, "x")
+        m = extend_axis(m, batch, "y")
+        n = n if keep_columns else extend_axis(n, batch, "x")
         batch.sort(key=lambda a: -a.out)
     for k_ in range(len(batch) - 1, 0, -1):
         if batch[k_ - 1].continues(batch[k_]):
@@ -100,21 +100,21 @@ def product_of(
     return Product(tuple(batch), m, n, k, exchange)
 
 
-def grown(inner: Axis, batch: list[Axis], idle: str) -> Axis:
-    """`inner`, with the axes of the batch that continue it (they have no step in x or in y)."""
+def extend_axis(inner: Axis, batch: list[Axis], idle: str) -> Axis:
+    """`inner`, merged with the axes of the batch that continue it (stride 0 in x or in y)."""
     for a in reversed(batch):
         if getattr(a, idle) == 0 and (inner.size == 1 or a.continues(inner)):
             batch.remove(a)
-            return grown(a if inner.size == 1 else a.times(inner), batch, idle)
+            return extend_axis(a if inner.size == 1 else a.times(inner), batch, idle)
     return inner
 
 
 @slot("codegen.product")
-def way(p: Product, dtype) -> str:
-    """How to compute a product: "rows", "panels", "dots" or "blas".
+def choose_algorithm(p: Product, dtype) -> str:
+    """The algorithm of a product: "rows", "panels", "dots" or "blas".
 
-    rows: tiles of the result, straight from x and y, whose columns must be neighbours;
-    panels: the same, from a y that is laid out anew; dots: by vectors along k; blas: OpenBLAS.
+    rows: tiles of the result, from x and from a y whose columns are neighbours; panels: the same
+    with y packed into panels; dots: vectors along k; blas: OpenBLAS.
     """
     along_k = p.k.x <= 1 and p.k.y <= 1
     straight = p.n.y == 1
@@ -126,14 +126,16 @@ def way(p: Product, dtype) -> str:
     return "rows" if straight or p.n.size == 1 else "panels"
 
 
-def chosen_way(p: Product, dtype) -> str:
-    """How a product is computed: as `way` says, or as the schedule does."""
+def pick_algorithm(p: Product, dtype) -> str:
+    """The algorithm of a product: the default, or the choice of the schedule."""
     along_k = p.k.x <= 1 and p.k.y <= 1 and p.k.size > 1
     can = {"rows": p.n.y == 1 or p.n.size == 1, "panels": p.n.size > 1, "dots": along_k}
     can["blas"] = dtype.name == "float32" and blas_can(p)
-    return pick("way", way(p, dtype), [how for how, possible in can.items() if possible])
+    return pick(
+        "way", choose_algorithm(p, dtype), [how for how, possible in can.items() if possible]
+    )
 
 
 def blas_can(p: Product) -> bool:
-    """Does each operand have neighbours along one of its axes?"""
+    """Whether each operand is contiguous along one of its axes."""
     return 1 in (p.k.x, p.m.x) and 1 in (p.k.y, p.n.y) and min(p.m.size, p.n.size, p.k.size) > 1

@@ -1,26 +1,28 @@
-"""Images, and the strips of them that some rows of a convolution's result meet.
+"""Strips of images: the part of an image that some rows of a convolution's result read.
 
-A strip is a copy with the padding around it, small enough for the stack of a thread; an image that
-needs no padding is read where it is.
+A strip is a copy with padding, small enough for the stack of a thread. An image that needs no
+padding is read in place.
 """
 
 from __future__ import annotations
 
+from string import Template
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import local
+from ..engine.codegen.kernel import read_template, stack_array
+from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.scalar import CannotWrite
-from ..engine.codegen.schedule import pick
-from . import gemm
-from .matmul import Room
+from . import microkernel
+from .matmul import Workspace
 from .sweep import Line, Window, window
-from .templates import FRAME
+
+FRAME = Template(read_template("frame.c", __file__))
 
 ON_STACK = 1 << 17
-"""Bytes of a strip that a thread keeps on its stack."""
+"""Most bytes of a strip on the stack of a thread."""
 
 PARTS = 4
-"""An image is cut into so many strips at least if there are fewer images than that."""
+"""Fewest strips of an image, if there are fewer images than this."""
 
 
 class Images(NamedTuple):
@@ -28,7 +30,7 @@ class Images(NamedTuple):
 
     n: int
     source: tuple[int, int]  # the image that is swept over
-    target: tuple[int, int]  # the image that is made (of the weight's gradient: whose gradient)
+    target: tuple[int, int]  # the result (for a weight's gradient: the gradient of the result)
     kernel: tuple[int, int]
     channels: int  # of the source
     outs: int  # of the target
@@ -43,13 +45,13 @@ class Images(NamedTuple):
 
     @property
     def pointwise(self) -> bool:
-        """Does every pixel of the result come from the one below it?"""
+        """Whether each pixel of the result depends on one pixel of the image."""
         ones = self.kernel == self.stride == (1, 1) and self.low == (0, 0)
         return ones and self.groups == 1 and self.source == self.target
 
 
 def images_of(record, source: int, target, kernel) -> Images:
-    """The sizes of a record; an image of one axis is one of two, a row high."""
+    """The sizes of a record; an image with one axis gets a second one of size 1."""
     attrs, x = record.attrs, record.inputs[source].spec
     if x.ndim not in (3, 4):
         raise CannotWrite("a convolution in three dimensions")
@@ -66,7 +68,7 @@ def images_of(record, source: int, target, kernel) -> Images:
 
 
 class Strips(NamedTuple):
-    """The source in strips of `rows` positions, `count` of them an image."""
+    """The source in strips of `rows` positions; an image has `count` strips."""
 
     rows: int
     count: int
@@ -74,12 +76,12 @@ class Strips(NamedTuple):
     height: Window
     width: Window
     pixels: int  # positions of a row
-    framed: bool  # is there anything around the image?
+    framed: bool  # whether windows reach beyond the image
     on_stack: bool
 
 
 def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -> Strips:
-    """Strips as high as fit the stack, and enough of them for several threads."""
+    """Strips that fit the stack; enough of them for several threads."""
     height, width = window(down), window(across)
     total, pixels = max(line.count for line in down), max(line.count for line in across)
     ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
@@ -93,8 +95,8 @@ def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -
     return Strips(rows, -(-total // rows), total, height, width, pixels, framed, on_stack)
 
 
-def strip_text(im: Images, s: Strips, T: str, source: str, room: Room) -> str:
-    """C text: image number, first position, how many; `image` points to the strip's first pixel."""
+def strip_text(im: Images, s: Strips, T: str, source: str, room: Workspace) -> str:
+    """C text: the image number, first position and height; `image` points to the first pixel."""
     c, (h, w), total = im.channels, im.source, s.total
     text = f"const int64_t n = {'i' if s.count == 1 else f'i / {s.count}'};\n"
     if s.count > 1:
@@ -111,7 +113,7 @@ def strip_text(im: Images, s: Strips, T: str, source: str, room: Room) -> str:
     high, wide = s.height.size(s.rows), s.width.size(s.pixels)
     size = high * wide * c
     if s.on_stack:
-        text += f"{local(T, 'image', size)}\n"
+        text += f"{stack_array(T, 'image', size)}\n"
     else:
         text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
     met = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"
@@ -128,10 +130,10 @@ def pitch(im: Images, s: Strips) -> int:
 
 def framing(T: str) -> tuple[str, ...]:
     """Helpers: `frame_T`."""
-    return (*gemm.vectors(T), FRAME.substitute(T=T))
+    return (*microkernel.vectors(T), FRAME.substitute(T=T))
 
 
 def work_of(im: Images) -> int:
-    """Multiplications, about: every pixel of the smaller image meets every tap."""
+    """About how many multiplications: each pixel of the smaller image meets each tap."""
     pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
     return im.n * pixels * im.kernel[0] * im.kernel[1] * im.channels * im.outs // im.groups

@@ -1,9 +1,8 @@
-"""How a convolution sweeps over an image, axis by axis: which pixels each position meets.
+"""How a convolution sweeps over an image along each axis: which pixels a position reads.
 
-Position j of an axis meets, for each tap, the pixel j · step + offset of the tap. A convolution is
-one sweep; its adjoint in the image is one sweep for each phase of the stride: pixel φ + j · stride
-hears from the taps that can fall on it, and from them alone. The offsets of a sweep's taps have
-equal gaps.
+For each tap, position j of an axis reads the pixel j · step + offset of the tap. A convolution is
+one sweep. Its adjoint in the image is one sweep for each phase of the stride: pixel φ + j · stride
+gets terms only from the taps that can reach it. The offsets of the taps of a sweep have equal gaps.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ class Line(NamedTuple):
 
     count: int  # positions
     step: int  # pixels from one position's window to the next
-    taps: tuple[int, ...]  # places in the kernel, by growing offset
+    taps: tuple[int, ...]  # positions in the kernel, by growing offset
     first: int  # offset of the first tap at position 0
     gap: int  # pixels between taps
-    start: int  # where position 0 stands in the result
-    stride: int  # and how far the next
+    start: int  # the position in the result of position 0
+    stride: int  # and the distance to the next
 
     @property
     def last(self) -> int:
@@ -47,11 +46,12 @@ def backward(size: int, kernel: int, stride: int, low: int, dilation: int) -> li
 
 
 class Window(NamedTuple):
-    """The pixels of an axis that all sweeps over it meet: from `first` on, `size` of them for
-    `count` positions."""
+    """The pixels of an axis that all sweeps over it read: from `first` on, `size(count)` of them
+    for `count` positions.
+    """
 
     first: int
-    reach: int  # from the first tap of all to the last
+    reach: int  # from the very first tap to the last
     step: int
 
     def size(self, count: int) -> int:

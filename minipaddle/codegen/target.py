@@ -1,15 +1,15 @@
-"""Kernels that C and CUDA share: one definition, written for either `Target`.
+"""Kernels for C and CUDA from one definition, which is a function of a `Target`.
 
-A definition says what happens to one element, in words that C and CUDA have in common, and which
-loops it stands in. `take` copies slices o, i of k elements:
+A definition contains the statements for one element, which are the same in C and CUDA, and the
+loops around them. For example, `take` copies slices o, i of k elements:
 
     k.loops(Level("o", 3), Level("i", 5, place("in1[i]")), k.copy("out0 + …", "in0 + … at …", 8))
 
     C       for (o) for (i) { int64_t at = …; memcpy(…); }     threads share a loop
     CUDA    o, i, k = digits of the thread's number;  int64_t at = …;  out0[…] = in0[…];
 
-A target has the types, the loops, what a place out of range does, and how terms for the same
-element are added up. What starts with `in` or `out` names the record's inputs and results.
+A target knows the types and the loops, what to do at an index out of range, and how to add several
+terms to one element. `in0`, `in1`, … and `out0`, … are the record's inputs and results.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..engine.core import dtype as dt
 
 
 class Level(NamedTuple):
-    """A loop; `text` is done in it before its inner loops. All of an innermost loop may be done by
-    the statement `whole`.
+    """A loop; `text` stands in it before its inner loops. The statement `whole` may replace an
+    innermost loop.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Target:
     # ---- text --------------------------------------------------------------------------------
 
     def fill(self, text: str, **words) -> str:
-        """A text with its words, for elements of the first result's dtype. E is an element in
-        memory, T what is computed with; LOAD and STORE make one of the other; ZERO is in memory.
+        """Replace words in a text, for the dtype of the first result. E is the type of an element
+        in memory, T the type for computing; LOAD and STORE convert; ZERO is a zero in memory.
         """
         return fill(text, self.types, self.out.dtype, words)
 
     def place(self, k: int, size: int, wraps=True, ignored=None, instead="", i="i") -> str:
-        """`at` is the place that element i of input k says. If that is out of range, or `ignored`
-        (then something is done `instead`), the loop goes on with the next.
+        """Statements that set `at` to the index in element i of input k. If it is out of range, or
+        equal to `ignored` (then `instead` is done), the loop continues with the next element.
         """
         index = f"in{k}[{i}]"
         wrap = f"if (at < 0) at += {size};\n" if wraps else ""
@@ -67,35 +67,35 @@ class Target:
     # ---- what a target does in its own way ---------------------------------------------------
 
     def loops(self, *levels: Level) -> None:
-        """Nested loops in any order."""
+        """Nested loops, whose order does not matter."""
 
     def copy(self, to: str, source: str, count: int) -> Level:
         """The innermost loop that copies from one pointer to another."""
 
     def copies(self, outer: int, moves) -> None:
-        """Copy (to, source, count) for every o."""
+        """Copy (to, source, count) for each o."""
 
     def clear(self) -> None:
-        """The result is zero."""
+        """Fill the result with zeros."""
 
     def clear_slice(self, to: str, count: int) -> str:
-        """A statement: what lies from a pointer on is zero; outside of an innermost loop."""
+        """A statement, outside innermost loops, that writes zeros from a pointer on."""
 
     def scatter(self, slices, value: str, adds: bool) -> None:
-        """Put elements (o, i, k) of slices at the places in1, in their order, or add them up."""
+        """Put elements (o, i, k) of slices at the indices in1, in order, or add them there."""
 
     def windows(self, image):
         """The `Windows` of a pooling of an image, a spec."""
 
 
 def skip(index: str, ignored: int | None, instead: str = "") -> str:
-    """Statements: what is done in the place of the rest if an index is one that is ignored."""
+    """Statements that do `instead`, and continue, if an index is the ignored one."""
     instead = instead and f"    {instead}\n"
     return "" if ignored is None else f"if ({index} == {ignored}) {{\n{instead}    continue;\n}}\n"
 
 
 def fill(text: str, types: dict, dtype, words: dict) -> str:
-    """A template with its words; see `Target.fill`."""
+    """Replace words in a template: see `Target.fill`."""
     E, T = types[dtype], types[wide(dtype)]
     special = dtype == dt.bfloat16.numpy
     words = {
@@ -107,7 +107,7 @@ def fill(text: str, types: dict, dtype, words: dict) -> str:
 
 
 def insert(text: str, **words: str) -> str:
-    """A template with texts in the places of lines that are a word alone, as far indented."""
+    """Replace lines that are a single word by texts with the same indentation."""
 
     def put(line) -> str:
         lines = words[line[2]].strip("\n")
@@ -121,7 +121,7 @@ KERNELS: dict[str, object] = {}
 
 
 def kernel(*names):
-    """Decorator: the definition of the kernels of these operators."""
+    """Decorator that registers the definition of the kernels of these operators."""
 
     def register(define):
         KERNELS.update(dict.fromkeys(names, define))

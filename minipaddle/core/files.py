@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, whoever else reads or writes them.
+"""Files that appear whole or not at all, even if other processes read or write them.
 
 New bytes go to *neighbours* first: hidden files in the same folder. When all are on the disk, each
 takes its name in one step. A process killed before that leaves the old files; killed between two

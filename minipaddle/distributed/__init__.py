@@ -1,7 +1,7 @@
 """Many workers. Source: Paddle API `paddle.distributed`."""
 
 from ..core.missing import namespace
-from ..engine.distributed.group import CollectiveTimeout, PeerFailed
+from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from . import fleet
 from .communication import (
     P2POp,

@@ -8,7 +8,7 @@ from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import value_error
 from ..engine.core.op import OPS
 from ..engine.core.record import mark_written
-from ..engine.distributed.group import Done, Then, Work
+from ..engine.distributed.process_group import Done, MappedWork, Work
 from ..engine.eager.device import module_of
 from ..engine.eager.tensor import Tensor, wrap
 from ..tensor.joining import concat
@@ -17,7 +17,7 @@ from . import operators  # noqa: F401  (the operators by their names)
 from .ranks import group_of
 
 COUNTED = ("all_gather", "gather", "reduce_scatter", "scatter")
-"""The operators that are told how many ranks there are: it decides the shape of their result."""
+"""The operators that get the number of ranks, which decides the shape of their result."""
 
 
 def local(group, rank: int) -> int:
@@ -29,32 +29,32 @@ def local(group, rank: int) -> int:
     return found
 
 
-def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **how) -> Work | None:
+def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **options) -> Work | None:
     """Take part in the collective `name` with `x`; `keep(result)` puts the result where it goes."""
     here = group_of(group)
     if here.rank < 0:
         return None
-    how = {k: local(group, v) if k in ("src", "dst") else v for k, v in how.items()}
+    options = {k: local(group, v) if k in ("src", "dst") else v for k, v in options.items()}
     if current.top.tracing or (not x.stop_gradient and not x.is_leaf and current.top.recording):
         counted = {"nranks": here.size} if name in COUNTED else {}
-        linear = name != "all_reduce" or how["op"] in ("sum", "avg")
+        linear = name != "all_reduce" or options["op"] in ("sum", "avg")
         name = name if linear else "all_fold"
-        keep(OPS[name](x, **counted, **how, group=here.id))
+        keep(OPS[name](x, **counted, **options, group=here.id))
         return Done(x)
-    work = begun(here, name, x.array, how)
-    task = Then(work, lambda array: keep(wrap(array)) if array is not None else None)
+    work = begun(here, name, x.array, options)
+    task = MappedWork(work, lambda array: keep(wrap(array)) if array is not None else None)
     if sync_op:
         task.wait()
     return task
 
 
-def begun(group, name: str, array, how: dict) -> Work:
+def begun(group, name: str, array, options: dict) -> Work:
     """A collective of a group, begun."""
     array = dense(array)
     if name == "scatter":
         out = module_of(array).empty((array.shape[0] // group.size, *array.shape[1:]), array.dtype)
-        return group.scatter(out, array, **how, wait=False)
-    return getattr(group, name)(array, **{k: v for k, v in how.items() if v != ()}, wait=False)
+        return group.scatter(out, array, **options, wait=False)
+    return getattr(group, name)(array, **{k: v for k, v in options.items() if v != ()}, wait=False)
 
 
 def dense(array):
@@ -77,9 +77,9 @@ def put(x: Tensor, result: Tensor) -> None:
         x.become(result)
 
 
-def written(x: Tensor, name: str, group, sync_op: bool, **how) -> Work | None:
+def written(x: Tensor, name: str, group, sync_op: bool, **options) -> Work | None:
     """A collective that writes `x` in place."""
-    return communicate(x, name, group, sync_op, lambda result: put(x, result), **how)
+    return communicate(x, name, group, sync_op, lambda result: put(x, result), **options)
 
 
 def rows_of(x: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def fill(given: list[Tensor], found: list[Tensor]) -> None:
         put(x, y)
 
 
-def gathered(name: str, given, x: Tensor, group, sync_op: bool, **how) -> Work | None:
+def gathered(name: str, given, x: Tensor, group, sync_op: bool, **options) -> Work | None:
     """`all_gather` or `gather` into a list; None: into none."""
     shape, size = x.spec.shape, group_of(group).size
     row = rows_of(x)
@@ -120,4 +120,4 @@ def gathered(name: str, given, x: Tensor, group, sync_op: bool, **how) -> Work |
         if given is not None:
             fill(given, pieces(whole, [row.spec.shape[0]] * size, [shape] * size))
 
-    return communicate(row, name, group, sync_op, keep, **how)
+    return communicate(row, name, group, sync_op, keep, **options)

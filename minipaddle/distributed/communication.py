@@ -8,10 +8,10 @@ numbers among all, also where a group is given; a rank that is not of the group 
 from __future__ import annotations
 
 from ..core.missing import namespace
+from ..eager.devices import synchronize
 from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
-from ..engine.distributed.group import Done, Then, Work
-from ..engine.eager.device import synchronize
+from ..engine.distributed.process_group import Done, MappedWork, Work
 from ..engine.eager.tensor import wrap
 from ..tensor.creation import zeros
 from . import operators
@@ -254,7 +254,7 @@ def recv(tensor, src=0, group=None, sync_op=True):
         put(tensor, operators.recv(token, shape=shape, src=source, group=here.id))
         return Done()
     array = dense(tensor.array)
-    work = Then(here.recv(array, source, wait=False), lambda found: put(tensor, wrap(found)))
+    work = MappedWork(here.recv(array, source, wait=False), lambda found: put(tensor, wrap(found)))
     if sync_op:
         work.wait()
     return work

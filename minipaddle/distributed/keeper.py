@@ -1,8 +1,8 @@
-"""The process that keeps a rank, between it and `mpiexec`. It is started by its path, by `launch`.
+"""The parent process of a rank, between it and `mpiexec`. `launch` starts it by its path.
 
-`mpiexec` kills all ranks at once when one dies, before they can say of which they have heard. A
-keeper outlives its rank by a little, so that they can. When the keeper dies, so does its rank, be
-it stopped or not. This file imports nothing of the package: keepers start at once.
+`mpiexec` kills all ranks at once when one dies, before they can report which one it was. A keeper
+outlives its rank for a few seconds, so that they can. When the keeper dies, its rank dies too, even
+a stopped one. This file imports nothing from the package, so keepers start at once.
 """
 
 import ctypes
@@ -12,14 +12,14 @@ import sys
 import time
 
 GRACE = 3.0
-"""The seconds that the others have to hear of a rank that has failed."""
+"""The seconds that the other ranks have to learn of a rank that has failed."""
 
 DIE_WITH_PARENT = 1
 """Linux's `prctl(PR_SET_PDEATHSIG)`: the signal to get when the parent ends."""
 
 
 def main() -> None:
-    """Be the rank in a process of its own, and wait for it."""
+    """Start the rank in a process of its own, and wait for it."""
     rank = os.fork()
     if rank == 0:
         if sys.platform == "linux":

@@ -3,16 +3,16 @@
     mpiexec -n 4 python -m mpi4py train.py
     python -m minipaddle.distributed.launch --nproc 4 train.py
 
-When a rank is killed, the first ends all others within milliseconds, often before they have heard
-of it; a witness says which it was (see `witness.py`). The second leaves them the time to hear, to
-raise `PeerFailed`, and to do something about it (see `keeper.py`). What a rank raises, and a rank
-that is late, is told to all others in both.
+When a rank is killed, the first command ends all others within milliseconds, often before they
+know why; a witness process names the rank that died first (see `witness.py`). The second command
+gives the others time to raise `PeerFailed` and to react (see `keeper.py`). With both, all ranks
+learn of an error that one rank raises and of a rank that is late.
 
-MPI compares neither shapes nor dtypes, and would add up what does not belong together: a few bytes
-that travel beside each collective say whether all ranks ask for the same (see `Agreement`).
-MPI has no time-outs and says nothing of ranks that die: each collective is begun without waiting
-and asked for until it is done, while the watch (see `watch.py`) has an eye on the others. MPI moves
-on only when it is asked: what was begun with `wait=False` is asked for by a thread.
+MPI compares neither shapes nor dtypes and would add up arrays that do not belong together: a few
+bytes that travel beside each collective check that all ranks make the same call (see `Agreement`).
+MPI has no time-outs and does not report ranks that die: a collective is started without waiting and
+polled until it is done, while the watch (see `watch.py`) listens for failures. MPI makes progress
+only when it is polled: a thread polls the collectives that were started with `wait=False`.
 
 Source: MPI: A Message-Passing Interface Standard 4.0; mpi4py's manual.
 """
@@ -31,24 +31,32 @@ import threading
 import time
 
 from ..engine.core.errors import teach, type_error
-from ..engine.distributed.group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work, row_of
-from ..engine.distributed.shares import agreed, disagreement, said_by, vote
+from ..engine.distributed.collectives import common_signature
+from ..engine.distributed.process_group import (
+    TIMEOUT,
+    Done,
+    PeerFailed,
+    ProcessGroup,
+    Work,
+    bytes_per_row,
+)
 from ..engine.eager.device import NUMPY, module_of
 from . import witness
+from .agreement import Agreement, vote
 from .watch import Hub, Line, Watch
 
 SPIN = 1000
-"""How often a rank asks before it pauses: short collectives, and the votes on them, are over."""
+"""How often a rank polls before it pauses; short collectives are done by then."""
 
 NEVER = sys.maxsize
-"""Stands for the number of a message: no rank has come to so many collectives."""
+"""Stands for the number of a message: larger than the number of any collective."""
 
 PAUSE = 2e-5, 1e-3
 """The seconds of the first pause, and of the longest."""
 
 
 def mpi():
-    """The module `mpi4py.MPI`; RuntimeError if it is not there."""
+    """Return the module `mpi4py.MPI`; raise RuntimeError if it is not installed."""
     try:
         return importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
@@ -58,13 +66,13 @@ def mpi():
 
 
 def started_by_mpi() -> bool:
-    """Was this process started as one of several by an `mpiexec`?"""
+    """Return True if `mpiexec` started this process as one of several."""
     sizes = (os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"))
     return any(size.isdigit() for size in sizes)
 
 
 class Progress:
-    """The thread that asks for what was begun and is not waited for."""
+    """The thread that polls collectives for which no rank waits."""
 
     def __init__(self):
         self.works: list[Request] = []
@@ -94,67 +102,36 @@ class Progress:
                 pause = min(2 * pause, PAUSE[1])
 
     def drain(self, seconds: float) -> None:
-        """Wait until all that was sent has left."""
+        """Wait until all messages have left, at most `seconds`."""
         deadline = time.monotonic() + seconds
         while self.works and time.monotonic() < deadline:
             time.sleep(PAUSE[1])
 
 
-class Agreement:
-    """Do all ranks ask for the same? Their votes add up to 0 if they do (see `shares.vote`)."""
-
-    def __init__(self, group: MPIGroup, name: str, array, how: dict, what: str):
-        self.group, self.what, self.given = group, what, (name, array, how)
-        self.votes = NUMPY.array([group.vote(name, array, how)], "uint64")
-        self.request = group.aside.Iallreduce(group.MPI.IN_PLACE, self.votes, group.ops["sum"])
-        self.texts = None  # of all ranks, once they do not agree
-
-    def reached(self) -> bool:
-        """Is it known? Raises ValueError that says what each rank asked for, if it is not the same.
-
-        The texts are messages, not a collective: ranks may have begun others meanwhile.
-        """
-        if not self.request.Test():
-            return False
-        if not self.votes[0]:
-            return True
-        if self.texts is None:
-            aside, size = self.group.aside, self.group.size
-            self.texts = NUMPY.zeros((size + 1, 512), "uint8")
-            text = said_by(*self.given).encode()[:512]
-            self.texts[size, : len(text)] = list(text)
-            self.sent = [aside.Isend(self.texts[size], r) for r in range(size)]
-            self.sent += [aside.Irecv(self.texts[r], r) for r in range(size)]
-        if not self.group.MPI.Request.Testall(self.sent):
-            return False
-        said = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in self.texts[:-1]]
-        raise disagreement(self.what, self.group.ranks, said)
-
-
 class Request(Work):
-    """A collective that MPI was asked for, or a message."""
+    """A collective that MPI has started, or a message."""
 
     def __init__(self, group: MPIGroup, request, result, what: str, number: int, ranks, kept=()):
         self.group, self.request, self.result = group, request, result
         self.what, self.number, self.ranks = what, number, ranks
         self.kept = kept  # memory that MPI reads
         self.agreement: Agreement | None = None
-        self.over, self.error = False, None
-        self.lock = threading.Lock()  # no two threads may ask at once
+        self.ended, self.error = False, None
+        self.lock = threading.Lock()  # only one thread may poll at a time
 
     def is_completed(self) -> bool:
         with self.lock:
             try:
-                if not self.over and (self.agreement is None or self.agreement.reached()):
-                    self.over = self.request.Test()
+                if not self.ended and (self.agreement is None or self.agreement.is_reached()):
+                    self.ended = self.request.Test()
             except ValueError as error:
-                self.over, self.error = True, error
+                self.ended, self.error = True, error
                 self.group.stuck.append(self)  # MPI may still write to its memory
             except self.group.MPI.Exception as error:
-                self.over, self.error = True, error
-        return self.over
+                self.ended, self.error = True, error
+        return self.ended
 
-    def unwatched(self) -> None:
+    def run_in_background(self) -> None:
         self.group.job.progress.add(self)
 
     def wait(self, timeout: float | None = None):
@@ -164,14 +141,14 @@ class Request(Work):
             tries += 1
             if tries > SPIN:
                 try:
-                    self.look_around(timeout, deadline)
+                    self.check_others(timeout, deadline)
                 except PeerFailed:
-                    if not self.is_completed():  # it may have come meanwhile
+                    if not self.is_completed():  # it may have completed in the meantime
                         raise
                 time.sleep(pause)
                 pause = min(2 * pause, PAUSE[1])
             elif tries > SPIN // 10:
-                time.sleep(0)  # where ranks share a core, it is another's turn
+                time.sleep(0)  # let another rank run where ranks share a core
         if isinstance(self.error, ValueError):
             raise self.error
         if self.error is not None:
@@ -179,30 +156,30 @@ class Request(Work):
             raise RuntimeError(f"{self.what}: {self.error}") from self.error
         return self.result
 
-    def look_around(self, timeout: float, deadline: float) -> None:
-        """Raise if the others have failed or ended, or the time is over."""
+    def check_others(self, timeout: float, deadline: float) -> None:
+        """Raise if another rank has failed or ended, or on a time-out."""
         watch, key = self.group.watch, self.group.key
         watch.check()
         watch.check_ended(key, self.number, self.ranks, self.what)
         if time.monotonic() > deadline:
-            raise watch.late(key, self.number, self.ranks, self.what, timeout)
+            raise watch.report_timeout(key, self.number, self.ranks, self.what, timeout)
 
 
 class Job:
-    """What the groups of one process share."""
+    """The state that the groups of one process share."""
 
     def __init__(self, world):
         near = world.Split_type(mpi().COMM_TYPE_SHARED)
         self.local_rank = near.rank
-        self.hub, self.watch, self.witness = connected(world, alone=near.size == world.size)
+        self.hub, self.watch, self.witness = connect(world, alone=near.size == world.size)
         near.Free()
         self._progress: Progress | None = None
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra tells so of a rank that died
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra sends it when a rank dies
         before = sys.excepthook
 
         def excepthook(kind, error, traceback):
-            self.watch.failed(error)
+            self.watch.report_failure(error)
             before(kind, error, traceback)
 
         sys.excepthook = excepthook
@@ -215,7 +192,7 @@ class Job:
         return self._progress
 
     def end(self) -> None:
-        """The process ends: with a failure it ends all, whatever the others do."""
+        """End the process; after a failure, end all processes."""
         if self._progress is not None and self.watch.failure is None:
             self._progress.drain(5)
         self.watch.leave()
@@ -226,26 +203,26 @@ class Job:
             mpi().COMM_WORLD.Abort(1)
 
 
-def connected(world, alone: bool) -> tuple[Hub | None, Watch, Line]:
-    """The hub in rank 0, this rank's line to it, and that to the witness; are all ranks on one
-    machine?
+def connect(world, alone: bool) -> tuple[Hub | None, Watch, Line]:
+    """Connect this rank: its hub (rank 0 only), its watch, and its line to the witness. `alone`:
+    all ranks are on one machine.
     """
     host = "127.0.0.1" if alone else socket.getfqdn()
     hub = Hub(world.size, host) if world.rank == 0 else None
     letter = NUMPY.zeros(512, "uint8")
     if hub is not None:
-        text = json.dumps([host, hub.port, hub.token, witnessed(hub, host)]).encode()
+        text = json.dumps([host, hub.port, hub.token, start_witness(hub, host)]).encode()
         letter[: len(text)] = list(text)
     world.Bcast(letter, 0)
     host, port, token, beside = json.loads(bytes(letter).rstrip(b"\0"))
     line = Line(socket.create_connection((host, beside), timeout=30))
     line.say(rank=world.rank, token=token)
-    next(line.messages())  # it is there
+    next(line.messages())  # the witness has welcomed us
     return hub, Watch(world.rank, world.size, host, port, token), line
 
 
-def witnessed(hub: Hub, host: str) -> int:
-    """Start the witness; the port where it listens."""
+def start_witness(hub: Hub, host: str) -> int:
+    """Start the witness; return the port on which it listens."""
     with socket.create_server((host, 0), backlog=hub.size) as server:
         place = server.fileno()
         call = [sys.executable, "-IS", witness.__file__, str(place), str(hub.size), hub.token]
@@ -276,28 +253,28 @@ class MPIGroup(ProcessGroup):
         communicator = mpi().COMM_WORLD.Dup()
         return cls(communicator, Job(communicator), 0, range(communicator.size), timeout)
 
-    def start(self, name: str, array, **how) -> Work:
+    def start(self, name: str, array, **options) -> Work:
         if array is not None and module_of(array) is not NUMPY:
             raise type_error(
                 f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device"
             )
-        number = self.came_to(name)
+        number = self.count_call(name)
         what = f"{name} number {number}"
-        agreement = Agreement(self, name, array, how, what)
-        request, result = getattr(self, f"begin_{name}")(array, **how)
+        agreement = Agreement(self, name, array, options, what)
+        request, result = getattr(self, f"begin_{name}")(array, **options)
         work = Request(self, request, result, what, number, self.ranks, array)
         work.agreement = agreement
         return work
 
-    def vote(self, name: str, array, how: dict) -> int:
+    def vote(self, name: str, array, options: dict) -> int:
         """This rank's vote for a collective."""
-        key = agreed(name, array, how)
-        key += (*how["sent"], None, *how["received"]) if name == "all_to_all" else ()
+        key = common_signature(name, array, options)
+        key += (*options["sent"], None, *options["received"]) if name == "all_to_all" else ()
         if key not in self.votes:
-            self.votes[key] = vote(self.rank, self.size, name, array, how)
+            self.votes[key] = vote(self.rank, self.size, name, array, options)
         return self.votes[key]
 
-    # Each of these gives (request, result). What is only copied is bytes to MPI.
+    # Each of these returns (request, result). Arrays that are only copied are bytes to MPI.
 
     def begin_all_reduce(self, array, op):
         flat = numbers(array)
@@ -331,7 +308,7 @@ class MPIGroup(ProcessGroup):
 
     def begin_all_to_all(self, array, sent, received):
         result = NUMPY.empty((sum(received), *array.shape[1:]), array.dtype)
-        row = row_of(array)
+        row = bytes_per_row(array)
         sides = [
             (octets(x), [n * row for n in counts])
             for x, counts in ((array, sent), (result, received))
@@ -345,7 +322,7 @@ class MPIGroup(ProcessGroup):
 
     def post(self, array, dst: int, tag: int) -> Work:
         self.watch.check()
-        copy = array.copy()  # so that two that send to each other first both go on
+        copy = array.copy()  # so that two ranks that send to each other first do not block
         request = self.communicator.Isend(octets(copy), dst, tag)
         work = Request(self, request, None, f"send to rank {dst}", NEVER, [self.ranks[dst]], copy)
         if not work.is_completed():
@@ -367,11 +344,11 @@ class MPIGroup(ProcessGroup):
     def check(self) -> None:
         self.watch.check()
 
-    def came_to(self, what: str) -> int:
-        return self.watch.came_to(self.key, what)
+    def count_call(self, what: str) -> int:
+        return self.watch.count_call(self.key, what)
 
-    def late(self, number: int, what: str, timeout: float) -> PeerFailed:
-        return self.watch.late(self.key, number, self.ranks, what, timeout)
+    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+        return self.watch.report_timeout(self.key, number, self.ranks, what, timeout)
 
     def close(self) -> None:
         """Nothing: MPI ends with the process."""

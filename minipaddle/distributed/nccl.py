@@ -12,7 +12,14 @@ from __future__ import annotations
 import time
 
 from ..engine.core.errors import teach, type_error
-from ..engine.distributed.group import Done, PeerFailed, ProcessGroup, Then, Work, row_of
+from ..engine.distributed.process_group import (
+    Done,
+    MappedWork,
+    PeerFailed,
+    ProcessGroup,
+    Work,
+    bytes_per_row,
+)
 from ..engine.eager.device import CPU, NUMPY, current_place, module_of
 
 NAMES = {
@@ -34,7 +41,7 @@ class OnStream(Work):
     def is_completed(self) -> bool:
         return self.event.done
 
-    def unwatched(self) -> None:
+    def run_in_background(self) -> None:
         """The stream goes on alone."""
 
     def wait(self, timeout: float | None = None):
@@ -44,7 +51,7 @@ class OnStream(Work):
             try:
                 base.check()
                 if time.monotonic() > deadline:
-                    raise base.late(self.number, self.what, timeout)
+                    raise base.report_timeout(self.number, self.what, timeout)
             except PeerFailed:
                 self.group.communicator.abort()
                 raise
@@ -83,16 +90,16 @@ class NCCLGroup(ProcessGroup):
         communicator = nccl().NcclCommunicator(base.size, tuple(letter.tolist()), base.rank)
         return cls(base, communicator)
 
-    def start(self, name: str, array, **how) -> Work:
+    def start(self, name: str, array, **options) -> Work:
         if name == "barrier":
             return Done(self.base.barrier())
-        if module_of(how.get("out", array)) is NUMPY:
+        if module_of(options.get("out", array)) is NUMPY:
             raise type_error(f"{name} by NCCL of an array on the CPU", hint='x.to("gpu") first')
         self.base.check()
-        number, now = self.base.came_to(name), self.m.cuda.get_current_stream()
+        number, now = self.base.count_call(name), self.m.cuda.get_current_stream()
         self.stream.wait_event(now.record())
         with self.stream:
-            result = getattr(self, f"begin_{name}")(array, **how)
+            result = getattr(self, f"begin_{name}")(array, **options)
             event = self.stream.record()
         return OnStream(self, event, result, f"{name} number {number}", number, (array, now))
 
@@ -140,12 +147,12 @@ class NCCLGroup(ProcessGroup):
         return self.exchange(array, places, out, {root: (0, n)})
 
     def begin_all_to_all(self, array, sent, received):
-        row = row_of(array)
+        row = bytes_per_row(array)
         result = self.m.empty((sum(received), *array.shape[1:]), array.dtype)
         return self.exchange(array, spans(sent, row), result, spans(received, row))
 
     def exchange(self, array, sent: dict, result, received: dict):
-        """Bytes to and from other ranks, all at once: rank -> (first, how many)."""
+        """Bytes to and from other ranks, all at once: rank -> (first, options many)."""
         octets, stream = self.nccl.NCCL_UINT8, self.stream.ptr
         self.nccl.groupStart()
         for rank, (begin, n) in sent.items():
@@ -156,10 +163,10 @@ class NCCLGroup(ProcessGroup):
         return result
 
     def numbers(self, array) -> tuple[int, int, int]:
-        """Where an array lies, how many elements it has, and NCCL's number of its dtype."""
+        """Where an array lies, options many elements it has, and NCCL's number of its dtype."""
         name = NAMES.get(array.dtype.name)
         if name is None:
-            raise type_error(f"NCCL can not add up {array.dtype}", expected=", ".join(NAMES))
+            raise type_error(f"NCCL cannot add up {array.dtype}", expected=", ".join(NAMES))
         return array.data.ptr, array.size, getattr(self.nccl, f"NCCL_{name}")
 
     def op(self, name: str) -> int:
@@ -177,7 +184,7 @@ class NCCLGroup(ProcessGroup):
             array[...] = self.m.asarray(found)
             return array
 
-        return Then(self.base.take(on_cpu, src, tag), fill)
+        return MappedWork(self.base.take(on_cpu, src, tag), fill)
 
     def subgroup(self, id: int, ranks, timeout: float) -> NCCLGroup | None:
         base = self.base.subgroup(id, ranks, timeout)
@@ -186,11 +193,11 @@ class NCCLGroup(ProcessGroup):
     def check(self) -> None:
         self.base.check()
 
-    def came_to(self, what: str) -> int:
-        return self.base.came_to(what)
+    def count_call(self, what: str) -> int:
+        return self.base.count_call(what)
 
-    def late(self, number: int, what: str, timeout: float) -> PeerFailed:
-        return self.base.late(number, what, timeout)
+    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+        return self.base.report_timeout(number, what, timeout)
 
     def close(self) -> None:
         self.communicator.destroy()
@@ -198,7 +205,7 @@ class NCCLGroup(ProcessGroup):
 
 
 def spans(rows, row: int) -> dict:
-    """rank -> (first byte, how many) of so many rows for each."""
+    """rank -> (first byte, options many) of so many rows for each."""
     return {k: (sum(rows[:k]) * row, n * row) for k, n in enumerate(rows) if n}
 
 

@@ -1,7 +1,7 @@
 """Collectives of Python objects: numbers, strings, None, tensors, and lists and dicts of them.
 
 They travel as `paddle.save` writes them, in a format that nothing executes: another rank may be
-another machine. What can not be saved can not be sent, and says so.
+another machine. An object that cannot be saved is refused with an error.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from io import BytesIO
 
 from ..engine.core.errors import value_error
 from ..engine.eager.device import NUMPY
-from ..io.serialization import encoded, load
+from ..io.serialization import encode, load
 from .carrying import local
 from .ranks import group_of
 
 
 def as_octets(obj):
     """An object as an array of bytes."""
-    return NUMPY.frombuffer(encoded(obj), "uint8").copy()
+    return NUMPY.frombuffer(encode(obj), "uint8").copy()
 
 
 def as_object(octets):

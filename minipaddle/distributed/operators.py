@@ -135,13 +135,13 @@ def _(x, *, nranks, **attrs):
 @scatter.shape
 def _(x, *, nranks, **attrs):
     if rows_of(x) % nranks:
-        raise ValueError(f"{nranks} ranks can not share {rows_of(x)} rows equally")
+        raise ValueError(f"{nranks} ranks cannot share {rows_of(x)} rows equally")
     return Spec((rows_of(x) // nranks, *x.shape[1:]), x.dtype)
 
 
 def rows_of(x):
     if not x.shape:
-        raise ValueError("a tensor with no axis can not be cut among ranks: reshape it to [1]")
+        raise ValueError("a tensor with no axis cannot be cut among ranks: reshape it to [1]")
     return x.shape[0]
 
 

@@ -6,7 +6,7 @@ import os
 from datetime import timedelta
 
 from ..engine.core.errors import value_error
-from ..engine.distributed.group import TIMEOUT, ProcessGroup
+from ..engine.distributed.process_group import TIMEOUT, ProcessGroup
 from ..engine.eager.device import current_place, set_device
 from . import ranks
 from .mpi import MPIGroup, started_by_mpi
@@ -167,7 +167,7 @@ def new_group(
 ) -> ProcessGroup:
     """A group of some ranks; None: of all. Every rank calls it, also those that are not of it.
 
-    For these the group has no rank (-1) and can not be talked in. `backend` must be that of the
+    For these the group has no rank (-1) and cannot be talked in. `backend` must be that of the
     world. Source: Paddle API `paddle.distributed.new_group`.
 
     >>> import minipaddle as paddle

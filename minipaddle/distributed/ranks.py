@@ -1,11 +1,11 @@
-"""Which rank the code that runs belongs to, and the groups it knows."""
+"""The rank of the running code, and the groups it knows."""
 
 from __future__ import annotations
 
 from ..engine.core.errors import value_error
 from ..engine.core.rank import among, per_rank
-from ..engine.distributed.group import ProcessGroup
-from ..engine.distributed.threads import World
+from ..engine.distributed.process_group import ProcessGroup
+from ..engine.distributed.thread_group import World
 
 
 class Known:
@@ -13,8 +13,8 @@ class Known:
 
     def __init__(self, world: ProcessGroup, alone: bool = False):
         self.groups: dict[int, ProcessGroup | None] = {0: world}
-        self.made = 1  # groups so far, also those that this rank is not of
-        self.alone = alone  # did nobody say that there are others?
+        self.made = 1  # groups so far, including those without this rank
+        self.alone = alone  # True in a process that never joined others
 
     @property
     def world(self) -> ProcessGroup:
@@ -25,14 +25,14 @@ _known = per_rank(None)
 
 
 def known() -> Known:
-    """What this rank knows; a process that nobody has told otherwise is a world of one."""
+    """The groups of this rank; a process that never joined others is a world of one."""
     if _known.now is None:
         _known.now = Known(World(1).group(0), alone=True)
     return _known.now
 
 
 def enter(world: ProcessGroup) -> ProcessGroup:
-    """This thread (or, if it is no rank of several in this process, this process) is of `world`."""
+    """Make this thread (or this process, if it holds one rank) a member of `world`."""
     _known.now, among.now = Known(world), (world.rank, world.size)
     return world
 
@@ -43,7 +43,7 @@ def leave() -> None:
 
 
 def group_numbered(id: int) -> ProcessGroup:
-    """The group that a program names by its number; ValueError if this rank is not of it."""
+    """The group with a number, as programs name groups; ValueError if this rank is not in it."""
     found = known().groups.get(id)
     if found is None:
         raise value_error(
@@ -55,5 +55,5 @@ def group_numbered(id: int) -> ProcessGroup:
 
 
 def group_of(group) -> ProcessGroup:
-    """The group a function was given: None is the group of all."""
+    """The group that an argument means: None is the group of all ranks."""
     return known().world if group is None else group

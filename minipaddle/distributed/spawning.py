@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ..engine.core.errors import type_error, value_error
 from ..engine.core.rank import own_settings
-from ..engine.distributed.group import PeerFailed
-from ..engine.distributed.threads import World
+from ..engine.distributed.process_group import PeerFailed
+from ..engine.distributed.thread_group import World
 from ..engine.eager.device import current_place
 from . import ranks
 from .mpi import started_by_mpi
@@ -59,7 +59,7 @@ class Context:
             while self.running() and not self.world.failure:
                 if deadline is not None and time.monotonic() > deadline:
                     return False
-                self.world.soon(0.1)
+                self.world.wait_for_change(0.1)
         except BaseException as error:  # an interrupt: let no rank go on alone
             self.world.fail(PeerFailed(f"interrupted: {type(error).__name__}"))
             self.end()

@@ -17,8 +17,8 @@ import threading
 import time
 from contextlib import suppress
 
-from ..engine.distributed.group import CollectiveTimeout, PeerFailed
-from ..engine.distributed.threads import SILENT, late
+from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
+from ..engine.distributed.thread_group import SILENT, build_timeout
 
 ANSWER = 1.0
 """The seconds a rank has to say where it is."""
@@ -59,18 +59,18 @@ def in_background(function, *args) -> None:
 
 
 class Hub:
-    """The rank 0's ear: a line to each rank."""
+    """The process of rank 0 that has a connection to every rank and passes news on."""
 
     def __init__(self, size: int, host: str = "127.0.0.1"):
         self.size, self.token = size, secrets.token_hex(16)
         self.server = socket.create_server((host, 0), backlog=size)
         self.port = self.server.getsockname()[1]
         self.lines: dict[int, Line] = {}
-        self.over: set[int] = set()  # ranks that said goodbye
-        self.said: dict[int, dict] = {}  # rank -> where it is, since the hub asked
-        self.witness = None  # a process that outlives all ranks: see `mpi.witnessed`
-        self.told = False
-        self.news: list[dict] = []  # what all were told: who comes late hears it then
+        self.ended: set[int] = set()  # ranks that have ended
+        self.answers: dict[int, dict] = {}  # rank -> its answer to the last "where"
+        self.witness = None  # a process that outlives all ranks: see `mpi.start_witness`
+        self.announced = False
+        self.history: list[dict] = []  # every message so far, for ranks that connect later
         self.changed = threading.Condition()
         in_background(self.listen)
 
@@ -82,70 +82,71 @@ class Hub:
                 line.close()
                 continue
             with self.changed:
-                for message in self.news:
+                for message in self.history:
                     line.say(**message)
                 self.lines[hello["rank"]] = line
             in_background(self.hear, hello["rank"], line)
         self.server.close()
 
     def hear(self, rank: int, line: Line) -> None:
-        """What one rank says, until its line is cut."""
+        """Handle the messages of one rank until its connection closes."""
         for message in line.messages():
             kind = message.pop("kind")
             if kind == "failed":
-                self.tell(rank, f"rank {rank} failed: {message['text']}")
+                self.announce_failure(rank, f"rank {rank} failed: {message['text']}")
             elif kind == "late":
-                in_background(self.find, message)
+                in_background(self.find_missing, message)
             elif kind == "here":
                 with self.changed:
-                    self.said[rank] = message
+                    self.answers[rank] = message
                     self.changed.notify_all()
             elif kind == "over":
-                self.over.add(rank)
-                self.all_told(kind="over", rank=rank, counts=message["counts"])
-        if rank not in self.over:
-            self.over.add(rank)
-            self.tell(rank, f"rank {rank} died")
-            self.all_told(kind="over", rank=rank, counts={})
+                self.ended.add(rank)
+                self.broadcast(kind="over", rank=rank, counts=message["counts"])
+        if rank not in self.ended:
+            self.ended.add(rank)
+            self.announce_failure(rank, f"rank {rank} died")
+            self.broadcast(kind="over", rank=rank, counts={})
         line.close()
 
-    def tell(self, rank: int, text: str, kind: str = "failed") -> None:
-        """Let all know of a failure: the first is the cause of those that follow."""
+    def announce_failure(self, rank: int, text: str, kind: str = "failed") -> None:
+        """Tell all ranks of a failure. Only the first counts: it causes those that follow."""
         with self.changed:
-            if not self.told:
-                self.told = True
-                self.all_told(kind=kind, rank=rank, text=text)
+            if not self.announced:
+                self.announced = True
+                self.broadcast(kind=kind, rank=rank, text=text)
 
-    def all_told(self, **message) -> None:
+    def broadcast(self, **message) -> None:
         with self.changed:
-            self.news.append(message)
+            self.history.append(message)
             for line in self.lines.values():
                 line.say(**message)
 
-    def find(self, message: dict) -> None:
-        """Ask all where they are, and name those who are waited for."""
+    def find_missing(self, message: dict) -> None:
+        """Ask all ranks where they are, and announce which ones are missing."""
         wanted, key, number = message["ranks"], message["key"], message["number"]
         with self.changed:
-            self.said.clear()
-        self.all_told(kind="where")
+            self.answers.clear()
+        self.broadcast(kind="where")
         with self.changed:
-            self.changed.wait_for(lambda: len(self.said) == self.size, ANSWER)
-            said = dict(self.said)
-        behind = [r for r in wanted if said.get(r, {}).get("counts", {}).get(key, 0) < number]
-        last = {r: said[r]["last"] if r in said else SILENT for r in wanted}
-        timeout = late(message["what"], message["timeout"], behind, last)
-        self.tell(min(behind, default=-1), str(timeout), "timeout")
+            self.changed.wait_for(lambda: len(self.answers) == self.size, ANSWER)
+            answers = dict(self.answers)
+        counts = {r: answers.get(r, {}).get("counts", {}) for r in wanted}
+        missing = [r for r in wanted if counts[r].get(key, 0) < number]
+        latest = {r: answers[r]["last"] if r in answers else SILENT for r in wanted}
+        timeout = build_timeout(message["what"], message["timeout"], missing, latest)
+        self.announce_failure(min(missing, default=-1), str(timeout), "timeout")
 
 
 class Watch:
-    """A rank's end of the line to the hub. `failure` is what it heard."""
+    """A rank's connection to the hub. `failure` is the first failure that the hub reported."""
 
     def __init__(self, rank: int, size: int, host: str, port: int, token: str):
         self.rank, self.size = rank, size
         self.failure: PeerFailed | None = None
-        self.counts: dict[str, int] = {}  # of each group: the collectives this rank came to
-        self.last = ""  # the one it came to last
-        self.over: dict[int, dict] = {}  # rank that has ended -> its counts
+        self.counts: dict[str, int] = {}  # group -> how many collectives this rank called
+        self.last = ""  # the collective it called last
+        self.ended: dict[int, dict] = {}  # rank that has ended -> its counts
         self.heard = threading.Event()
         self.line = Line(socket.create_connection((host, port), timeout=30))
         self.line.connection.settimeout(None)
@@ -158,60 +159,62 @@ class Watch:
             if kind == "where":
                 self.line.say(kind="here", counts=self.counts, last=self.last)
             elif kind == "over":
-                self.over[message["rank"]] = message["counts"]
+                self.ended[message["rank"]] = message["counts"]
             else:
                 self.fail(FAILURES[kind](message["text"]))
-        if 0 not in self.over:
+        if 0 not in self.ended:
             self.fail(PeerFailed("rank 0 died"))
         self.line.close()
 
     def fail(self, failure: PeerFailed) -> None:
-        """The first failure that is heard of counts."""
+        """Keep the first failure."""
         self.failure = self.failure or failure
         self.heard.set()
 
-    def came_to(self, key: str, what: str) -> int:
-        """This rank comes to the next collective of a group; its number."""
+    def count_call(self, key: str, what: str) -> int:
+        """Count a call of a collective of a group; return its number."""
         self.check()
         number = self.counts[key] = self.counts.get(key, 0) + 1
         self.last = f"{what} number {number}"
         return number
 
     def check(self) -> None:
-        """Raise what was heard of."""
+        """Raise the failure, if there is one."""
         if self.failure is not None:
             raise type(self.failure)(*self.failure.args)
 
     def check_ended(self, key: str, number: int, ranks, what: str) -> None:
-        """Raise PeerFailed if one of `ranks` has ended and never comes to a collective."""
+        """Raise PeerFailed if one of `ranks` has ended and will never call a collective."""
         for rank in ranks:
-            counts = self.over.get(rank)
+            counts = self.ended.get(rank)
             if counts is not None and counts.get(key, 0) < number:
-                time.sleep(0.05)  # if it failed, that is on its way
+                time.sleep(0.05)  # if it failed, its message is on the way
                 self.check()
                 raise PeerFailed(f"{what}: rank {rank} has ended")
 
-    def late(self, key: str, number: int, ranks, what: str, timeout: float) -> CollectiveTimeout:
-        """The error of one who has waited too long; all the others will raise it too."""
+    def report_timeout(
+        self, key: str, number: int, ranks, what: str, timeout: float
+    ) -> CollectiveTimeout:
+        """Raise the error of a rank that has waited too long; all other ranks raise it too."""
         self.line.say(
             kind="late", key=key, number=number, ranks=list(ranks), what=what, timeout=timeout
         )
         if not self.heard.wait(2 * ANSWER):
-            self.fail(late(what, timeout, [0], {0: SILENT}))
+            self.fail(build_timeout(what, timeout, [0], {0: SILENT}))
         self.check()
-        raise AssertionError("a failure was heard of")
+        raise AssertionError("check() raised no failure")
 
-    def failed(self, error: BaseException) -> None:
-        """This rank failed: tell the others. What another's failure has caused is not told."""
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the others that this rank failed, unless another rank's failure was the cause."""
         if not isinstance(error, PeerFailed):
             self.line.say(kind="failed", text=f"{type(error).__name__}: {error}")
             self.heard.wait(GRACE)  # the hub's echo
 
     def leave(self) -> None:
-        """This rank ends. After a failure the others may tell of it before all are ended."""
+        """Say goodbye. After a failure, wait a moment: the others may still report it."""
         self.line.say(kind="over", counts=self.counts)
         deadline = time.monotonic() + GRACE
-        while self.failure and len(self.over) < self.size and time.monotonic() < deadline:
+        while self.failure and len(self.ended) < self.size and time.monotonic() < deadline:
             time.sleep(0.01)
 
 

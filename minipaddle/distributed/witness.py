@@ -1,9 +1,9 @@
-"""The process that sees which rank died first, and says so. It is started by its path, by rank 0.
+"""The process that reports which rank died first. Rank 0 starts it by its path.
 
-Plain `mpiexec` kills all ranks within milliseconds of one that dies: none is left to name it. This
-process is no rank and in a session of its own, so nobody kills it. Each rank holds a line to it;
-the system cuts those of the dead in the order in which they die. It ends with the last rank. This
-file imports nothing of the package: it is there at once.
+When one rank dies, plain `mpiexec` kills all others within milliseconds: none is left to name it.
+This process is not a rank and has a session of its own, so `mpiexec` does not kill it. Each rank
+holds a connection to it, and the system closes the connections in the order in which ranks die. It
+ends with the last rank. This file imports nothing from the package, so it starts at once.
 
 As a program: `witness.py SOCKET SIZE TOKEN`; its standard input ends when rank 0 does.
 """
@@ -16,21 +16,22 @@ from contextlib import suppress
 
 
 class Witness:
-    """Reads what ranks say when they come, {"rank", "token"}, and when they end, {"failed"}."""
+    """Reads the messages of ranks: {"rank", "token"} at their start, {"failed"} at their end."""
 
     def __init__(self, server: socket.socket, size: int, token: str):
         self.server, self.size, self.token = server, size, token
         self.ears = selectors.DefaultSelector()
         self.ranks: dict[socket.socket, int] = {}
-        self.ended: set[int] = set()  # ranks that said so
-        self.new: list[socket.socket] = []  # to be welcomed
-        self.known = False  # was the cause of what follows said, by a rank or here?
+        self.ended: set[int] = set()  # ranks that said they end
+        self.new: list[socket.socket] = []  # connections to welcome
+        self.known = False  # whether the first failure was reported, by a rank or here
 
     def watch(self, first) -> None:
-        """Until `first` has ended and all lines are cut.
+        """Watch until `first` has ended and all connections are closed.
 
-        The system gives what happens in its order, but for a line that has just been read: it looks
-        at that first. So a rank is welcomed, and goes on, when its line was seen to be quiet.
+        The system reports events in their order, except that it looks first at a connection that
+        was just read. So a rank is welcomed, and goes on, only when its connection was seen to be
+        quiet.
         """
         for each in (self.server, first):
             self.ears.register(each, selectors.EVENT_READ)
@@ -45,7 +46,7 @@ class Witness:
                     self.new.pop().sendall(b"{}\n")  # welcome
 
     def notice(self, source, first) -> None:
-        """Something has happened there."""
+        """Handle an event of a socket."""
         if source is self.server:
             self.ears.register(self.server.accept()[0], selectors.EVENT_READ)
         elif source is first:
@@ -54,7 +55,7 @@ class Witness:
             self.hear(source)
 
     def hear(self, line: socket.socket) -> None:
-        """Messages of a line, or that it was cut."""
+        """Read the messages of a connection, or notice that it was closed."""
         try:
             said = [json.loads(text) for text in line.recv(4096).splitlines()]
         except (OSError, ValueError):
@@ -70,7 +71,7 @@ class Witness:
             self.cut(line)
 
     def cut(self, line: socket.socket) -> None:
-        """A line that is no more, or a stranger's."""
+        """Forget a connection that was closed, or that is not of a rank."""
         self.ears.unregister(line)
         line.close()
         rank = self.ranks.pop(line, None)

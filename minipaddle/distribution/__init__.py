@@ -1,4 +1,4 @@
-"""Probability distributions: a formula for the density, one for drawing, one for each divergence.
+"""Probability distributions: formulas for the density, for draws and for divergences.
 
 Parameters are numbers, lists, arrays or tensors, and are broadcast against each other; gradients
 flow through densities, entropies, divergences and `rsample`. Shapes: `sample(shape)` gives

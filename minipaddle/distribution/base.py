@@ -1,11 +1,7 @@
-"""What all distributions share, and the divergence of two."""
+"""The base of distributions, and the Kullback-Leibler divergence of two."""
 
-from __future__ import annotations
-
-from ..engine.core import dtype as dt
-from ..engine.core.errors import not_supported, value_error
-from ..engine.eager.modes import no_grad
-from ..engine.ops.axes import whole_numbers
+from ..core.prelude import dt, not_supported, value_error, whole_numbers
+from ..eager.modes import no_grad
 from ..tensor.arranging import broadcast_tensors
 from ..tensor.creation import to_tensor
 from ..tensor.math import exp
@@ -36,7 +32,7 @@ class Distribution:
 
     @property
     def batch_shape(self) -> tuple:
-        """The shape of the parameters: that many distributions."""
+        """The shape of the parameters, one distribution for each element."""
         return self._batch_shape
 
     @property
@@ -118,7 +114,7 @@ class Independent(Distribution):
         if not 0 < rank <= len(base.batch_shape):
             raise value_error(
                 f"Independent was given reinterpreted_batch_rank={rank}",
-                expected=f"1 to {len(base.batch_shape)}, the rank of the batch",
+                f"1 to {len(base.batch_shape)}, the rank of the batch",
             )
         self.base, self.rank = base, rank
         shape, outer = base.batch_shape + base.event_shape, len(base.batch_shape) - rank
@@ -159,7 +155,7 @@ def register_kl(cls_p, cls_q):
 
 
 def kl_divergence(p, q):
-    """∫ p log(p / q): how many nats more it takes to write draws from p in the code for q.
+    """∫ p log(p / q): the extra nats to encode draws from p with the code for q.
 
     Source: Paddle API `paddle.distribution.kl_divergence`.
 
@@ -175,7 +171,7 @@ def kl_divergence(p, q):
     names = [f"{a.__name__} from {b.__name__}" for a, b in DIVERGENCES]
     raise not_supported(
         f"kl_divergence of {type(p).__name__} from {type(q).__name__}",
-        expected=", ".join(names),
+        ", ".join(names),
         hint="register_kl adds one",
     )
 

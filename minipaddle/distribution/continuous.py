@@ -1,7 +1,5 @@
 """Distributions on the line."""
 
-from __future__ import annotations
-
 import math
 
 from ..engine.ops import elementwise as e
@@ -15,7 +13,7 @@ __all__ = ["Cauchy", "Exponential", "Gumbel", "Laplace", "LogNormal", "Normal", 
 
 
 class Located(Distribution):
-    """loc + scale · noise: `standard_log_prob` and `noise` say which."""
+    """The base of loc + scale · noise; subclasses define `noise` and `standard_log_prob`."""
 
     def __init__(self, loc, scale, name=None):
         self.loc, self.scale = parameters(loc, scale)
@@ -33,12 +31,10 @@ class Located(Distribution):
     def log_prob(self, value):
         return self.standard_log_prob((value - self.loc) / self.scale) - log(self.scale)
 
-    @property
-    def mean(self):
-        return self.loc
+    mean = property(lambda self: self.loc)
 
     def uniform(self, shape, low: float, seed: int):
-        """Uniform between `low` and 1, both left out."""
+        """Uniform between `low` and 1, both excluded."""
         tiny = 2.0**-24
         return uniform(shape, "float32", low + tiny, 1 - tiny, seed)
 
@@ -67,9 +63,7 @@ class Normal(Located):
     def entropy(self):
         return 0.5 + 0.5 * math.log(2 * math.pi) + log(self.scale)
 
-    @property
-    def variance(self):
-        return self.scale * self.scale
+    variance = property(lambda self: self.scale * self.scale)
 
 
 class Laplace(Located):
@@ -95,9 +89,7 @@ class Laplace(Located):
     def entropy(self):
         return 1 + log(2 * self.scale)
 
-    @property
-    def variance(self):
-        return 2 * self.scale * self.scale
+    variance = property(lambda self: 2 * self.scale * self.scale)
 
 
 class Gumbel(Located):
@@ -124,13 +116,8 @@ class Gumbel(Located):
     def entropy(self):
         return log(self.scale) + 1 + self.EULER
 
-    @property
-    def mean(self):
-        return self.loc + self.EULER * self.scale
-
-    @property
-    def variance(self):
-        return math.pi**2 / 6 * self.scale * self.scale
+    mean = property(lambda self: self.loc + self.EULER * self.scale)
+    variance = property(lambda self: math.pi**2 / 6 * self.scale * self.scale)
 
 
 class Cauchy(Located):
@@ -178,9 +165,7 @@ class LogNormal(Normal):
     def entropy(self):
         return super().entropy() + self.loc
 
-    @property
-    def mean(self):
-        return exp(self.loc + self.scale * self.scale / 2)
+    mean = property(lambda self: exp(self.loc + self.scale * self.scale / 2))
 
     @property
     def variance(self):
@@ -220,13 +205,8 @@ class Uniform(Distribution):
     def entropy(self):
         return log(self.high - self.low)
 
-    @property
-    def mean(self):
-        return (self.low + self.high) / 2
-
-    @property
-    def variance(self):
-        return (self.high - self.low) ** 2 / 12
+    mean = property(lambda self: (self.low + self.high) / 2)
+    variance = property(lambda self: (self.high - self.low) ** 2 / 12)
 
 
 class Exponential(Distribution):
@@ -251,13 +231,8 @@ class Exponential(Distribution):
     def entropy(self):
         return 1 - log(self.rate)
 
-    @property
-    def mean(self):
-        return 1 / self.rate
-
-    @property
-    def variance(self):
-        return 1 / (self.rate * self.rate)
+    mean = property(lambda self: 1 / self.rate)
+    variance = property(lambda self: 1 / (self.rate * self.rate))
 
 
 # ---- divergences -----------------------------------------------------------------------------

@@ -1,12 +1,9 @@
 """Distributions on whole numbers."""
 
-from __future__ import annotations
-
 import math
 
-from ..engine.eager.modes import no_grad
-from ..engine.ops import elementwise as e
-from ..engine.ops.axes import whole_numbers
+from ..core.prelude import e, whole_numbers
+from ..eager.modes import no_grad
 from ..engine.ops.nn import softmax
 from ..tensor.along import take_along_axis
 from ..tensor.math import log, log1p
@@ -53,13 +50,8 @@ class Bernoulli(Distribution):
     def entropy(self):
         return -self.p * log(self.p) - (1 - self.p) * log1p(-self.p)
 
-    @property
-    def mean(self):
-        return self.p
-
-    @property
-    def variance(self):
-        return self.p * (1 - self.p)
+    mean = property(lambda self: self.p)
+    variance = property(lambda self: self.p * (1 - self.p))
 
 
 class Categorical(Distribution):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.missing import namespace
-from ..engine.eager.device import as_place, gpu, is_compiled_with_cuda
-from ..engine.eager.device import synchronize as wait
+from ..engine.eager.device import as_place, gpu
+from .devices import is_compiled_with_cuda
+from .devices import synchronize as wait
 
 __all__ = [
     "device_count",

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import teach
 from ..engine.core.grad import fit, pull_back
-from ..engine.core.record import Record, tick, written_at
-from ..engine.eager.packing import saved_tensors_hooks
+from ..engine.core.record import Record, last_write, tick
 from ..engine.eager.pylayer import attach, tensors_in
-from ..engine.eager.tape import leaf_of
+from ..engine.eager.tape import get_leaf
 from ..engine.eager.tensor import Tensor, wrap
-from ..engine.ops.ordering import after
+from ..engine.ops.marks import after
 from ..tensor.generator import GENERATOR
+from .packing import saved_tensors_hooks
 
 
 def recompute(function, *args, **kwargs):
@@ -67,7 +67,7 @@ class Part:
     def again(self, cotangents) -> tuple[list, dict]:
         """The results of a second run, and what the arguments' records in it are twins of."""
         for x in self.twins.values():
-            if written_at(x.array) > self.time:
+            if last_write(x.array) > self.time:
                 raise RuntimeError(
                     teach(
                         "backward through recompute: an argument was overwritten in place since",
@@ -86,7 +86,7 @@ def twin(x: Tensor) -> Tensor:
     """A tensor with the value and the past that x has now, whatever is written to x later."""
     other = wrap(current.top.now(x.array) if current.top.tracing else x.array)
     if not x.stop_gradient:
-        other.record, other.stop_gradient = x.record or leaf_of(x), False
+        other.record, other.stop_gradient = x.record or get_leaf(x), False
     return other
 
 
@@ -212,8 +212,8 @@ def go_to(place) -> None:
         return
     counter = GENERATOR.traced()
     if place == START:
-        first = next(r for r, promise in top.root.begun.items() if promise is counter)
-        place = top.root.promise(first, counter.place)
+        first = next(r for r, array in top.root.state_arrays.items() if array is counter)
+        place = top.root.symbolic(first, counter.place)
     top.builder.write(counter, place)
 
 

@@ -1,13 +1,14 @@
 """Executors beyond the native one. Importing this registers them with the engine: CUDA for programs
-on a GPU, NumPy in blocks where there is no C compiler, and what `paddle.tune` chose for kernels.
+on a GPU, NumPy in blocks where there is no C compiler, what `paddle.tune` chose for kernels,
+and the backend "auto", which compiles in the background.
 """
 
 from ..engine.executors.choice import BUILDERS
 from ..engine.executors.native import TUNED
-from . import cuda, interpreted, trials
+from . import background, cuda, interpreted, trials
 
 BUILDERS["gpu"] = cuda.Executable
 BUILDERS["no compiler"] = interpreted.Interpreted
 TUNED.append(trials.tuned)
 
-__all__ = ["cuda", "interpreted", "trials"]
+__all__ = ["background", "cuda", "interpreted", "trials"]

@@ -1,4 +1,4 @@
-"""Products of matrices by cuBLAS, called directly: CuPy's own calls can not be captured."""
+"""Matrix products by direct calls of cuBLAS: CuPy's calls cannot be captured in a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import importlib
 from ..codegen.cuda.calls import Gemm
 
 SINGLE, DOUBLE = 68, 70
-"""CUBLAS_COMPUTE_32F and _64F: what sums are computed in. No TF32."""
+"""CUBLAS_COMPUTE_32F and _64F: the precision of sums. TF32 is not used."""
 
 TYPES = {
     "float32": (0, SINGLE, ctypes.c_float),
@@ -22,7 +22,7 @@ DEFAULT_ALGORITHM = -1
 
 
 def library() -> ctypes.CDLL:
-    """cuBLAS, wherever CuPy has it from; OSError if there is none."""
+    """The cuBLAS library that CuPy uses; raises OSError if there is none."""
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")
         return ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cublas").abs_path)
@@ -36,7 +36,7 @@ def library() -> ctypes.CDLL:
 
 
 class Cublas:
-    """A handle on one stream, with memory to work in."""
+    """A handle of cuBLAS on one stream, with a workspace."""
 
     def __init__(self, stream: int, workspace: int, nbytes: int):
         self.library, self.handle = library(), ctypes.c_void_p()
@@ -46,15 +46,15 @@ class Cublas:
         self.checked("cublasSetWorkspace_v2", self.handle, *room)
 
     def checked(self, name: str, *args) -> None:
-        """Call a function; raises RuntimeError with what it answered."""
+        """Call a function; raises RuntimeError if its status is an error."""
         if status := getattr(self.library, name)(*args):
             raise RuntimeError(f"{name} answered {status}")
 
     def gemm(self, call: Gemm, x: int, y: int, c: int) -> None:
-        """One product of `Gemm`, for addresses.
+        """Compute one `Gemm` on matrices at these addresses.
 
-        cuBLAS counts by columns: what it sees of a row-major matrix is the transposed one. So it
-        computes cᵀ = yᵀ · xᵀ.
+        cuBLAS is column-major: for it a row-major matrix is transposed. So it computes cᵀ = yᵀ ·
+        xᵀ.
         """
         kind, compute, Factor = TYPES[call.dtype.name]
         one, zero = Factor(1), Factor(0)

@@ -1,13 +1,13 @@
 """A program on a GPU: passes, groups, a memory plan, CUDA kernels; all of it one CUDA graph.
 
-What is done is bound to memory once: the arena, inputs and outputs of a `Context` stay where they
-are, and states where they are given. If nothing in the program waits for a value, the second run
-is captured as a graph, and from the third on a run is one launch. `cond`, `while_loop` and records
-without a kernel are decided and computed by the host between kernels.
+All steps are bound to memory once: to the arena, inputs and outputs of a `Context`, and to states
+where the caller has them. If no step needs a value on the host, the second run is captured as a
+graph, and each later run is one launch. The host decides `cond` and `while_loop`, and computes
+records without a kernel, between the kernels.
 
-Places in the data (tokens, labels, indices) are looked at, and one out of range is an IndexError,
-as everywhere else. The host waits for that once in a run, before what comes after the last of them:
-the graph is in two parts then.
+Indices in the data (tokens, labels) are checked: one that is out of range raises IndexError, as in
+the other executors. The host waits for the checks once in a run, after the last of them; the graph
+is in two parts then.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from typing import NamedTuple, NoReturn
 
 from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
 from ..codegen.cuda.program import Kernels
-from ..codegen.places import Places
+from ..codegen.index_checks import IndexInput
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY, current_place
-from ..engine.executors.native import CannotCompile, closed, in_place, updated_before
+from ..engine.executors.native import CannotCompile, in_place, updated_before, with_sizes
 from ..engine.ir.control import cond, while_loop
 from ..engine.ir.interpreter import fail
 from ..engine.ir.program import NUMBER, Program
+from ..engine.passes.buffer_assignment import Copy, Location, MemoryPlan
 from ..engine.passes.lifetimes import specs_of
 from ..engine.passes.manager import optimized
-from ..engine.passes.places import Copy, Place, Plan
 from .gpu import Gpu, gpu_of
 
 SMALL = 4096
-"""Bytes up to which a state that is somewhere else than before gets a place of its own, where it is
-copied to; for a larger one a new graph is captured."""
+"""Bytes up to which a state that has moved is copied to memory of the context. For a larger one a
+new graph is captured."""
 
 
 class Executable:
-    """A program of numbers for sizes, compiled for `device`. Calling it is like running it: see
-    `Run`. What the program updates is changed in place, where it was given.
+    """A program with fixed sizes, compiled for `device`. A call runs it like the interpreter's
+    `Run`, and updates states in place, in the arrays of the call.
     """
 
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
-        program = closed(program, sizes)
-        done = optimized(program, strategy, epilogue=False)  # cuBLAS has none of ours
+        program = with_sizes(program, sizes)
+        done = optimized(program, strategy, epilogue=False)  # cuBLAS does not run our epilogues
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
         added = done.program.states[len(program.states) :]
@@ -51,14 +51,14 @@ class Executable:
         self.plan = done.planned(self.kernels.workspace, in_place)
         names = list(self.kernels.written.values())
         with self.device.working():
-            self.constants = [self.device.moved(s.cell.read()) for s in added]
-            self.functions = self.device.compiled(self.kernels.text, names)
+            self.constants = [self.device.to_device(s.storage.read()) for s in added]
+            self.functions = self.device.compile(self.kernels.text, names)
         hosted = [*self.kernels.hosted, *decisions(self.program)]
         self.hosted = bool(hosted)
         self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         looks = self.kernels.looks
-        self.risked = updated_before(self.program, [*looks, *hosted])
+        self.states_at_risk = updated_before(self.program, [*looks, *hosted])
         self.last_look = None if self.hosted else next(reversed(looks), None)
         self.contexts: list[Context] = []
 
@@ -81,12 +81,12 @@ def usable() -> Gpu:
 
 
 def decisions(program: Program) -> list[Record]:
-    """For what the host has to look at a value."""
+    """The records that need a value on the host."""
     return [r for r in program.records if r.op in (cond, while_loop)]
 
 
-class Room(NamedTuple):
-    """The memory that a plan counts in: the arena's bytes, and flat arrays."""
+class Memory(NamedTuple):
+    """The memory of a plan: the bytes of the arena, and flat arrays."""
 
     arena: object
     input: list
@@ -95,22 +95,22 @@ class Room(NamedTuple):
     wrong: object  # (is one out of range? which one?) for all places that are looked at
 
 
-class Look(NamedTuple):
-    """The step that waits for what was found out of range, and raises IndexError."""
+class IndexCheck(NamedTuple):
+    """The step that waits for the checks of indices, and raises IndexError."""
 
     made: Executable
     wrong: object
 
     def __call__(self) -> None:
-        found = self.made.device.fetched(self.wrong).reshape(-1, 2).tolist()
+        found = self.made.device.to_host(self.wrong).reshape(-1, 2).tolist()
         for place, (is_wrong, value) in zip(self.made.kernels.places, found, strict=True):
             if is_wrong:
                 self.wrong.fill(0)
-                refuse(*place, value)
+                raise_index_error(*place, value)
 
 
-def refuse(record: Record, places: Places, value: int) -> NoReturn:
-    """Raise what NumPy says where all places are this one."""
+def raise_index_error(record: Record, places: IndexInput, value: int) -> NoReturn:
+    """Raise NumPy's error for an array full of this index."""
     given = [x.attrs["value"] if x.op is NUMBER else zeros(x.spec) for x in record.inputs]
     given[places.k] = NUMPY.full_like(given[places.k], value)
     try:
@@ -126,7 +126,7 @@ def zeros(spec):
 
 
 class Context:
-    """The memory of one call at a time, and what is done in it."""
+    """The memory of one call at a time, and the steps that are bound to it."""
 
     def __init__(self, made: Executable):
         self.made, self.device = made, made.device
@@ -136,19 +136,19 @@ class Context:
         self.outputs = [empty(r.spec.size, r.dtype) for r in made.program.outputs]
         self.wrong = empty(2 * len(made.kernels.places), "int64")
         self.wrong.fill(0)
-        self.states: list | None = None  # what the steps are bound to
-        self.own: dict[int, object] = {}  # states that move about, in a place of ours
+        self.states: list | None = None  # the states to which the steps are bound
+        self.own: dict[int, object] = {}  # copies of states that move between calls
         self.steps: list[Callable] = []
         self.captured = False
-        self.runs = 0  # to the end, since the steps were bound
+        self.runs = 0  # complete runs since the steps were bound
 
     def run(self, arrays) -> list:
         made, count = self.made, len(self.inputs)
         for array, own in zip(arrays[:count], self.inputs, strict=True):
-            own[...] = self.device.moved(array).reshape(-1)
+            own[...] = self.device.to_device(array).reshape(-1)
         states = zip(arrays[count:], made.program.states, strict=True)
-        given = [self.device.whole(a, s.record.spec) for a, s in states]
-        self.meet(given)
+        given = [self.device.as_input(a, s.record.spec) for a, s in states]
+        self.rebind(given)
         self.compute()
         for k in self.own.keys() & set(made.updated):
             given[k][...] = self.own[k]
@@ -156,8 +156,8 @@ class Context:
         found = [own.reshape(r.shape).copy() for own, r in outputs]
         return found + [given[k] for k in made.updated]
 
-    def meet(self, given) -> None:
-        """Be bound to the states, wherever they are now."""
+    def rebind(self, given) -> None:
+        """Bind the steps again if states have moved, or copy small states."""
         if self.states is None:
             self.bind(given)
             return
@@ -175,17 +175,17 @@ class Context:
             array[...] = given[k]
 
     def bind(self, states) -> None:
-        """Find every address, for states where they are now."""
+        """Bind the steps to the current addresses of states."""
         self.states, self.captured, self.runs = states, False, 0
         flat = [a.reshape(-1) for a in states]
-        room = Room(self.arena, self.inputs, flat, self.outputs, self.wrong)
+        room = Memory(self.arena, self.inputs, flat, self.outputs, self.wrong)
         self.steps = Binding(self.made, self.made.plan, room).steps()
 
     def compute(self) -> None:
-        """Do all steps; a run that fails on the way leaves the states as they were."""
+        """Do all steps; a run that fails restores the states."""
         if self.runs and self.made.captures and not self.captured:
             self.capture()
-        before = {k: self.states[k].copy() for k in self.made.risked}
+        before = {k: self.states[k].copy() for k in self.made.states_at_risk}
         try:
             do(self.steps)
         except BaseException:
@@ -195,12 +195,12 @@ class Context:
         self.runs += 1
 
     def capture(self) -> None:
-        """Let the steps between those that wait be launches of graphs."""
+        """Capture the steps between index checks as graphs."""
         found = []
         try:
-            for waits, group in groupby(self.steps, lambda step: isinstance(step, Look)):
+            for waits, group in groupby(self.steps, lambda step: isinstance(step, IndexCheck)):
                 steps = [*group]
-                found += steps if waits else [self.device.captured(steps)]
+                found += steps if waits else [self.device.record_graph(steps)]
         except RuntimeError as why:  # nothing was done
             self.made.captures = False
             warnings.warn(f"no graph, kernels are launched one by one: {why}", stacklevel=2)
@@ -214,9 +214,9 @@ def do(steps) -> None:
 
 
 class Binding:
-    """The steps of one plan in its room: functions without arguments."""
+    """The steps of one plan in its memory: functions without arguments."""
 
-    def __init__(self, made: Executable, planned: Plan, room: Room):
+    def __init__(self, made: Executable, planned: MemoryPlan, room: Memory):
         self.made, self.device, self.plan, self.room = made, made.device, planned, room
 
     def steps(self) -> list[Callable]:
@@ -225,22 +225,22 @@ class Binding:
             found += self.record(record)
         return found + [self.copy(c) for c in self.plan.copies]
 
-    def at(self, place: Place, spec):
+    def at(self, place: Location, spec):
         """The memory of a place, as an array."""
         if place.kind == "arena":
-            piece = self.room.arena[place.offset : place.offset + spec.nbytes]
-            return piece.view(spec.dtype).reshape(spec.shape)
+            allocation = self.room.arena[place.offset : place.offset + spec.nbytes]
+            return allocation.view(spec.dtype).reshape(spec.shape)
         return getattr(self.room, place.kind)[place.k].reshape(spec.shape)
 
     def value(self, record: Record):
-        """Where a record's value lies; a number is itself."""
+        """The memory of a record's value; for a number, the number."""
         if record.op is NUMBER:
             return record.attrs["value"]
-        return self.at(self.plan.place(record), record.spec)
+        return self.at(self.plan.location(record), record.spec)
 
     def made_by(self, record: Record) -> list:
         specs = enumerate(specs_of(record))
-        return [self.at(self.plan.place(record, k), spec) for k, spec in specs]
+        return [self.at(self.plan.location(record, k), spec) for k, spec in specs]
 
     def copy(self, copy: Copy) -> Callable:
         target = self.at(copy.target, copy.value.spec)
@@ -257,10 +257,10 @@ class Binding:
             return [self.rounds(record)]
         kernels = self.made.kernels
         if record not in kernels.of:
-            return []  # a look at another value
+            return []  # a view of another value
         found = [self.call(record, c) for c in kernels.looks.get(record, ())]
         if record is self.made.last_look or (found and self.made.hosted):
-            found.append(Look(self.made, self.room.wrong))
+            found.append(IndexCheck(self.made, self.room.wrong))
         work = kernels.of[record]
         if work is None:
             return [*found, self.by_host(record)]
@@ -278,7 +278,7 @@ class Binding:
         array = (
             self.value(given[operand.k])
             if operand.kind == "in"
-            else self.at(self.plan.place(record, operand.k), specs_of(record)[operand.k])
+            else self.at(self.plan.location(record, operand.k), specs_of(record)[operand.k])
         )
         return self.device.address(array) + operand.offset
 
@@ -314,12 +314,12 @@ class Binding:
 
     def inner(self, record: Record, name: str, inputs, states, outputs) -> list[Callable]:
         """The steps of a region: its arena is the record's work memory."""
-        work = self.plan.work.get(record, Place("arena"))
+        work = self.plan.work.get(record, Location("arena"))
         arena = self.room.arena[work.offset : work.offset + work.nbytes]
         inputs, states, outputs = (
             [a.reshape(-1) for a in arrays] for arrays in (inputs, states, outputs)
         )
-        room = Room(arena, inputs, states, outputs, self.room.wrong)
+        room = Memory(arena, inputs, states, outputs, self.room.wrong)
         return Binding(self.made, self.plan.regions[record][name], room).steps()
 
     def arrays(self, records) -> list:
@@ -332,7 +332,7 @@ class Binding:
         return lambda: do(yes if bool(test) else no)
 
     def rounds(self, record: Record) -> Callable:
-        """The carried values lie in the results' memory from the first round on."""
+        """The carried values lie in the memory of the results."""
         count = record.attrs["carried"]
         carried, rest = self.made_by(record), self.arrays(record.inputs[count:])
         first = [self.value(x) for x in record.inputs[:count]]

@@ -1,7 +1,8 @@
-"""What an executor needs of a GPU, by CuPy: memory, kernels, cuBLAS, graphs.
+"""The functions of a GPU that an executor needs, through CuPy: memory, kernels, cuBLAS, graphs.
 
-All of it runs on one stream of ours. Graphs are captured on another, which nothing else is told to:
-what other threads do meanwhile is no part of them, and on the default stream none could be.
+All work runs on one stream of ours. Graphs are captured on another stream, which is used for
+nothing else: so work of other threads does not enter a graph. The default stream cannot be
+captured.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from ..engine.eager.device import ArrayModule, gpu
 from .cublas import Cublas
 
 OPTIONS = ("--std=c++17",)
-"""For NVRTC, beside CuPy's own. No fast math: NaN and Inf are kept."""
+"""Further options of NVRTC. Without fast math NaN and Inf keep their meaning."""
 
 DEVICE_TO_DEVICE = 3
 
 WORKSPACE = 32 * 2**20
-"""Bytes for cuBLAS, which would otherwise ask for memory while it is captured."""
+"""Bytes of workspace for cuBLAS, which must not allocate memory during a capture."""
 
 LEGACY = (0, 1)
-"""The default stream by its two numbers: our stream and it wait for each other of themselves."""
+"""The handles of the default stream. It and our stream wait for each other automatically."""
 
 
 class Gpu:
@@ -41,8 +42,8 @@ class Gpu:
 
     @contextmanager
     def working(self):
-        """A context in which array operations, too, run on our stream: after what the stream of
-        before was told to do, and before what it will be.
+        """Within the block, array operations also run on our stream: after the earlier work of the
+        caller's stream, and before its later work.
         """
         with self.module.cuda.Device(self.index):
             before = self.module.cuda.get_current_stream()
@@ -58,7 +59,7 @@ class Gpu:
 
     @property
     def now(self) -> int:
-        """The stream that is told what to do: ours, or the one that is captured."""
+        """The current stream: ours, or the one that is being captured."""
         return self.module.cuda.get_current_stream().ptr
 
     # ---- memory ------------------------------------------------------------------------------
@@ -66,17 +67,17 @@ class Gpu:
     def empty(self, size: int, dtype):
         return self.module.empty(size, dtype)
 
-    def moved(self, array):
-        """An array on this GPU; itself if it is there."""
+    def to_device(self, array):
+        """An array on this GPU; the same array if it is already there."""
         return self.module.asarray(array)
 
-    def whole(self, array, spec):
-        """An array as kernels read it: here, row-major, of the dtype the program has."""
+    def as_input(self, array, spec):
+        """An array as kernels read it: on this GPU, row-major, with the program's dtype."""
         if array.shape != spec.shape:
             raise ValueError(
                 f"an array of shape {list(array.shape)} where {list(spec.shape)} is needed"
             )
-        array = self.moved(array)
+        array = self.to_device(array)
         if array.dtype == spec.dtype and array.flags.c_contiguous:
             return array
         return self.module.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
@@ -86,13 +87,13 @@ class Gpu:
         return array.data.ptr
 
     @staticmethod
-    def fetched(array):
-        """The array on the host; waits for all that was to be done before."""
+    def to_host(array):
+        """The array on the host; waits for all earlier work."""
         return array.get()
 
     # ---- work --------------------------------------------------------------------------------
 
-    def compiled(self, text: str, names) -> dict:
+    def compile(self, text: str, names) -> dict:
         """The kernels of a CUDA file by name."""
         if not names:
             return {}
@@ -114,8 +115,8 @@ class Gpu:
                 target.data.ptr, source.data.ptr, target.nbytes, DEVICE_TO_DEVICE, self.now
             )
 
-    def captured(self, steps):
-        """The steps as one graph: a function that launches it. They ran once before."""
+    def record_graph(self, steps):
+        """Capture steps, which have run before, as a graph; return a function that launches it."""
         with self.lock, self.recorder:
             self.recorder.begin_capture()
             try:
@@ -130,17 +131,17 @@ MAKING = threading.Lock()
 
 
 def gpu_of(index: int) -> Gpu | str:
-    """A GPU by its number, the same for all threads, or why programs can not be compiled for it."""
+    """A GPU by its number, the same for all threads, or why programs cannot be compiled for it."""
     with MAKING:
-        return opened(index)
+        return open_gpu(index)
 
 
 @cache
-def opened(index: int) -> Gpu | str:
+def open_gpu(index: int) -> Gpu | str:
     module = gpu()
     if isinstance(module, str):
         return f"no usable GPU: {module}"
     try:
         return Gpu(module, index)
     except (OSError, RuntimeError) as error:
-        return f"cuBLAS can not be used: {error}"
+        return f"cuBLAS cannot be used: {error}"

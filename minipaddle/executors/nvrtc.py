@@ -1,7 +1,7 @@
 """NVRTC, CUDA's compiler as a library: it needs neither a GPU nor its driver.
 
-It comes as a wheel (`pip install nvidia-cuda-nvrtc-cu12`). Where there is a GPU CuPy calls it; this
-is for where there is none.
+It comes as a wheel (`pip install nvidia-cuda-nvrtc-cu12`). On a machine with a GPU CuPy calls it;
+this module is for machines without one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..engine.core.errors import teach
 from .gpu import OPTIONS
 
 OF_CUPY = ("-default-device", "-ftz=true")
-"""What CuPy adds: functions without a word are those of the device; numbers below 1.2e-38 are 0."""
+"""CuPy's options: unmarked functions run on the device; numbers below 1.2e-38 become 0."""
 
 
 @cache
@@ -30,9 +30,9 @@ def library() -> ctypes.CDLL | None:
 
 
 def ptx(text: str, chip: int = 80) -> str:
-    """What a CUDA file becomes for a GPU of compute capability `chip` / 10: PTX, its assembly.
+    """The PTX (assembly) of a CUDA file for a GPU of compute capability `chip` / 10.
 
-    Raises RuntimeError if NVRTC is not installed, or with what it has against the file.
+    Raises RuntimeError if NVRTC is not installed, or with the errors that it finds.
     """
     nvrtc, program = library(), ctypes.c_void_p()
     if nvrtc is None:
@@ -43,15 +43,15 @@ def ptx(text: str, chip: int = 80) -> str:
         options = [o.encode() for o in (f"-arch=sm_{chip}", "-w", *OPTIONS, *OF_CUPY)]
         given = (ctypes.c_char_p * len(options))(*options)
         if nvrtc.nvrtcCompileProgram(program, len(options), given):
-            log = said(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+            log = text_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
             raise RuntimeError(log or "NVRTC gives no reason")
-        return said(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        return text_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def said(size_of, write, program) -> str:
-    """A text that NVRTC holds, by the two functions that give its size and itself."""
+def text_of(size_of, write, program) -> str:
+    """A text of NVRTC, from the two functions that return its size and its content."""
     size = ctypes.c_size_t()
     size_of(program, ctypes.byref(size))
     text = ctypes.create_string_buffer(size.value)

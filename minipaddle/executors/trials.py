@@ -1,8 +1,8 @@
-"""What was measured of kernels, and what was chosen for them: two files of JSON lines.
+"""Measurements of kernels, and the accepted choices for them: two files of JSON lines.
 
-They lie beside the compiled objects. A line is added by one write, so several processes may do it
-at once; a line that is broken is left out, with a warning. What is read here never becomes C text:
-an emitter takes a choice only if it stands among its own options.
+The files lie in the folder of compiled libraries. A line is added by one write, so several
+processes may add lines at the same time. A broken line is skipped, with a warning. Text from these
+files never becomes C text: an emitter accepts a choice only if it is one of its own options.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from ..engine.executors.compiler import compiler, folder, processor
+from ..engine.executors.compiler import cache_folder, compiler, processor
 
 
 class Trial(NamedTuple):
-    """A kernel, by the signature its rules give it, written by other choices."""
+    """The measurement of a kernel with other choices than the default ones."""
 
     kernel: str
     machine: str
     choices: dict
     seconds: float  # of one call
-    default: float  # seconds of the kernel as the rules make it, measured in turn with it
+    default: float  # of the kernel with default choices, measured alternately
 
 
 def machine(threads: int) -> str:
-    """What times depend on beside the kernel: processor, compiler, its flags, threads."""
+    """A hash of what else determines the time: processor, compiler, flags, threads."""
     cc = compiler()
     key = "\0".join([processor(), *((cc.version, *cc.flags) if cc else ()), str(threads)])
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
 class Trials:
-    """The trials in a file; reading it again costs nothing while it stays as it is."""
+    """The trials in a file, which is read again only after it has changed."""
 
     def __init__(self, path: Path):
         self.path, self.stamp, self.read = path, None, []
 
     def add(self, *trials: Trial) -> None:
-        """Append trials. (The first line break ends what a process that died left unfinished.)"""
+        """Append trials. (The first line break ends a line that a process left unfinished.)"""
         text = "\n" + "".join(json.dumps(trial._asdict()) + "\n" for trial in trials)
         place = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -72,7 +72,7 @@ class Trials:
 
 
 def trial_of(line: str) -> Trial | None:
-    """The trial of a line; None if it is none."""
+    """The trial in a line; None if the line is broken."""
     try:
         trial = Trial(**json.loads(line))
     except (ValueError, TypeError):
@@ -86,20 +86,20 @@ def trial_of(line: str) -> Trial | None:
     return trial if texts and plain and good else None
 
 
-def measured() -> Trials:
-    """Every trial that was measured."""
-    return opened(folder() / "trials.jsonl")
+def all_trials() -> Trials:
+    """All measured trials."""
+    return trials_in(cache_folder() / "trials.jsonl")
 
 
-def chosen() -> Trials:
-    """The trials that were accepted: the last one of a kernel counts."""
-    return opened(folder() / "chosen.jsonl")
+def accepted_trials() -> Trials:
+    """The accepted trials; the last one of a kernel counts."""
+    return trials_in(cache_folder() / "chosen.jsonl")
 
 
 _open: dict[Path, Trials] = {}
 
 
-def opened(path: Path) -> Trials:
+def trials_in(path: Path) -> Trials:
     return _open.setdefault(path, Trials(path))
 
 
@@ -108,4 +108,4 @@ def tuned(threads: int) -> dict[str, dict]:
     if os.environ.get("MINIPADDLE_TUNED") == "0":
         return {}
     here = machine(threads)
-    return {t.kernel: t.choices for t in chosen() if t.machine == here}
+    return {t.kernel: t.choices for t in accepted_trials() if t.machine == here}

@@ -1,4 +1,5 @@
-"""The high-level interface: `Model` with its callbacks, what a network holds and costs.
+"""The high-level interface: `Model` with its callbacks; the summary and the operations of a
+network.
 
 Source: Paddle API `paddle.hapi`.
 """

@@ -1,6 +1,4 @@
-"""Callbacks: what happens around the steps, epochs and evaluations of `Model.fit`."""
-
-from __future__ import annotations
+"""Callbacks, called before and after the steps, epochs and evaluations of `Model.fit`."""
 
 import os
 import warnings
@@ -224,20 +222,14 @@ class EarlyStopping(Callback):
     """Stop when the evaluation's `monitor` has not improved by `min_delta` `patience` times.
 
     `mode` "min" or "max" says which way is better ("auto": max for what is called acc…);
-    `baseline` is what the first value must beat. The best model is saved as `best_model` in
+    the first value must beat `baseline`. The best model is saved as `best_model` in
     `fit`'s save_dir. Source: Paddle API `paddle.callbacks.EarlyStopping`.
     """
 
     def __init__(
-        self,
-        monitor: str = "loss",
-        mode: str = "auto",
-        patience: int = 0,
-        verbose: int = 1,
-        min_delta: float = 0,
-        baseline: float | None = None,
-        save_best_model: bool = True,
-    ):
+        self, monitor: str = "loss", mode: str = "auto", patience: int = 0, verbose: int = 1,
+        min_delta: float = 0, baseline: float | None = None, save_best_model: bool = True,
+    ):  # fmt: skip
         super().__init__()
         if mode not in ("auto", "min", "max"):
             raise ValueError(f"mode must be 'auto', 'min' or 'max', not {mode!r}")
@@ -259,7 +251,7 @@ class EarlyStopping(Callback):
             warnings.warn(
                 teach(
                     f"EarlyStopping watches {self.monitor!r}, which the evaluation does not give",
-                    expected=f"one of {sorted(logs or {})}",
+                    f"one of {sorted(logs or {})}",
                 ),
                 stacklevel=2,
             )

@@ -1,9 +1,6 @@
 """`paddle.flops`: the arithmetic of one forward pass, counted layer by layer."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass
 
 from ..engine.core.errors import type_error
 from ..nn.layer import activation, batch_norm, common, conv, norm, pooling
@@ -29,7 +26,7 @@ def normalisation(layer, x, y):
     return 2 * x.size
 
 
-def one_each(layer, x, y):
+def one_per_output(layer, x, y):
     """One operation for each output."""
     return y.size
 
@@ -45,39 +42,18 @@ def nothing(layer, x, y):
     return 0
 
 
-COUNTS = {
-    conv.ConvND: convolution,
-    common.Linear: linear,
-    batch_norm.BatchNormND: normalisation,
-    norm.LayerNorm: normalisation,
-    norm.RMSNorm: normalisation,
-    norm.GroupNorm: normalisation,
-    norm.InstanceNormND: normalisation,
-    pooling.AvgPool1D: one_each,
-    pooling.AvgPool2D: one_each,
-    pooling.AvgPool3D: one_each,
-    pooling.AdaptiveAvg: adaptive_average,
-    pooling.Pool: nothing,
-    activation.LeakyReLU: one_each,
-    activation.ReLU: nothing,
-    activation.ReLU6: nothing,
-    common.Dropout: nothing,
-}
+FORMULAS = {
+    convolution: [conv.ConvND],
+    linear: [common.Linear],
+    normalisation: [
+        batch_norm.BatchNormND, norm.LayerNorm, norm.RMSNorm, norm.GroupNorm, norm.InstanceNormND,
+    ],
+    one_per_output: [pooling.AvgPool1D, pooling.AvgPool2D, pooling.AvgPool3D, activation.LeakyReLU],
+    adaptive_average: [pooling.AdaptiveAvg],
+    nothing: [pooling.Pool, activation.ReLU, activation.ReLU6, common.Dropout],
+}  # fmt: skip
+COUNTS = {kind: formula for formula, kinds in FORMULAS.items() for kind in kinds}
 """How to count what a layer of a class, or of one derived from it, does."""
-
-
-@dataclass
-class Row:
-    """One layer's share."""
-
-    layer: str
-    inputs: str
-    outputs: str
-    parameters: int
-    flops: int
-
-    def cells(self) -> tuple[str, ...]:
-        return self.layer, self.inputs, self.outputs, str(self.parameters), str(self.flops)
 
 
 def flops(net, input_size, custom_ops=None, print_detail=False):
@@ -96,12 +72,12 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
     24
     """
     if not isinstance(net, Layer):
-        raise type_error(f"flops of a {type(net).__name__}", expected="a Layer")
+        raise type_error(f"flops of a {type(net).__name__}", "a Layer")
     custom = custom_ops or {}
     leaves = [layer for layer in net.sublayers(include_self=True) if not layer._sub_layers]
     for kind in dict.fromkeys(map(type, leaves)):
-        print(how_counted(kind, custom))
-    rows = {}
+        print(describe_count(kind, custom))
+    rows = {}  # layer -> the cells of its row, as under HEAD
 
     def note(layer, inputs, outputs):
         x, y = inputs[0], outputs[0] if isinstance(outputs, list | tuple) else outputs
@@ -109,15 +85,15 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
             ops = run_custom(custom[type(layer)], layer, inputs, outputs)
         else:
             ops = formula(type(layer))(layer, x, y)
-        before = rows[layer].flops if layer in rows else 0
+        before = rows[layer][-1] if layer in rows else 0
         shapes = str(list(x.shape)), str(list(y.shape))
-        rows[layer] = Row(layer.full_name(), *shapes, count(layer.parameters()), before + ops)
+        rows[layer] = layer.full_name(), *shapes, count(layer.parameters()), before + ops
 
     trial_run(net, leaves, note, [sample(dims(input_size), "float32")])
-    total = sum(row.flops for row in rows.values())
+    parameters, total = (sum(row[k] for row in rows.values()) for k in (3, 4))
     if print_detail:
-        print(table([row.cells() for row in rows.values()]))
-    print(f"Total Flops: {total}     Total Params: {sum(r.parameters for r in rows.values())}")
+        print(table([tuple(map(str, row)) for row in rows.values()]))
+    print(f"Total Flops: {total}     Total Params: {parameters}")
     return total
 
 
@@ -127,7 +103,7 @@ def formula(kind: type):
 
 
 def run_custom(function, layer, inputs, outputs) -> int:
-    """What the user's function adds to `layer.total_ops`."""
+    """The operations that the user's function adds to `layer.total_ops`."""
     layer.total_ops = 0
     function(layer, inputs, outputs)
     ops = int(layer.total_ops)
@@ -135,7 +111,7 @@ def run_custom(function, layer, inputs, outputs) -> int:
     return ops
 
 
-def how_counted(kind: type, custom: dict) -> str:
+def describe_count(kind: type, custom: dict) -> str:
     """Paddle's sentence on a class of layers."""
     if kind in custom:
         return f"Customize Function has been applied to {kind}"

@@ -1,7 +1,5 @@
 """`Model`: a network with its optimizer, loss and metrics, trained by one call."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from itertools import islice
@@ -9,10 +7,8 @@ from itertools import islice
 import numpy
 
 from .. import nn
-from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach, value_error
+from ..core.prelude import Recording, Tensor, teach, value_error
 from ..engine.core.rank import among
-from ..engine.eager.tensor import Tensor
 from ..io import DataLoader, Dataset, load, save
 from ..metric import Metric
 from .callbacks import Callbacks, LRScheduler, ModelCheckpoint, ProgBarLogger
@@ -61,7 +57,7 @@ class Model:
         self._metrics: list[Metric] = []
 
     def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None) -> None:
-        """Say how to train (optimizer, loss) and what to measure.
+        """Set the optimizer and the loss for training, and the metrics.
 
         `loss` is a layer or a function of the outputs and the labels.
         """
@@ -121,27 +117,14 @@ class Model:
     # ---- many batches ------------------------------------------------------------------------
 
     def fit(
-        self,
-        train_data=None,
-        eval_data=None,
-        batch_size=1,
-        epochs=1,
-        eval_freq=1,
-        log_freq=10,
-        save_dir=None,
-        save_freq=1,
-        verbose=2,
-        drop_last=False,
-        shuffle=True,
-        num_workers=0,
-        callbacks=None,
-        accumulate_grad_batches=1,
-        num_iters=None,
-    ) -> None:
+        self, train_data=None, eval_data=None, batch_size=1, epochs=1, eval_freq=1, log_freq=10,
+        save_dir=None, save_freq=1, verbose=2, drop_last=False, shuffle=True, num_workers=0,
+        callbacks=None, accumulate_grad_batches=1, num_iters=None,
+    ) -> None:  # fmt: skip
         """Train for `epochs` passes over `train_data`, evaluating after every `eval_freq`-th.
 
         Data is a Dataset or a DataLoader; `batch_size` may be a pair, for training and evaluation.
-        `num_iters` ends training after so many steps. verbose: 0 silent, 1 a bar, 2 lines.
+        Training ends after `num_iters` steps. verbose: 0 silent, 1 a bar, 2 lines.
         """
         if train_data is None:
             raise ValueError("fit needs train_data")
@@ -264,7 +247,7 @@ class Model:
     def _callbacks(
         self, given, log_freq, verbose, save_freq=1, save_dir=None, epochs=None, steps=None, **more
     ):
-        """The callbacks given, and the usual ones of kinds not among them."""
+        """The given callbacks, and the default ones of the kinds that are not among them."""
         found = as_list(given)
         for usual in (
             ProgBarLogger(log_freq, verbose=verbose),
@@ -318,16 +301,12 @@ def as_loader(data, batch_size, num_workers, shuffle=False, drop_last=False):
     if not isinstance(data, Dataset):
         return data
     return DataLoader(
-        data,
-        batch_size=batch_size,
-        shuffle=shuffle,
-        drop_last=drop_last,
-        num_workers=num_workers,
+        data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
     )
 
 
 def length_of(loader) -> int | None:
-    """How many batches there are, if that is known."""
+    """The number of batches, or None if it is unknown."""
     try:
         return len(loader)
     except TypeError:

@@ -1,7 +1,5 @@
 """The line that tells how training goes, in Paddle's words."""
 
-from __future__ import annotations
-
 import time
 
 WIDTH = 30
@@ -56,7 +54,7 @@ class Line:
             self.bar.start()
 
     def text(self, step: int, values: dict) -> str:
-        """What is said of `values` after `step` batches."""
+        """The text for `values` after `step` batches."""
         spent = (time.perf_counter() - self.start) / max(step, 1)
         return " ".join([*(shown(k, v) for k, v in values.items()), f"- {pace(spent)}"])
 

@@ -1,13 +1,9 @@
 """`paddle.summary`: a table of a network's layers, the shapes between them and their parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral
 
-from ..engine.core.dispatch import Recording
-from ..engine.core.errors import value_error
-from ..engine.eager.tensor import Tensor
+from ..core.prelude import Recording, Tensor, value_error
 from ..nn.layer.container import LayerList, Sequential
 from ..nn.layer.rnn import Stacked
 from ..tensor import creation
@@ -32,7 +28,7 @@ class Row:
 
 
 def summary(net, input_size=None, dtypes=None, input=None):
-    """Print what each layer of `net` makes of its input; return the numbers of parameters.
+    """Print the input and output shapes of each layer; return the numbers of parameters.
 
     The network runs once, in evaluation mode, on `input` (passed as it is) or on made-up tensors:
     `input_size` is a shape, or a list of shapes for several inputs, with a batch of 1 where a size
@@ -62,7 +58,7 @@ def summary(net, input_size=None, dtypes=None, input=None):
     >>> counts
     {'total_params': 15, 'trainable_params': 15}
     """
-    inputs = made_up(input_size, dtypes) if input is None else [input]
+    inputs = sample_inputs(input_size, dtypes) if input is None else [input]
     rows = {}
 
     def note(layer, given, result):
@@ -108,7 +104,7 @@ def trial_run(net, layers, note, inputs) -> None:
 # ---- inputs ----------------------------------------------------------------------------------
 
 
-def made_up(input_size, dtypes) -> list[Tensor]:
+def sample_inputs(input_size, dtypes) -> list[Tensor]:
     """A tensor for each shape that `input_size` names."""
     if input_size is None:
         raise value_error(
@@ -144,9 +140,7 @@ def dims(size) -> list[int]:
     size = [size] if is_dim(size) else list(size)
     found = [1 if d in (None, -1) else d for d in size]
     if sum(d in (None, -1) for d in size) > 1 or not all(is_dim(d) and d > 0 for d in found):
-        raise value_error(
-            f"input_size {size}", expected="positive whole numbers, at most one None or -1"
-        )
+        raise value_error(f"input_size {size}", "positive whole numbers, at most one None or -1")
     return found
 
 

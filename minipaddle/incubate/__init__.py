@@ -1,8 +1,6 @@
-"""What model zoos use of Paddle's experiments. Source: Paddle API `paddle.incubate`."""
+"""Paddle's experimental names that model zoos use. Source: Paddle API `paddle.incubate`."""
 
-from ..core.missing import namespace
+from ..core.missing import namespace as _namespace
 from . import nn
 
-__all__ = ["nn"]
-
-__getattr__ = namespace("paddle.incubate", globals())
+__getattr__ = _namespace("paddle.incubate", globals())

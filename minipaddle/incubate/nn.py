@@ -1,7 +1,5 @@
 """Layers whose operations Paddle fuses by hand: MiniPaddle fuses the plain ones by itself."""
 
-from __future__ import annotations
-
 from ..core.missing import namespace
 from ..nn import Linear
 from ..nn.functional import linear

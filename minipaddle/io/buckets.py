@@ -3,8 +3,6 @@
 A program is written for each shape it meets. With buckets there are as many shapes as buckets.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 import numpy
@@ -33,15 +31,12 @@ def bucketed(dataset, batch_size=1, *, buckets=None, pad=0, shuffle=False, **opt
     lengths = [length_of(dataset[k]) for k in range(len(dataset))]
     edges = sorted(buckets) if buckets is not None else powers(max(lengths, default=1))
     if lengths and max(lengths) > edges[-1]:
-        raise value_error(
-            f"a sequence of length {max(lengths)} fits no bucket",
-            expected=f"at most {edges[-1]}, the longest of buckets",
-        )
+        what = f"a sequence of length {max(lengths)} fits no bucket"
+        raise value_error(what, expected=f"at most {edges[-1]}, the longest of buckets")
     drop_last = options.pop("drop_last", False)
     sampler = BucketSampler(lengths, edges, shuffle, batch_size, drop_last)
-    return DataLoader(
-        dataset, batch_sampler=sampler, collate_fn=Padding(tuple(edges), pad), **options
-    )
+    collate_fn = Padding(tuple(edges), pad)
+    return DataLoader(dataset, batch_sampler=sampler, collate_fn=collate_fn, **options)
 
 
 def powers(longest: int) -> list[int]:
@@ -72,15 +67,9 @@ class BucketSampler(BatchSampler):
         for k in self.sampler:
             groups.setdefault(self.bucket[k], []).append(k)
         batches = [b for bucket in sorted(groups) for b in self.batches(groups[bucket])]
-        if self.shuffle:
-            order = sorted(range(len(batches)), key=lambda k: self.place(batches[k]))
-            batches = [batches[k] for k in order]
+        if self.shuffle:  # the samples were shuffled, so a hash of them says nothing of the bucket
+            batches.sort(key=lambda batch: hash(tuple(batch)))
         return iter(batches)
-
-    @staticmethod
-    def place(batch) -> int:
-        """A place for a batch that says nothing of its bucket: the samples were shuffled."""
-        return hash(tuple(batch))
 
     def __len__(self):
         counts = [self.bucket.count(k) for k in set(self.bucket)]

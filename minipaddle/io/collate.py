@@ -4,8 +4,6 @@ Batches are made of NumPy arrays until they reach the process that trains: only 
 become tensors.
 """
 
-from __future__ import annotations
-
 import numbers
 
 import numpy
@@ -46,13 +44,11 @@ def collate(batch: list, where: str):
     if isinstance(first, list | tuple):
         lengths = {len(sample) for sample in batch}
         if len(lengths) > 1:
-            raise value_error(
-                f"{where} has {sorted(lengths)} fields within one batch",
-                hint="give DataLoader a collate_fn that pads",
-            )
+            what = f"{where} has {sorted(lengths)} fields within one batch"
+            raise value_error(what, hint="give DataLoader a collate_fn that pads")
         return [collate(list(field), f"{where}[{k}]") for k, field in enumerate(zip(*batch))]
     raise type_error(
-        f"{where} is {type(first).__name__}: the default collate_fn can not make a batch of it",
+        f"{where} is {type(first).__name__}: the default collate_fn cannot make a batch of it",
         expected="tensors, arrays, numbers, strings, or lists, tuples and dicts of them",
         hint="give DataLoader a collate_fn",
     )
@@ -62,11 +58,10 @@ def stack(arrays: list, where: str):
     try:
         return numpy.stack(arrays)
     except ValueError:
-        shapes = sorted({numpy.shape(a) for a in arrays})
-        raise value_error(
-            f"{where} has different shapes within one batch: {', '.join(map(str, shapes))}",
-            hint="bring the samples to one shape, or give DataLoader a collate_fn that pads",
-        ) from None
+        shapes = ", ".join(map(str, sorted({numpy.shape(a) for a in arrays})))
+        what = f"{where} has different shapes within one batch: {shapes}"
+        hint = "bring the samples to one shape, or give DataLoader a collate_fn that pads"
+        raise value_error(what, hint=hint) from None
 
 
 def default_convert_fn(sample):

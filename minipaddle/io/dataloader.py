@@ -1,7 +1,5 @@
 """`DataLoader`: batches of a data set, made here or by worker processes."""
 
-from __future__ import annotations
-
 import itertools
 import weakref
 from collections import deque
@@ -34,25 +32,11 @@ class DataLoader:
     """
 
     def __init__(
-        self,
-        dataset,
-        feed_list=None,
-        places=None,
-        return_list=True,
-        batch_sampler=None,
-        batch_size=1,
-        shuffle=False,
-        drop_last=False,
-        collate_fn=None,
-        num_workers=0,
-        use_buffer_reader=True,
-        reader_buffer_size=2,
-        prefetch_factor=2,
-        use_shared_memory=True,
-        timeout=0,
-        worker_init_fn=None,
-        persistent_workers=False,
-    ):
+        self, dataset, feed_list=None, places=None, return_list=True, batch_sampler=None,
+        batch_size=1, shuffle=False, drop_last=False, collate_fn=None, num_workers=0,
+        use_buffer_reader=True, reader_buffer_size=2, prefetch_factor=2, use_shared_memory=True,
+        timeout=0, worker_init_fn=None, persistent_workers=False,
+    ):  # fmt: skip
         if feed_list is not None or not return_list:
             raise NotImplementedError("feed_list and return_list=False belong to static graphs")
         at_least(0, num_workers=num_workers, timeout=timeout)
@@ -78,20 +62,14 @@ class DataLoader:
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self):
-        task = w.Task(
-            self.dataset,
-            self.collate_fn,
-            self.batch_size,
-            self.drop_last,
-            self.worker_init_fn,
-            self.num_workers,
-        )
+        names = ("dataset", "collate_fn", "batch_size", "drop_last", "worker_init_fn")
+        task = w.Task(*(getattr(self, name) for name in names), self.num_workers)
         return self._with_workers(task) if self.num_workers else self._here(task)
 
     __call__ = __iter__
 
     def _requests(self):
-        """What is asked for, one item for each batch; None for ever from a stream."""
+        """The requests, one for each batch; an endless row of None for a stream."""
         if isinstance(self.dataset, IterableDataset):
             return itertools.repeat(None)
         return iter(range(len(self.dataset)) if self.batch_sampler is None else self.batch_sampler)
@@ -130,13 +108,11 @@ def at_least(least: int, **values) -> None:
 
 
 def one_order(stream: bool, batch_sampler, batch_size, shuffle: bool, drop_last: bool) -> None:
-    """Raise ValueError when two of them say which samples make a batch, or none can."""
+    """Raise ValueError if two of them decide which samples make a batch, or none can."""
     if stream and (shuffle or batch_sampler is not None):
         raise ValueError("an IterableDataset has its own order: no shuffle and no batch_sampler")
     if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
-        raise ValueError(
-            "with a batch_sampler, batch_size, shuffle and drop_last are the sampler's to say"
-        )
+        raise ValueError("a batch_sampler decides on batch_size, shuffle and drop_last itself")
     if batch_size is not None and batch_size <= 0:
         raise ValueError(f"batch_size must be None or positive, not {batch_size}")
 
@@ -147,21 +123,15 @@ class Crew:
     def __init__(self, count: int):
         import loky  # takes a while to import
 
-        self.executors = [
-            loky.ProcessPoolExecutor(
-                max_workers=1,
-                job_reducers=w.REDUCERS,
-                result_reducers=w.REDUCERS,
-                env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            )
-            for _ in range(count)
-        ]
+        reducers = {"job_reducers": w.REDUCERS, "result_reducers": w.REDUCERS}
+        env = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self.executors = [loky.ProcessPoolExecutor(1, env=env, **reducers) for _ in range(count)]
         self.dismiss = weakref.finalize(self, dismiss, self.executors)
         self.installed = False
         self.waiting = deque()  # (worker, future, request), in the order of the requests
 
     def begin(self, task: w.Task, timeout: float) -> None:
-        """Send the workers what an epoch needs, or make them begin again."""
+        """Send the task of an epoch to the workers, or restart them."""
         self.timeout = timeout or None
         if self.installed:
             calls, request = [(w.restart,)] * len(self.executors), "its restart"
@@ -175,7 +145,7 @@ class Crew:
         self.installed = True
 
     def end(self, persistent: bool) -> None:
-        """The epoch is over, or was left: drop what is not begun."""
+        """End the epoch: drop the requests that no worker has begun."""
         while self.waiting:
             self.waiting.pop()[1].cancel()
         self.installed = persistent
@@ -184,31 +154,22 @@ class Crew:
                 executor.submit(w.rest)
 
     def result(self, k: int, future, request, timeout: float | None):
-        """What worker `k` answered; raises RuntimeError if it failed, died, or takes too long."""
+        """The answer of worker `k`; raises RuntimeError if it failed, died, or takes too long."""
+        worker, what = f"DataLoader worker {k}", format_request(request)
         try:
             answer = future.result(timeout)
         except TimeoutError:
-            raise RuntimeError(
-                f"DataLoader worker {k} took more than {timeout} s for {said(request)}"
-            ) from None
+            raise RuntimeError(f"{worker} took more than {timeout} s for {what}") from None
         except BrokenExecutor as error:
-            raise RuntimeError(
-                teach(
-                    f"DataLoader worker {k} died while it worked on {said(request)}: "
-                    + str(error).split("\n")[0],
-                    hint="it may have run out of memory or crashed in native code; "
-                    "num_workers=0 shows where",
-                )
-            ) from None
+            died = f"{worker} died while it worked on {what}: {str(error).splitlines()[0]}"
+            cause = "it may have run out of memory or crashed in native code"
+            raise RuntimeError(teach(died, hint=f"{cause}; num_workers=0 shows where")) from None
         except Exception as error:
-            raise RuntimeError(
-                f"DataLoader worker {k}: {said(request)} can not travel between processes: {error}"
-            ) from error
+            why = f"{what} cannot travel between processes: {error}"
+            raise RuntimeError(f"{worker}: {why}") from error
         if isinstance(answer, w.Failure):
-            raise RuntimeError(
-                f"DataLoader worker {k} failed at {said(answer.sample)}. "
-                f"The original traceback:\n\n{answer.traceback}"
-            )
+            where = f"{worker} failed at {format_request(answer.sample)}"
+            raise RuntimeError(f"{where}. The original traceback:\n\n{answer.traceback}")
         return answer
 
     def batches(self, requests, ahead: int):
@@ -243,7 +204,7 @@ def dismiss(executors) -> None:
         executor.shutdown(wait=True, kill_workers=True)
 
 
-def said(request) -> str:
+def format_request(request) -> str:
     """A request in words, for a message."""
     if request is None:
         return "the next batch of the stream"

@@ -1,7 +1,5 @@
 """Data sets: things with an index and a length, or streams."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from itertools import accumulate, chain
 
@@ -79,13 +77,13 @@ class TensorDataset(Dataset):
 
 def not_streams(name: str, datasets) -> list:
     """The data sets as a list; raises if there is none, or one is a stream."""
-    found = list(datasets)
-    if not found:
+    several = list(datasets)
+    if not several:
         raise ValueError(f"{name} needs at least one data set")
-    for dataset in found:
+    for dataset in several:
         if isinstance(dataset, IterableDataset):
             raise TypeError(f"{name} takes no IterableDataset ({type(dataset).__name__})")
-    return found
+    return several
 
 
 class ComposeDataset(Dataset):
@@ -106,9 +104,8 @@ class ComposeDataset(Dataset):
 
     def __getitem__(self, idx):
         samples = (d[idx] for d in self.datasets)
-        return tuple(
-            chain.from_iterable(s if isinstance(s, list | tuple) else [s] for s in samples)
-        )
+        fields = (s if isinstance(s, list | tuple) else [s] for s in samples)
+        return tuple(chain.from_iterable(fields))
 
     def __len__(self):
         return len(self.datasets[0])
@@ -121,10 +118,8 @@ class ChainDataset(IterableDataset):
         self.datasets = list(datasets)
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise type_error(
-                    f"ChainDataset takes IterableDatasets, not {type(dataset).__name__}",
-                    hint="ConcatDataset",
-                )
+                what = f"ChainDataset takes IterableDatasets, not {type(dataset).__name__}"
+                raise type_error(what, hint="ConcatDataset")
 
     def __iter__(self):
         return chain.from_iterable(self.datasets)

@@ -1,9 +1,7 @@
-"""Samplers: in which order, and in which groups, samples are taken.
+"""Samplers: the order of samples, and their groups.
 
 Random orders follow `paddle.seed`, as all randomness here does; Paddle's follow NumPy's.
 """
-
-from __future__ import annotations
 
 import math
 from itertools import islice
@@ -62,10 +60,8 @@ class RandomSampler(Sampler):
         if self.num_samples <= 0:
             raise ValueError(f"num_samples must be positive, not {self.num_samples}")
         if not replacement and self.num_samples > len(data_source):
-            raise ValueError(
-                f"{self.num_samples} samples can not be taken from {len(data_source)} "
-                "without replacement"
-            )
+            what = f"{self.num_samples} samples cannot be taken from {len(data_source)}"
+            raise ValueError(f"{what} without replacement")
 
     def __iter__(self):
         if self.generator is not None:
@@ -112,11 +108,9 @@ class WeightedRandomSampler(Sampler):
             raise ValueError("weights must be one row of numbers, none negative, not all zero")
         if not isinstance(num_samples, int) or num_samples <= 0:
             raise ValueError(f"num_samples must be a positive int, not {num_samples!r}")
-        if not replacement and num_samples > (weights > 0).sum():
-            raise ValueError(
-                f"{num_samples} samples can not be taken without replacement from "
-                f"{(weights > 0).sum()} of positive weight"
-            )
+        if not replacement and num_samples > (positive := (weights > 0).sum()):
+            what = f"{num_samples} samples cannot be taken without replacement"
+            raise ValueError(f"{what} from {positive} of positive weight")
         self.weights, self.num_samples = weights / weights.sum(), num_samples
         self.replacement = replacement
 
@@ -168,10 +162,10 @@ class BatchSampler(Sampler):
 
 
 class DistributedBatchSampler(BatchSampler):
-    """The batches of one process among `num_replicas`: batch after batch is dealt in turn.
+    """The batches of one process among `num_replicas`, which take batches in turn.
 
-    Unless told otherwise it is this rank among all that there are (`paddle.distributed`).
-    The data is padded (from its start) so that every process gets equally many samples. Shuffling
+    By default it is this rank among all ranks (`paddle.distributed`). The data is padded (from its
+    start) so that every process gets equally many samples. Shuffling
     depends on `set_epoch` alone, so that all processes agree.
     Source: Paddle API `paddle.io.DistributedBatchSampler`.
 
@@ -189,10 +183,8 @@ class DistributedBatchSampler(BatchSampler):
         if not isinstance(self.nranks, int) or self.nranks <= 0:
             raise ValueError(f"num_replicas must be a positive int, not {num_replicas!r}")
         if not isinstance(self.local_rank, int) or not 0 <= self.local_rank < self.nranks:
-            raise value_error(
-                f"rank {rank!r} is none of {self.nranks} processes",
-                expected=f"0 to {self.nranks - 1}",
-            )
+            what = f"rank {rank!r} is none of {self.nranks} processes"
+            raise value_error(what, expected=f"0 to {self.nranks - 1}")
         self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks
@@ -205,11 +197,12 @@ class DistributedBatchSampler(BatchSampler):
         if self.shuffle:
             numpy.random.RandomState(self.epoch).shuffle(order)
             self.epoch += 1
-        yield from self.batches(self.dealt(order))
+        yield from self.batches(self.own_part(order))
 
-    def dealt(self, order: list) -> list:
-        """The part of `order` that belongs to this process: whole batches in turn, then shares of
-        what is left."""
+    def own_part(self, order: list) -> list:
+        """The part of `order` that belongs to this process: whole batches in turn, then a share of
+        the rest.
+        """
         turn = self.batch_size * self.nranks
         whole = len(order) - len(order) % turn
         own = []

@@ -4,8 +4,6 @@ The tensors are the file's tensors, named by their path; the structure around th
 file's metadata. Nothing in a file is ever executed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -20,17 +18,10 @@ from ..engine.eager.tensor import Tensor
 
 PLAIN = (str, int, float, bool, type(None))
 DTYPES = {
-    "BOOL": dt.bool_,
-    "U8": dt.uint8,
-    "I8": dt.int8,
-    "I16": dt.int16,
-    "I32": dt.int32,
-    "I64": dt.int64,
-    "F16": dt.float16,
-    "BF16": dt.bfloat16,
-    "F32": dt.float32,
-    "F64": dt.float64,
-}
+    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32,
+    "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,
+}  # fmt: skip
+"""The dtypes of safetensors that exist here."""
 FORMAT = "minipaddle-1"
 
 
@@ -39,7 +30,7 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
 
     `path` is a file name or a binary file object. A file appears whole or not at all: a process
     killed while saving leaves the old file as it was. `protocol` is Paddle's pickle version and
-    has no meaning here. Raises TypeError that names the place of what can not be saved.
+    has no meaning here. Raises TypeError that says where in `obj` a value cannot be saved.
     Source: Paddle API `paddle.save`.
 
     >>> import io
@@ -51,14 +42,14 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     """
     if configs:
         raise TypeError(f"save takes no option {min(configs)!r}")
-    data = encoded(obj)
+    data = encode(obj)
     if hasattr(path, "write"):
         path.write(data)
     else:
         replace({os.fspath(path): data})
 
 
-def encoded(obj) -> bytes:
+def encode(obj) -> bytes:
     """The bytes of a file that holds `obj`."""
     arrays: dict[str, numpy.ndarray] = {}
     structure = describe(obj, "obj", (), arrays, [])
@@ -67,11 +58,11 @@ def encoded(obj) -> bytes:
 
 
 def load(path, return_numpy: bool = False):
-    """What `save` wrote; with `return_numpy`, arrays in place of tensors.
+    """Read a file that `save` wrote; with `return_numpy`, arrays in place of tensors.
 
-    The prefix that `jit.save` was given gives the saved model's tensors by name. A safetensors file
-    of other origin gives a dict of its tensors. Raises ValueError for a file that is damaged or no
-    safetensors file, FileNotFoundError if there is none.
+    The prefix given to `jit.save` loads the saved model's tensors by name. A safetensors file of
+    other origin becomes a dict of its tensors. Raises ValueError for a damaged file or another
+    format, FileNotFoundError if there is no file.
     Source: Paddle API `paddle.load`.
 
     >>> import io
@@ -89,23 +80,19 @@ def load(path, return_numpy: bool = False):
             name += ".pdiparams"
         with open(name, "rb") as file:
             data = file.read()
-    arrays, metadata = parsed(name, data)
+    arrays, metadata = parse(name, data)
     make = (lambda a: a) if return_numpy else Tensor
-    found = metadata.get("format", "")
-    if found != FORMAT:
-        if found.startswith("minipaddle-"):
-            raise value_error(
-                f"{name} has the format {found!r:.40}: a newer MiniPaddle wrote it",
-                expected=FORMAT,
-                hint="update MiniPaddle",
-            )
+    version = metadata.get("format", "")
+    if version != FORMAT and version.startswith("minipaddle-"):
+        what = f"{name} has the format {version!r:.40}: a newer MiniPaddle wrote it"
+        raise value_error(what, expected=FORMAT, hint="update MiniPaddle")
+    if version != FORMAT:
         return {key: make(a) for key, a in arrays.items()}
     try:
         return rebuild(json.loads(metadata["structure"]), arrays, make)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise value_error(
-            f"{name} is damaged: its structure makes no sense ({error!r:.80})"
-        ) from None
+        what = f"{name} is damaged: its structure makes no sense ({error!r:.80})"
+        raise value_error(what) from None
 
 
 # ---- from an object to JSON and arrays -----------------------------------------------------------
@@ -119,14 +106,14 @@ def describe(x, where: str, path: tuple, arrays: dict, open_: list):
     if type(x) in PLAIN:
         return x
     if isinstance(x, Tensor):
-        return {"tensor": kept(x.numpy(), path, arrays, where)}
+        return {"tensor": add_array(x.numpy(), path, arrays, where)}
     if isinstance(x, numpy.generic):
-        return {"scalar": kept(numpy.asarray(x), path, arrays, where)}
+        return {"scalar": add_array(numpy.asarray(x), path, arrays, where)}
     if isinstance(x, numpy.ndarray):
-        return {"array": kept(x, path, arrays, where)}
+        return {"array": add_array(x, path, arrays, where)}
     if isinstance(x, dict | list | tuple):
         if any(x is outer for outer in open_):
-            raise ValueError(f"{where} contains itself: what has no end can not be saved")
+            raise ValueError(f"{where} contains itself: it has no end and cannot be saved")
         return container(x, where, path, arrays, [*open_, x])
     raise TypeError(refusal(x, where))
 
@@ -139,18 +126,17 @@ def container(x, where, path, arrays, open_):
     pairs = []
     for key, value in x.items():
         if type(key) not in PLAIN:
-            raise TypeError(
-                f"{where} has the key {key!r:.60}: keys must be strings, numbers, booleans or None"
-            )
+            rule = "keys must be strings, numbers, booleans or None"
+            raise TypeError(f"{where} has the key {key!r:.60}: {rule}")
         pairs.append([key, describe(value, f"{where}[{key!r}]", (*path, key), arrays, open_)])
     return {"dict": pairs}
 
 
-def kept(array, path: tuple, arrays: dict, where: str) -> str:
+def add_array(array, path: tuple, arrays: dict, where: str) -> str:
     """Put an array among the file's tensors; returns its name there."""
     native = array.dtype.newbyteorder("=")
     if native not in dt.DType._by_numpy:
-        raise TypeError(f"{where} is an array of {array.dtype}, which can not be saved")
+        raise TypeError(f"{where} is an array of {array.dtype}, which cannot be saved")
     name = ".".join(map(str, path)) or "tensor"
     while name in arrays or name == "__metadata__":
         name += "_"
@@ -161,13 +147,13 @@ def kept(array, path: tuple, arrays: dict, where: str) -> str:
 def refusal(x, where: str) -> str:
     if hasattr(x, "state_dict"):
         return teach(
-            f"{where} is a {type(x).__name__}: an object with code can not be saved",
+            f"{where} is a {type(x).__name__}: an object with code cannot be saved",
             hint=f"save its numbers: paddle.save({where}.state_dict(), path), and later "
             f"{where}.set_state_dict(paddle.load(path))",
         )
     kind = "function" if callable(x) and not isinstance(x, type) else type(x).__name__
     return teach(
-        f"{where} is a {kind}: it can not be saved",
+        f"{where} is a {kind}: it cannot be saved",
         expected="tensors, arrays, numbers, strings, booleans, None, and lists, tuples, dicts",
     )
 
@@ -176,50 +162,47 @@ def refusal(x, where: str) -> str:
 
 
 def rebuild(node, arrays: dict, make):
-    """The object that `describe` described. Each array is taken once: a file can not grow."""
+    """The object behind a description. Each array is taken once, so the object is no larger than
+    its file.
+    """
     if type(node) in PLAIN:
         return node
     ((kind, value),) = node.items()
     match kind:
-        case "tensor":
-            return make(arrays.pop(value))
-        case "array":
-            return arrays.pop(value)
-        case "scalar":
-            return arrays.pop(value)[()]
-        case "list":
-            return [rebuild(v, arrays, make) for v in value]
-        case "tuple":
-            return tuple(rebuild(v, arrays, make) for v in value)
+        case "tensor" | "array" | "scalar":
+            array = arrays.pop(value)
+            return {"tensor": make, "array": lambda a: a, "scalar": lambda a: a[()]}[kind](array)
+        case "list" | "tuple":
+            items = [rebuild(v, arrays, make) for v in value]
+            return items if kind == "list" else tuple(items)
         case "dict":
             return {k: rebuild(v, arrays, make) for k, v in value}
     raise ValueError(f"unknown kind {kind!r}")
 
 
-def parsed(name: str, data: bytes) -> tuple[dict, dict]:
+def parse(name: str, data: bytes) -> tuple[dict, dict]:
     """({tensor name: array}, metadata) of a safetensors file; the library checks every size."""
     try:
         entries = safetensors.deserialize(data)
         length = int.from_bytes(data[:8], "little")
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except (safetensors.SafetensorError, ValueError) as error:
-        raise ValueError(f"{name} {explained(data, error)}") from None
+        raise ValueError(f"{name} {explain(data, error)}") from None
     arrays = {}
     for key, entry in entries:
-        found = DTYPES.get(entry["dtype"])
-        if found is None:
-            raise ValueError(
-                f"{name}: tensor {key!r} has the dtype {entry['dtype']}, which does not exist here"
-            )
-        flat = numpy.frombuffer(entry.pop("data"), found.numpy)  # a bytearray: no copy is needed
-        if found is dt.bool_ and flat.view("uint8").max(initial=0) > 1:
+        dtype = DTYPES.get(entry["dtype"])
+        if dtype is None:
+            what = f"has the dtype {entry['dtype']}, which does not exist here"
+            raise ValueError(f"{name}: tensor {key!r} {what}")
+        flat = numpy.frombuffer(entry.pop("data"), dtype.numpy)  # a bytearray: no copy is needed
+        if dtype is dt.bool_ and flat.view("uint8").max(initial=0) > 1:
             flat = flat.view("uint8") != 0  # compiled code computes with the bytes themselves
         arrays[key] = flat.reshape(entry["shape"])
     return arrays, metadata
 
 
-def explained(data: bytes, error: Exception) -> str:
-    """What is wrong with bytes that are no safetensors file."""
+def explain(data: bytes, error: Exception) -> str:
+    """Why bytes are no safetensors file."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return teach(
             "is a pickle, as Paddle writes .pdparams and .pdopt: loading it would run whatever "

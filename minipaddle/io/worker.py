@@ -4,13 +4,12 @@ What travels between processes is pickled by `loky`, which copes with classes de
 notebook; both ends are processes of this one program, never a file.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time
 import traceback
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy
 
@@ -23,7 +22,7 @@ SECONDS_BETWEEN_LOOKS_AT_THE_PARENT = 0.5
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What a worker knows: `id` (from 0), `num_workers`, its copy of `dataset`, its `seed`."""
+    """The facts of a worker: `id` (from 0), `num_workers`, its copy of `dataset`, its `seed`."""
 
     id: int
     num_workers: int
@@ -31,17 +30,15 @@ class WorkerInfo:
     seed: int
 
 
-@dataclass(frozen=True)
-class Failure:
-    """An exception on its way home: which sample, and the traceback as text."""
+class Failure(NamedTuple):
+    """An exception on its way to the parent: the sample, and the traceback as text."""
 
     sample: object
     traceback: str
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a worker was sent to do: ways to make batches of a data set."""
+class Task(NamedTuple):
+    """The work of a worker: a data set, and how to make batches of it."""
 
     dataset: object
     collate_fn: object
@@ -53,7 +50,7 @@ class Task:
 
 @dataclass(frozen=True)
 class End:
-    """What follows a stream's last batch; equal to itself on the other side of a pipe."""
+    """Follows a stream's last batch; equal to itself on the other side of a pipe."""
 
 
 END = End()
@@ -105,7 +102,7 @@ _fetcher: Fetcher | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker process, what it knows of itself; None in the main process.
+    """The facts of this worker process; None in the main process.
 
     Source: Paddle API `paddle.io.get_worker_info`.
 
@@ -133,7 +130,7 @@ def install(task: Task, worker: int, seed: int):
 
 
 def rest() -> None:
-    """Let go of the data set: no epoch is under way."""
+    """Release the data set between epochs."""
     global _fetcher
     _fetcher = None
 
@@ -155,7 +152,7 @@ def fetch(indices):
 
 
 def die_with(parent: int) -> None:
-    """End this process when its parent is gone, however it went."""
+    """End this process when its parent is gone."""
     while os.getppid() == parent:
         time.sleep(SECONDS_BETWEEN_LOOKS_AT_THE_PARENT)
     os._exit(1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from pathlib import Path
 
 import lark
 
@@ -31,58 +32,14 @@ SIZE_LENGTH = 10_000
 """What a text may be at most: characters, brackets in brackets, axes, elements, digits of a number,
 characters of a size."""
 
-ESCAPED = (
-    r"[^'\"\\\x00-\x1f]|"
-    r"\\(['\"\\ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(0[0-9a-f]|10)[0-9a-f]{4})"
-)
-"""A character of a string, as `repr` writes it."""
-GRAMMAR = r"""
-text: program+
-program: "program" NAME "(" [param ("," param)*] ")" block
-block: "{" line* "return" [operand ("," operand)*] "}"
-?line: state | guard | record | update
-state: "state" param
-guard: GUARD
-update: "update" NAME "=" operand
-record: NAME "=" NAME "(" [argument ("," argument)*] ")" ":" specs ["@" STRING]
-?argument: operand | attribute
-attribute: NAME "=" (value | region)
-region: "(" [param ("," param)*] ")" block
-param: NAME [STILL] ":" SPEC
-operand: [MARK] NAME | number
-number: NUMBER | WORD | SIZE
-?value: number | STRING -> string | NAME -> dtype
-     | "(" ")" -> empty | "(" (value ",")+ ")" -> several
-specs: SPEC | "(" [SPEC ("," SPEC)*] ")" -> specs_of_several
-
-?size: product | size "+" product -> plus
-?product: atom | product "*" atom -> times
-?atom: NAME -> symbol | INT -> whole | "(" size ")"
-     | "(" atom "//" atom ")" -> floor | "(" atom "%" atom ")" -> modulo
-     | LARGER "(" size "," size ")" -> larger | SMALLER "(" size "," size ")" -> smaller
-
-GUARD.3: /(assume|deny)\b[^\n{}]*/
-SPEC.3: /[a-z]\w*\[[^\]\n{}]*\]/
-SIZE: /<[^<>\n{}]*>/
-LARGER.2: /max(?=\()/
-SMALLER.2: /min(?=\()/
-STILL: "~"
-MARK: "~" | "^"
-WORD.2: /(True|False|None|nan|-?inf)\b(?![.=])/
-NAME: /[A-Za-z_][A-Za-z_0-9.]*/
-NUMBER: /-?\d+(\.\d*)?(e[+-]?\d+)?/
-INT: /-?\d+/
-STRING: /'(STEP|")*'|"(STEP|')*"/
-%import common.WS
-%ignore WS
-""".replace("STEP", ESCAPED)
 BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|([{(])|[})]")
 SIGN = re.compile(r"(assume|deny) (.+) (==|<=|>=|<|>) (.+)")
 
 
 @cache
 def grammar() -> lark.Lark:
-    return lark.Lark(GRAMMAR, start=["text", "size"], parser="lalr", maybe_placeholders=True)
+    text = Path(__file__).with_name("program.lark").read_text("utf-8")
+    return lark.Lark(text, start=["text", "size"], parser="lalr", maybe_placeholders=True)
 
 
 class ParseError(ValueError):
@@ -124,7 +81,7 @@ def parsed(text: str, start: str):
         lines = text.splitlines()
         inside = 0 < error.line <= len(lines)
         line = lines[error.line - 1].strip() if inside else "the end"
-        raise ParseError(f"line {error.line} can not be read, at {line[:80]!r}") from None
+        raise ParseError(f"line {error.line} cannot be read, at {line[:80]!r}") from None
 
 
 def read(tree) -> Program:
@@ -331,7 +288,9 @@ def whole(text: str) -> int:
 SIZES = {
     "symbol": lambda name: dims.symbol(name, dims.HINT),
     "whole": whole,
+    "negative": lambda a: -a,
     "plus": lambda a, b: a + b,
+    "minus": lambda a, b: a - b,
     "times": lambda a, b: a * b,
     "floor": lambda a, b: a // b,
     "modulo": lambda a, b: a % b,

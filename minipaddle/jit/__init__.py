@@ -3,7 +3,7 @@
 from ..engine.jit import runtime
 from ..engine.jit.ignore import ignore_module, not_to_static
 from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
-from . import aliasing, bound, builtin, converters, dy2static, verbosity
+from . import aliasing, bound, builtin, converters, dy2static, printing, verbosity
 from .loading import TranslatedLayer, load
 from .saving import save
 from .verbosity import set_code_level, set_verbosity

@@ -1,183 +1,141 @@
-"""Aliasing of traced Python beyond the engine's rule: who else holds what a region writes.
+"""Side effects and aliases beyond what the engine looks at: the same rule, looking into everything.
 
-An object that a region made is told from one that somebody outside holds too by who holds it. All
-that code can reach which is not converted is looked at before and after (`snapshot`).
+An iterator, a bound method, a library's object, and a layer hold other objects too, and code that
+is not converted changes what it reaches. So this rule follows all that Python's garbage collector
+sees, and compares what a region can reach before and after (`snapshot`).
 
-Containers may be parted: on one way a condition or a loop on a tensor leaves a name its list, on
-the other it binds a new one, and afterwards the name holds a third, chosen from both. Who else
-holds the old one would see, on one of the two ways, what is written to the name's. Only a run knows
-which, so such a write is refused.
+After a branch or a loop on a tensor a name may hold a list of its own, chosen from two: the old one
+that it held before, or a new one. Only a run knows whether a write to it changes the old one too.
+So the write is refused as long as the user's code that is running still reaches the old one.
+
+A loop over an iterator that a tensor may end is unrolled: the trace takes all items, a run only
+some of them. It is refused if the user's code still reaches the iterator.
 """
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
-from types import CellType
-from weakref import WeakKeyDictionary
+import gc
+from operator import length_hint
 
 from ..engine.core.dispatch import current
-from ..engine.eager.tensor import Tensor
-from ..engine.ir.builder import Promise
+from ..engine.core.errors import inside, user_frame
+from ..engine.eager.tracer import trace
 from ..engine.jit import aliasing
-from ..engine.jit.journal import CONTAINERS, Contents, Place, Variable, journal, journals
-from ..engine.jit.leaves import alive
+from ..engine.jit.journal import CONTAINERS, Contents
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import occurrences, parts
-from ..engine.jit.unsure import DOUBTED
-from .iterators import bounded
-from .outside import watched
-from .snapshot import Snapshot, opened, put_back, references
+from ..engine.jit.tree import parts
+from .objects import everything, named, names_in
+from .outside import trace_whole
+from .snapshot import Snapshot, put_back, shared
 
 
 class Strict(aliasing.Aliasing):
     """The rule that is registered with the engine."""
 
+    def reachable(self, roots) -> dict[int, object]:
+        return aliasing.reachable([*roots, *shared().values()], everything)
+
     def enter(self, journal) -> None:
-        journal.before = Snapshot(journal.reach) if journal.reach else None
-        opened.snapshots += [journal.before] * bool(journal.reach)
+        journal.before = Snapshot(journal.reach)
 
     def leave(self, journal, finished: bool) -> None:
-        if journal.reach:
-            before, journal.before = opened.snapshots.pop(), None
-            if finished:
-                note_unseen(journal, before)
-
-    def made_inside(self, journal, found: dict, values: dict, known, returned) -> list:
-        """Once its values are let go, nothing but the journal and those values holds an object that
-        the region made.
-        """
-        found, made, shells = dict(found), [], {}
-        held = [[values[key] for key in (*known, *found)], returned]
-        while True:
-            own = [key for key, place in found.items()
-                   if place.owner is not None
-                   and not held_outside(place, found, held, values, shells)]  # fmt: skip
-            for key in own:
-                made.append(found.pop(key))
-                del journal.noted[key]  # what it held before may hold the next one
-                owner = made[-1].owner
-                if parts(owner) is None or not occurrences(owner, held):
-                    shells[id(owner)] = owner
-            if not own:
-                return made
+        """Note the containers that code changed which is not converted; refuse other changes."""
+        before, journal.before = journal.before, None
+        changes = before.changes() if finished else []
+        for x, held in changes:
+            if type(x) in CONTAINERS and id(x) not in current.top.merged:
+                place = Contents(x)
+                journal.now[place.key] = place.get()
+                put_back(x, held)
+                journal.noted[place.key] = (place, place.get())
+        if changes:
+            before.check(journal.block, journal.where)
 
     def replace(self, old, new, ids: set) -> None:
-        part(old, new, ids)
+        """Note that `new` replaces `old`, for the containers in them whose ids are in `ids`."""
+        olds, news = parts(old), parts(new)
+        if old is new or olds is None or news is None:
+            return
+        if id(old) in ids:
+            groups = current.top.merged
+            group = groups.get(id(old)) or [old]
+            group += [new]
+            groups |= dict.fromkeys(map(id, group), group)
+        for a, b in zip(olds[1], news[1], strict=False):
+            self.replace(a, b, ids)
 
     def check_write(self, owner) -> None:
-        check_write(owner)
+        """Refuse a write to something in an object if only a run knows in which object it is."""
+        others = [x for x in current.top.merged.get(id(owner), ()) if x is not owner]
+        used = self.reachable([x for _, x in variables_in_use()]) if others else ()
+        if any(id(other) in used for other in others):
+            kind = type(owner).__name__
+            copied = f"{kind}(z)" if type(owner) in CONTAINERS else "copy.copy(z)"
+            raise refusal(
+                f"a write to a {kind} that a condition or a loop on a tensor chose: it may be "
+                f"another {kind} that is used, too; only a run knows",
+                hint=f"copy it before: z = {copied}",
+            )
 
     def items(self, steps):
-        return bounded(steps)
-
-    @contextmanager
-    def unchanged(self, functions, what: str):
-        before = Snapshot(functions)
-        yield
-        before.check(what)
+        """The items of an iterator; refuse one that does not end, or that other code uses too."""
+        limit = ENDLESS if sized(steps) else UNSIZED
+        for k, item in enumerate(steps):
+            if not k and (used := used_elsewhere(steps)):
+                raise refusal(
+                    f"a loop that a tensor may end, over {used}: how many items it takes from "
+                    "that, only a run knows",
+                    hint="loop over a list of its items: for x in list(it)",
+                )
+            if k == limit:
+                raise refusal(
+                    f"a loop over a Python iterator ({type(steps).__name__}) did not end in "
+                    f"{limit} iterations, and only a tensor can end it",
+                    hint="loop over range(n) or a list, or write `while`",
+                )
+            yield item
 
     def run(self, function) -> tuple:
-        return watched(function)
+        return trace_whole(function)
 
 
-# ---- objects that a region made --------------------------------------------------------------
+def variables_in_use():
+    """(name, value) of each variable that the user's running functions can read."""
+    frame = user_frame()
+    while frame is not None and frame.f_code is not trace.__code__:
+        if not inside(frame):
+            yield from named(names_in(frame.f_code), frame.f_globals, [frame.f_globals])
+            yield from frame.f_locals.items()
+        frame = frame.f_back
 
 
-def held_outside(place: Place, found: dict, held, values: dict, shells: dict) -> bool:
-    """Does anybody hold the owner of a place besides these, and the objects in `shells`?"""
-    owner = place.owner
-    if of_region(owner):
-        return False
-    ours = sum(other.owner is owner for other in found.values())
-    noted = sum(value is owner for value in values.values())
-    doubted = sum(unsure.known is owner for unsure in DOUBTED.values())
-    known = ours + noted + doubted + (id(owner) in PARTED.get(current.top, ())) + LOCAL
-    return sys.getrefcount(owner) > known + occurrences(owner, held) + sum(
-        occurrences(owner, attributes(shell)) for shell in shells.values()
-    )
+# ---- iterators -----------------------------------------------------------------------------------
+
+ENDLESS, UNSIZED = 10_000, 256
+"""How many items are taken of an iterator that says how many it has, and of one that does not."""
 
 
-def of_region(owner) -> bool:
-    """Is it a tensor that the region being traced has made? The region's tape holds it too."""
-    builder = current.top.builder
-    promise = owner.array if type(owner) is Tensor else None
-    inner = builder.parent is not None and type(promise) is Promise
-    return inner and promise in builder.values and promise not in builder.captured
+def sources(steps) -> list:
+    """The iterators from which an iterator takes its items."""
+    held = gc.get_referents(steps)
+    held += [y for x in held if type(x) in (tuple, list) for y in gc.get_referents(x)]
+    return [x for x in held if hasattr(type(x), "__next__")]
 
 
-def attributes(shell):
-    """A container itself; of another object what its attributes hold, of a cell its variable."""
-    if type(shell) is CellType:
-        return [Variable("", shell).get()]
-    return shell if parts(shell) is not None else getattr(shell, "__dict__", ())
+def sized(steps) -> bool:
+    """Whether an iterator knows how many items it has, or one that ends when it does."""
+    if length_hint(steps, -1) >= 0:
+        return True
+    return type(steps) in (zip, enumerate, map, filter) and any(map(sized, sources(steps)))
 
 
-LOCAL = 2
-"""References that asking for a count adds: a variable, an argument."""
-
-
-# ---- changes by code that is not converted ---------------------------------------------------
-
-
-def note_unseen(noted: journal, before: Snapshot) -> None:
-    """Note the containers that code changed which is not converted; refuse other changes."""
-    for x, held in before.changes():
-        if type(x) in CONTAINERS and id(x) not in PARTED.get(current.top, ()):
-            place = Contents(x)
-            noted.now[place.key] = place.get()
-            put_back(x, held)
-            noted.noted[place.key] = (place, place.get())
-    before.check(noted.block, noted.where)
-
-
-# ---- containers that are parted --------------------------------------------------------------
-
-
-PARTED: WeakKeyDictionary = WeakKeyDictionary()
-"""By tracer: id of a container -> it and those of which only a run knows whether they are it."""
-
-
-def part(old, new, ids: set) -> None:
-    """Note that `new` stands where `old` stood, for the containers in them that are in `ids`."""
-    inside, others = parts(old), parts(new)
-    if old is new or inside is None or others is None:
-        return
-    if id(old) in ids:
-        groups = PARTED.setdefault(current.top, {})
-        group = groups.get(id(old)) or [old]
-        group += [new]
-        groups |= dict.fromkeys(map(id, group), group)
-    for a, b in zip(inside[1], others[1], strict=False):
-        part(a, b, ids)
-
-
-def check_write(owner) -> None:
-    """Refuse a write to something in an object if only a run knows in which object it is."""
-    group = PARTED.get(current.top, {}).get(id(owner), ())
-    if any(held(other) for other in group if other is not owner):
-        kind = type(owner).__name__
-        copied = f"{kind}(z)" if type(owner) in CONTAINERS else "copy.copy(z)"
-        raise refusal(
-            f"a write to a {kind} that a condition or a loop on a tensor chose: it may be another "
-            f"{kind} that is used, too; only a run knows",
-            hint=f"copy it before: z = {copied}",
-        )
-
-
-def held(container) -> bool:
-    """Does anybody hold it but its group, and the regions around, which know it?"""
-    noted = [pair for region in journals.open for pair in region.values()]
-    known = sum(
-        (place.owner is container) + (value is container) + occurrences(container, value)
-        for place, value in noted
-    )
-    known += sum(state.holds(container) for state in alive.states) + references(container)
-    return sys.getrefcount(container) > HERE + known
-
-
-HERE = 4
-"""References while `held` asks: its group, the loop over that, two arguments."""
+def used_elsewhere(steps) -> str:
+    """The name of what a loop takes its items from, if the user's code reaches it elsewhere."""
+    family = [*aliasing.reachable([steps], sources).values()]
+    variables = [*variables_in_use()]
+    called = {id(x): f"`{name}`" for name, x in variables}
+    around = Snapshot([x for _, x in variables])
+    return next((called.get(id(x)) or around.name(x) for x in family if around.knows(x)), "")
 
 
 aliasing.register(Strict())

@@ -1,20 +1,21 @@
-"""A call bound to what it found: after a few calls, one Python function does what they all did.
+"""The call stub of a compiled program: the fast path of calls that are like its first one.
 
-On its way through `StaticFunction`, `Captured` and `Executable` a call asks a hundred small
-questions in loops; for a small program that takes longer than computing. So for one captured
-function the road is written out as a reader would write it by hand: the questions, one call of C
-with one table of pointers, the marks that memory was written. What does not hold sends a call
-along the ordinary road, before anything was done. For a function of one tensor and one weight:
+On its way through `StaticFunction`, `Captured` and `Executable` a call checks a hundred small
+things in loops; for a small program that takes longer than computing. So once a program is
+compiled, its checks are written out as one Python function, as a reader would write it by hand: the
+checks, one call of C with one table of pointers, the marks that memory was written. (Loops over
+prepared lists take a third longer.) If a check fails, the stub returns `CACHE_MISS` before it has
+done anything, and the call takes the slow path. For a function of one tensor and one weight:
 
     def call(args):
         nonlocal array0, array1, out0
-        if settings() != SETTINGS or place.box[0] is not CPU: return MISSED
-        if type(args) is not tuple or len(args) != 1: return MISSED
+        if settings() != SETTINGS or place.box[0] is not CPU: return CACHE_MISS
+        if type(args) is not tuple or len(args) != 1: return CACHE_MISS
         args_0, = args
         …
         if args_0.array is not array0: …        # of another batch: the table gets its address
         if refs(out0) > 2 or …: …               # somebody holds the last result: a new one
-        if run(table): return MISSED
+        if run(table): return CACHE_MISS
         mark(keys)
         return wrap(out0)
 """
@@ -25,58 +26,72 @@ import linecache
 from sys import getrefcount
 
 from ..engine.core import record, slots
-from ..engine.eager.cells import Gradient, TensorCell
 from ..engine.eager.device import CPU, chosen, current_place
+from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor, wrap
 from ..engine.executors.native import Executable
 from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS
-from ..engine.jit.to_static import CALL_STUBS, MISSED
+from ..engine.jit.to_static import CACHE_MISS, CALL_STUBS
 from ..engine.jit.tree import alone
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""
 
 CONSTANTS = {int, float, bool, str, type(None)}
-"""Types of arguments that are told by their identity; another object is asked about elsewhere."""
+"""Types of arguments that are compared by identity; another object is a miss."""
 
 
-class NotBound(Exception):
-    """The call must go the ordinary road."""
+def count_one_reference() -> int:
+    """What `getrefcount` gives for an object that only a call stub holds, on this Python."""
+    held = object()
+
+    def count():
+        nonlocal held
+        return getrefcount(held)
+
+    return count()
 
 
-def bound(captured, args, entries) -> list:
-    """A function of `args` for calls of a captured function like this one, in a list; nothing if
-    they must go the ordinary road. Its calls are counted in its entry of the cache.
+FREE = count_one_reference()
+"""An output with no more references may be written again."""
+
+
+class NoStub(Exception):
+    """Calls with such arguments must take the slow path."""
+
+
+def bound(captured, args) -> list:
+    """A stub for calls of a captured function with arguments like these, in a list; nothing if
+    they must take the slow path. Its calls count as hits of the cache.
     """
     made = captured.choice.made.get((captured.program, CPU.name, None))
     if type(made) is not Executable or not made.quick or slots.yours():
         return []
     if captured.writes or captured.copied or captured.same or current_place() is not CPU:
         return []
-    hits = next((each.hits for each in entries if each.captured is captured), [0])
     try:
-        return [Writing(captured, made, hits).written(args)]
-    except NotBound:
+        return [StubWriter(captured, made).create(args)]
+    except NoStub:
         return []
 
 
-class Writing:
-    """Writes the function: `names` are what it knows, `text` are its lines."""
+class StubWriter:
+    """Writes the stub: `names` are the objects it uses, `text` are its lines."""
 
-    def __init__(self, captured, made: Executable, hits: list):
+    def __init__(self, captured, made: Executable):
         self.captured, self.made, self.context = captured, made, made.context()
         self.names: dict[str, object] = {
-            "MISSED": MISSED, "settings": settings, "SETTINGS": settings(), "place": chosen,
-            "CPU": CPU, "outer": captured.outer, "idle": [True], "keys": [], "hits": hits,
+            "CACHE_MISS": CACHE_MISS, "settings": settings, "SETTINGS": settings(), "place": chosen,
+            "CPU": CPU, "outer": captured.outer, "idle": [True], "keys": [], "hits": captured.hits,
             "bind": self.context.bind, "run": made.run, "table": self.context.all,
             "refs": getrefcount, "written": record._written, "new": self.context.result,
             "mark": record.mark_keys, "key_of": record.key_of, "wrap": wrap,
-            "stale": made.prepared.stale, "restore": captured.restore, "tape": captured.put_on_tape,
+            "stale": made.weights.stale, "restore": captured.restore, "tape": captured.put_on_tape,
         }  # fmt: skip
         self.text: list[str] = []
         self.inputs: list[str] = []  # the tensors among the arguments
-        self.kept: list[str] = []  # what it remembers from call to call
+        self.remembered: list[str] = []  # what it remembers from call to call
 
     def name(self, prefix: str, value) -> str:
         """A name for an object."""
@@ -91,34 +106,34 @@ class Writing:
             return f"{self.name('own', own)}[{attribute!r}]"
         return f"{self.name('object', owner)}.{attribute}"
 
-    def ask(self, question: str) -> None:
-        self.text.append(f"if {question}: return MISSED")
+    def miss_if(self, condition: str) -> None:
+        self.text.append(f"if {condition}: return CACHE_MISS")
 
-    def written(self, args):
+    def create(self, args):
         """The function itself."""
-        self.ask("settings() != SETTINGS or place.box[0] is not CPU")
+        self.miss_if("settings() != SETTINGS or place.box[0] is not CPU")
         self.unpack("args", args)
         self.surroundings()
-        if self.made.prepared.sources:
-            self.ask("stale()")
+        if self.made.weights.sources:
+            self.miss_if("stale()")
         before, self.text = self.text, []
         self.arrays()
         self.results()
-        self.text.append("if run(table): return MISSED")
+        self.text.append("if run(table): return CACHE_MISS")
         self.effects()
         inside = ["try:", *(f"    {line}" for line in self.text), "finally:"]
-        taken = ["try: idle.pop()", "except IndexError: return MISSED"]
+        taken = ["try: idle.pop()", "except IndexError: return CACHE_MISS"]
         lines = [*before, *taken, *inside, "    idle.append(True)"]
-        return compiled(self.captured.program.name, self.names, self.kept, lines)
+        return compiled(self.captured.program.name, self.names, self.remembered, lines)
 
-    # ---- the questions -----------------------------------------------------------------------
+    # ---- the checks --------------------------------------------------------------------------
 
     def unpack(self, name: str, value) -> None:
-        """Ask whether an argument is like this one, and give names to what it holds."""
+        """Check that an argument is like this one, and give names to what it holds."""
         kind = type(value)
         if kind not in (list, tuple):
             return self.leaf(name, value)
-        self.ask(f"type({name}) is not {kind.__name__} or len({name}) != {len(value)}")
+        self.miss_if(f"type({name}) is not {kind.__name__} or len({name}) != {len(value)}")
         inside = [f"{name}_{k}" for k in range(len(value))]
         if inside:
             self.text.append(f"{', '.join(inside)}, = {name}")
@@ -127,31 +142,33 @@ class Writing:
 
     def leaf(self, name: str, value) -> None:
         if type(value) in CONSTANTS:
-            return self.ask(f"{name} is not {self.name('constant', value)}")
+            return self.miss_if(f"{name} is not {self.name('constant', value)}")
         if type(value) not in (Tensor, Parameter) or id(value) in self.captured.outer:
-            raise NotBound
+            raise NoStub
         kind = self.name("kind", type(value))
         self.inputs.append(name)
-        self.ask(f"type({name}) is not {kind} or {name}.stop_gradient is not {value.stop_gradient}")
-        self.ask(f"id({name}) in outer")
+        self.miss_if(
+            f"type({name}) is not {kind} or {name}.stop_gradient is not {value.stop_gradient}"
+        )
+        self.miss_if(f"id({name}) in outer")
 
     def surroundings(self) -> None:
-        """What `Captured.fits` asks, at once."""
+        """The checks of `Captured.fits`."""
         captured, cleared = self.captured, self.cleared
-        asked = [f"{self.of(x, 'training')} is {on}" for x, on in captured.layers]
+        checks = [f"{self.of(x, 'training')} is {on}" for x, on in captured.layers]
         conditions = {(id(x), condition): x for x, condition in captured.conditions}
         for x in cleared.values():  # "zeros" and "none" are as good as "waiting"
             conditions.pop((id(x), "waiting"), None)
-        asked += [self.waits(x, condition) for (_, condition), x in conditions.items()]
-        asked += [self.waits(x, condition) for (_, condition), x in cleared.items()]
-        asked += [f"{self.name('was', was)}.holds()" for was in captured.taken]
-        if asked:
-            self.ask(f"not ({' and '.join(asked)})")
+        checks += [self.waits(x, condition) for (_, condition), x in conditions.items()]
+        checks += [self.waits(x, condition) for (_, condition), x in cleared.items()]
+        checks += [f"{self.name('was', was)}.holds()" for was in captured.taken]
+        if checks:
+            self.miss_if(f"not ({' and '.join(checks)})")
 
     def waits(self, x: Tensor, condition: str) -> str:
         where = {"grad": "_grad", "stale": "_stale", "stop": "stop_gradient"}
-        asked = {k: self.of(x, v) for k, v in where.items() if f"{{{k}}}" in HOLDS[condition]}
-        return f"({HOLDS[condition].format(**asked)})"
+        values = {k: self.of(x, v) for k, v in where.items() if f"{{{k}}}" in HOLDS[condition]}
+        return f"({HOLDS[condition].format(**values)})"
 
     @property
     def cleared(self) -> dict:
@@ -165,10 +182,10 @@ class Writing:
     # ---- memory ------------------------------------------------------------------------------
 
     def arrays(self) -> None:
-        """Let the table point to what the tensors hold; most hold what they held."""
+        """Let the table point to what the tensors hold; most hold what they held before."""
         first, keys = len(self.inputs), self.names["keys"]
         for k, cell in enumerate(self.captured.states, first):
-            own = type(cell) is TensorCell
+            own = type(cell) is TensorStorage
             source = self.of(cell.tensor, "array") if own else f"{self.name('cell', cell)}.read()"
             self.array(k, source)
             if own and cell in self.captured.updates:
@@ -179,39 +196,41 @@ class Writing:
 
     def array(self, k: int, source: str) -> None:
         """Bind input or state `k` if it is another array than at the last call."""
-        self.kept.append(f"array{k}")
+        self.remembered.append(f"array{k}")
         self.names[f"array{k}"] = None
         self.text += [
             f"if (array := {source}) is not array{k}:",
-            f"    if not bind({k}, array): return MISSED",
+            f"    if not bind({k}, array): return CACHE_MISS",
             f"    array{k} = array",
         ]
 
     def results(self) -> None:
-        """Memory for the outputs: that of the last call where nobody looks into it any more."""
+        """Memory for the outputs: that of the last call, if nobody holds it any more."""
         for k, output in enumerate(self.captured.program.outputs):
             if output.spec.nbytes > SMALL:
                 self.text.append(f"out{k} = new({k})")
                 continue
-            self.kept.append(f"out{k}")
+            self.remembered.append(f"out{k}")
             self.names[f"out{k}"] = self.context.result(k)
-            self.text.append(f"if refs(out{k}) > 2 or id(out{k}) in written: out{k} = new({k})")
+            self.text.append(
+                f"if refs(out{k}) > {FREE} or id(out{k}) in written: out{k} = new({k})"
+            )
 
     # ---- afterwards --------------------------------------------------------------------------
 
     def effects(self) -> None:
-        """What a run leaves, as `Captured.__call__` does it."""
+        """The side effects of a run, as in `Captured.__call__`."""
         captured = self.captured
         if self.names["keys"]:
             self.text.append("mark(keys)")
         inputs = f"[{', '.join(self.inputs)}]"
         first = len(self.inputs)
         for k, cell in enumerate(captured.states):
-            if cell in captured.updates and type(cell) is not TensorCell:
+            if cell in captured.updates and type(cell) is not TensorStorage:
                 self.text.append(f"{self.name('cell', cell)}.write(array{first + k})")
         for each in captured.after:
             if type(each) is Gradient and not each.outputs:
-                continue  # it was asked whether that is so already
+                continue  # a check says that it is so already
             leave = f"{self.name('after', each)}.leave("
             made = "".join(f", out{j}" for j in each.outputs)
             self.text.append(f"{leave}{inputs}{made})")
@@ -229,13 +248,13 @@ class Writing:
         self.text.append("return restore(results, {})")
 
 
-def compiled(name: str, names: dict, kept: list[str], lines: list[str]):
+def compiled(name: str, names: dict, remembered: list[str], lines: list[str]):
     """The function of these lines; a traceback shows them."""
     text = [f"def make({', '.join(names)}):", "    def call(args):"]
-    text += [f"        nonlocal {', '.join(kept)}"] * bool(kept)
+    text += [f"        nonlocal {', '.join(remembered)}"] * bool(remembered)
     text += [*(f"        {line}" for line in lines), "    return call"]
     source, space = "\n".join(text) + "\n", {}
-    file = f"<a bound call of {name}>"
+    file = f"<the call stub of {name}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     exec(compile(source, file, "exec"), space)
     return space["make"](**names)

@@ -1,9 +1,9 @@
-"""Python's builtins on tensors of a program. Each does what it always does on all else."""
+"""Python's builtins on tensors of a program. On anything else each does the usual."""
 
 from __future__ import annotations
 
 import builtins
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 
 from ..engine.core.dim import Dim, larger, smaller
 from ..engine.core.dispatch import Recording, current
@@ -11,30 +11,30 @@ from ..engine.core.dtype import default, int64
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
-from ..engine.jit.calling import TABLE
-from ..engine.jit.effects import print_
+from ..engine.jit.calling import SPECIAL, TABLE, call
 from ..engine.jit.leaves import scalar
-from ..engine.jit.rest import grown, stacked
+from ..engine.jit.rest import has_grown, stack_items
 from ..engine.jit.sequences import Sequence, sequence
 from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
 from .sequences import enumerate_, range_, reversed_, zip_
+from .snapshot import Snapshot
 
 
 def len_(x):
-    """`len`: of a tensor the first size, which may be unknown."""
+    """`len`; of a tensor the first size, which may be unknown."""
     if is_static(x) and x.ndim:
         return x.shape[0]
-    if grown(x):
-        return stacked(x).shape[0]
+    if has_grown(x):
+        return stack_items(x).shape[0]
     return x.length if isinstance(x, Sequence) else builtins.len(x)
 
 
 def casting(kind, dtype):
-    """`int`, `float`: of a tensor of one element a 0-D tensor of that dtype; of a size the size
-    itself, or such a tensor.
+    """`int` or `float`: of a tensor with one element a 0-D tensor of that dtype, of a size the size
+    itself or such a tensor.
     """
 
     def cast(*args, **kwargs):
@@ -44,7 +44,7 @@ def casting(kind, dtype):
             return kind(*args, **kwargs)
         x = args[0]
         if x.spec.size != 1:
-            x.item()  # says so, as in eager mode
+            x.item()  # raises the error of eager mode
         return elementwise.cast(scalar(x.detach()), dtype=dtype())
 
     return cast
@@ -56,7 +56,7 @@ def bool_(*args):
 
 
 def extreme(function, better, place, size):
-    """`max`, `min`, by comparing two at a time: of equals the first, and its gradient."""
+    """`max` or `min`, two items at a time; of equal items the first, which gets the gradient."""
 
     def best(*args, **kwargs):
         items = args[0] if len(args) == 1 else args
@@ -78,14 +78,14 @@ def extreme(function, better, place, size):
 
 
 def one(x):
-    """What is compared has one element."""
+    """x as a 0-D tensor; raises an error if it has several elements."""
     return scalar(x) if is_static(x) and truth(x) is not None else x
 
 
 def sum_(items, /, start=0):
     """`sum`."""
-    found = sequence(items)
-    if found is not None and is_static(items):
+    known = sequence(items)
+    if known is not None and is_static(items):
         return reduction.sum(items, axis=(0,), keepdim=False) + start
     for x in items:
         start = start + x
@@ -93,14 +93,14 @@ def sum_(items, /, start=0):
 
 
 def any_(items):
-    """`any`, which stops at the first that is true."""
+    """`any`; it stops at the first true item."""
     if is_static(items) and items.ndim == 1:
         return reduction.any(items.astype("bool"), axis=(0,), keepdim=False)
     return folded(iter(items), or_, False)
 
 
 def all_(items):
-    """`all`, which stops at the first that is not."""
+    """`all`; it stops at the first false item."""
     if is_static(items) and items.ndim == 1:
         return reduction.all(items.astype("bool"), axis=(0,), keepdim=False)
     return folded(iter(items), and_, True)
@@ -122,7 +122,6 @@ def folded(items, combine, empty: bool):
 
 TABLE |= {
     len: len_,
-    print: print_,
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),
     bool: bool_,
@@ -138,3 +137,22 @@ TABLE |= {
     setattr: lambda owner, name, value: builtins.setattr(writing(owner, name), name, value),
     delattr: lambda owner, name: builtins.delattr(writing(owner, name), name),
 }
+
+
+def uncached(function):
+    """The function inside `functools.lru_cache`: each run computes results with its own tensors.
+
+    The function may have no side effects, because the program would repeat them in each call.
+    """
+    inner = call(function.__wrapped__)
+
+    def run(*args, **kwargs):
+        before = Snapshot([inner])
+        result = inner(*args, **kwargs)
+        before.check("by a function whose results are kept (functools.lru_cache)")
+        return result
+
+    return run
+
+
+SPECIAL[type(lru_cache(call))] = uncached

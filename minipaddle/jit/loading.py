@@ -12,34 +12,34 @@ from types import MethodType
 from ..core.files import waiting
 from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import teach, type_error, value_error
-from ..engine.eager.cells import TensorCell
 from ..engine.eager.device import QUIET, current_place
 from ..engine.eager.replay import replay
+from ..engine.eager.storage import TensorStorage
 from ..engine.eager.tensor import Tensor, wrap
 from ..engine.executors.choice import Choice
-from ..engine.ir.interpreter import check
+from ..engine.ir.interpreter import check_guards
 from ..engine.ir.program import Program, State
-from ..engine.jit.to_static import fitting
-from ..engine.jit.tree import flatten, restoring
+from ..engine.jit.to_static import fitting_shape
+from ..engine.jit.tree import create_restore, flatten
 from ..engine.ops import creation
-from ..io.serialization import parsed
+from ..io.serialization import parse
 from ..ir.parser import LONGEST, parse_all
 from ..nn import Layer
-from ..tensor.generator import GENERATOR, GeneratorCell
+from ..tensor.generator import GENERATOR, GeneratorStorage
 from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, sum_of_weights
 
 LARGEST = 4 * LONGEST
 """Bytes a model or a description may have."""
 PATIENCE = 10.0
 """Seconds in which a model is looked for that others save again and again."""
-RANDOM = GeneratorCell(GENERATOR)
+RANDOM = GeneratorStorage(GENERATOR)
 
 
 def load(path, **configs) -> TranslatedLayer:
     """The model that `jit.save` wrote under this prefix, as a layer that runs and can be trained.
 
-    Nothing in the files is executed but operators of this package. What runs a program that nobody
-    will walk back is said by the environment variable MINIPADDLE_BACKEND, as for `to_static`.
+    Nothing in the files is executed but operators of this package. A call that keeps no tape is
+    compiled in the background, as `to_static` does it, unless MINIPADDLE_BACKEND says otherwise.
     Raises ValueError that says what is wrong with a file that is damaged, FileNotFoundError if
     there is none.
     Source: Paddle API `paddle.jit.load`.
@@ -88,7 +88,7 @@ def model_of(prefix: str, files: list) -> Saved:
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
     found = parse_all(programs)
-    return checked(said, found, parsed(f"{prefix}.pdiparams", files.pop())[0])
+    return checked(said, found, parse(f"{prefix}.pdiparams", files.pop())[0])
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:
@@ -245,15 +245,15 @@ class TranslatedLayer(Layer):
         method, sizes = self._methods[name], {}
         given = arguments(method, inputs, named)
         for record, x in zip(program.inputs, given, strict=True):
-            fitting(record.spec, x, record.attrs["name"], sizes)
-        check(program.guards, sizes, program)
+            fitting_shape(record.spec, x, record.attrs["name"], sizes)
+        check_guards(program.guards, sizes, program)
         states = [store.get(key) for store, key in self._kept_of[name]]
         top = current.top
         taped = top.tracing or (top.recording and any(map(wants_gradient, [*given, *states])))
         run = on_tape if taped else self._at_once
         outputs = run(program, given, states, sizes)
         results = [None if k is None else outputs[k] for k in method.places]
-        return restoring(method.structure, method.leaves)(results, sizes)
+        return create_restore(method.structure, method.leaves)(results, sizes)
 
 
 class Running:
@@ -289,7 +289,7 @@ def wants_gradient(x: Tensor | None) -> bool:
     return x is not None and not x.stop_gradient
 
 
-class Housed(TensorCell):
+class Housed(TensorStorage):
     """What stands at a place of a loaded model now: another tensor may be put there."""
 
     def __init__(self, store: dict, key: str):
@@ -332,7 +332,7 @@ class AtOnce:
         own.states = [State(s.name, s.record, s.update, self.cell(s.name)) for s in own.states]
         return own
 
-    def cell(self, name: str) -> TensorCell | GeneratorCell:
+    def cell(self, name: str) -> TensorStorage | GeneratorStorage:
         kind, _, store, key = self.places[name]
         return RANDOM if kind == "random" else Housed(store, key)
 

@@ -1,5 +1,5 @@
-"""What a traced function leaves in Python's objects that outlive it: variables of other scopes,
-attributes, lists and dicts. Each run leaves the same there, with tensors of its own.
+"""The side effects of a traced function: what it leaves in variables of other scopes, attributes,
+lists and dicts that outlive it. Each run leaves the same there, with tensors of its own.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ..engine.core.errors import PACKAGE
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor, wrap
 from ..engine.jit.ignore import within
-from ..engine.jit.journal import MISSING, Contents, Place, journal, lasting, same_parts
+from ..engine.jit.journal import MISSING, Contents, Place, journal, outliving_places, same_parts
 from ..engine.jit.leaves import NUMBERS, State, same
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import unflatten
 from ..engine.jit.writing import defined
 from .dy2static.utils import mention
-from .snapshot import library
+from .objects import library
 
 
-class Left(NamedTuple):
-    """A place that a run gives a value; outputs of the program stand at some of its leaves."""
+class SideEffect(NamedTuple):
+    """A place that gets a value in each run; outputs of the program are leaves of that value."""
 
     place: Place
     state: State
@@ -49,8 +49,8 @@ class Left(NamedTuple):
         return self.place.set(value)
 
 
-class Was(NamedTuple):
-    """What a place held when the function was traced: the program is right only then."""
+class Guard(NamedTuple):
+    """The value of a place when the function was traced: the program is right only for that."""
 
     place: Place
     value: object
@@ -69,13 +69,13 @@ class Was(NamedTuple):
 
 
 class whole(journal):
-    """The journal of all that a function does."""
+    """The journal of a whole traced function."""
 
     block = "by the function that is converted, in code that is not"
 
     @staticmethod
     def where(objects: list, name: str):
-        """The line that first names what is changed: `queue` of `self.queue[0]`."""
+        """The line that first names the changed object: `queue` of `self.queue[0]`."""
         named = re.findall(r"[^\W\d]\w*", "".join(re.findall("`(.*)`", name)).split("[")[0])
         codes = [x.__code__ for x in objects if type(x) is FunctionType and of_user(x)]
         return mention(codes, named[-1]) if named else None
@@ -86,57 +86,57 @@ def of_user(function: FunctionType) -> bool:
     return not within(module, PACKAGE) and not library(module, function.__code__.co_filename)
 
 
-def watched(function) -> tuple:
-    """(what a function returns, a list of Was), the function being traced.
+def trace_whole(function) -> tuple:
+    """(what a function returns, a list of Guard), the function being traced.
 
-    What it changes outside is put back; the runs of its program will change it.
+    Its changes outside are undone; each run of its program makes them.
     """
     with whole([], [function]) as noted:
-        returned = [function()]  # held here alone, or `lasting` would take it for kept
+        returned = function()
         values = noted.values()
-    taken = []
-    for place in lasting(noted, values, returned, known=[]):
+    guards = []
+    for place in outliving_places(noted, values, returned, known=[]):
         before, after = noted.noted[place.key][1], values[place.key]
-        if is_static(place.owner) and id(place.owner) not in current.top.borrowed:
+        if is_static(place.owner) and id(place.owner) not in current.top.lifted:
             place.set(after)  # a tensor of the program itself
-        elif (was := left(place, before, after)) is not None:
-            taken.append(was)
-    return returned[0], taken
+        elif (guard := note_side_effect(place, before, after)) is not None:
+            guards.append(guard)
+    return returned, guards
 
 
-def left(place: Place, before, after) -> Was | None:
-    """See to it that each run leaves `after` in a place; what that takes for granted."""
+def note_side_effect(place: Place, before, after) -> Guard | None:
+    """Let each run leave `after` in a place; return the value that this takes for granted."""
     after = defined(after)
     a, b = State(before), State(after)
     if any(isinstance(leaf, Dim) for leaf in b.leaves):
         raise refusal(f"{place.name} is to keep a size that varies from call to call")
-    if alike(a, b):
+    if differ_in_tensors_only(a, b):
         pairs = zip(a.leaves, b.leaves, strict=True)
         current.top.rebound += [(x, y) for x, y in pairs if isinstance(x, Tensor) and x is not y]
         return None
-    grown = grew(place, before, after)
+    grown = only_appended(place, before, after)
     begin = len(before) if grown else 0
     state = State(after[begin:]) if grown else b
     tensors = tuple(j for j, leaf in enumerate(state.leaves) if is_static(leaf))
-    current.top.leaving.append(
-        ([state.leaves[j] for j in tensors], partial(Left, place, state, begin, tensors))
+    current.top.effects.append(
+        ([state.leaves[j] for j in tensors], partial(SideEffect, place, state, begin, tensors))
     )
-    return None if grown else Was(place, before)
+    return None if grown else Guard(place, before)
 
 
-def alike(a: State, b: State) -> bool:
-    """Do the values differ in nothing but what is in their tensors?"""
+def differ_in_tensors_only(a: State, b: State) -> bool:
+    """Whether two values differ in nothing but the contents of their tensors."""
     if a.missing or b.missing or a.structure != b.structure or a.specs != b.specs:
         return False
     pairs = zip(a.leaves, b.leaves, strict=True)
     return all(isinstance(x, Tensor) or same(x, y) for x, y in pairs)
 
 
-def grew(place: Place, before, after) -> bool:
-    """Was a list appended to that the function did not otherwise look at?"""
+def only_appended(place: Place, before, after) -> bool:
+    """Whether the function appended to a list, and did not read it otherwise."""
     if not isinstance(place, Contents) or not isinstance(after, list) or not before:
         return False
-    used = current.top.borrowed
+    used = current.top.lifted
     return same_parts(before, after[: len(before)]) and not any(
         id(leaf) in used for leaf in State(before).leaves
     )

@@ -56,7 +56,7 @@ from ..engine.core.record import Spec
 from ..engine.core.slots import slot
 from ..engine.eager.convert import as_array
 from ..engine.eager.tensor import Parameter, Tensor
-from ..engine.ir.interpreter import bound
+from ..engine.ir.interpreter import new_sizes
 from ..engine.ir.printer import text
 from ..engine.ir.program import NUMBER, Program, regions
 from ..engine.jit.tree import LEAF, Node
@@ -140,7 +140,7 @@ def of_method(method: Method) -> dict:
     program = method.program
     found = iter(zip(method.leaves, method.places, strict=True))
     known: set[str] = set()
-    open_ = [name for r in program.given for _, name in bound(r.spec, known)]
+    open_ = [name for r in program.given for _, name in new_sizes(r.spec, known)]
     return {
         "inputs": [[r.attrs["name"], str(r.spec)] for r in program.inputs],
         "outputs": nested(method.structure, found),
@@ -170,7 +170,7 @@ def nested(structure, found):
         if type(leaf) in PLAIN:
             return {"value": leaf}
         raise type_error(
-            f"the function returns {leaf!r:.80}, which can not be saved",
+            f"the function returns {leaf!r:.80}, which cannot be saved",
             expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
         )
     inside = [nested(child, found) for child in structure.children]
@@ -298,14 +298,14 @@ def check_states(program: Program, states: dict) -> None:
 def check_sizes(program: Program, known: set) -> None:
     """Raise Damaged if a program uses a size that no shape gives."""
     for record in program.given:
-        bound(record.spec, known)
+        new_sizes(record.spec, known)
     for record in program.records:
         require(record.attrs.values(), known)
         require([r.attrs["value"] for r in record.inputs if r.op is NUMBER], known)
         for region in regions(record).values():
             check_sizes(region, known)
         if record.dtype is not None:
-            bound(record.spec, known)
+            new_sizes(record.spec, known)
     require([n for left, _, right, _ in program.guards for n in (left, right)], known)
 
 
@@ -323,7 +323,7 @@ def check_names(names: list) -> None:
     taken = {*dir(Layer), "program"} - {"forward"}
     for name in names:
         if not name.isidentifier() or name.startswith("_") or name in taken:
-            raise Damaged(f"{name[:80]!r} can not be the name of a method: a Layer has its own")
+            raise Damaged(f"{name[:80]!r} cannot be the name of a method: a Layer has its own")
     if len(set(names)) < len(names):
         raise Damaged("a method and a property have one name")
 

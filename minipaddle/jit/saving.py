@@ -8,27 +8,27 @@ import os
 import warnings
 
 from ..core.files import replace
-from ..engine.core.dim import HINT, assuming, settled, symbol
+from ..engine.core.dim import HINT, assuming, symbol, with_equalities
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
-from ..engine.eager.cells import Attribute, Call, Gradient, TensorCell
-from ..engine.eager.leaving import Trace
+from ..engine.eager.side_effects import Trace
+from ..engine.eager.storage import Attribute, Call, Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter
 from ..engine.eager.tracer import trace
 from ..engine.ir.control import while_loop
 from ..engine.ir.cut import pruned
-from ..engine.ir.input_spec import BATCH, InputSpec, apart
+from ..engine.ir.input_spec import BATCH, InputSpec, with_own_batch
 from ..engine.ir.printer import plain
 from ..engine.ir.program import ITEM, Program, everywhere, regions
-from ..engine.jit.to_static import StaticFunction, Switch, argument_names, of_tensors
+from ..engine.jit.to_static import StaticFunction, Switch, argument_names, tensor_function
 from ..engine.jit.tree import flatten
 from ..engine.ops import creation
-from ..io.serialization import encoded
+from ..io.serialization import encode
 from ..ir.parser import parse_all
 from ..nn import Layer
-from ..tensor.generator import GENERATOR, GeneratorCell
+from ..tensor.generator import GENERATOR, GeneratorStorage
 from .loading import TranslatedLayer
-from .outside import Left
+from .outside import SideEffect
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra"}
@@ -41,9 +41,9 @@ def save(layer, path, input_spec=None, **configs) -> None:
     function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
     converted and called needs none. Training or evaluation mode stay as they are now; a program
     leaves its inputs as they are. `with_hook` saves the layer's own hooks too, `skip_forward`
-    leaves `forward` out. The files change together or not at all, whoever saves or loads them
-    meanwhile. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
-    Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
+    leaves `forward` out. The files change together or not at all, even if another process saves or
+    loads them meanwhile. Raises ValueError if there is nothing to trace, TypeError for what is no
+    layer. Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
 
     >>> import os, tempfile
     >>> import minipaddle as paddle
@@ -68,7 +68,7 @@ def save(layer, path, input_spec=None, **configs) -> None:
 def write(saved: Saved, prefix: str) -> None:
     """Put a model in its files; what could not be read back is not written."""
     tensors = {name: kept.tensor for name, kept in saved.states.items() if kept.tensor is not None}
-    weights = encoded(tensors)
+    weights = encode(tensors)
     programs, description = texts(saved)
     arrays = {name: x.array for name, x in tensors.items()}
     checked(json.loads(description), parse_all(programs.decode()), arrays)
@@ -212,7 +212,7 @@ def last_call(function) -> tuple:
 def method_of(name: str, function, arguments: tuple) -> Method:
     """A function as a program of that name."""
     leaves, structure, places, names, specs = arguments
-    run, found = of_tensors(getattr(function, "function", function), leaves, structure, places)
+    run, found = tensor_function(getattr(function, "function", function), leaves, structure, places)
 
     def differentiable(*inputs):
         for x in inputs:  # whether a gradient is wanted is for the caller of the program to say
@@ -235,10 +235,10 @@ def trace_apart(function, specs, **names) -> Trace:
     if sum(first) < 2:
         return trace(function, specs, **names)
     later = [k for k in range(first.index(True) + 1, len(specs)) if first[k]]
-    own = {k: apart(specs[k], k) for k in later}
+    own = {k: with_own_batch(specs[k], k) for k in later}
     made = trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
     with assuming(made.program.guards):
-        own = {k: spec for k, spec in own.items() if settled(spec.shape[0] - batch) != 0}
+        own = {k: spec for k, spec in own.items() if with_equalities(spec.shape[0] - batch) != 0}
     if len(own) == len(later):
         return made
     return trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
@@ -279,7 +279,7 @@ def check_left(after: list, program: Program) -> None:
     A gradient at an input is there because `method_of` asked for all: nobody misses it.
     """
     for each in after:
-        if isinstance(each, Attribute | Left):
+        if isinstance(each, Attribute | SideEffect):
             warnings.warn(
                 f"{program.name} assigns {each.name}, which outlives it: a saved program does not",
                 stacklevel=6,
@@ -287,7 +287,7 @@ def check_left(after: list, program: Program) -> None:
         elif isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):
             what = "a call of Python code" if isinstance(each, Call) else "gradients"
             raise value_error(
-                f"{program.name} leaves {what} behind, which a saved program can not",
+                f"{program.name} leaves {what} behind, which a saved program cannot",
                 hint="save the forward alone; a training step should end with clear_grad()",
             )
 
@@ -317,7 +317,7 @@ def states_of(owner, programs: list[Program]) -> dict[str, Kept]:
     found: dict[int, Kept] = of_layer(owner) if owner is not None else {}
     used = {}
     for state in (s for program in programs for s in program.states):
-        key, kept = kept_by(state.cell)
+        key, kept = kept_by(state.storage)
         used[state] = found.setdefault(key, kept)
     taken = {name for program in programs for name in (r.attrs["name"] for r in program.inputs)}
     meant = set(map(id, used.values()))
@@ -349,12 +349,12 @@ def of_layer(owner) -> dict[int, Kept]:
 
 def kept_by(cell) -> tuple[int, Kept]:
     """The memory that a state of a program is, and the state as it is saved."""
-    if isinstance(cell, TensorCell):
+    if isinstance(cell, TensorStorage):
         x = cell.tensor
         return id(x.array), Kept("parameter" if isinstance(x, Parameter) else "constant", x, [])
-    if isinstance(cell, GeneratorCell) and cell.generator is GENERATOR:
+    if isinstance(cell, GeneratorStorage) and cell.generator is GENERATOR:
         return id(GENERATOR), Kept("random", None, [])
-    own = isinstance(cell, GeneratorCell)
+    own = isinstance(cell, GeneratorStorage)
     what = "a generator of its own" if own else "a gradient that waits: clear it first"
     raise value_error(f"the program uses {what}")
 

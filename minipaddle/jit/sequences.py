@@ -1,8 +1,9 @@
-"""`range`, `enumerate`, `zip` and `reversed` of what only the program knows the length of."""
+"""`range`, `enumerate`, `zip` and `reversed` of sequences whose length only the program knows."""
 
 from __future__ import annotations
 
 import builtins
+from functools import reduce
 
 from ..engine.core.dim import Dim
 from ..engine.core.errors import type_error
@@ -14,76 +15,10 @@ from ..engine.ops import elementwise
 
 
 def whole(x):
-    """x, a limit of `range`; TypeError if it is no whole number."""
+    """x, a limit of `range`; raises TypeError if it is no whole number."""
     if x.spec.dtype.kind not in "iub":
         raise type_error(f"range() of {x.spec}", expected="whole numbers", hint="int(x)")
     return x
-
-
-class Range(Sequence):
-    """`range(start, stop, step)` with tensors."""
-
-    what = "range() of a tensor"
-
-    def __init__(self, *limits):
-        limits = [scalar(whole(x)) if is_static(x) else x for x in limits]
-        start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
-        self.start, self.step = start, step
-        if type(step) is int and step == 1:
-            self.length = stop - start
-        elif type(step) is int:
-            self.length = (stop - start + step - (1 if step > 0 else -1)) // step
-        else:
-            self.length = (stop - start + step - elementwise.sign(step)) // step
-
-    def at(self, k):
-        return self.start + (k if type(self.step) is int and self.step == 1 else k * self.step)
-
-
-class Listed(Sequence):
-    """A list of Python beside a sequence of the program, as in `zip`."""
-
-    def __init__(self, items):
-        self.items = (
-            list(items) if isinstance(items, list | tuple) else [*aliasing.rule.items(iter(items))]
-        )
-        self.length = len(self.items)
-
-    def at(self, k):
-        return pick(self.items, k)
-
-
-class Enumerated(Sequence):
-    """`enumerate(items, start)`."""
-
-    def __init__(self, items, start=0):
-        self.items, self.start, self.length = items, start, items.length
-
-    def at(self, k):
-        return self.start + k, self.items.at(k)
-
-
-class Zipped(Sequence):
-    """`zip(*items)`: as long as the shortest."""
-
-    def __init__(self, *items):
-        self.items = items
-        self.length = items[0].length
-        for other in items[1:]:
-            self.length = least(self.length, other.length)
-
-    def at(self, k):
-        return tuple([each.at(k) for each in self.items])
-
-
-class Reversed(Sequence):
-    """`reversed(items)`."""
-
-    def __init__(self, items):
-        self.items, self.length = items, items.length
-
-    def at(self, k):
-        return self.items.at(self.length - 1 - k)
 
 
 def least(a, b):
@@ -91,33 +26,48 @@ def least(a, b):
 
 
 def range_(*limits):
-    """`range`."""
-    if any(is_static(x) or isinstance(x, Dim) for x in limits):
-        return Range(*limits)
-    return builtins.range(*limits)
+    """`range(start, stop, step)`; any of these may be a tensor."""
+    if not any(is_static(x) or isinstance(x, Dim) for x in limits):
+        return builtins.range(*limits)
+    limits = [scalar(whole(x)) if is_static(x) else x for x in limits]
+    start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+    if type(step) is int and step == 1:
+        return Sequence(stop - start, lambda k: start + k, "range() of a tensor")
+    sign = elementwise.sign(step) if type(step) is not int else 1 if step > 0 else -1
+    length = (stop - start + step - sign) // step
+    return Sequence(length, lambda k: start + k * step, "range() of a tensor")
 
 
 def enumerate_(items, start=0):
     """`enumerate`."""
-    found = sequence(items)
-    if found is None and not is_static(start):
-        return builtins.enumerate(items, start)
-    if found is None:
+    known = sequence(items)
+    if known is not None:
+        return Sequence(known.length, lambda k: (start + k, known.at(k)))
+    if is_static(start):
         return ((start + k, item) for k, item in builtins.enumerate(items))
-    return Enumerated(found, start)
+    return builtins.enumerate(items, start)
 
 
 def zip_(*items, strict=False):
-    """`zip`."""
-    found = [sequence(each) for each in items]
-    if all(each is None for each in found):
+    """`zip`; it is as long as the shortest sequence."""
+    known = [sequence(each) for each in items]
+    if all(each is None for each in known):
         return builtins.zip(*items, strict=strict)
-    return Zipped(*(Listed(each) if s is None else s for s, each in builtins.zip(found, items)))
+    known = [listed(each) if s is None else s for s, each in builtins.zip(known, items)]
+    length = reduce(least, [each.length for each in known])
+    return Sequence(length, lambda k: tuple([each.at(k) for each in known]))
+
+
+def listed(items) -> Sequence:
+    """Items of Python beside a sequence of the program."""
+    known = isinstance(items, list | tuple)
+    items = list(items if known else aliasing.rule.items(iter(items)))
+    return Sequence(len(items), lambda k: pick(items, k))
 
 
 def reversed_(items):
     """`reversed`."""
-    found = sequence(items)
-    if found is not None:
-        return Reversed(found)
+    known = sequence(items)
+    if known is not None:
+        return Sequence(known.length, lambda k: known.at(known.length - 1 - k))
     return reversed(list(items)) if is_static(items) else builtins.reversed(items)

@@ -1,4 +1,4 @@
-"""Printing what conversion does: `set_code_level`, `set_verbosity`."""
+"""Print the steps of a conversion: `set_code_level`, `set_verbosity`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Levels:
 
 
 def set_code_level(level: int = FINAL, also_to_stdout: bool = False) -> None:
-    """Print the code of what is converted, after converter number `level`; 100 is the last.
+    """Print each converted function's code after converter number `level`; 100 is the last.
 
     Source: Paddle API `paddle.jit.set_code_level`.
 
@@ -42,21 +42,21 @@ def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
 
 
 def tell(function, stages) -> None:
-    """Print what was asked for; `stages(function)` gives the trees."""
+    """Print the code that the levels select; `stages(function)` gives the trees."""
     if Levels.code < 0 and not Levels.verbosity:
         return
-    code, found = function.__code__, stages(function)
+    code, trees = function.__code__, stages(function)
     where = f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
     if Levels.verbosity:
         say(f"converting {where}")
     if Levels.verbosity > 1:
-        say(ast.unparse(found[0].before))
+        say(ast.unparse(trees[0].before))
     if Levels.verbosity > 2:
-        for stage in found:
+        for stage in trees:
             if ast.dump(stage.before) != ast.dump(stage.after):
                 say(f"after {stage.name}:\n{ast.unparse(stage.after)}")
     if Levels.code >= 0:
-        stage = found[min(Levels.code, len(found)) - 1]
+        stage = trees[min(Levels.code, len(trees)) - 1]
         say(f"code of {where} after {stage.name}:\n{ast.unparse(stage.after)}")
 
 

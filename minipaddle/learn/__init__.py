@@ -2,7 +2,8 @@
 
 from importlib import import_module as _import
 
-from .exercise import Disagreement, Exercise, expect, expect_gradients, expect_that
+from .comparison import Disagreement, expect, expect_gradients, expect_that
+from .exercise import Exercise
 from .stub import stub_of
 
 _LATER = {

@@ -1,6 +1,4 @@
-"""The chapters of the book: what the first cell of each says of it."""
-
-from __future__ import annotations
+"""The chapters of the book, as the first cell of each describes them."""
 
 import json
 import re
@@ -44,7 +42,7 @@ def chapters() -> dict[str, Chapter]:
 def read_head(path: Path) -> Chapter:
     """The head of the chapter in a notebook; ValueError if its first cell is laid out otherwise."""
     first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
-    found = HEAD.match("".join(first))
-    if found is None:
+    head = HEAD.match("".join(first))
+    if head is None:
         raise ValueError(f"{path.name}: the first cell is not laid out as {HEAD.pattern}")
-    return Chapter(*(" ".join(text.split()) for text in found.groups()))
+    return Chapter(*(" ".join(text.split()) for text in head.groups()))

@@ -1,31 +1,35 @@
-"""`./run learn`, `python -m minipaddle learn`, and in a notebook `%learn`: the practice loop."""
+"""`./run learn`, `python -m minipaddle learn`, and in a notebook `%learn`: the practice loop.
 
-from __future__ import annotations
+examples (NAME may be abbreviated):
+  ./run learn                       what there is, and how far you are
+  ./run learn show accumulate       the task: how hard, how long, what to read before
+  ./run learn check accumulate      judge exercises/02_autograd/accumulate.py
+  ./run learn check 02 softmax      judge a chapter's exercises and another
+  ./run learn watch                 judge whenever you save
+  ./run learn hint accumulate       a hint; asked again, the next
+"""
 
 import argparse
 import ast
 import difflib
 import sys
+from contextlib import suppress
 from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
 
 from . import progress, sync
 from .chapters import chapters
 from .exercise import Exercise, book, load, names, workspace
 from .lookup import UnknownError, find, find_all
 from .process import LIMIT, SEED, all_judged, judged
-from .show import MARKS, show, solution_for_rich
-
-EXAMPLES = """examples (NAME may be abbreviated):
-  ./run learn                       what there is, and how far you are
-  ./run learn show accumulate       the task: how hard, how long, what to read before
-  ./run learn check accumulate      judge exercises/02_autograd/accumulate.py
-  ./run learn check 02 softmax      judge a chapter's exercises and another
-  ./run learn watch                 judge whenever you save
-  ./run learn hint accumulate       a hint; asked again, the next"""
+from .verdict import MARKS, show, solution_for_rich
+from .watch import watch_exercise
 
 
 def main(arguments=None, console=None) -> int:
-    """Run the command. Status 0: all that was checked passed; 1: it did not; 2: a mistaken call."""
+    """Run the command. Status 0: all that was checked passed; 1: it did not; 2: a wrong call."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     console = console or terminal()
     try:
@@ -41,26 +45,20 @@ def main(arguments=None, console=None) -> int:
 
 
 def check_command(words: list[str]) -> None:
-    """Raise UnknownError, with what may be meant, if the first word is no command."""
-    known = [name for name, *_ in COMMANDS]
-    if not words or words[0].startswith("-") or words[0] in known:
+    """Raise UnknownError with a suggestion if the first word is no command."""
+    if not words or words[0].startswith("-") or words[0] in COMMANDS:
         return
-    near = difflib.get_close_matches(words[0], known, 1)
-    if near:
+    hint = f"there are {', '.join(COMMANDS)}"
+    with suppress(UnknownError):
+        find_all(words[:1])
+        hint = f"that is an exercise: ./run learn check {words[0]}, or show, hint, watch"
+    if near := difflib.get_close_matches(words[0], COMMANDS, 1):
         hint = f"did you mean {near[0]}?"
-    else:
-        try:
-            find_all(words[:1])
-            hint = f"that is an exercise: ./run learn check {words[0]}, or show, hint, watch"
-        except UnknownError:
-            hint = f"there are {', '.join(known)}"
     raise UnknownError(f"there is no command {words[0]!r}; {hint}")
 
 
 def terminal():
-    """Where to print: colours where they are wanted, a page's width where there is no terminal."""
-    from rich.console import Console
-
+    """The console to print to: no lines are wrapped where there is no terminal."""
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
@@ -68,33 +66,21 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="./run learn",
         description="Exercises whose solutions are the engine.",
-        epilog=EXAMPLES,
+        epilog=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.set_defaults(run=list_all)
     commands = top.add_subparsers(metavar="COMMAND")
-    for name, run, about, named in COMMANDS:
+    for name, (run, about, arguments) in COMMANDS.items():
         one = commands.add_parser(name, help=about, description=about)
         one.set_defaults(run=run)
-        if name == "check":
-            about = "exercises or chapters; without any: the next to do"
-            one.add_argument("names", nargs="*", metavar="NAME", help=about)
-        elif named:
-            one.add_argument("name", nargs="?", metavar="NAME", help="without it: the next to do")
-        if name in ("check", "watch"):
-            one.add_argument(
-                "--limit", type=float, default=LIMIT, help="processor seconds a check may take"
-            )
-            one.add_argument("--seed", type=int, default=SEED, help="of the random inputs")
-        if name == "check":
-            one.add_argument("--all", action="store_true", help="every exercise, and the progress")
-        if name in ("reset", "solution"):
-            one.add_argument("--yes", action="store_true", help="do not ask")
+        for flag, options in arguments:
+            one.add_argument(flag, **options)
     return top
 
 
-def meant(name: str | None) -> Exercise:
-    """The exercise the command line names, or else the next to do."""
+def chosen(name: str | None) -> Exercise:
+    """The exercise that the command line names, or else the next one to do."""
     if name:
         return load(find(name))
     name = progress.following()
@@ -108,8 +94,6 @@ def meant(name: str | None) -> Exercise:
 
 def list_all(console, options) -> int:
     """Every exercise by chapter, with its state."""
-    from rich.text import Text
-
     states = {name: progress.state(name) for name in names()}
     titles = {name: load(name).title for name in states}
     known, lines, heads = progress.read(), [], chapters()
@@ -122,10 +106,10 @@ def list_all(console, options) -> int:
         for name in members:
             mark, short = MARKS[states[name]], name.split("/")[1]
             row = Text(f"  {mark.sign}", style=mark.colour)
-            row.append(f" {short:<{name_width}}  {titles[name]:<{title_width}}  ", style="default")
-            row.append(f"{load(name).level:<6} {load(name).minutes:>3} min  ", style="default")
-            row.append(remarks(states[name], known.get(name, progress.NEW)))
-            lines.append(row)
+            facts = f"{load(name).level:<6} {load(name).minutes:>3} min  "
+            title = f" {short:<{name_width}}  {titles[name]:<{title_width}}  "
+            row.append(title + facts, style="default")
+            lines.append(row.append(remarks(states[name], known.get(name, progress.NEW))))
     solved = sum(state == "passed" for state in states.values())
     lines.append(Text(f"{bar(solved, len(states))} {solved} of {len(states)} passed"))
     waiting = progress.following()
@@ -136,7 +120,7 @@ def list_all(console, options) -> int:
 
 
 def remarks(state: str, entry: dict) -> str:
-    """The state, and what help was taken."""
+    """The state, and the help that was used."""
     words = [state] if state != "changed" else ["edited since the last check"]
     if entry["hints"]:
         words.append(f"{entry['hints']} of 3 hints")
@@ -151,10 +135,8 @@ def bar(done: int, of: int, width: int = 30) -> str:
 
 
 def show_task(console, options) -> int:
-    """What an exercise asks, how hard it is, how long it takes, what to read before."""
-    from rich.text import Text
-
-    exercise = meant(options.name)
+    """Print the task of an exercise, how hard it is, its minutes, and the reading before it."""
+    exercise = chosen(options.name)
     task = ast.get_docstring(ast.parse(exercise.solution)) or ""
     facts = [
         ("state", remarks(progress.state(exercise.name), progress.of(exercise.name))),
@@ -177,7 +159,7 @@ def check(console, options) -> int:
     several = names() if options.all else find_all(options.names)
     if options.all or len(several) > 1:
         return check_all(console, options, several)
-    exercise = meant(several[0] if several else None)
+    exercise = chosen(several[0] if several else None)
     verdict = judged(exercise.name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
     show(console, verdict)
@@ -187,15 +169,14 @@ def check(console, options) -> int:
 
 
 def check_all(console, options, several: list[str]) -> int:
-    """Judge some exercises anew and remember it; one line for each."""
-    from rich.text import Text
+    """Judge several exercises, remember their verdicts, and print a line for each."""
 
-    def told(verdict) -> None:
+    def report(verdict) -> None:
         mark = MARKS[verdict.state]
         line = f"{mark.sign} {verdict.name:<32} {verdict.state:<12} {verdict.seconds:5.1f} s"
         console.print(Text(line, style=mark.colour))
 
-    verdicts = all_judged(several, told, seconds=options.limit, seed=options.seed)
+    verdicts = all_judged(several, report, seconds=options.limit, seed=options.seed)
     for verdict in verdicts:
         progress.remember(verdict)
     passed = sum(verdict.passed for verdict in verdicts)
@@ -207,26 +188,27 @@ def check_all(console, options, several: list[str]) -> int:
 
 
 def hint(console, options) -> int:
-    """Show the hints so far and one more; the last is followed by none."""
-    from rich.text import Text
+    """Show the hints so far and one more."""
+    return show_hints(console, chosen(options.name))
 
-    exercise = meant(options.name)
-    given = min(progress.of(exercise.name)["hints"] + 1, len(exercise.hints))
-    progress.note(exercise.name, hints=given)
-    for k, text in enumerate(exercise.hints[:given], 1):
+
+def show_hints(console, exercise: Exercise) -> int:
+    shown = min(progress.of(exercise.name)["hints"] + 1, len(exercise.hints))
+    progress.note(exercise.name, hints=shown)
+    for k, text in enumerate(exercise.hints[:shown], 1):
         console.print(Text(f"Hint {k} of {len(exercise.hints)} for {exercise.name}", style="bold"))
         console.print(Text("\n".join(f"  {line}" for line in text.strip().splitlines())))
-    if given == len(exercise.hints):
+    if shown == len(exercise.hints):
         console.print(Text(f"That was the last one. ./run learn solution {exercise.name}"))
     return 0
 
 
 def solution(console, options) -> int:
-    """Show the annotated solution; of an exercise that is not passed only when asked twice."""
-    exercise = meant(options.name)
+    """Show the annotated solution; ask first if the exercise is not passed yet."""
+    exercise = chosen(options.name)
     seen = progress.of(exercise.name)["looked"] or progress.state(exercise.name) == "passed"
     question = f"{exercise.name} is not passed yet. Show its solution (your progress will say so)?"
-    if not (seen or options.yes or agreed(console, question)):
+    if not (seen or options.yes or confirm(console, question)):
         return 1
     if progress.state(exercise.name) != "passed":
         progress.note(exercise.name, looked=True)
@@ -239,7 +221,8 @@ def reset(console, options) -> int:
     if not options.name:
         raise UnknownError("which exercise should be reset? Please name it")
     exercise = load(find(options.name))
-    if not (options.yes or agreed(console, f"Put the empty {exercise.place} back (a copy stays)?")):
+    question = f"Put the empty {exercise.place} back (a copy stays)?"
+    if not (options.yes or confirm(console, question)):
         return 1
     kept = sync.reset(exercise)
     console.print(f"{exercise.place} is as it was", markup=False)
@@ -249,8 +232,8 @@ def reset(console, options) -> int:
     return 0
 
 
-def agreed(console, question: str) -> bool:
-    """Does the reader say yes? Where nobody can be asked, nobody does."""
+def confirm(console, question: str) -> bool:
+    """Whether the reader says yes; no if there is no terminal to ask on."""
     try:
         console.print(f"{question} [y/N] ", end="", markup=False)
         return input().strip().lower() in ("y", "yes")
@@ -260,7 +243,7 @@ def agreed(console, question: str) -> bool:
 
 
 def stubs(console, options) -> int:
-    """Cut readers' files and the chapters' cells from the solutions; what was begun stays."""
+    """Cut the readers' files and the chapters' cells from the solutions; skip what was begun."""
     for name in sync.write_stubs():
         console.print(load(name).place, markup=False)
     for chapter in sorted(book().glob("*.ipynb")):
@@ -270,18 +253,28 @@ def stubs(console, options) -> int:
 
 
 def watch(console, options) -> int:
-    from .watch import watch as run
+    """Judge an exercise whenever its file is saved."""
+    return watch_exercise(console, chosen(options.name).name, options, show_hints)
 
-    return run(console, meant(options.name).name, options)
 
+NEXT = "without it: the next to do"
+NAME = ("name", {"nargs": "?", "metavar": "NAME", "help": NEXT})
+NAMES = ("names", {"nargs": "*", "metavar": "NAME", "help": f"exercises or chapters; {NEXT}"})
+LIMITS = (
+    ("--limit", {"type": float, "default": LIMIT, "help": "processor seconds a check may take"}),
+    ("--seed", {"type": int, "default": SEED, "help": "of the random inputs"}),
+)
+ALL = ("--all", {"action": "store_true", "help": "every exercise, and the progress"})
+YES = ("--yes", {"action": "store_true", "help": "do not ask"})
 
-COMMANDS = [
-    ("list", list_all, "what there is, and how far you are", False),
-    ("show", show_task, "an exercise's task, how hard it is, what to read before", True),
-    ("check", check, "judge exercises, or a chapter's", True),
-    ("watch", watch, "judge an exercise whenever its file is saved", True),
-    ("hint", hint, "a hint; asked again, the next", True),
-    ("solution", solution, "the annotated solution", True),
-    ("reset", reset, "put the empty exercise back, and keep a copy", True),
-    ("stubs", stubs, "for authors: cut files and cells from the solutions", False),
-]
+COMMANDS = {
+    "list": (list_all, "what there is, and how far you are", []),
+    "show": (show_task, "an exercise's task, how hard it is, what to read before", [NAME]),
+    "check": (check, "judge exercises, or a chapter's", [NAMES, *LIMITS, ALL]),
+    "watch": (watch, "judge an exercise whenever its file is saved", [NAME, *LIMITS]),
+    "hint": (hint, "a hint; asked again, the next", [NAME]),
+    "solution": (solution, "the annotated solution", [NAME, YES]),
+    "reset": (reset, "put the empty exercise back, and keep a copy", [NAME, YES]),
+    "stubs": (stubs, "for authors: cut files and cells from the solutions", []),
+}
+"""For each command its function, its help and its arguments."""

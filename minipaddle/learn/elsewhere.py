@@ -1,4 +1,4 @@
-"""Arrays on a device that is not there, and their array module: does code keep to `m`?"""
+"""Arrays on a simulated device, and their array module: they show whether code uses `m` alone."""
 
 import operator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Elsewhere:
-    """An array on another device: it takes part in arithmetic, and NumPy can not read it."""
+    """An array on another device: it takes part in arithmetic, and NumPy cannot read it."""
 
     __array_ufunc__ = None
 
@@ -14,7 +14,7 @@ class Elsewhere:
         self._array = array
 
     def __array__(self, *_, **__):
-        raise TypeError("NumPy can not read an array that lives on another device")
+        raise TypeError("NumPy cannot read an array that lives on another device")
 
     def __getattr__(self, name):
         if name.startswith("__"):

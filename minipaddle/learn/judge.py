@@ -1,10 +1,8 @@
-"""The judge: runs an exercise's checks on a text, in this process, and says how it stands.
+"""The judge: it runs an exercise's checks on a text, in this process, and returns a verdict.
 
-`python -m minipaddle.learn.judge NAME [FILE]` prints the verdict. What readers see comes from
+`python -m minipaddle.learn.judge NAME [FILE]` prints the verdict. The verdicts of readers come from
 `minipaddle.learn.process`, which judges in a fresh process, with limits.
 """
-
-from __future__ import annotations
 
 import linecache
 import sys
@@ -18,16 +16,18 @@ from hypothesis.errors import Flaky
 
 from ..engine.core.slots import plugged
 from ..tensor.generator import seed as seed_engine
-from .exercise import Disagreement, Exercise, Test, differs, load
+from .comparison import Disagreement, differs
+from .exercise import Exercise, Test, load
 from .own import refusing
 from .stub import unwritten
-from .usage import MEMORY
-from .verdict import Verdict, shown
+from .verdict import Verdict, format_value
 
+MEMORY = 4 << 30
+"""Bytes that a check may hold."""
 SEED = 2026
-"""Of the random inputs, unless another is asked for."""
+"""The seed of the random inputs, unless the reader gives another."""
 PATIENCE = 4.0
-"""Seconds after which no later check is begun for the sake of a picture."""
+"""Seconds after which no further check is run to find a picture."""
 
 
 def judge(
@@ -42,15 +42,14 @@ def judge(
     """Judge a text in this process.
 
     A `thorough` judge looks for the smallest failing input, compares a wrong solution with the
-    known wrong ones, and looks for a picture; what it has so far it tells `first`.
+    known wrong ones, and looks for a picture; it hands each draft of its verdict to `first`.
     """
-    verdict = begun(exercise, source, file)
-    if verdict is not None:
+    if verdict := verdict_without_running(exercise, source, file):
         return verdict
     try:
         yours = module_of(source, file)
-    except BaseException as error:  # sys.exit() is a mistake like another
-        return failed(exercise, error, file)
+    except BaseException as error:  # sys.exit() is a mistake like any other
+        return failure(exercise, error, file)
     for k, test in enumerate(exercise.tests):
         inputs, refused = {}, []
         try:
@@ -60,8 +59,8 @@ def judge(
                 raise refused[0]
         except BaseException as error:
             error = refused[0] if refused else error
-            verdict = failed(exercise, error, file)
-            told(verdict, test, inputs, seed)
+            verdict = failure(exercise, error, file)
+            add_check(verdict, test, inputs, seed)
             if thorough and verdict.state in ("wrong", "error") and isinstance(error, Exception):
                 first(verdict)
                 verdict.looks_like = suspect(exercise, test, inputs, error)
@@ -71,24 +70,20 @@ def judge(
     return Verdict(exercise.name, "passed")
 
 
-def begun(exercise: Exercise, source: str, file: str) -> Verdict | None:
-    """The verdict on a text that can not be run, or need not be: nothing is written yet."""
+def verdict_without_running(exercise: Exercise, source: str, file: str) -> Verdict | None:
+    """The verdict on a text that cannot run, or in which nothing is written yet; else None."""
     try:
         missing = unwritten(source, exercise.solution)
     except (SyntaxError, ValueError) as error:  # ValueError: a null character
-        return failed(exercise, error, file)
+        return failure(exercise, error, file)
     if not missing:
         return None
-    return Verdict(exercise.name, "not started", f"{listed(missing)} in {exercise.place}")
-
-
-def listed(names: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+    return Verdict(exercise.name, "not started", f"{listed} in {exercise.place}")
 
 
 def module_of(source: str, file: str, name: str = "yours") -> ModuleType:
-    """The text, run as a module; its lines can be shown though no such file may exist."""
+    """Run the text as a module; tracebacks can show its lines even if no such file exists."""
     module = ModuleType(name)
     module.__file__ = file
     sys.modules[name] = module  # dataclasses look there
@@ -98,7 +93,7 @@ def module_of(source: str, file: str, name: str = "yours") -> ModuleType:
 
 
 def run(test: Test, yours: ModuleType, inputs: dict, seed: int = SEED, shrink: bool = True) -> None:
-    """Run one check; `inputs` holds afterwards what it was given last: when it fails, the least."""
+    """Run one check. Afterwards `inputs` holds its last inputs: if it failed, the smallest."""
     if not test.strategies:
         seed_engine(seed)
         test.run(yours)
@@ -116,32 +111,31 @@ def run(test: Test, yours: ModuleType, inputs: dict, seed: int = SEED, shrink: b
         phases=[*phases, hypothesis.Phase.shrink] if shrink else phases,
     )
     @hypothesis.given(hypothesis.strategies.fixed_dictionaries(test.strategies))
-    def drawn(values):
+    def run_on(values):
         inputs.clear()
         inputs.update(values)
         seed_engine(seed)
         test.run(yours, **values)
 
-    drawn()
+    run_on()
 
 
-# ---- what is said of a failure -------------------------------------------------------------------
+# ---- the verdict on a failure --------------------------------------------------------------------
 
 
-def failed(exercise: Exercise, error: BaseException, file: str) -> Verdict:
-    """The verdict on code that raised: a Disagreement is wrong, what it raised itself an error."""
+def failure(exercise: Exercise, error: BaseException, file: str) -> Verdict:
+    """The verdict on code that raised: wrong for a Disagreement, else an error."""
     if isinstance(error, Disagreement):
         verdict = Verdict(exercise.name, "wrong", str(error), line=getattr(error, "line", ""))
         verdict.given = as_dict(error.given)
-        verdict.expected, verdict.got = (
-            "" if value is None else shown(value) for value in (error.expected, error.got)
-        )
-        if error.expected is not None and error.got is None:
-            verdict.got = "None"
+        if error.expected is not None:
+            verdict.expected = format_value(error.expected)
+        if error.got is not None or error.expected is not None:
+            verdict.got = format_value(error.got)
         draw(verdict, error)
         return verdict
-    line = line_in(error, file)
-    if isinstance(error, NotImplementedError) and last_file(error) == file:
+    line, frames = line_in(error, file), traceback.extract_tb(error.__traceback__)
+    if isinstance(error, NotImplementedError) and frames and frames[-1].filename == file:
         return Verdict(exercise.name, "not started", f"the rest of {exercise.place}", line=line)
     if isinstance(error, Flaky):
         return Verdict(exercise.name, "wrong", "the same inputs gave different results")
@@ -149,49 +143,40 @@ def failed(exercise: Exercise, error: BaseException, file: str) -> Verdict:
         return Verdict(exercise.name, "error", "your code ended the program: sys.exit", line=line)
     if type(error) is AssertionError and not line:
         return Verdict(exercise.name, "wrong", str(error))
-    return Verdict(exercise.name, "error", said(error, line) + meant_by(error, exercise), line=line)
+    why = format_error(error, line, frames) + likely_cause(error, exercise)
+    return Verdict(exercise.name, "error", why, line=line)
 
 
-def meant_by(error: BaseException, exercise: Exercise) -> str:
-    """What lies behind an error that does not say it by itself."""
+def likely_cause(error: BaseException, exercise: Exercise) -> str:
+    """The likely cause of an error whose message does not name it."""
     if isinstance(error, MemoryError):
         return f"\na check may hold {MEMORY >> 30} GB: a list that grows without end?"
     if isinstance(error, RecursionError) and exercise.slots:
         parts = " and ".join(exercise.slots)
-        return (
-            f"\nin a check the engine's own {parts} is yours: does your code call it by any name?"
-        )
+        why = f"in a check the engine's own {parts} is yours: does your code call it by any name?"
+        return f"\n{why}"
     return ""
 
 
 def as_dict(given) -> dict[str, str]:
-    if given is None:
-        return {}
-    return (
-        {k: shown(v) for k, v in given.items()} if isinstance(given, dict) else {"": shown(given)}
-    )
+    """Inputs as text, by name; several inputs are a dict, one has no name."""
+    named = given if isinstance(given, dict) else {} if given is None else {"": given}
+    return {name: format_value(value) for name, value in named.items()}
 
 
-def said(error: BaseException, line: str) -> str:
-    """The error's name and words; if no line of the reader's led to it, where it came up."""
-    text = "".join(traceback.format_exception_only(error)).strip()
+def format_error(error: BaseException, line: str, frames) -> str:
+    """The error's name and message; if no line of the reader's led to it, where it was raised."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
+    text = "".join(traceback.format_exception_only(error)).strip()
     if line or not frames:
         return text
     at = frames[-1]
     return f"{text}\n(after your code had run, in {Path(at.filename).name}:{at.lineno}: {at.line})"
 
 
-def last_file(error: BaseException) -> str:
-    """The file whose line raised an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return frames[-1].filename if frames else ""
-
-
 def line_in(error: BaseException, file: str) -> str:
-    """The reader's line that an error came from: `accumulate.py:12: return g`; or nothing."""
+    """The reader's line that an error came from, `accumulate.py:12: return g`, or nothing."""
     name = Path(file).name
     if isinstance(error, SyntaxError) and error.filename in (file, "<unknown>", None):
         return f"{name}:{error.lineno or 1}: {(error.text or '').strip()}"
@@ -200,20 +185,20 @@ def line_in(error: BaseException, file: str) -> str:
 
 
 def draw(verdict: Verdict, error: Disagreement) -> None:
-    """Keep a Disagreement's picture (a graph, or a function that draws one) as DOT and as text."""
+    """Draw a Disagreement's picture (a graph, or a function that draws one) as DOT and text."""
     try:
         with plugged(error.plugs):
             graph = error.picture() if callable(error.picture) else error.picture
         if graph is not None:
             verdict.picture, verdict.sketch = graph.source, getattr(graph, "text", "")
-    except Exception as broken:  # as a picture of broken code may be; the verdict matters more
+    except Exception as broken:  # code that is wrong may break its picture; the verdict stays
         verdict.sketch = f"(no picture: {type(broken).__name__}: {broken})"
 
 
 def illustrate(
     verdict: Verdict, exercise: Exercise, tests: list[Test], yours: ModuleType, seed: int
 ) -> None:
-    """If the check that failed has no picture, take that of a later one that fails."""
+    """If the check that failed has no picture, take one of a later check that fails."""
     ends = time.monotonic() + PATIENCE
     for test in tests:
         if verdict.picture or time.monotonic() > ends:
@@ -227,8 +212,8 @@ def illustrate(
             continue
 
 
-def told(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:
-    """Add to a verdict which check it comes from, and the inputs that were drawn."""
+def add_check(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:
+    """Add to a verdict the check it comes from, and the inputs that were drawn."""
     verdict.check, verdict.explains = test.name, " ".join((test.run.__doc__ or "").split())
     if test.strategies:
         verdict.seed = seed
@@ -236,7 +221,7 @@ def told(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:
 
 
 def suspect(exercise: Exercise, test: Test, inputs: dict, error: Exception) -> str:
-    """Which known wrong solution fails alike for the same inputs; empty if none does."""
+    """The known wrong solution that fails alike for the same inputs; empty if none does."""
     for looks_like, source in exercise.wrong_solutions().items():
         try:
             seed_engine(SEED)
@@ -250,7 +235,7 @@ def suspect(exercise: Exercise, test: Test, inputs: dict, error: Exception) -> s
 
 
 def alike(one: Exception, other: Exception) -> bool:
-    """Do two failures say the same? The line that an error stands on is another in each text."""
+    """Whether two failures say the same, apart from the line of the error in each text."""
     if type(one) is not type(other):
         return False
     if isinstance(one, Disagreement):

@@ -4,37 +4,34 @@
 with --hint, --solution, --reset or --check what `./run learn` does) and `%learn …`.
 """
 
-from __future__ import annotations
-
-import html
+from html import escape
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
+from rich.console import Console
 
+from ..viz.picture import Shown
 from . import command, progress, sync
 from .exercise import Exercise, load
 from .lookup import UnknownError, find
 from .process import judged
-from .show import MARKS, box
+from .verdict import MARKS, box
 
 OVERWRITE = "--overwrite"
 
 
-class Notice:
+class Notice(Shown):
     """A remark about cell and file, beside the verdict."""
 
-    def __init__(self, text: str, code: str = ""):
-        self.text, self.code = text, code
+    def __init__(self, message: str, code: str = ""):
+        self.message, self.code = message, code
+        self.text = "\n".join(filter(None, [f"? {message}", code]))
 
-    def __repr__(self) -> str:
-        return "\n".join(filter(None, [f"? {self.text}", self.code]))
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        words = f'<div style="white-space:pre-wrap">{html.escape(self.text)}</div>'
-        code = f'<pre style="background:none">{html.escape(self.code)}</pre>' if self.code else ""
-        inside = box(MARKS["changed"].colour, words + code)
-        return {"text/html": inside, "text/plain": repr(self)}
+    def html(self) -> str:
+        words = f'<div style="white-space:pre-wrap">{escape(self.message)}</div>'
+        code = f'<pre style="background:none">{escape(self.code)}</pre>' if self.code else ""
+        return box(MARKS["changed"].colour, words + code)
 
 
 @magics_class
@@ -53,7 +50,7 @@ class Practice(Magics):
                 display(Notice(f"A copy of what the file said is in {kept}"))
         else:
             taken = sync.bring(exercise, cell)
-            if taken.said:
+            if taken.message:
                 display(notice(exercise, cell, taken))
             if taken.action == sync.CONFLICT:
                 return
@@ -63,7 +60,7 @@ class Practice(Magics):
 
     @line_magic("exercise")
     def fetch(self, line: str) -> None:
-        """Put the text of the reader's file into the next cell, or do what an option says."""
+        """Put the text of the reader's file into the next cell, or do the command of an option."""
         flags = [word.removeprefix("--") for word in line.split() if word.startswith("--")]
         exercise = named([word for word in line.split() if not word.startswith("--")])
         asked = [flag for flag in flags if flag != "yes"]
@@ -77,24 +74,17 @@ class Practice(Magics):
 
     @line_magic("learn")
     def learn(self, line: str) -> None:
-        """What `./run learn` does in a terminal."""
+        """The command `./run learn` of a terminal."""
         if line.split()[:1] == ["watch"]:
-            raise UsageError("a cell can not watch: run the %%exercise cell, or use a terminal")
+            raise UsageError("a cell cannot watch: run the %%exercise cell, or use a terminal")
         try:
-            command.main(line.split(), console=console())
-        except SystemExit:  # argparse has said what is wrong
+            command.main(line.split(), console=Console(highlight=False))  # it knows notebooks
+        except SystemExit:  # argparse has printed what is wrong
             return
 
 
-def console():
-    """Rich's console: it knows a notebook by itself."""
-    from rich.console import Console
-
-    return Console(highlight=False)
-
-
 def named(words: list[str]) -> Exercise:
-    """The exercise a magic names."""
+    """The exercise that a magic names."""
     if len(words) != 1:
         raise UsageError("name one exercise: %%exercise 02_autograd/accumulate")
     try:
@@ -104,9 +94,9 @@ def named(words: list[str]) -> Exercise:
 
 
 def notice(exercise: Exercise, cell: str, taken: sync.Step) -> Notice:
-    """What happened between cell and file, and the ways out."""
+    """What happened between cell and file, and what the reader can do."""
     ways = [
-        taken.said,
+        taken.message,
         f"%exercise {exercise.name}  puts the file's text into a new cell;",
         f"%%exercise {exercise.name} {OVERWRITE}  writes this cell over the file (a copy stays).",
     ]

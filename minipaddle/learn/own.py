@@ -1,10 +1,8 @@
-"""Is it the reader's own work? The engine's function for a slot may not do it.
+"""Refuse solutions that call the engine's own function for a slot: the work must be the reader's.
 
-While a check runs, the engine's function for a slot leads to the reader's: one part may call
-another so. Who calls the reference, which the slot keeps beside it, is refused.
+While a check runs, the engine's name for a slot leads to the reader's function, so one part may
+call another. Calls of the reference, which the slot keeps beside it, are refused.
 """
-
-from __future__ import annotations
 
 import linecache
 import sys
@@ -14,12 +12,13 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from ..engine.core import slots
-from .exercise import Disagreement, Exercise
+from .comparison import Disagreement
+from .exercise import Exercise
 
 TOOL = 4
 """Our number in sys.monitoring (Python 3.12 on); 0, 1, 2 and 5 belong to known tools."""
 HELD = threading.Lock()
-"""Who judges holds it: threads share the number."""
+"""Held while a check is judged: all threads share the number."""
 
 
 class Borrowed(Disagreement):
@@ -27,29 +26,27 @@ class Borrowed(Disagreement):
 
     def __init__(self, slot: str, code: CodeType, line: str):
         place = Path(code.co_filename).as_posix().rpartition("/minipaddle/")[2]
-        super().__init__(
-            f"this calls the engine's own {code.co_name} ({place}), which is what you are to "
-            f"write: the part {slot}"
-        )
+        called = f"the engine's own {code.co_name} ({place})"
+        super().__init__(f"this calls {called}, which is what you are to write: the part {slot}")
         self.line = line
 
 
 def codes(exercise: Exercise) -> dict[CodeType, str]:
     """The code of the engine's function for each slot of an exercise, and that slot's name."""
-    found = {}
+    slot_of = {}
     for name in exercise.slots:
         held = slots.find(name).get()
         code = getattr(getattr(held, "fn", held), "__code__", None)  # a Rule has its function there
         if code is not None:
-            found[code] = name
-    return found
+            slot_of[code] = name
+    return slot_of
 
 
 @contextmanager
 def refusing(exercise: Exercise, file: str):
-    """Within the block who calls the engine's function for a slot from `file` gets Borrowed.
+    """Within the block, calls of the engine's function for a slot from `file` raise Borrowed.
 
-    It begins before the reader's functions are plugged in, and gives the list of those that were
+    It begins before the reader's functions are plugged in, and yields the list of the errors
     raised: the reader's code may have caught them.
     """
     refused, ours = [], codes(exercise)
@@ -67,7 +64,7 @@ def refusing(exercise: Exercise, file: str):
 
 @contextmanager
 def monitored(ours, look):
-    """Call `look` whenever one of our codes begins; nothing else is slower for it."""
+    """Call `look` whenever one of our codes begins; no other code runs slower."""
     tools = sys.monitoring
     started = tools.events.PY_START
     with HELD:
@@ -85,7 +82,7 @@ def monitored(ours, look):
 
 @contextmanager
 def profiled(ours, look):
-    """The same for Python 3.11, which calls at the beginning of every function."""
+    """The same for Python 3.11, whose hook is called at the beginning of every function."""
 
     def profile(frame, event, _):
         if event == "call" and frame.f_code in ours:

@@ -1,13 +1,12 @@
 """Judging in a fresh process, which may hang, crash, exit, print without end, or eat memory.
 
-The child writes its verdict to a file; what it leaves out, the parent says from how it ended.
+The child writes its verdict to a file. If it leaves none, the parent forms one from its end.
 """
-
-from __future__ import annotations
 
 import collections
 import contextlib
 import faulthandler
+import linecache
 import os
 import re
 import signal
@@ -18,17 +17,19 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from .exercise import Exercise, load
-from .judge import SEED, begun, judge
-from .usage import MEMORY, Usage, usage
+from .judge import MEMORY, SEED, judge, verdict_without_running
 from .verdict import Verdict
 
 LIMIT = 20.0
-"""Seconds of processor time that a check may take. They take fewer than five."""
+"""Seconds of processor time that a check may take; right solutions take less than five."""
 
 PATIENCE = 30
-"""A check may take so many times its limit by the clock: on a busy machine it waits its turn."""
+"""How many times its limit a check may take by the clock: on a busy machine it has to wait."""
 
 SLOW = 30.0
 """Seconds by the clock from which a verdict says that the machine is busy."""
@@ -53,18 +54,19 @@ def judged(name: str, file: Path | None = None, *, seconds: float = LIMIT, seed=
     except FileNotFoundError:
         source = ""
     except (OSError, UnicodeDecodeError) as error:
-        return Verdict(name, "error", f"{file} can not be read: {error}")
-    verdict = begun(exercise, source, str(file)) or in_child(exercise, source, file, seconds, seed)
+        return Verdict(name, "error", f"{file} cannot be read: {error}")
+    verdict = verdict_without_running(exercise, source, str(file))
+    verdict = verdict or in_child(exercise, source, file, seconds, seed)
     verdict.seconds = time.perf_counter() - began
     return verdict
 
 
-def all_judged(names, told=lambda verdict: None, **options) -> list[Verdict]:
-    """The verdicts on several exercises, as many at a time as there are cores; `told` of each."""
+def all_judged(names, report=lambda verdict: None, **options) -> list[Verdict]:
+    """The verdicts on several exercises, one per core at a time; `report` is called with each."""
 
     def one(name: str) -> Verdict:
         verdict = judged(name, **options)
-        told(verdict)
+        report(verdict)
         return verdict
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -80,25 +82,47 @@ def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: 
         Path(folder, "source").write_text(source, encoding="utf-8")
         command = [sys.executable, "-P", "-m", "minipaddle.learn.process"]
         child = subprocess.Popen(
-            [*command, exercise.name, str(file), folder, str(seed)],
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            [*command, exercise.name, str(file), folder, str(seed)], cwd=folder, env=environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
-        )
+        )  # fmt: skip
         printed, run = Drain(child.stdout), Watch(child, seconds)
         try:
-            stopped = run.to_its_end()
+            stopped = run.wait()
             if stopped:
-                ask_where(child)
+                request_trace(child)
         finally:
             kill(child)
-        trace = trace_in(folder)
-        verdict = left_in(folder) or gone(exercise, file, stopped, child.returncode, trace)
+        trace = read(Path(folder, "trace"))
+        try:
+            verdict = Verdict.from_json(read(Path(folder, "verdict")))
+        except (ValueError, TypeError):  # no verdict, or half of one
+            verdict = verdict_on_end(exercise, file, stopped, child.returncode, trace)
     verdict.printed, verdict.busy = printed.text(), run.busy()
     return verdict
+
+
+def read(path: Path) -> str | None:
+    """The text of a file; None if there is none."""
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace")
+
+
+class Usage(NamedTuple):
+    """Processor seconds so far, and the bytes in memory now."""
+
+    seconds: float
+    memory: int
+
+
+def usage(child: subprocess.Popen) -> Usage | None:
+    """Measure a child; None once it has ended, or where the system does not tell."""
+    try:
+        process = psutil.Process(child.pid)
+        times = process.cpu_times()
+        return Usage(times.user + times.system, process.memory_info().rss)
+    except (psutil.Error, OSError):
+        return None
 
 
 class Watch:
@@ -109,8 +133,8 @@ class Watch:
         self.began = time.monotonic()
         self.used = Usage(0.0, 0)
 
-    def to_its_end(self) -> str:
-        """Wait until it ends; if it must be stopped before, why, else ""."""
+    def wait(self) -> str:
+        """Wait until the child ends. If it must be stopped before, return the reason, else ""."""
         marks = collections.deque([(self.began, 0.0)])  # (clock, processor) of the last seconds
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -126,12 +150,11 @@ class Watch:
                 return stopped
 
     def too_much(self, clock: float, waits: bool) -> str:
-        """What of its use is too much, if anything is."""
+        """A sentence on what the child uses too much of; empty if it stays within its limits."""
         seconds, memory = self.used
         if memory > MEMORY:
-            return (
-                f"it held more than {gigabytes(MEMORY)} of memory: a list that grows without end?"
-            )
+            held = gigabytes(MEMORY)
+            return f"it held more than {held} of memory: a list that grows without end?"
         if seconds > self.limit:
             held = f", and held {gigabytes(memory)} of memory" if memory > MEMORY / 4 else ""
             used = f"{self.limit:g} s of processor time{held}"
@@ -139,14 +162,12 @@ class Watch:
         if waits:
             return f"it did nothing for {self.limit:g} s: does it wait for what never comes?"
         if clock > PATIENCE * self.limit:
-            return (
-                f"the machine is too busy: in {clock:.0f} s your code got {seconds:.0f} s of a "
-                "processor. Try again, or give it more with --limit"
-            )
+            got = f"in {clock:.0f} s your code got {seconds:.0f} s of a processor"
+            return f"the machine is too busy: {got}. Try again, or give it more with --limit"
         return ""
 
     def busy(self) -> str:
-        """A remark, if the machine let the child wait for most of the time."""
+        """A remark if the child had to wait for a processor most of the time."""
         clock = time.monotonic() - self.began
         if clock < SLOW or self.used.seconds > clock / 2:
             return ""
@@ -158,15 +179,16 @@ def gigabytes(n: float) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The child finds this package, sees no GPU, and computes on one thread: as on any machine."""
+    """The child finds this package, sees no GPU and computes on one thread, on any machine."""
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     plain = {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "CUDA_VISIBLE_DEVICES": "-1"}
+    plain["MINIPADDLE_BACKEND"] = os.environ.get("MINIPADDLE_BACKEND", "interpreter")
     return os.environ | plain | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 class Drain(threading.Thread):
-    """Reads a pipe to its end, and keeps the beginning: a child that prints never waits."""
+    """Reads a pipe to its end, and keeps the beginning: a child that prints is never blocked."""
 
     def __init__(self, pipe):
         super().__init__(daemon=True)
@@ -184,8 +206,8 @@ class Drain(threading.Thread):
         return text if len(text) <= PRINTED else f"{text[:PRINTED]}…"
 
 
-def ask_where(child) -> None:
-    """Let a child that is stuck note where; it does not take part in this (see `main`)."""
+def request_trace(child) -> None:
+    """Let faulthandler write where a child is stuck; no code of the child runs (see `main`)."""
     if hasattr(signal, "SIGUSR1"):
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             child.send_signal(signal.SIGUSR1)
@@ -193,7 +215,7 @@ def ask_where(child) -> None:
 
 
 def kill(child) -> None:
-    """End a child, and what it has started."""
+    """End a child, and the processes it has started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(child.pid, signal.SIGKILL)
@@ -202,23 +224,7 @@ def kill(child) -> None:
     child.wait()
 
 
-def left_in(folder: str) -> Verdict | None:
-    """The verdict a child has written, if it came to that."""
-    try:
-        return Verdict.from_json(Path(folder, "verdict").read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def trace_in(folder: str) -> str | None:
-    """What faulthandler wrote in a child; None if it never came to that."""
-    try:
-        return Path(folder, "trace").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-
-
-def gone(exercise: Exercise, file: Path, stopped: str, status: int, trace) -> Verdict:
+def verdict_on_end(exercise: Exercise, file: Path, stopped: str, status: int, trace) -> Verdict:
     """The verdict on code that left none: it was `stopped`, crashed, or ended its process."""
     if stopped:
         why = stopped
@@ -235,20 +241,19 @@ def gone(exercise: Exercise, file: Path, stopped: str, status: int, trace) -> Ve
 
 def line_of_trace(trace: str, file: Path) -> str:
     """The reader's innermost line in what faulthandler wrote: `accumulate.py:12: while True:`."""
-    found = re.search(rf'File "{re.escape(str(file))}", line (\d+)', trace)
-    if found is None:
+    match = re.search(rf'File "{re.escape(str(file))}", line (\d+)', trace)
+    if match is None:
         return ""
-    n = int(found[1])
-    lines = file.read_text(encoding="utf-8").splitlines()
-    text = lines[n - 1].strip() if n <= len(lines) else ""
-    return f"{file.name}:{n}: {text}"
+    n = int(match[1])
+    linecache.checkcache(str(file))
+    return f"{file.name}:{n}: {linecache.getline(str(file), n).strip()}"
 
 
 # ---- the child's side ----------------------------------------------------------------------------
 
 
 def main(name: str, file: str, folder: str, seed: str) -> None:
-    """Judge, and leave the verdict in `folder`. It ends at once: no thread, no atexit holds it."""
+    """Judge, and leave the verdict in `folder`. The process ends at once: no thread holds it."""
     target = Path(folder, "verdict")
     if hasattr(os, "register_at_fork"):  # a copy would judge too, and be copied at each call
         os.register_at_fork(after_in_child=lambda: os._exit(0))
@@ -271,7 +276,7 @@ def main(name: str, file: str, folder: str, seed: str) -> None:
 
 
 def limit_memory() -> None:
-    """Data beyond MEMORY raises MemoryError, where the system can do that."""
+    """Let data beyond MEMORY raise MemoryError, where the system can do that."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -1,6 +1,4 @@
-"""What the reader has done, kept beside the reader's files. A cache: losing it loses no work."""
-
-from __future__ import annotations
+"""The reader's progress, in a file beside the reader's own: a cache, whose loss loses no work."""
 
 import contextlib
 import hashlib
@@ -22,32 +20,32 @@ def path() -> Path:
 
 
 def read() -> dict[str, dict]:
-    """All that is known, by exercise; nothing if there is no file, or no sense in it."""
+    """The progress by exercise; {} if there is no file, or it cannot be read."""
     try:
-        found = json.loads(path().read_text(encoding="utf-8"))
-        return {name: NEW | dict(entry) for name, entry in found.items()}
+        entries = json.loads(path().read_text(encoding="utf-8"))
+        return {name: NEW | dict(entry) for name, entry in entries.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
 
 
 def of(name: str) -> dict:
-    """What is known of one exercise."""
+    """The progress of one exercise."""
     return read().get(name, dict(NEW))
 
 
 def note(name: str, **known) -> None:
-    """Remember something of an exercise."""
+    """Store facts about an exercise."""
     everything = read()
     everything[name] = NEW | everything.get(name, {}) | known
     draft = path().with_name(f".progress.{os.getpid()}")
-    with contextlib.suppress(OSError):  # a folder that can not be written keeps no progress
+    with contextlib.suppress(OSError):  # a folder that cannot be written keeps no progress
         path().parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(everything, indent=1, sort_keys=True), encoding="utf-8")
         draft.replace(path())
 
 
 def remember(verdict: Verdict) -> None:
-    """Note a verdict on the reader's file as it is now."""
+    """Store a verdict on the reader's file as it is now."""
     note(verdict.name, state=verdict.state, of=texts(load(verdict.name)))
 
 

@@ -1,6 +1,4 @@
-"""The engine on the reader's own code, and a picture of which parts that is."""
-
-from __future__ import annotations
+"""The engine on the reader's own code, and a picture of the parts that are the reader's."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,9 +27,9 @@ SIGNS = {"mine": "✓", "broken": "✗", "reference": "○"}
 def mine(chapter: str = ""):
     """Run the block on every exercise the reader has solved; the reference does the rest.
 
-    What it gives is the picture of `engine(chapter)`. Only what passes its check is plugged in, so
+    It yields the picture of `engine(chapter)`. Only code that passes its check is plugged in, so
     files that were edited since are judged first. Within the block a tape draws the reader's
-    operators green, and grey those that are an exercise of the chapter still to solve.
+    operators green, and those grey that are unsolved exercises of the chapter.
 
     >>> from minipaddle import learn
     >>> with learn.mine("02_autograd") as report:
@@ -39,8 +37,8 @@ def mine(chapter: str = ""):
     >>> len(report.states) == len(report.yours) + len(report.rest)
     True
     """
-    states = settled()
-    report = Report(within(chapter, states))
+    states = current_states()
+    report = Report(of_chapter(chapter, states))
     with ExitStack() as plugs:
         for exercise in (load(name) for name, state in states.items() if state == "passed"):
             plugs.enter_context(exercise.plugged(reader_module(exercise)))
@@ -54,16 +52,16 @@ def reader_module(exercise: Exercise):
     return module_of(source, str(exercise.path), f"exercises.{exercise.name.replace('/', '.')}")
 
 
-def engine(chapter: str = "") -> Report:
+def engine(chapter: str = "") -> "Report":
     """The parts of the engine that are exercises, by chapter: green where they are the reader's.
 
     Grey is not solved yet, red does not pass its check; there the reference runs. With a `chapter`,
     as "02_autograd", only its exercises are shown. Raises LookupError if there is no such chapter.
     """
-    return Report(within(chapter, settled()))
+    return Report(of_chapter(chapter, current_states()))
 
 
-def within(chapter: str, states: dict[str, str]) -> dict[str, str]:
+def of_chapter(chapter: str, states: dict[str, str]) -> dict[str, str]:
     """The states of one chapter's exercises; without a chapter, of all."""
     chapters = dict.fromkeys(map(chapter_of, states))
     if chapter and chapter not in chapters:
@@ -72,7 +70,7 @@ def within(chapter: str, states: dict[str, str]) -> dict[str, str]:
     return {name: state for name, state in states.items() if chapter in ("", chapter_of(name))}
 
 
-def settled() -> dict[str, str]:
+def current_states() -> dict[str, str]:
     """The state of every exercise; those that were edited are judged now."""
     states = {name: progress.state(name) for name in names()}
     edited = [name for name, state in states.items() if state == "changed"]
@@ -83,7 +81,7 @@ def settled() -> dict[str, str]:
 
 
 class Report(Graph):
-    """A picture of exercises of the engine; `states` says how each of them stands."""
+    """A picture of exercises of the engine; `states` holds the state of each."""
 
     def __init__(self, states: dict[str, str]):
         super().__init__()
@@ -136,5 +134,5 @@ def chapter_of(name: str) -> str:
 
 
 def below(above: str, name: str) -> Edge:
-    """Let an exercise stand below another."""
+    """Place an exercise below another."""
     return Edge(above, name, attrs={"style": "invis"})

@@ -1,27 +1,26 @@
-"""A scoreboard: one step compiled in several ways, and what each of them costs."""
+"""A scoreboard: one step compiled in several ways, and the cost of each."""
 
-from __future__ import annotations
-
-import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
 from ..engine.core.errors import teach
 from ..engine.core.slots import plugged
 from ..engine.eager.device import NUMPY
-from ..engine.executors.native import Executable, threads
+from ..engine.executors.native import Executable
 from ..engine.ir.program import Program
+from ..engine.passes.buffer_assignment import bytes_text
 from ..engine.passes.manager import figures
-from ..engine.passes.places import bytes_text
-from ..viz.picture import Picture
+from ..tuning.measure import clock
+from ..viz.picture import Picture, figure
 
 COLOURS = {"reference": "#9d9d9d", "yours": "#009e73", "naive": "#d55e00"}
 OTHERS = "#56b4e9"
 
 
 class Score(NamedTuple):
-    """What one way of compiling a step costs. `traffic` are the bytes that its kernels read and
+    """The cost of one way to compile a step. `traffic` are the bytes that its kernels read and
     write, each operand and each result of a kernel once; `arena` is the memory of a run; `right`:
     are its results those of the reference?
     """
@@ -33,12 +32,12 @@ class Score(NamedTuple):
     right: bool
 
 
-def scoreboard(step, *, rounds: int = 15, **contenders) -> Scoreboard:
+def scoreboard(step, *, rounds: int = 15, **contenders) -> "Scoreboard":
     """Kernels, bytes, memory and time of a step that is compiled in several ways.
 
     `step` is a function of `to_static(backend="native")` that was called once; what it was called
     with is what all are run on, in turns. A contender is a dict of what is different: slots with
-    what is plugged into them (`{"passes.common": mine}`) and options of the strategy
+    what is plugged into them (`{"passes.cse": mine}`) and options of the strategy
     (`{"fusion": False}`); or the name of a chapter, which means every exercise that the reader has
     solved, as in `learn.mine`. The engine as it is takes part as `reference`. Seconds are medians.
     Raises RuntimeError if the step has no native program.
@@ -53,38 +52,40 @@ def scoreboard(step, *, rounds: int = 15, **contenders) -> Scoreboard:
     >>> {name: (score.kernels, score.traffic) for name, score in found.items()}
     {'naive': (3, 114688), 'reference': (1, 32768)}
     """
-    program, strategy, arrays = begun(step)
-    made = {}
+    program, strategy, arrays = last_call(step)
+    executables = {}
     for name, different in {**contenders, "reference": {}}.items():
         with changed(different) as options:
-            made[name] = Executable(program, {**strategy, **options})
-    given = {name: [a.copy() for a in arrays] for name in made}
-    found = {name: results(e, given[name]) for name, e in made.items()}
-    seconds = interleaved({n: lambda n=n: made[n](program, given[n]) for n in made}, rounds)
+            executables[name] = Executable(program, {**strategy, **options})
+    calls = {
+        name: partial(executable, program, [a.copy() for a in arrays])
+        for name, executable in executables.items()
+    }
+    first = {name: [a.copy() for a in call()] for name, call in calls.items()}
+    seconds = interleaved(calls, rounds)
     scores = {}
-    for name, e in made.items():
-        right = all(map(close, found[name], found["reference"]))
-        _, kernels, traffic, _ = figures(e.program)
-        scores[name] = Score(kernels, traffic, e.plan.size, seconds[name], right)
+    for name, executable in executables.items():
+        right = all(map(close, first[name], first["reference"]))
+        _, kernels, traffic, _ = figures(executable.program)
+        scores[name] = Score(kernels, traffic, executable.plan.size, seconds[name], right)
     return Scoreboard(scores)
 
 
-def begun(step) -> tuple[Program, dict, list]:
+def last_call(step) -> tuple[Program, dict, list]:
     """The program of a step before the passes, its strategy, and the arrays of its last call."""
-    made = [e for e in getattr(step, "executables", ()) if isinstance(e, Executable)]
-    if not made or not made[-1].contexts:
-        raise RuntimeError(
-            teach("this step has no native program", hint='call it once, with backend="native"')
-        )
-    executable = made[-1]
+    native = [e for e in getattr(step, "executables", ()) if isinstance(e, Executable)]
+    if not native or native[-1].last is None:
+        hint = 'call it once, with backend="native"'
+        raise RuntimeError(teach("this step has no native program", hint=hint))
+    executable = native[-1]
     program = executable.snapshots[0].before
     strategy = getattr(step.build_strategy, "chosen", step.build_strategy) or {}
-    return program, strategy, executable.contexts[-1].used[: len(program.given)]
+    return program, strategy, executable.last.used[: len(program.given)]
 
 
 @contextmanager
 def changed(different: dict | str):
-    """Run the block with what a contender does differently; gives its options."""
+    """Run the block with the slots of a contender; yields its options."""
     with ExitStack() as stack:
         if isinstance(different, str):
             from .report import mine
@@ -95,22 +96,14 @@ def changed(different: dict | str):
         yield {k: v for k, v in different.items() if "." not in k}
 
 
-def results(executable: Executable, arrays) -> list:
-    """What the first run gives: outputs, then updated states."""
-    return [a.copy() for a in executable(executable.program, arrays)]
-
-
 def close(a, b) -> bool:
-    """The same, but for the order of sums?"""
+    """Whether two results are the same but for the order of sums."""
     a, b = (x.astype("float64") if x.dtype.kind in "fV" else x for x in (a, b))
     return bool(NUMPY.allclose(a, b, rtol=2e-3, atol=1e-4, equal_nan=True))
 
 
 def interleaved(calls: dict, rounds: int) -> dict[str, float]:
-    """Median seconds of each; they take turns, so that a busy moment hits all alike. On one core
-    what other processes take is left out.
-    """
-    clock = time.thread_time if threads() == 1 else time.perf_counter
+    """Median seconds of each; they take turns, so that a busy moment hits all alike."""
     times: dict[str, list] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -125,7 +118,7 @@ class Scoreboard(Picture):
 
     def __init__(self, scores: dict[str, Score]):
         self.scores = scores
-        super().__init__(drawn(scores), table(scores))
+        super().__init__(draw_charts(scores), table(scores))
 
 
 def table(scores: dict[str, Score]) -> str:
@@ -133,30 +126,28 @@ def table(scores: dict[str, Score]) -> str:
     least = scores["reference"].seconds or 1.0
     rows = [f"{'':<12} {'kernels':>8} {'bytes':>11} {'arena':>11} {'time':>11}"]
     for name, s in scores.items():
-        said = f"{s.seconds * 1e3:.3f} ms ({s.seconds / least:.2f} ×)"
+        time_text = f"{s.seconds * 1e3:.3f} ms ({s.seconds / least:.2f} ×)"
         wrong = "" if s.right else "  wrong results"
         moved, arena = bytes_text(s.traffic), bytes_text(s.arena)
-        rows.append(f"{name:<12} {s.kernels:>8} {moved:>11} {arena:>11}  {said}{wrong}")
+        rows.append(f"{name:<12} {s.kernels:>8} {moved:>11} {arena:>11}  {time_text}{wrong}")
     return "\n".join(rows)
 
 
-def drawn(scores: dict[str, Score]):
+def draw_charts(scores: dict[str, Score]):
     """Four charts side by side, a bar for each contender; hatched if its results are wrong."""
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(10, 0.9 + 0.34 * len(scores)), facecolor="white")
+    fig, *axes = figure(10, 0.9 + 0.34 * len(scores), 1, 4)
     charts = {
         "kernels": lambda s: (s.kernels, str(s.kernels)),
         "bytes read and written": lambda s: (s.traffic, bytes_text(s.traffic)),
         "arena": lambda s: (s.arena, bytes_text(s.arena)),
         "time": lambda s: (s.seconds, f"{s.seconds * 1e3:.2f} ms"),
     }
-    for k, (axis, (title, of)) in enumerate(zip(fig.subplots(1, 4), charts.items(), strict=True)):
+    for k, (axis, (title, of)) in enumerate(zip(axes, charts.items(), strict=True)):
         for row, (name, score) in enumerate(scores.items()):
-            value, said = of(score)
+            value, label = of(score)
             look = {} if score.right else {"hatch": "//", "edgecolor": "white"}
             axis.barh(row, value, 0.7, color=COLOURS.get(name, OTHERS), **look)
-            axis.text(value, row, f" {said}", va="center", fontsize=8)
+            axis.text(value, row, f" {label}", va="center", fontsize=8)
         most = max(of(s)[0] for s in scores.values()) or 1
         axis.set(xlim=(0, 1.6 * most), xticks=[], ylim=(len(scores) - 0.4, -0.6))
         names = [n if s.right else f"{n} (wrong)" for n, s in scores.items()]

@@ -1,6 +1,4 @@
-"""What the reader opens is cut from the solution: signatures and docstrings stay, bodies go."""
-
-from __future__ import annotations
+"""Stubs: the reader's file is the solution with its signatures and docstrings, but no bodies."""
 
 import ast
 import re
@@ -9,7 +7,7 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def stub_of(solution: str) -> str:
-    """The solution's text without what the reader is to write.
+    """The solution's text without the code that the reader writes.
 
     Every body becomes `raise NotImplementedError`; what begins with `_` vanishes.
 
@@ -42,7 +40,7 @@ def cuts(body):
 
 
 def private(node) -> bool:
-    """Is this a helper of the solution that the reader should not be shown?"""
+    """Whether this is a helper of the solution that the reader should not see."""
     if isinstance(node, ast.Assign):
         return all(isinstance(t, ast.Name) and t.id.startswith("_") for t in node.targets)
     name = getattr(node, "name", "")
@@ -54,16 +52,16 @@ def unwritten(source: str, solution: str) -> list[str]:
 
     A file without any code has begun none of them.
     """
-    wanted = bodies(ast.parse(stub_of(solution)))
-    given = bodies(ast.parse(source))
-    return [name for name, body in wanted.items() if given.get(name, body) == body]
+    stubs = bodies(ast.parse(stub_of(solution)))
+    own = bodies(ast.parse(source))
+    return [name for name, body in stubs.items() if own.get(name, body) == body]
 
 
 def bodies(tree) -> dict[str, str]:
     """Each function's name and its body, docstring apart."""
-    found = {}
+    bodies_of = {}
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            found[node.name] = ast.dump(ast.Module(body, []))
-    return found
+            bodies_of[node.name] = ast.dump(ast.Module(body, []))
+    return bodies_of

@@ -1,8 +1,8 @@
-"""One text in two places: a notebook's cell and the reader's file. Neither overwrites the other
-unless nothing is lost by it: the text they last had in common says which of them was edited.
-"""
+"""One text in two places, a notebook's cell and the reader's file.
 
-from __future__ import annotations
+Neither overwrites the other if anything would be lost: the text they last had in common tells which
+of them was edited.
+"""
 
 import difflib
 import time
@@ -16,19 +16,19 @@ WRITE, JUDGE_FILE, CONFLICT = "write", "judge file", "conflict"
 
 
 class Step(NamedTuple):
-    """What to do with a cell, and what the reader should be told about it."""
+    """What to do with a cell, and a message about it for the reader."""
 
     action: str
-    said: str = ""
+    message: str = ""
 
 
 def clean(text: str) -> str:
-    """The text as it is compared and written: no blank lines around, no spaces at line ends."""
+    """The text without blank lines around it and spaces at line ends: texts are compared so."""
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
 
 
 def step(cell: str, file: str | None, stub: str, synced: str) -> Step:
-    """What to do with a cell, given the file's text and the hash of what both last were."""
+    """What to do with a cell, given the file's text and the hash of their last common text."""
     cell, file, stub = clean(cell), None if file is None else clean(file), clean(stub)
     if file in (None, "\n", cell):
         return Step(WRITE)
@@ -42,23 +42,22 @@ def step(cell: str, file: str | None, stub: str, synced: str) -> Step:
 
 
 def bring(exercise: Exercise, cell: str) -> Step:
-    """Write the cell into the file if that loses nothing; the step that was taken."""
-    known = progress.of(exercise.name)["synced"]
-    file = progress.text_of(exercise)
-    taken = step(cell, file, exercise.stub, known)
+    """Write the cell into the file if that loses nothing; returns the step that was taken."""
+    synced = progress.of(exercise.name)["synced"]
+    taken = step(cell, progress.text_of(exercise), exercise.stub, synced)
     if taken.action == WRITE:
         put(exercise, cell)
     return taken
 
 
 def put(exercise: Exercise, text: str) -> None:
-    """Make `text` the reader's file; from now on cell and file have it in common."""
+    """Make `text` the reader's file, and note it as the text that both have in common."""
     write(exercise.path, clean(text))
     progress.note(exercise.name, synced=progress.digest(clean(text)))
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file at once; a file that says this already keeps its date."""
+    """Replace a file at once; a file that has this text already keeps its date."""
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,13 +67,13 @@ def write(path: Path, text: str) -> None:
 
 
 def difference(exercise: Exercise, cell: str) -> str:
-    """What the file has and the cell has not, as a diff."""
+    """The differences between the file and the cell, as a diff."""
     pair = (clean(progress.text_of(exercise) or "").splitlines(), clean(cell).splitlines())
     return "\n".join(difflib.unified_diff(*pair, exercise.place, "this cell", lineterm="", n=2))
 
 
 def back_up(exercise: Exercise) -> Path | None:
-    """Keep a copy of the reader's file, if it holds anything but the stub; where it is."""
+    """Copy the reader's file, if it holds anything but the stub; returns the path of the copy."""
     text = progress.text_of(exercise)
     if text is None or clean(text) == clean(exercise.stub):
         return None
@@ -89,14 +88,14 @@ def back_up(exercise: Exercise) -> Path | None:
 
 
 def reset(exercise: Exercise) -> Path | None:
-    """Put the stub back; where the copy of what was there is kept."""
-    kept = back_up(exercise)
+    """Put the stub back; returns the path of the copy of the reader's text."""
+    copy = back_up(exercise)
     write(exercise.path, exercise.stub)
-    return kept
+    return copy
 
 
 def write_stubs() -> list[str]:
-    """Cut the readers' files from the solutions anew, but for those that were begun."""
+    """Cut the readers' files from the solutions again, except those that were begun."""
     fresh = [name for name in names() if progress.state(name) == "not started"]
     for exercise in map(load, fresh):
         write(exercise.path, exercise.stub)
@@ -104,7 +103,7 @@ def write_stubs() -> list[str]:
 
 
 def write_cells(chapter: Path) -> list[str]:
-    """Put the stubs into the `%%exercise` cells of a notebook anew; which of them changed."""
+    """Put the stubs into the `%%exercise` cells of a notebook; returns the names that changed."""
     import nbformat
 
     notebook, changed = nbformat.read(chapter, as_version=4), []

@@ -1,17 +1,15 @@
-"""What a right function of arrays does not mind: dtype, size, strides, magnitude, infinities.
+"""Variations that must not disturb a function of arrays: dtype, size, strides, magnitude, infinity.
 
 `hold` compares a reader's function with an oracle on many variations of one input. Errors are
 measured against the largest number of the result: no absolute tolerance hides a small one.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..engine.eager.tensor import Tensor
-from .exercise import Disagreement, expect_that
+from .comparison import Disagreement, expect_that
 
 PRECISION = {"float64": 1e-11, "float32": 3e-5}
 """How far from the oracle a result may be, of its largest number."""
@@ -36,25 +34,19 @@ def variations(shapes, large, empty, infinite, views) -> Iterator[tuple[str, str
         arrays[0].flat[-1] = value
         yield f"{value} among the numbers", "float64", arrays
     if views:
-        yield (
-            "arrays that lie backwards",
-            "float64",
-            [np.flip(np.flip(a).copy()) for a in draw(shapes)],
-        )
-        yield (
-            "arrays with gaps",
-            "float64",
-            [np.stack([a, a + 1], -1)[..., 0] for a in draw(shapes)],
-        )
+        backwards = [np.flip(np.flip(a).copy()) for a in draw(shapes)]
+        yield "arrays that lie backwards", "float64", backwards
+        gaps = [np.stack([a, a + 1], -1)[..., 0] for a in draw(shapes)]
+        yield "arrays with gaps", "float64", gaps
 
 
 def hold(call, oracle, shapes, *, large=None, empty=None, infinite=(), tensors=False) -> None:
     """Raise Disagreement unless `call(*inputs)` is `oracle(*arrays)` for all variations.
 
-    `shapes`, `large` and `empty` have a shape for each input, `infinite` what the last number of
-    the first may be. With `tensors` the inputs are tensors
-    and the results too; else both are arrays. The oracle is always given float64. An input must
-    afterwards be as it was, and results have the dtype of the inputs.
+    `shapes`, `large` and `empty` have a shape for each input, `infinite` the values that the last
+    number of the first may have. With `tensors` inputs and results are tensors, else arrays. The
+    oracle always gets float64. Inputs must be unchanged afterwards, and results have the dtype of
+    the inputs.
     """
     for what, dtype, arrays in variations(shapes, large, empty, infinite, not tensors):
         arrays = [a if a.dtype == dtype else a.astype(dtype) for a in arrays]

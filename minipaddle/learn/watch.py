@@ -1,33 +1,30 @@
 """Judge an exercise whenever its file is saved. It moves on only when it is told to."""
 
-from __future__ import annotations
-
 import queue
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 from rich.rule import Rule
 from rich.text import Text
 
-from . import command, progress
+from . import progress
 from .exercise import load
 from .process import judged
-from .show import show
+from .verdict import show
 
 KEYS = "Enter: check again   h: hint   n: next   q: quit"
 LOOKS = 0.2
 """Seconds between two looks at the file and at what was typed."""
 
 
-def watch(console, name: str, options) -> int:
-    """Judge at each save until told to stop; 0 if the last exercise passed."""
+def watch_exercise(console, name: str, options, show_hints) -> int:
+    """Judge at each save until the reader quits; 0 if the last exercise passed."""
     typed = lines_typed()
     saved, passed = judge_and_show(console, name, options)
     while (word := wait(name, saved, typed)) != "q":
         if word == "h":
-            command.hint(console, SimpleNamespace(name=name))
+            show_hints(console, load(name))
             continue
         if word == "n":
             name = progress.following(name) or name

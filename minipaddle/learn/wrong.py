@@ -7,8 +7,6 @@ stands for that statement and keeps its body; `pass` takes a statement away. Wha
 is a whole function: it stands in place of the solution's function of that name.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -3,14 +3,11 @@
 `compute` runs on tensors and may be part of a step; `update` gathers its results on the CPU.
 """
 
-from __future__ import annotations
-
 import numpy
 
 from ..core.missing import namespace
+from ..core.prelude import Tensor, value_error
 from ..engine.core.dispatch import hosted
-from ..engine.core.errors import value_error
-from ..engine.eager.tensor import Tensor
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
 
@@ -54,7 +51,7 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} defines no name()")
 
     def compute(self, *args):
-        """What `update` needs of the outputs and labels of a batch."""
+        """The values for `update`, from the outputs and labels of a batch."""
         return args
 
 
@@ -62,8 +59,7 @@ def best(scores, k: int):
     """The places of the k largest scores along the last axis, best first."""
     if not 0 < k <= scores.shape[-1]:
         raise value_error(
-            f"the best {k} of {scores.shape[-1]} classes were asked for",
-            expected=f"1 to {scores.shape[-1]}",
+            f"the best {k} of {scores.shape[-1]} classes were asked for", f"1 to {scores.shape[-1]}"
         )
     return scores.topk(k)[1]
 
@@ -98,7 +94,7 @@ class Accuracy(Metric):
         return (places == label.astype(places.dtype)).astype("float32")
 
     def update(self, correct, *args):
-        """Take in what `compute` gave; returns the accuracy of this batch."""
+        """Add the result of `compute`; return the accuracy of this batch."""
         correct = as_numpy("correct", correct)
         samples = correct[..., 0].size
         right = [float(correct[..., :k].sum()) for k in self.topk]
@@ -123,7 +119,7 @@ def single(values: list):
 
 
 class Share(Metric):
-    """Of those counted, how many were right: what Precision and Recall have in common.
+    """The base of Precision and Recall: the share of the counted samples that are right.
 
     Predictions are probabilities [N] or [N, 1], yes from 0.5 on; labels are 0 and 1.
     """
@@ -214,7 +210,7 @@ class Auc(Metric):
         if preds.ndim != 2 or preds.shape[1] != 2:
             raise value_error(
                 f"Auc was given predictions of shape {list(preds.shape)}",
-                expected="[N, 2]: the probabilities of no and of yes",
+                "[N, 2]: the probabilities of no and of yes",
             )
         places = (preds[:, 1] * (self.bins - 1)).astype("int64")
         self.positive += numpy.bincount(places[labels], minlength=self.bins)
@@ -250,7 +246,7 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     if correct is not None or total is not None:
         raise NotImplementedError("accuracy has no outputs `correct` and `total` here")
     if label.ndim != 2 or label.shape[-1] != 1:
-        raise value_error(f"accuracy was given labels of shape {label.shape}", expected="[N, 1]")
+        raise value_error(f"accuracy was given labels of shape {label.shape}", "[N, 1]")
     places = best(input, k)
     return (places == label.astype(places.dtype)).astype("float32").sum(-1).mean()
 

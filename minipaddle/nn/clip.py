@@ -1,11 +1,6 @@
-"""Gradient clipping: what `grad_clip=` of an optimizer takes."""
+"""Gradient clipping, for the argument `grad_clip=` of optimizers."""
 
-from __future__ import annotations
-
-from ..engine.core.dispatch import Recording
-from ..engine.core.errors import value_error
-from ..engine.core.slots import slot
-from ..engine.ops import elementwise as e
+from ..core.prelude import Recording, e, slot, value_error
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -47,7 +42,7 @@ class ClipGradByValue(ClipGrad):
 
     def __init__(self, max, min=None):
         if min is None and max <= 0:
-            raise value_error(f"ClipGradByValue(max={max})", expected="max above 0, or a min")
+            raise value_error(f"ClipGradByValue(max={max})", "max above 0, or a min")
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 

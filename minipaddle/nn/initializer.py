@@ -4,28 +4,19 @@ Source: Paddle API `paddle.nn.initializer`; Glorot and Bengio 2010 (Xavier), He 
 (Kaiming), Saxe et al. 2014 (orthogonal).
 """
 
-from __future__ import annotations
-
 import math
 
-from ..core.missing import namespace
-from ..engine.core.errors import value_error
-from ..engine.core.slots import slot
-from ..engine.eager.tensor import Parameter, Tensor
-from ..engine.ops.elementwise import abs, sign
+from ..core.missing import namespace, public
+from ..core.prelude import Parameter, Tensor, abs, sign, slot, value_error
 from ..ops.gamma import erfinv
 from ..tensor import creation, random
 from ..tensor.decompositions import qr
 
-__all__ = [
-    "Assign", "Bilinear", "Constant", "Dirac", "Initializer", "KaimingNormal", "KaimingUniform",
-    "Normal", "Orthogonal", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
-    "calculate_gain", "set_global_initializer",
-]  # fmt: skip
-
 
 class Initializer:
-    """What all initializers share: `draw(shape, dtype)` gives values; calling fills a parameter.
+    """The base of initializers: `draw(shape, dtype)` returns values; a call fills a parameter.
+
+    Source: Paddle API `paddle.nn.initializer.Initializer`.
 
     >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([2], "float32")
@@ -50,7 +41,7 @@ class Initializer:
 
 
 def values_of(initializer, shape: tuple, dtype):
-    """What `initializer` puts into a new parameter."""
+    """The values that `initializer` gives a new parameter."""
     if type(initializer).draw is not Initializer.draw:
         return initializer.draw(shape, dtype)
     parameter = Parameter(creation.zeros(shape, dtype))
@@ -60,6 +51,8 @@ def values_of(initializer, shape: tuple, dtype):
 
 class Constant(Initializer):
     """Every element is `value`.
+
+    Source: Paddle API `paddle.nn.initializer.Constant`.
 
     >>> import minipaddle as paddle
     >>> paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Constant(2.0)).weight.item()
@@ -75,6 +68,8 @@ class Constant(Initializer):
 
 class Uniform(Initializer):
     """Uniform in [low, high).
+
+    Source: Paddle API `paddle.nn.initializer.Uniform`.
 
     >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(9, 9, weight_attr=paddle.nn.initializer.Uniform())
@@ -94,6 +89,8 @@ class Uniform(Initializer):
 class Normal(Initializer):
     """Gaussian of this mean and standard deviation.
 
+    Source: Paddle API `paddle.nn.initializer.Normal`.
+
     >>> import minipaddle as paddle
     >>> paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Normal(5.0, 0.0)).weight.item()
     5.0
@@ -108,6 +105,8 @@ class Normal(Initializer):
 
 class TruncatedNormal(Initializer):
     """Gaussian, cut off outside [a, b]; drawn by inverting its distribution function.
+
+    Source: Paddle API `paddle.nn.initializer.TruncatedNormal`.
 
     >>> import minipaddle as paddle
     >>> draw = paddle.nn.initializer.TruncatedNormal(a=-1.0, b=1.0)
@@ -141,7 +140,9 @@ def fans(shape: tuple) -> tuple[int, int]:
 
 @slot("nn.initializer.xavier_std")
 def xavier_std(fan_in: float, fan_out: float, gain: float) -> float:
-    """gain · √(2 / (fan in + fan out)): between what keeps signals and what keeps gradients."""
+    """gain · √(2 / (fan in + fan out)): a compromise that keeps signals and gradients about the
+    same size.
+    """
     return gain * math.sqrt(2 / (fan_in + fan_out))
 
 
@@ -177,7 +178,9 @@ class Xavier(ByFan):
 
 
 class XavierUniform(Xavier):
-    """Uniform with Xavier's variance; what `Linear` starts from.
+    """Uniform with Xavier's variance; the default of `Linear`.
+
+    Source: Paddle API `paddle.nn.initializer.XavierUniform`.
 
     >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(3, 3, weight_attr=paddle.nn.initializer.XavierUniform())
@@ -190,6 +193,8 @@ class XavierUniform(Xavier):
 
 class XavierNormal(Xavier):
     """Gaussian with Xavier's variance.
+
+    Source: Paddle API `paddle.nn.initializer.XavierNormal`.
 
     >>> import minipaddle as paddle
     >>> paddle.nn.Linear(3, 3, weight_attr=paddle.nn.initializer.XavierNormal()).weight.shape
@@ -215,6 +220,8 @@ class Kaiming(ByFan):
 class KaimingUniform(Kaiming):
     """Uniform with Kaiming's variance.
 
+    Source: Paddle API `paddle.nn.initializer.KaimingUniform`.
+
     >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingUniform())
     >>> layer.weight.abs().max().item() <= 1  # √(6 / 6)
@@ -227,6 +234,8 @@ class KaimingUniform(Kaiming):
 class KaimingNormal(Kaiming):
     """Gaussian with Kaiming's variance.
 
+    Source: Paddle API `paddle.nn.initializer.KaimingNormal`.
+
     >>> import minipaddle as paddle
     >>> paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingNormal()).weight.shape
     [6, 3]
@@ -235,6 +244,8 @@ class KaimingNormal(Kaiming):
 
 class Assign(Initializer):
     """The given values: an array, a tensor or a nested list of the parameter's shape.
+
+    Source: Paddle API `paddle.nn.initializer.Assign`.
 
     >>> import minipaddle as paddle
     >>> given = paddle.nn.initializer.Assign([[3.0], [4.0]])
@@ -248,14 +259,14 @@ class Assign(Initializer):
     def draw(self, shape, dtype):
         values = Tensor(self.value, dtype)
         if values.spec.size != math.prod(shape):
-            raise value_error(
-                f"Assign was given {values.spec}", expected=f"values of shape {list(shape)}"
-            )
+            raise value_error(f"Assign was given {values.spec}", f"values of shape {list(shape)}")
         return values.reshape(list(shape))
 
 
 class Orthogonal(Initializer):
     """Orthonormal rows or columns, whichever are fewer, of the weight as a matrix [first, rest].
+
+    Source: Paddle API `paddle.nn.initializer.Orthogonal`.
 
     >>> import minipaddle as paddle
     >>> w = paddle.nn.Linear(2, 2, weight_attr=paddle.nn.initializer.Orthogonal()).weight
@@ -280,6 +291,8 @@ class Orthogonal(Initializer):
 class Dirac(Initializer):
     """A convolution kernel that passes its input through, channel by channel within each group.
 
+    Source: Paddle API `paddle.nn.initializer.Dirac`.
+
     >>> import minipaddle as paddle
     >>> keep = paddle.nn.initializer.Dirac()
     >>> conv = paddle.nn.Conv1D(2, 2, 3, padding=1, weight_attr=keep)
@@ -294,7 +307,7 @@ class Dirac(Initializer):
         if len(shape) not in (3, 4, 5) or shape[0] % self.groups:
             raise value_error(
                 f"Dirac(groups={self.groups}) for a weight of shape {list(shape)}",
-                expected="[out, in, *window], with `out` divisible by groups",
+                "[out, in, *window], with `out` divisible by groups",
             )
         per_group = shape[0] // self.groups
         centre = [n // 2 for n in shape[2:]]
@@ -308,6 +321,8 @@ class Dirac(Initializer):
 class Bilinear(Initializer):
     """The kernel with which a transposed convolution interpolates bilinearly: [out, in, h, w].
 
+    Source: Paddle API `paddle.nn.initializer.Bilinear`.
+
     >>> import minipaddle as paddle
     >>> smooth = paddle.nn.initializer.Bilinear()
     >>> paddle.nn.Conv2DTranspose(1, 1, 4, weight_attr=smooth).weight[0, 0, 0].tolist()
@@ -317,7 +332,7 @@ class Bilinear(Initializer):
     def draw(self, shape, dtype):
         if len(shape) != 4 or shape[2] != shape[3]:
             raise value_error(
-                f"Bilinear for a weight of shape {list(shape)}", expected="[out, in, size, size]"
+                f"Bilinear for a weight of shape {list(shape)}", "[out, in, size, size]"
             )
         factor = math.ceil(shape[3] / 2)
         centre = (2 * factor - 1 - factor % 2) / (2 * factor)
@@ -348,7 +363,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in GAINS:
         known = ", ".join([*GAINS, "leaky_relu"])
-        raise value_error(f"no gain is known for {nonlinearity!r}", expected=known)
+        raise value_error(f"no gain is known for {nonlinearity!r}", known)
     return GAINS[nonlinearity]
 
 
@@ -356,7 +371,7 @@ defaults: dict[str, Initializer | None] = {"weight": None, "bias": None}
 
 
 def set_global_initializer(weight_init, bias_init=None) -> None:
-    """Use these for every parameter whose `ParamAttr` names no initializer; None undoes it.
+    """Use these initializers for every parameter whose `ParamAttr` names none; None resets them.
 
     Source: Paddle API `paddle.nn.initializer.set_global_initializer`.
 
@@ -373,4 +388,5 @@ def set_global_initializer(weight_init, bias_init=None) -> None:
     defaults.update(weight=weight_init, bias=bias_init)
 
 
+__all__ = public(globals())
 __getattr__ = namespace("paddle.nn.initializer", globals())

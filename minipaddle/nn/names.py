@@ -1,6 +1,4 @@
-"""Names nobody chose: `linear_0` for a layer, `linear_0.w_0` for its first weight."""
-
-from __future__ import annotations
+"""Generated names: `linear_0` for a layer, `linear_0.w_0` for its first weight."""
 
 import re
 from collections import Counter
@@ -21,7 +19,7 @@ _names = per_rank(Names())
 
 
 def unique(key: str) -> str:
-    """`key_0`, then `key_1`, …: a name given to nothing else of this rank.
+    """`key_0`, then `key_1`, …: a name that is unique in this rank.
 
     Source: Paddle API `paddle.utils.unique_name.generate`.
 

@@ -1,16 +1,10 @@
-"""What can be said of a parameter before it exists, and how it is made."""
-
-from __future__ import annotations
+"""The attributes of a parameter, and how parameters are created."""
 
 from copy import deepcopy
 from dataclasses import dataclass
 
-from ..engine.core import dtype as dt
+from ..core.prelude import Parameter, Spec, dt, per_rank, type_error
 from ..engine.core.dispatch import Stack, current, interpreter
-from ..engine.core.errors import type_error
-from ..engine.core.rank import per_rank
-from ..engine.core.record import Spec
-from ..engine.eager.tensor import Parameter
 from .initializer import Constant, Initializer, XavierUniform, defaults, values_of
 from .names import unique
 
@@ -41,12 +35,14 @@ class ParamAttr:
         if self.initializer is not None and not isinstance(self.initializer, Initializer):
             raise type_error(
                 f"ParamAttr was given initializer={self.initializer!r}",
-                expected="an object of paddle.nn.initializer, such as Constant(0.0)",
+                "an object of paddle.nn.initializer, such as Constant(0.0)",
             )
 
 
 def as_attr(attr) -> ParamAttr | None:
-    """A `ParamAttr` from what `weight_attr=` takes; None when it is False: no parameter wanted."""
+    """The `ParamAttr` for an argument such as `weight_attr=`; None for False, which means no
+    parameter.
+    """
     if attr is None or attr is True:
         return ParamAttr()
     if attr is False:
@@ -61,7 +57,7 @@ def as_attr(attr) -> ParamAttr | None:
         return ParamAttr(regularizer=attr)
     raise type_error(
         f"a parameter was described by {attr!r}",
-        expected="paddle.ParamAttr, an initializer, a name, or False for no parameter",
+        "paddle.ParamAttr, an initializer, a name, or False for no parameter",
     )
 
 

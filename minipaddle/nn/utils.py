@@ -1,31 +1,18 @@
 """Utilities: parameters as one vector, clipping in place, weights made of other weights."""
 
-from __future__ import annotations
-
 import math
 
-from ..core.missing import namespace
-from ..engine.core.dim import same_shape
-from ..engine.core.dispatch import Recording
-from ..engine.core.errors import teach, value_error
-from ..engine.eager.tensor import Parameter
-from ..engine.ops import elementwise as e
-from ..engine.ops import movement
+from ..core.missing import namespace, public
+from ..core.prelude import Parameter, Recording, e, movement, same_shape, teach, value_error
 from ..tensor import creation, random
 from .functional.norm import as_matrix, normalize, power_iteration
 from .names import unique
-
-__all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "remove_weight_norm",
-    "spectral_norm", "vector_to_parameters", "weight_norm",
-]  # fmt: skip
-
 
 # ---- all parameters as one -------------------------------------------------------------------
 
 
 def parameters_to_vector(parameters, name=None):
-    """All parameters, flattened, one after the other.
+    """All parameters, flattened and concatenated.
 
     Source: Paddle API `paddle.nn.utils.parameters_to_vector`.
 
@@ -53,7 +40,7 @@ def vector_to_parameters(vec, parameters, name=None) -> None:
     if not same_shape(vec.spec.shape, (sum(sizes),)):
         raise value_error(
             f"vector_to_parameters was given {vec.spec}",
-            expected=f"[{sum(sizes)}], the number of elements of all parameters",
+            f"[{sum(sizes)}], the number of elements of all parameters",
         )
     with Recording(False):
         for p, piece in zip(parameters, movement.split(vec, sizes=sizes, axis=0), strict=True):
@@ -123,7 +110,7 @@ def clip_grad_value_(parameters, clip_value) -> None:
 
 
 class Computed:
-    """A weight that is computed from parameters anew before every `forward` of its layer."""
+    """A weight that is computed from other parameters before every `forward` of its layer."""
 
     def __init__(self, layer, name: str, kind: str):
         for hook, _ in layer._forward_pre_hooks.values():
@@ -132,7 +119,7 @@ class Computed:
         if layer._parameters.get(name) is None:
             raise value_error(
                 f"{kind} of {name!r}: {type(layer).__name__} has no such parameter",
-                expected=", ".join(layer._parameters),
+                ", ".join(layer._parameters),
             )
         self.name = name
         self.weight = layer._parameters.pop(name)
@@ -162,9 +149,7 @@ class WeightNorm(Computed):
         super().__init__(layer, name, "weight_norm")
         ndim = self.weight.spec.ndim
         if dim is not None and not -ndim <= dim < ndim:
-            raise value_error(
-                f"weight_norm was given dim={dim}", expected=f"an axis of {self.weight.spec}"
-            )
+            raise value_error(f"weight_norm was given dim={dim}", f"an axis of {self.weight.spec}")
         self.dim = -1 if dim is None else dim % ndim
         with Recording(False):
             norm = norm_except(self.weight, self.dim)
@@ -223,9 +208,7 @@ class SpectralNorm(Computed):
     def __init__(self, layer, name, steps, eps, dim):
         super().__init__(layer, name, "spectral_norm")
         if steps <= 0:
-            raise value_error(
-                f"spectral_norm was given n_power_iterations={steps}", expected="1 or more"
-            )
+            raise value_error(f"spectral_norm was given n_power_iterations={steps}", "1 or more")
         self.steps, self.eps, self.dim = steps, eps, dim
         layer.add_parameter(f"{name}_orig", self.weight)
         with Recording(False):
@@ -263,4 +246,5 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     return layer
 
 
+__all__ = public(globals())
 __getattr__ = namespace("paddle.nn.utils", globals())

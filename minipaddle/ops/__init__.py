@@ -1,57 +1,29 @@
-"""Every operator, defined once: its formula or body, its shape rule, its derivative."""
+"""The operators beyond the book's: each defined once, with its shape rule and its derivative.
 
-from ..engine.ops import (
-    activation,
-    conv,
-    creation,
-    elementwise,
-    gradient,
-    linalg,
-    logic,
-    movement,
-    nn,
-    pooling,
-    reduction,
-    special,
-)
-from ..engine.ops import gather as indexing
+Importing a file registers its operators in `engine.core.op.OPS`.
+"""
+
 from . import (
+    activations,
+    angles,
     arrangement,
     channels_last,
     counting,
     decompositions,
     gamma,
+    labels,
+    mean_pooling,
     norm,
     random,
     resample,
     rounding,
     scan,
+    scatter,
     sorting,
 )
 
 __all__ = [
-    "activation",
-    "arrangement",
-    "channels_last",
-    "conv",
-    "counting",
-    "creation",
-    "decompositions",
-    "elementwise",
-    "gamma",
-    "gradient",
-    "indexing",
-    "linalg",
-    "logic",
-    "movement",
-    "nn",
-    "norm",
-    "pooling",
-    "random",
-    "reduction",
-    "resample",
-    "rounding",
-    "scan",
+    "activations", "angles", "arrangement", "channels_last", "counting", "decompositions", "gamma",
+    "labels", "mean_pooling", "norm", "random", "resample", "rounding", "scan", "scatter",
     "sorting",
-    "special",
-]
+]  # fmt: skip

@@ -1,6 +1,6 @@
-"""Movement, continued: repeating, turning round, diagonals, windows.
+"""Movement, continued: repeating, flipping, rolling, diagonals.
 
-`embed_diagonal`, `tril` and `triu` fill places that come from nowhere: they have no index map.
+`embed_diagonal`, `tril` and `triu` fill places with a constant: they have no index map.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ flip.on_sizes = partial(flip.body, NUMPY)
 
 @movement
 def roll(m, x, *, shifts, axis):
-    """x moved on by `shifts[j]` along axis `axis[j]`; what falls off comes in at the other end."""
+    """x moved by `shifts[j]` along axis `axis[j]`; the last elements come first again."""
     return m.roll(x, shifts, axis)
 
 
@@ -85,7 +85,7 @@ def diagonal(m, x, *, offset, axis1, axis2):
 
 
 def diagonal_length(rows: int, columns: int, offset: int) -> int:
-    """How many places the diagonal `offset` has."""
+    """The length of the diagonal `offset`."""
     return larger(smaller(rows + min(offset, 0), columns - max(offset, 0)), 0)
 
 
@@ -168,5 +168,5 @@ def _(x, *, dtype):
         return Spec(x.shape, dtype)
     last, rest = divmod(x.shape[-1] * x.dtype.itemsize, dtype.itemsize) if x.ndim else (0, 1)
     if rest:
-        raise ValueError(f"the bytes of {x} can not be read as {dtype.name}")
+        raise ValueError(f"the bytes of {x} cannot be read as {dtype.name}")
     return Spec((*x.shape[:-1], last), dtype)

@@ -1,8 +1,8 @@
 """Convolution and pooling with the channels last: images [N, *size, C], weights [*kernel, in, out].
 
 A pixel's channels are neighbours in memory, so a convolution is a matrix product whose rows are
-pixels; this is what compiled code computes with. The layout pass puts these operators in place of
-those of `conv` and `pooling`, which say here what they mean.
+pixels. Compiled code computes with this order: the layout pass replaces the operators of `conv` and
+`pooling` by these, whose bodies are defined by the former.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ..engine.core.record import Spec
 from ..engine.ops import conv as plain
 from ..engine.ops import pooling
 from ..engine.ops.movement import inverse
+from .mean_pooling import avg_pool, avg_pool_grad
 
 # ---- between the two orders ------------------------------------------------------------------
 
@@ -131,8 +132,8 @@ def _(u, x, stride, padding, dilation, groups):
 max_body, max_shape = through(pooling.max_pool, to_first)
 max_grad_body, max_grad_shape = through(pooling.max_pool_grad, to_first, to_first, to_first)
 max_take_body, max_take_shape = through(pooling.max_pool_take, to_first, to_first, to_first)
-avg_body, avg_shape = through(pooling.avg_pool, to_first)
-avg_grad_body, avg_grad_shape = through(pooling.avg_pool_grad, to_first)
+avg_body, avg_shape = through(avg_pool, to_first)
+avg_grad_body, avg_grad_shape = through(avg_pool_grad, to_first)
 
 
 @opaque
@@ -143,7 +144,7 @@ def max_pool_last(m, x, *, windows):
 
 @opaque
 def max_pool_last_grad(m, g, x, y, *, windows):
-    """The adjoint of choosing the maxima y of x: each g goes back to where its maximum stood."""
+    """The adjoint of choosing the maxima y of x: each g goes back to the place of its maximum."""
     return max_grad_body(m, g, x, y, windows=windows)
 
 

@@ -1,4 +1,4 @@
-"""Counting how often values occur: histograms. None of it has a derivative."""
+"""Counts of values: histograms. They have no derivatives."""
 
 from __future__ import annotations
 

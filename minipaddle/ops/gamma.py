@@ -83,7 +83,7 @@ def gammaincc(m, x, y):
 
 
 def gamma_density(x, y):
-    """y^(x-1) e⁻ʸ / Γ(x): what gammainc integrates."""
+    """y^(x-1) e⁻ʸ / Γ(x), the integrand of gammainc."""
     return exp((x - 1) * log(y) - y - lgamma(x))
 
 

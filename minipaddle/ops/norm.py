@@ -16,8 +16,8 @@ from math import prod
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.core.spec import fits
-from ..engine.ops.elementwise import rsqrt
-from ..engine.ops.reduction import sum
+from ..engine.ops.elementwise import abs, rsqrt, sign, where
+from ..engine.ops.reduction import reduced_spec, spread, sum
 
 # ---- helpers of the bodies -------------------------------------------------------------------
 
@@ -30,12 +30,12 @@ def dot(m, a, b, axes):
 
 
 def count(shape, axes) -> int:
-    """How many elements share a mean."""
+    """The number of elements that share a mean."""
     return prod(shape[d] for d in axes)
 
 
 def constant_over(scale, x, axes) -> bool:
-    """Is the scale the same for all elements that share a mean?"""
+    """Whether all elements that share a mean have the same scale."""
     shape = getattr(scale, "shape", ())
     lead = x.ndim - len(shape)
     return all(d < lead or shape[d - lead] == 1 for d in axes)
@@ -198,3 +198,26 @@ def _(u, g, x, scale, axes, epsilon, centered):
     z = d * rate
     pu, ph = projected(u), projected(h)
     return -rate * (z * avg(u * ph) + pu * avg(h * z) + ph * avg(u * z))
+
+
+# ---- the norm of a vector ----------------------------------------------------------------------
+
+
+@opaque
+def p_norm(m, x, *, p, axis, keepdim):
+    """(Σ |x|^p)^(1/p) over `axis`; its derivative at 0 is 0."""
+    if p == 2:
+        return m.sqrt(m.sum(x * x, axis=axis, keepdims=keepdim))
+    return m.sum(m.abs(x) ** p, axis=axis, keepdims=keepdim) ** (1 / p)
+
+
+p_norm.composite = True
+p_norm.shape(lambda x, p, axis, keepdim: reduced_spec(x, axis=axis, keepdim=keepdim))
+
+
+@p_norm.vjp
+def _(g, out, x, p, axis):
+    none = out == 0
+    scale = where(none, 0.0, g / where(none, 1.0, out) ** (p - 1))
+    direction = x if p == 2 else sign(x) * abs(x) ** (p - 1)
+    return spread(scale, x.spec, axis) * direction

@@ -71,7 +71,7 @@ remap_grad.vjp(lambda u, axis, index: remap(u, axis=axis, index=index))
 
 
 def sources(m, n: int, out: int, corners: bool, centers: bool, step):
-    """Where in an axis of n pixels the pixels of `out` come from, in float64."""
+    """The source of each of `out` pixels on an axis of n pixels, in float64."""
     i = m.arange(out, dtype="float64")
     if corners:
         return i * ((n - 1) / (out - 1) if out > 1 else 0.0)
@@ -107,7 +107,7 @@ def area_taps(m, n: int, out: int):
 def taps(m, n, out, method, corners, centers, step, adjoint):
     """(places, weights) [pixels, k]: the k pixels that each new pixel is a sum of.
 
-    A place beyond the last pixel stands for none. No pixel that has no part in a sum is multiplied
+    A place beyond the last pixel stands for none. A pixel without part in a sum is not multiplied
     by 0: a NaN would spread over the whole axis.
     """
     if method == "area":
@@ -120,7 +120,7 @@ def taps(m, n, out, method, corners, centers, step, adjoint):
 
 
 def transposed(m, places, weights, n: int):
-    """The taps of the adjoint: each of n pixels hears from the sums it is a part of."""
+    """The taps of the adjoint: each of n pixels is a sum over the sums that contain it."""
     i, k = m.nonzero(places < n)
     to = places[i, k]
     order = m.argsort(to, kind="stable")

@@ -54,7 +54,7 @@ for op in (floor, ceil, trunc, round):
 
 @elementwise
 def frac(m, x):
-    """What is behind the point, with the sign of x.
+    """The fraction of x, with the sign of x.
 
     >>> paddle.frac(paddle.to_tensor([1.25, -1.25])).tolist()
     [0.25, -0.25]

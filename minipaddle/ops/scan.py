@@ -1,4 +1,4 @@
-"""Scans: every element of the result folds all elements up to its place along one axis.
+"""Scans: every element of the result reduces all elements up to its place along one axis.
 
 All derivatives rest on one operator, the linear recurrence h[i] = a[i] · h[i-1] + x[i], which is
 closed under differentiation and needs no division: zeros in a product are no special case.
@@ -43,7 +43,7 @@ def same(x, *_, **__) -> Spec:
 def recurrence(m, a, x, *, axis, reverse):
     """h[i] = a[i] · h[i-1] + x[i] along `axis`, from the last to the first place if `reverse`.
 
-    The step doubles: after round k, h[i] holds what the last 2ᵏ places contribute.
+    The distance doubles: after step k, h[i] holds the contributions of the last 2ᵏ places.
     """
     if reverse:
         a, x = m.flip(a, axis), m.flip(x, axis)
@@ -61,7 +61,7 @@ recurrence.shape(lambda a, x, axis, reverse: x)
 
 
 def adjoint(g, a, axis, reverse):
-    """The recurrence run backwards: what reaches x."""
+    """The recurrence run backwards gives the cotangent of x."""
     back = 1 if reverse else -1
     return recurrence(shift(a, axis, back, 0), g, axis=axis, reverse=not reverse)
 
@@ -144,7 +144,7 @@ logcumsumexp.shape(same)
 @logcumsumexp.vjp
 def _(g, out, x, axis):
     """The share of x[i] in out[j] is exp(x[i] - out[i]) times what the sum shrank by up to j."""
-    level = where(out == -math.inf, 0.0, out)  # so far all -inf: no one has a share
+    level = where(out == -math.inf, 0.0, out)  # so far all are -inf: none has a share
     decay = exp(clip(shift(level, axis, 1, 0) - level, max=0.0))  # at most 1, the unused one too
     return exp(x - level) * adjoint(g, decay, axis, False)
 
@@ -153,7 +153,7 @@ def _(g, out, x, axis):
 
 
 def running_place(m, x, axis: int, ahead):
-    """The place of the best element so far; of equals the latest, and a nan beats what follows."""
+    """The place of the best element so far: the latest of equal ones, and a nan for good."""
     n, step = x.shape[axis], 1
     lined = (1,) * axis + (n,) + (1,) * (x.ndim - axis - 1)
     place = m.broadcast_to(m.arange(n).reshape(lined), x.shape)

@@ -1,7 +1,7 @@
 """Sorting, searching and distinct values.
 
-Every order is the stable one: equal values stay in the order they came in, nan counts as the
-largest. So a result does not depend on which library, or which executor, did the sorting.
+Every order is stable: equal values keep their order, and nan counts as the largest value. So a
+result does not depend on the library or the executor that sorts.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from ..engine.core import dim as dims
 from ..engine.core.dtype import int64
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
-from ..engine.ops.gather import along_index, scatter_sum
+from ..engine.ops.gather import scatter_sum
 from ..engine.ops.movement import replaced, reshape
+from .scatter import along_index
 
 
 def ordered(m, x, axis: int, descending: bool):
@@ -48,7 +49,7 @@ sort.shape(lambda x, axis, descending: x)
 
 @sort.vjp
 def _(g, x, axis, descending):
-    """Every gradient goes back to the place its element came from."""
+    """Each cotangent goes back to the place from which its element came."""
     spec = x.spec
     order = along_index(argsort(x, axis=axis, descending=descending), shape=spec.shape, axis=axis)
     flat = scatter_sum(
@@ -120,7 +121,7 @@ def _(sorted_sequence, values, *, right):
 def unique(m, x, *, axis):
     """The distinct elements (slices, with an axis) in rising order.
 
-    With them come the first place of each, which one every element is, and how often it occurs.
+    With them come the first place of each, the number of each element among them, and the counts.
     """
     y, first, which, counts = m.unique(x, True, True, True, axis=axis)
     return y, first, which.reshape(-1), counts
@@ -128,9 +129,9 @@ def unique(m, x, *, axis):
 
 @opaque
 def unique_consecutive(m, x, *, axis):
-    """x without repetitions that follow each other.
+    """x without elements that repeat the one before.
 
-    With it come the number of the run every element was in, and the lengths of the runs.
+    With it come the number of the run of each element, and the lengths of the runs.
     """
     x = x.reshape(-1) if axis is None else m.moveaxis(x, axis, 0)
     n = len(x)
@@ -142,7 +143,7 @@ def unique_consecutive(m, x, *, axis):
 
 
 def distinct(x, axis) -> tuple:
-    """The spec of distinct elements (slices, with an axis), and their number: nobody knows it."""
+    """The spec of distinct elements (slices, with an axis), and their number, which is unknown."""
     count = dims.unknown()
     shape = (count,) if axis is None else replaced(x.shape, axis, count)
     return Spec(shape, x.dtype), Spec((count,), int64.numpy)

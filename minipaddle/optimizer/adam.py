@@ -1,13 +1,9 @@
 """Adam and its relatives: steps measured by running averages of the gradient and its square."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
-from ..engine.core.errors import type_error
+from ..core.prelude import abs, maximum, slot, sqrt, type_error, where
 from ..engine.core.op import elementwise
-from ..engine.core.slots import slot
-from ..engine.ops.elementwise import abs, maximum, sqrt, where
 from ..regularizer import WeightDecayRegularizer
 from .optimizer import Optimizer, constructor
 from .sgd import descend

@@ -1,6 +1,4 @@
-"""Steps divided by how large the gradients have been, each element by its own."""
-
-from __future__ import annotations
+"""Steps divided, element by element, by the size of past gradients."""
 
 from ..engine.ops.elementwise import sqrt, square
 from .adam import averaged, averaged_square

@@ -3,13 +3,9 @@
 Source: Nocedal and Wright, "Numerical Optimization", 2nd ed., algorithms 7.4 and 7.5.
 """
 
-from __future__ import annotations
-
 import warnings
 
-from ..engine.core.dispatch import Recording
-from ..engine.core.errors import type_error
-from ..engine.eager.tensor import Tensor
+from ..core.prelude import Recording, Tensor, type_error
 from ..tensor.creation import zeros_like
 from ..tensor.manipulation import concat
 from .optimizer import Optimizer
@@ -71,7 +67,7 @@ class LBFGS(Optimizer):
             [known.get(p, zeros_like(p)).detach().reshape([-1]) for p in self._parameter_list]
         )
 
-    def evaluated(self, closure):
+    def evaluate(self, closure):
         """(loss, gradient) where the parameters stand."""
         with Recording(True):
             loss = closure()
@@ -111,7 +107,7 @@ class LBFGS(Optimizer):
                 hint="def closure(): opt.clear_grad(); loss = ...; loss.backward(); return loss",
             )
         self.evaluations = 1
-        first, g = self.evaluated(closure)
+        first, g = self.evaluate(closure)
         loss = first
         with Recording(False):
             for left in reversed(range(self.max_iter)):
@@ -126,7 +122,7 @@ class LBFGS(Optimizer):
                 if not left:
                     break
                 previous = loss
-                loss, g = self.evaluated(closure)
+                loss, g = self.evaluate(closure)
                 self.evaluations += 1
                 change = min(largest(moved), abs(loss - previous))
                 if change <= self.tolerance_change or self.evaluations >= self.max_eval:
@@ -139,11 +135,11 @@ class LBFGS(Optimizer):
         if self.before is None:
             t *= min(1.0, 1.0 / float(g.abs().sum()))
         if self.line_search_fn == "strong_wolfe":
-            t = self.searched(x, d, loss, g, closure) or t
+            t = self.line_search_step(x, d, loss, g, closure) or t
         self.move_to(x + t * d)
         return t
 
-    def searched(self, x, d, loss: float, g, closure):
+    def line_search_step(self, x, d, loss: float, g, closure):
         """How far to go by the strong Wolfe conditions; None if the search finds nothing."""
         from scipy.optimize import line_search  # takes a while to import
 
@@ -154,7 +150,7 @@ class LBFGS(Optimizer):
             if key not in seen:
                 self.move_to(Tensor(place, x.dtype, x.place))
                 self.evaluations += 1
-                value, gradient = self.evaluated(closure)
+                value, gradient = self.evaluate(closure)
                 seen[key] = value, gradient.numpy().astype("float64")
             return seen[key]
 
@@ -172,7 +168,7 @@ class LBFGS(Optimizer):
         return {"history": [list(pair) for pair in self.history], "before": self.before}
 
     def set_state_dict(self, state_dict: dict) -> None:
-        """Take over what `state_dict` gave; raises ValueError if it is another optimizer's."""
+        """Load the result of `state_dict`; raises ValueError if it is of another optimizer."""
         if state_dict.keys() != {"history", "before"}:
             raise ValueError("this is no state dict of LBFGS: it has history and before")
         self.history = [tuple(pair) for pair in state_dict["history"]]

@@ -1,28 +1,23 @@
-"""What every optimizer shares: groups of parameters, the order of a step, and saved states.
+"""The base of optimizers: groups of parameters, the order of a step, and saved states.
 
 An optimizer is its `rule`: a formula from a parameter, its gradient, the learning rate and the
 states it keeps to their new values. Every write happens in one place, `Optimizer.advance`, so a
 captured training step sees each state change exactly once.
 """
 
-from __future__ import annotations
-
 from functools import wraps
 from inspect import signature
 from types import SimpleNamespace
 from typing import ClassVar
 
-from ..engine.core import dtype as dt
-from ..engine.core.dispatch import Recording, current
-from ..engine.core.errors import teach, type_error, value_error
-from ..engine.eager.tensor import Tensor
+from ..core.prelude import Recording, Tensor, current, dt, teach, type_error, value_error
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
 from .rate import Rate
 
 
-class Kept:
-    """What an optimizer keeps for one parameter.
+class ParameterState:
+    """The state of an optimizer for one parameter.
 
     `states` are tensors by name, `dtype` is what the rule computes in, `half` says that the
     parameter is stored in less, `master` is its copy in `dtype` (or None), and `options` are the
@@ -66,13 +61,9 @@ class Optimizer:
     ):
         self._use(learning_rate)
         self._name = name
-        self._kept: dict[Tensor, Kept] = {}
-        defaults = {
-            **self.options,
-            "learning_rate": 1.0,
-            "weight_decay": weight_decay,
-            "grad_clip": grad_clip,
-        }
+        self._states: dict[Tensor, ParameterState] = {}
+        shared = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
+        defaults = self.options | shared
         self._param_groups = [group(g, defaults) for g in as_groups(parameters)]
         for each in self._param_groups:
             self._set_decay(each)
@@ -89,12 +80,12 @@ class Optimizer:
         else:
             raise type_error(
                 f"the learning rate {learning_rate!r} is no number",
-                expected="a float or a schedule of paddle.optimizer.lr",
+                "a float or a schedule of paddle.optimizer.lr",
             )
         self._learning_rate = learning_rate
 
     def adopt(self, parameters) -> None:
-        """Take over parameters, where none were given."""
+        """Add parameters to an optimizer that was created without any."""
         new = [p for p in parameters if p not in self._keys]
         self._param_groups[0].params += new
         self._parameter_list += new
@@ -104,7 +95,7 @@ class Optimizer:
 
     @staticmethod
     def states(o, shape: tuple) -> dict:
-        """{name: (shape, first value)} of what is kept for a parameter of `shape`."""
+        """{name: (shape, first value)} of the states for a parameter of `shape`."""
         return {}
 
     @staticmethod
@@ -113,7 +104,7 @@ class Optimizer:
         raise NotImplementedError("an optimizer defines rule(o, p, g, lr, *states)")
 
     def _set_decay(self, group) -> None:
-        """Make of the `weight_decay` given what a step needs."""
+        """Convert the given `weight_decay` to the form that a step uses."""
         group.weight_decay = as_regularizer(group.weight_decay)
 
     def options_for(self, p, group):
@@ -149,7 +140,7 @@ class Optimizer:
 
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
-        kept = self._kept.get(p) or self._keep(group, p)
+        kept = self._states.get(p) or self._create_state(group, p)
         master = kept.master
         value = p if master is None else master
         if kept.half:  # stored in half precision, computed in single
@@ -166,7 +157,7 @@ class Optimizer:
         for state, new_state in zip(states, new[1:]):
             state.set_value(new_state)
 
-    def _keep(self, group, p) -> Kept:
+    def _create_state(self, group, p) -> ParameterState:
         """States are made outside any program: they are tensors from the start."""
         half = p.spec.dtype in dt.HALVES
         dtype = dt.float32.numpy if half else p.spec.dtype
@@ -179,7 +170,7 @@ class Optimizer:
         for name, state in states.items():  # in a captured step they are known by it
             state.name = self._key(p, name)
         master = Tensor(p, dtype, p.place) if half and self.multi_precision else None
-        kept = self._kept[p] = Kept(options, states, dtype, half, master)
+        kept = self._states[p] = ParameterState(options, states, dtype, half, master)
         return kept
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
@@ -248,11 +239,11 @@ class Optimizer:
         """
         found = {
             self._key(p, name): state
-            for name in dict.fromkeys(n for kept in self._kept.values() for n in kept.states)
-            for p, kept in self._kept.items()
+            for name in dict.fromkeys(n for kept in self._states.values() for n in kept.states)
+            for p, kept in self._states.items()
             for state in [kept.states[name]]
         }
-        masters = {self._keys[p]: k.master for p, k in self._kept.items() if k.master is not None}
+        masters = {self._keys[p]: k.master for p, k in self._states.items() if k.master is not None}
         if masters:
             found["master_weights"] = masters
         if isinstance(self._learning_rate, LRScheduler):
@@ -260,7 +251,7 @@ class Optimizer:
         return found
 
     def set_state_dict(self, state_dict: dict) -> None:
-        """Take over what `state_dict` gave.
+        """Load the result of `state_dict`.
 
         Raises ValueError when none of it belongs to this optimizer's parameters, when a
         parameter's states are incomplete, or when a shape does not fit.
@@ -294,7 +285,7 @@ class Optimizer:
         if len(found) < len(keys):
             missing = sorted(set(keys.values()) - found)
             raise ValueError(f"the state dict lacks {', '.join(missing)}")
-        kept = self._kept.get(p) or self._keep(group, p)
+        kept = self._states.get(p) or self._create_state(group, p)
         for name, key in keys.items():
             load(kept.states[name], state_dict[key], key)
         if kept.master is not None and master is not None:
@@ -357,7 +348,7 @@ def group(given, defaults: dict) -> SimpleNamespace:
     if unknown:
         raise value_error(
             f"the parameter group has an unknown option {min(unknown)!r}",
-            expected=", ".join(["params", *defaults]),
+            ", ".join(["params", *defaults]),
         )
     found = SimpleNamespace(**(defaults | given))
     params = found.params
@@ -371,7 +362,7 @@ def group(given, defaults: dict) -> SimpleNamespace:
 
 
 def as_regularizer(decay) -> WeightDecayRegularizer | None:
-    """A regularizer from what `weight_decay=` takes."""
+    """The regularizer for the argument `weight_decay=`."""
     if decay is None or isinstance(decay, WeightDecayRegularizer):
         return decay
     if isinstance(decay, int | float):

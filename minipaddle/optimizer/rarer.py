@@ -1,7 +1,5 @@
 """Optimizers met less often: NAdam, RAdam, Rprop, ASGD."""
 
-from __future__ import annotations
-
 from ..engine.ops.elementwise import maximum, minimum, sign, sqrt, where
 from ..tensor.creation import arange
 from .adam import averaged, averaged_square, betas
@@ -35,12 +33,9 @@ class NAdam(Optimizer):
     @staticmethod
     def states(o, shape):
         return {
-            "momentum_decay_pow": ((), 1.0),
-            "beta2_pow": ((), 1.0),
-            "mu_product": ((), 1.0),
-            "moment1": (shape, 0.0),
-            "moment2": (shape, 0.0),
-        }
+            "momentum_decay_pow": ((), 1.0), "beta2_pow": ((), 1.0), "mu_product": ((), 1.0),
+            "moment1": (shape, 0.0), "moment2": (shape, 0.0),
+        }  # fmt: skip
 
     @staticmethod
     def rule(o, p, g, lr, decay, power2, product, moment1, moment2):

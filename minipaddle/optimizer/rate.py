@@ -1,13 +1,9 @@
 """The learning rate as formulas read it."""
 
-from __future__ import annotations
-
 from weakref import ref
 
+from ..core.prelude import Tensor, current, not_supported, note_refusal
 from ..engine.core import dtype
-from ..engine.core.dispatch import current, note_refusal
-from ..engine.core.errors import not_supported
-from ..engine.eager.tensor import Tensor
 
 
 class Rate:
@@ -77,5 +73,7 @@ class Rate:
 
 
 def traces() -> bool:
-    """Is a program written from what Python does now? (One written by hand has no such runs.)"""
+    """Whether Python is being traced into a program (a static program written by hand is not
+    traced).
+    """
     return current.top.tracing and not current.top.by_hand

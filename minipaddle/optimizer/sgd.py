@@ -1,7 +1,5 @@
 """Descent along the gradient, plain and with momentum."""
 
-from __future__ import annotations
-
 from ..engine.core.op import elementwise
 from ..engine.core.slots import slot
 from .optimizer import Optimizer, constructor
@@ -58,7 +56,7 @@ class SGD(Optimizer):
         self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None,
         multi_precision=False, name=None,
     ):  # fmt: skip
-        """Nothing but what all optimizers take."""
+        """Only the arguments of all optimizers."""
 
     @staticmethod
     def rule(o, p, g, lr):

@@ -1,13 +1,31 @@
 """Passes beyond the book's. Importing this registers them with the engine, each at its place."""
 
 from ..engine.passes.registry import PASSES, insert
-from . import add_to, chain, epilogue, layout, pieces, products, sinking, turning
+from . import (
+    algebra_of_shapes,
+    arena_search,
+    back_to_back_gemm,
+    batch_norm,
+    batch_weight_gradients,
+    canonicalize_matmul,
+    concat_of_slices,
+    decompose_losses,
+    epilogue,
+    fusion_switches,
+    layout,
+    pretranspose,
+    recompute,
+    sinking,
+)
 
-insert("layout", "products", "pieces", after="expand")
-insert("sinking", "folding", "add_to", "algebra", "common", after="common")
-insert("turning", before="fusion")
-insert("epilogue", "chain", after="fusion")
+insert("batch_norm", before="decompose")
+insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
+insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")
+insert("recompute", "pretranspose", before="fusion")
+insert("epilogue", "back_to_back_gemm", after="fusion")
 
 __all__ = [
-    "PASSES", "add_to", "chain", "epilogue", "layout", "pieces", "products", "sinking", "turning",
+    "PASSES", "algebra_of_shapes", "arena_search", "back_to_back_gemm", "batch_norm",
+    "batch_weight_gradients", "canonicalize_matmul", "concat_of_slices", "decompose_losses",
+    "epilogue", "fusion_switches", "layout", "pretranspose", "recompute", "sinking",
 ]  # fmt: skip

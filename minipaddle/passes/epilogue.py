@@ -1,9 +1,9 @@
-"""Epilogues: what is done to each row of a matrix product or a convolution joins its group.
+"""Epilogues: operators on the rows of a matrix product or a convolution join its group.
 
-A product hands out finished rows while they are still in cache: a bias, an activation, a residual
-sum, a softmax or a norm along the row cost no further way through memory. The group must take the
-product's rows whole and in their order, each element where its results are, and be the only one to
-use them.
+The kernel of a product passes on finished rows while they are still in cache: a bias, an
+activation, a residual sum, a softmax or a norm along the row need no further pass over memory. The
+group must read the product's rows whole and in order, each element at the index of its result, and
+nothing else may use them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ..ops.channels_last import conv_last
 
 
 def begins_with_product(record: Record) -> bool:
-    """Is it a group with an epilogue?"""
+    """Whether a record is a group that begins with a product."""
     return record.op is fused and record.attrs["region"].records[0].op.by_rows
 
 
 def last_product(region: Program) -> tuple[Record, list[Record]]:
-    """The last product of a group, and what follows it."""
+    """The last product of a group, and the records after it."""
     at = max(k for k, r in enumerate(region.records) if r.op.by_rows)
     return region.records[at], region.records[at + 1 :]
 
 
 def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
-    """(k, pairs) of a group with an epilogue: its (last) product is written where result k goes, if
-    one of its dtype may lie there and nowhere else (None: into memory of its own); `pairs` (result,
-    input) say which other results may be written over which inputs.
+    """(k, pairs) of a group with an epilogue. Its last product is written where result k lies, or
+    into memory of its own if k is None: result k has its dtype and cannot lie over an input.
+    `pairs` (result, input) are the other results that may be written over an input.
     """
     first, rest = last_product(region)
     if not rest:  # the product is the result
@@ -45,13 +45,12 @@ def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
 
 
 def in_place(record: Record) -> list[tuple[int, Record]]:
-    """(result, input) of a group with an epilogue where the result may lie over the input."""
+    """(result, input) pairs of a group where the result may be written over the input."""
     return room_of(record.attrs["region"])[1]
 
 
 class Region:
-    """A group, or a single record, as a region of its own; `pairs` are what it is given, and the
-    inputs of the region that stand for that."""
+    """A group, or a single record, as a region; `pairs` are its inputs and those of the region."""
 
     def __init__(self, record: Record):
         self.record = record
@@ -72,18 +71,18 @@ class Region:
 
 
 def source_of(x: Record) -> Record | None:
-    """The product a value is, maybe reshaped."""
+    """The product that a value is, reshapes aside."""
     while x.op is reshape:
         x = x.inputs[0]
     return x if x.op.by_rows else None
 
 
 def takes_rows(region: Region, x: Record, length: int) -> bool:
-    """Does the group go through x row by row, each of `length` elements?"""
+    """Whether the group reads x in rows of `length` elements."""
     try:
         nest = Nest(region.program.records, region.program.outputs)
-        own = [n.index for *_, n in nest.reading() if nest.number_of(n) is region.given[x]]
-        flat = ravel(nest.domain, nest.shape)
+        own = [n.index for *_, n in nest.reading() if nest.loaded_input(n) is region.given[x]]
+        flat = ravel(nest.axes, nest.shape)
         nest = nest.merged() if all(i == flat for i in own) else None
     except NotOneNest:
         return False
@@ -93,23 +92,23 @@ def takes_rows(region: Region, x: Record, length: int) -> bool:
 
 
 def row_by_row(group: Record) -> bool:
-    """Are the loops of a whole group, which may see its product in another shape, rows of it?"""
+    """Whether the loops of a whole group go through the rows of its product."""
     first, rest = last_product(group.attrs["region"])
     return fits(Nest(rest, group.attrs["region"].outputs).merged(), first.shape[-1])
 
 
 def fits(nest: Nest, length: int) -> bool:
-    """Is the innermost loop a row, or all one loop over whole rows?"""
+    """Whether the innermost loop is a row, or the only loop goes over whole rows."""
     loops = nest.loops
     if not loops:
         return False
-    if nest.folded:
-        return nest.reduced == loops[-1:] and loops[-1].extent == length
+    if nest.reduces:
+        return nest.reduction_loops == loops[-1:] and loops[-1].extent == length
     return len(loops) == 1 or loops[-1].extent == length
 
 
 def joined(region: Region, x: Record, source: Record) -> Record:
-    """The group with the product that makes x in it, or with a whole group: its first records."""
+    """The group that begins with the product, or the whole group, that computes x."""
     before, old, taken = Region(source), region.program, region.given[x]
     (made,) = before.program.outputs
     new, records = {taken: made}, [*before.program.records]
@@ -129,17 +128,18 @@ def joined(region: Region, x: Record, source: Record) -> Record:
 
 @program_pass(
     "epilogue",
+    looks_for=lambda op: op.by_rows,
     fuse_gemm_epilogue=(True, "what is done to the rows of a matrix product is done in its kernel"),
     fuse_resunit=(True, "what is done to the pixels of a convolution is done in its kernel"),
 )
 def epilogue(program: Program, *, fuse_gemm_epilogue: bool, fuse_resunit: bool) -> Program:
-    """The program with products and convolutions in the groups that use their rows."""
+    """The program in which products and convolutions join the groups that use their rows."""
     wanted = lambda op: fuse_resunit if op is conv_last else fuse_gemm_epilogue
     return with_rows_used(program, wanted)
 
 
 def with_rows_used(program: Program, wanted) -> Program:
-    """The program, its branches and loops too, with groups that begin with a product."""
+    """The program, and its branches and loops, with groups that begin with a product."""
     program = in_branches(program, lambda region: with_rows_used(region, wanted))
     count, here = count_uses(program), set(program.records)
     gone: set[Record] = set()
@@ -167,7 +167,7 @@ def with_rows_used(program: Program, wanted) -> Program:
 
 
 def rebuilt(program: Program, instead: dict, gone: set) -> Program:
-    """The program with other records in the place of some."""
+    """The program with the records of `instead`, and without those that are `gone`."""
     new: dict[Record, Record] = {}
     records: list[Record] = []
     for r in program.records:

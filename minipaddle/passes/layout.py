@@ -1,8 +1,8 @@
-"""Images with the channels last, where a convolution or a pooling computes.
+"""Convolutions and pooling compute on images with the channels last.
 
-Each such operator becomes its sibling of `ops.channels_last` between transposes; sinking carries
-them through what stands between two convolutions, and they cancel there. Weights stay as Paddle has
-them, [O, C, *kernel]: the program transposes each once, which costs little beside a convolution.
+Each operator becomes its sibling of `ops.channels_last` between transposes. Sinking moves these
+through the operators between two convolutions, where they cancel. Weights stay as Paddle has them,
+[O, C, *kernel]: the program transposes each once, which costs little beside a convolution.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..ops import channels_last as last
 from ..ops.channels_last import kernel_first, kernel_last, to_first, to_last
+from ..ops.mean_pooling import avg_pool, avg_pool_grad
 
 IMAGE, KERNEL = (to_last, to_first), (kernel_last, kernel_first)
-"""How something is brought into the new order, and how it is brought back."""
+"""The transposes of images and kernels to the new order, and back."""
 SIBLINGS = {
     conv.conv: (last.conv_last, (IMAGE, KERNEL), IMAGE),
     conv.conv_input_grad: (last.conv_last_input_grad, (IMAGE, KERNEL), IMAGE),
@@ -25,10 +26,10 @@ SIBLINGS = {
     pooling.max_pool: (last.max_pool_last, (IMAGE,), IMAGE),
     pooling.max_pool_grad: (last.max_pool_last_grad, (IMAGE, IMAGE, IMAGE), IMAGE),
     pooling.max_pool_take: (last.max_pool_last_take, (IMAGE, IMAGE, IMAGE), IMAGE),
-    pooling.avg_pool: (last.avg_pool_last, (IMAGE,), IMAGE),
-    pooling.avg_pool_grad: (last.avg_pool_last_grad, (IMAGE,), IMAGE),
+    avg_pool: (last.avg_pool_last, (IMAGE,), IMAGE),
+    avg_pool_grad: (last.avg_pool_last_grad, (IMAGE,), IMAGE),
 }
-"""For an operator its sibling, what its inputs are, and what its result is."""
+"""For an operator its sibling, and whether each input and the result is an image or a kernel."""
 
 
 def channels_last(record, *inputs):
@@ -42,7 +43,7 @@ def channels_last(record, *inputs):
     return transpose(y, perm=result[1](y.spec.ndim))
 
 
-@program_pass("layout")
+@program_pass("layout", looks_for=SIBLINGS.__contains__)
 def layout(program: Program) -> Program:
     """The program with the channels last in convolutions and pooling."""
     return rewritten(program, dict.fromkeys(SIBLINGS, channels_last))

@@ -1,11 +1,11 @@
-"""Masks: what a mask hides from a row need not be computed.
+"""Masks: columns that a mask hides need not be computed.
 
     softmax(where(mask, scores, -inf))        softmax(scores + mask)   (a mask of 0 and -inf)
 
-Where a score is -inf it changes no maximum, its exponential is 0, and that changes no sum: the
-column might as well not be there, unless all of its row are hidden. So says arithmetic on the two
-numbers -inf and 0, with one liberty: a score that a mask is added to, and what a weight of 0 is
-multiplied with later, are taken to be finite. (A hidden NaN stays hidden, as in PyTorch.)
+A score of -inf changes no maximum, its exponential is 0, and that changes no sum. So the column can
+be left out, unless a whole row is hidden. This follows from arithmetic with -inf and 0, on one
+assumption: a score that a mask is added to, and a number that a weight of 0 is multiplied with, are
+finite. (A hidden NaN stays hidden, as in PyTorch.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..engine.passes.node import Node, reached
 
 
 class Value:
-    """A number that is known, or (None) any finite one: what formulas make of -inf and 0."""
+    """A known number, or any finite one (None), on which formulas compute."""
 
     __hash__ = None
 
@@ -52,7 +52,7 @@ class Value:
 
 
 class Module:
-    """What a formula finds in place of the array module; it says nothing of all other functions."""
+    """The array module for formulas; of other functions the result is unknown."""
 
     @staticmethod
     def exp(x):
@@ -64,11 +64,11 @@ class Module:
 
 
 HIDING = {dt.bool_.numpy: (False, True)} | dict.fromkeys(dt.FLOATS, (-inf,))
-"""What the elements of a mask may be where it hides a column, by their dtype."""
+"""The values of a mask that may hide a column, by its dtype."""
 
 
 def value(node: Node, given: dict):
-    """The value of a node where some values are known; None if that does not tell. Noted there."""
+    """The value of a node, computed from those `given`, to which it is added; None if unknown."""
     if node.kind == "number":
         return node.of
     if node not in given:
@@ -82,24 +82,24 @@ def value(node: Node, given: dict):
 
 
 def hides(nest: Nest, given: dict) -> bool:
-    """Is a column without effect on its row, and its result 0, where some values are these?"""
-    folds = [n for n in nest.nodes() if n.kind == "fold"]
+    """Whether a column with these values changes no reduction, and its results are 0."""
+    folds = [n for n in nest.nodes() if n.kind == "reduce"]
     return all(value(n, given) == 0 for _, n, _ in nest.outputs) and all(
         n.of.op.identity == value(n.args[0], given) for n in folds
     )
 
 
 def masks(nest: Nest, source) -> list[tuple[Node, object]]:
-    """(value, what it is where it hides a column) for each mask on the rows of `source` in a nest:
-    it is known before they are, and where it is so the column is without effect.
+    """(node, value) for each mask on the rows of `source` in a nest: the node is known before the
+    rows are, and where it has that value the column has no effect.
     """
 
     def later(node: Node) -> bool:
-        return any(n.kind == "load" and nest.number_of(n) is source for n in reached([node]))
+        return any(n.kind == "load" and nest.loaded_input(n) is source for n in reached([node]))
 
-    along, found = {*nest.reduced}, []
+    along, found = {*nest.reduction_loops}, []
     for node in nest.nodes():
-        known = node.loops & along and node.kind != "fold" and not later(node)
+        known = node.loops & along and node.kind != "reduce" and not later(node)
         options = HIDING.get(node.dtype, ()) if known else ()
         found += [(node, x) for x in options if hides(nest, {node: x})]
     return found

@@ -1,16 +1,16 @@
-"""Transposes sink: they are carried along as a way of seeing a value, and most are never done.
+"""Transposes sink towards the results of a program, and most of them disappear.
 
 A transpose makes a `View` of its input. An operator on views is applied to their bases, and its
-result is seen in the same way: so a transpose travels through elementwise operators, reductions,
-slices, and reshapes that keep its axes together. A matrix product reads its operands through any
-view (`x_perm`, `y_perm`), and two transposes that meet cancel. Only what a result, or an operator
-that knows nothing of views, needs in order is transposed.
+result is a view with the same permutation. So a transpose moves through elementwise operators,
+reductions, slices, and reshapes that keep its axes together. A matrix product reads its operands
+through any view (`x_perm`, `y_perm`), and two transposes that meet cancel. A value is transposed
+only for a result of the program, or for an operator that has no rule for views.
 
-Where inputs are seen differently the operator is applied in the order for which the least has to
-move; of two orders alike, that of states (an optimizer's moments) and of what was made of them,
-else the one in which the transposes stay waiting. What had to be transposed in the end says in
-which order such an operator, or a product, would better have written (`out_perm`): all is done
-again with these wishes, for as long as less is moved.
+Where the inputs of an operator have different permutations, it is applied in the order in which the
+fewest elements move. Of two equal orders it takes that of states (such as an optimizer's moments)
+and of values computed from them, otherwise the one that keeps the transposes as views. A value that
+had to be transposed at the end tells in which order an operator, or a product (`out_perm`), had
+better computed it: the pass runs again with these preferences, as long as fewer elements move.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from ..engine.ops.linalg import product
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.specialise import open_sizes
-from .through import HANDLERS, KINDS, of_all_axes
-from .views import View, before_reshape, brought, keeps_order, plain
+from .permuted_views import View, before_reshape, brought, keeps_order, plain
+from .transpose_rules import HANDLERS, KINDS, of_all_axes
 
 
 class Sinker:
-    """Writes a program anew, with views for transposes. `wishes` say for records that have a choice
-    in which order their result is to be seen.
+    """Builds the new program, with views for transposes. `preferences` name an order of axes for
+    the results of records that have a choice.
     """
 
-    def __init__(self, program: Program, wishes: dict[Record, tuple]):
-        self.old, self.wishes = program, wishes
-        self.wished: dict[Record, tuple] = {}  # how it would have been better
-        self.chosen: dict[Record, tuple] = {}  # new records that had a choice: (old one, its order)
-        self.cost = 0  # elements that are moved
+    def __init__(self, program: Program, preferences: dict[Record, tuple]):
+        self.old, self.preferences = program, preferences
+        self.preferred: dict[Record, tuple] = {}  # orders that would have been better
+        self.chosen: dict[Record, tuple] = {}  # new record -> (old record, order chosen for it)
+        self.cost = 0  # elements that transposes move
         self.records: list[Record] = []
-        self.views: dict[Record, View] = {}  # how an old value is seen, if not as it was
-        self.moved: dict[tuple, Record] = {}  # transposes that were done: (base, perm) -> result
-        self.whole: dict[Record, tuple] = {}  # several results: (their record, a view's perm each)
-        self.kept = {s.record for s in program.states}  # in the order of states
+        self.views: dict[Record, View] = {}  # the view for an old value, if it changed
+        self.transposes: dict[tuple, Record] = {}  # (base, perm) -> the transpose that was built
+        self.whole: dict[Record, tuple] = {}  # a record of several results: (new one, permutations)
+        self.like_states = {s.record for s in program.states}  # values with a state's order of axes
 
     def run(self) -> Program:
         for record in self.old.records:
@@ -49,11 +49,11 @@ class Sinker:
             if record.op is ITEM:
                 self.item(record)
             else:
-                self.write(record)
+                self.rewrite(record)
         results = {}
         for r in self.old.results:
             self.source = r
-            results[r] = self.straight(self.view(r)) if r.op is not NUMBER else r
+            results[r] = self.materialize(self.view(r)) if r.op is not NUMBER else r
         return with_records(
             self.old, self.records, {r: x for r, x in results.items() if r is not x}
         )
@@ -63,56 +63,56 @@ class Sinker:
     def view(self, record: Record) -> View:
         return self.views.get(record) or plain(record)
 
-    def straight(self, view: View) -> Record:
-        """What is seen, as a value in order."""
-        return self.turned(view.base, view.perm)
+    def materialize(self, view: View) -> Record:
+        """The value of a view as a record, transposed if need be."""
+        return self.transposed(view.base, view.perm)
 
-    def turned(self, base: Record, perm: tuple) -> Record:
-        """The transpose of a value: done once, or not at all where a cheap value can be made so."""
+    def transposed(self, base: Record, perm: tuple) -> Record:
+        """The transpose of a value, built once."""
         if perm == tuple(range(len(perm))):
             return base
-        found = self.moved.get((base, perm))
+        found = self.transposes.get((base, perm))
         if found is None:
-            found = self.moved[base, perm] = self.turn(base, perm)
+            found = self.transposes[base, perm] = self.build_transpose(base, perm)
         return found
 
-    def turn(self, base: Record, perm: tuple) -> Record:
+    def build_transpose(self, base: Record, perm: tuple) -> Record:
         shape = tuple(base.shape[d] for d in perm)
         if keeps_order(perm, base.shape):
             return self.emit(reshape, [base], {"shape": shape})
         if base.op is full:
             return self.emit(full, [], base.attrs | {"shape": shape})
         if cheap(base) and base.op is broadcast_to:
-            small = self.turned(self.widened(base.inputs[0], len(perm)), perm)
+            small = self.transposed(self.with_rank(base.inputs[0], len(perm)), perm)
             return self.emit(broadcast_to, [small], {"shape": shape})
         if cheap(base) and base.op is slice_:
             index = of_all_axes(base.attrs["index"], len(perm))
-            whole = self.turned(base.inputs[0], perm)
+            whole = self.transposed(base.inputs[0], perm)
             return self.emit(slice_, [whole], {"index": tuple(index[d] for d in perm)})
         if cheap(base):
-            inputs = [self.turned_input(r, perm) for r in base.inputs]
+            inputs = [self.transposed_input(r, perm) for r in base.inputs]
             return self.emit(base.op, inputs, base.attrs)
         self.cost += base.spec.size
-        self.wish(base, perm)
+        self.prefer(base, perm)
         return self.emit(transpose, [base], {"perm": perm})
 
-    def wish(self, base: Record, perm: tuple | None) -> None:
-        """Note that what came of a choice, by moving nothing, is transposed."""
+    def prefer(self, base: Record, perm: tuple | None) -> None:
+        """Note that a value was transposed whose order was chosen by an operator before it."""
         while perm is not None and base not in self.chosen:
             large = of_same_size(base)
             if not large or base.op.kind not in ("elementwise", "movement") or base.op is transpose:
                 return
             perm = before_reshape(base, perm) if base.op is reshape else perm
             base = next((r for r in large if self.leads_to_choice(r)), large[0])
-            if perm is not None and len(perm) != len(base.shape):  # a slice has taken an axis away
+            if perm is not None and len(perm) != len(base.shape):  # a slice has removed an axis
                 return
         if perm is not None:
             record, order = self.chosen[base]
             back = inverse(perm)
-            self.wished.setdefault(record, tuple(back[d] for d in order))
+            self.preferred.setdefault(record, tuple(back[d] for d in order))
 
     def leads_to_choice(self, record: Record) -> bool:
-        """Was a value made by a choice, but for scaling and the like?"""
+        """Whether an operator with a choice computed a value, scaling and the like aside."""
         while record not in self.chosen:
             large = of_same_size(record)
             if len(large) != 1 or not (record.op.kind == "elementwise" or record.op is reshape):
@@ -120,13 +120,13 @@ class Sinker:
             record = large[0]
         return True
 
-    def turned_input(self, record: Record, perm: tuple) -> Record:
+    def transposed_input(self, record: Record, perm: tuple) -> Record:
         if record.op is NUMBER or not record.shape:
             return record
-        return self.turned(self.widened(record, len(perm)), perm)
+        return self.transposed(self.with_rank(record, len(perm)), perm)
 
-    def widened(self, record: Record, ndim: int) -> Record:
-        """A value with the leading axes of size 1 that broadcasting gives it."""
+    def with_rank(self, record: Record, ndim: int) -> Record:
+        """A value with leading axes of size 1, as broadcasting adds them."""
         extra = ndim - len(record.shape)
         if not extra:
             return record
@@ -135,7 +135,7 @@ class Sinker:
     # ---- writing -----------------------------------------------------------------------------
 
     def emit(self, op, inputs, attrs) -> Record:
-        """A new record in the place of the one that is being written."""
+        """Add a new record that computes a part of the current old one."""
         spec = op.result_spec(
             [r.attrs["value"] if r.op is NUMBER else r.spec for r in inputs], attrs
         )
@@ -143,49 +143,50 @@ class Sinker:
         self.records.append(self.source.derive(op, inputs, attrs, spec, flow))
         return self.records[-1]
 
-    def write(self, record: Record) -> None:
-        """What stands for an old record: a view of something, or the record in order."""
+    def rewrite(self, record: Record) -> None:
+        """Add the new record for an old one, whose result may be a view."""
         if record.op not in (transpose, product) and self.untouched(record):
-            self.stand(record, record)
+            self.replace(record, record)
             return
         views = [None if r.op is NUMBER else self.view(r) for r in record.inputs]
         handler = HANDLERS.get(record.op) or KINDS.get(record.op.kind)
-        waiting = any(v is not None and not v.straight for v in views)
+        waiting = any(v is not None and not v.is_identity for v in views)
         if handler and (waiting or record.op in (transpose, product)):
             found = handler(self, record, views)
             if found is not None:
                 if isinstance(found, View):
-                    self.see(record, found)
+                    self.set_view(record, found)
                 else:
                     self.whole[record] = found
                 return
-        inputs = [r if v is None else self.straight(v) for r, v in zip(record.inputs, views)]
-        self.stand(record, with_inputs(record, inputs, map_regions(record, sinking)))
+        inputs = [r if v is None else self.materialize(v) for r, v in zip(record.inputs, views)]
+        self.replace(record, with_inputs(record, inputs, map_regions(record, sinking)))
 
     def untouched(self, record: Record) -> bool:
-        """Does a record find everything as it was?"""
+        """Whether no input of a record changed."""
         return self.views.keys().isdisjoint(record.inputs) and not regions(record)
 
-    def stand(self, record: Record, new: Record) -> None:
-        """Write a record in the place of an old one, with its inputs in order."""
+    def replace(self, record: Record, new: Record) -> None:
+        """Add a record that replaces an old one, and reads its inputs without views."""
         self.records.append(new)
         if record.dtype is None:
             self.whole[record] = new, [None] * len(record.shape)
         else:
-            self.see(record, plain(new))
-            self.keep(new)
+            self.set_view(record, plain(new))
+            self.note_state_order(new)
 
-    def see(self, record: Record, view: View) -> None:
-        """From now on an old value is seen so. Where only axes of size 1 move it is a reshape."""
-        if not view.straight and keeps_order(view.perm, view.base.shape):
-            view = plain(self.straight(view))
+    def set_view(self, record: Record, view: View) -> None:
+        """Set the view for an old value. If only axes of size 1 move, it becomes a reshape."""
+        if not view.is_identity and keeps_order(view.perm, view.base.shape):
+            view = plain(self.materialize(view))
         if view.base is not record:
             self.views[record] = view
 
-    def keep(self, record: Record) -> None:
-        """Note a value that has the order of a state it was made of."""
-        if record.op.kind == "elementwise" and not self.kept.isdisjoint(of_same_size(record)):
-            self.kept.add(record)
+    def note_state_order(self, record: Record) -> None:
+        """Note a value that has the order of the state from which it is computed."""
+        like_state = not self.like_states.isdisjoint(of_same_size(record))
+        if record.op.kind == "elementwise" and like_state:
+            self.like_states.add(record)
 
     def item(self, record: Record) -> None:
         whole, perms = self.whole[record.inputs[0]]
@@ -197,45 +198,45 @@ class Sinker:
         else:
             new = self.source.derive(ITEM, [whole], {"k": k}, whole.shape[k], 1)
             self.records.append(new)
-        self.see(record, plain(new) if perm is None else View(new, perm))
+        self.set_view(record, plain(new) if perm is None else View(new, perm))
 
     # ---- the cheapest order for several inputs -------------------------------------------------
 
     def order(self, record: Record, views: list[View]) -> tuple:
-        """The order in which an operator is applied to values of one rank, seen differently."""
-        if record in self.wishes:
-            return self.wishes[record]
+        """The order of axes in which an operator is applied to views of equal rank."""
+        if record in self.preferences:
+            return self.preferences[record]
 
         def cost(target):
             return sum(self.price(v, brought(v, target)) for v in views)
 
         straight = tuple(range(len(views[0].perm)))
-        waiting = sorted((v for v in views if not v.straight), key=lambda v: -v.base.spec.size)
+        waiting = sorted((v for v in views if not v.is_identity), key=lambda v: -v.base.spec.size)
         orders = dict.fromkeys(v.perm for v in waiting)
-        if any(v.base in self.kept for v in views):
+        if any(v.base in self.like_states for v in views):
             return min([straight, *orders], key=cost)
         return min([*orders, straight], key=cost)
 
     def choice(self, record: Record, view: View) -> View:
-        """What was made of a record that might have been made in another order."""
+        """The view for a record, noting that another order could have been chosen."""
         self.chosen[view.base] = record, view.perm
         return view
 
     def price(self, view: View, perm: tuple) -> int:
-        """How many elements a transpose of the base would move."""
+        """The number of elements that a transpose of the base would move."""
         base = view.base
         still = perm == tuple(range(len(perm))) or keeps_order(perm, base.shape)
-        return 0 if still or cheap(base) or (base, perm) in self.moved else base.spec.size
+        return 0 if still or cheap(base) or (base, perm) in self.transposes else base.spec.size
 
 
 def of_same_size(record: Record) -> list[Record]:
-    """The inputs that are as large as the result."""
+    """The inputs that have as many elements as the result."""
     values = [r for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
     return [r for r in values if r.spec.size == record.spec.size]
 
 
 def cheap(record: Record, depth: int = 4) -> bool:
-    """Can a value be made in another order without moving it: is it a few values, repeated?"""
+    """Whether a value is a few numbers, repeated, and can be built in another order."""
     if record.op is full or record.spec.size <= 1:
         return True
     if record.op is broadcast_to:
@@ -248,18 +249,18 @@ def cheap(record: Record, depth: int = 4) -> bool:
     return False
 
 
-@program_pass("sinking")
+@program_pass("sinking", looks_for=lambda op: op is transpose or op is product)
 def sinking(program: Program) -> Program:
-    """The program with as few transposes as the order of its results allows."""
+    """The program with as few transposes as possible."""
     if open_sizes(program):
         return program
-    wishes, tried = {}, []
+    preferences, tried = {}, []
     for _ in range(ROUNDS):
-        sinker = Sinker(program, wishes)
+        sinker = Sinker(program, preferences)
         tried.append((sinker.run(), sinker.cost))
-        if not sinker.cost or sinker.wished.items() <= wishes.items():
+        if not sinker.cost or sinker.preferred.items() <= preferences.items():
             break
-        wishes = wishes | sinker.wished
+        preferences = preferences | sinker.preferred
     return min(tried, key=lambda each: each[1])[0]
 
 

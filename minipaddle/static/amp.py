@@ -1,10 +1,8 @@
-"""Where a program may compute in half precision. Source: Paddle API `paddle.static.amp`."""
+"""The parts of a program in half precision. Source: Paddle API `paddle.static.amp`."""
 
 from contextlib import nullcontext
 
-from ..core.missing import namespace
-
-__all__ = ["fp16_guard"]
+from ..core.missing import namespace as _namespace
 
 
 def fp16_guard() -> nullcontext:
@@ -20,4 +18,4 @@ def fp16_guard() -> nullcontext:
     return nullcontext()
 
 
-__getattr__ = namespace("paddle.static.amp", globals())
+__getattr__ = _namespace("paddle.static.amp", globals())

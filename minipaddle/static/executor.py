@@ -1,6 +1,4 @@
-"""`Executor`: compiles a program once for what is fed and fetched, and runs it many times."""
-
-from __future__ import annotations
+"""`Executor`: compiles a program once for each set of feeds and fetches, and runs it many times."""
 
 from ..engine.core.errors import value_error
 from ..engine.core.record import Record
@@ -10,7 +8,7 @@ from ..engine.eager.tensor import Tensor, wrap
 from ..engine.executors.choice import Choice
 from ..engine.ir import program as ir
 from ..engine.ir.cut import pruned
-from ..engine.ir.input_spec import fits, wanted
+from ..engine.ir.input_spec import fits, format_expected
 from .mode import default_main_program, outside
 from .program import Program, in_mode
 
@@ -37,28 +35,29 @@ class Executor:
         fetch_var_name="fetch", scope=None, return_numpy=True, use_program_cache=True,
         use_prune=False,
     ):  # fmt: skip
-        """The tensors of `fetch_list` (or those of these names), for the data in `feed`.
+        """The tensors of `fetch_list` (tensors or names), for the data in `feed`.
 
-        Running a startup program gives parameters their first values. Data that nothing fetched or
-        updated needs may be left out. Raises ValueError that names data that is missing or does not
-        fit. The environment variable MINIPADDLE_BACKEND, or a CompiledProgram's strategy, says what
-        runs it, as for `to_static`. Source: Paddle API `Executor.run`.
+        Running a startup program initializes the parameters. Data that no fetched tensor and no
+        update needs may be left out. Raises ValueError that names data that is missing or does not
+        fit. A program that runs again is compiled in the background, as `to_static` does it, unless
+        a CompiledProgram's strategy or the environment variable MINIPADDLE_BACKEND says otherwise.
+        Source: Paddle API `Executor.run`.
         """
         strategy = getattr(program, "build_strategy", None)
         program = getattr(program, "program", program)
         program = default_main_program() if program is None else program
         with outside():
             if hasattr(program, "fetched"):
-                found = program.fetched(feed or {}, fetch_list)
+                arrays = program.fetched(feed or {}, fetch_list)
             elif program.first and not fetch_list and not program.view().program.records:
-                found = self.initialize(program)
+                arrays = self.initialize(program)
             else:
-                found = self.compute(program, feed or {}, fetch_list or [], strategy)
-            return [CPU.move(a) if return_numpy else wrap(a) for a in found]
+                arrays = self.compute(program, feed or {}, fetch_list or [], strategy)
+            return [CPU.move(a) if return_numpy else wrap(a) for a in arrays]
 
     @staticmethod
     def initialize(program: Program) -> list:
-        """Parameters have values from the start: a second run of the startup draws them again."""
+        """Draw parameters again in a second run of the startup: they have values from the start."""
         for k, (parameter, draw) in enumerate(program.first):
             if draw is not None and parameter in program.compiled:
                 parameter.set_value(draw())
@@ -72,18 +71,18 @@ class Executor:
         updates = tuple(s.update for s in view.program.states)
         key = tuple(fetched), tuple(sorted(feed)), updates, len(view.program.records), strategy
         if key not in program.compiled:
-            found = compile_(view.program, [*feed], fetched)
+            part = compile_(view.program, [*feed], fetched)
             choice = Choice(strategy=strategy)
-            choice.frozen = all(s.update is None for s in found.states)  # it trains nothing
-            program.compiled[key] = found, choice
+            choice.frozen = all(s.update is None for s in part.states)  # it trains nothing
+            program.compiled[key] = part, choice
         compiled, choice = program.compiled[key]
         sizes: dict[str, int] = {}
         arrays = [fed(r, feed[r.attrs["name"]], sizes) for r in compiled.inputs]
-        arrays += [s.cell.read() for s in compiled.states]
+        arrays += [s.storage.read() for s in compiled.states]
         results, _ = QUIET.copy().run(choice.run, compiled, arrays)
-        cells = [s.cell for s in compiled.states if s.update is not None]
-        for cell, array in zip(cells, results[len(fetched) :], strict=True):
-            cell.write(array)
+        cells = [s.storage for s in compiled.states if s.update is not None]
+        for storage, array in zip(cells, results[len(fetched) :], strict=True):
+            storage.write(array)
         return results[: len(fetched)]
 
     def close(self) -> None:
@@ -91,40 +90,33 @@ class Executor:
 
 
 def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Program:
-    """The part of a program that computes what is fetched and what outlives a run."""
-    whole = ir.Program(
-        program.name, program.inputs, program.states, program.records, fetched, program.guards
-    )
-    found = pruned(in_mode(whole, True, {}))
-    used = {e for r in found.records for e in r.inputs} | set(found.results)
-    names = {r.attrs["name"] for r in program.inputs}
-    missing = [r.attrs["name"] for r in program.inputs if r in used and r.attrs["name"] not in feed]
-    if missing or set(feed) - names:
-        what = f"needs {missing[0]!r}" if missing else f"has no data {min(set(feed) - names)!r}"
-        raise value_error(
-            f"the program {what}; fed were {sorted(feed)}", expected=f"{sorted(names)}"
-        )
-    found.inputs = [r for r in program.inputs if r.attrs["name"] in feed]
-    found.states = [s for s in found.states if s.record in used or s.update is not None]
-    return found
+    """The part of a program that computes the fetched records and the updates of states."""
+    part = pruned(in_mode(ir.Program(**vars(program) | {"outputs": fetched}), True, {}))
+    used = {e for r in part.records for e in r.inputs} | set(part.results)
+    inputs = {r.attrs["name"]: r for r in program.inputs}
+    missing = [name for name, r in inputs.items() if r in used and name not in feed]
+    if missing or set(feed) - inputs.keys():
+        unknown = sorted(set(feed) - inputs.keys())
+        what = f"needs {missing[0]!r}" if missing else f"has no data {unknown[0]!r}"
+        what = f"the program {what}; fed were {sorted(feed)}"
+        raise value_error(what, expected=f"{sorted(inputs)}")
+    part.inputs = [r for name, r in inputs.items() if name in feed]
+    part.states = [s for s in part.states if s.record in used or s.update is not None]
+    return part
 
 
 def fed(record: Record, data, sizes: dict):
-    """Data for an input, as an array; raises ValueError if it does not fit, or not to the sizes of
-    the data before it.
+    """Data for an input, as an array; raises ValueError if it does not fit the input, or the sizes
+    of the data before it.
     """
     array = data.array if isinstance(data, Tensor) else as_array(data, None, current_place())
     if array.dtype != record.dtype and not hasattr(data, "dtype"):
         array = array.astype(record.dtype)  # lists have no dtype of their own
     if not fits(record.spec, array, sizes):
-        name = record.attrs["name"]
-        raise value_error(
-            f"{name!r} was fed {array.dtype}{list(array.shape)}",
-            expected=wanted(record.spec, sizes),
-            hint=f'give a size of its own a name: static.data({name!r}, ["rows"])'
-            if fits(record.spec, array, {})
-            else "",
-        )
+        name, alone = record.attrs["name"], fits(record.spec, array, {})
+        hint = f'give a size of its own a name: static.data({name!r}, ["rows"])' if alone else ""
+        what = f"{name!r} was fed {array.dtype}{list(array.shape)}"
+        raise value_error(what, expected=format_expected(record.spec, sizes), hint=hint)
     return array
 
 

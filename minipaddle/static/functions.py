@@ -1,6 +1,4 @@
-"""What a program is made with, beside operators: data, gradients, names, places."""
-
-from __future__ import annotations
+"""Functions that write a program, beside operators: data, gradients, names, places."""
 
 from contextlib import contextmanager
 
@@ -47,11 +45,12 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> list:
     Data stops gradients unless its `stop_gradient` was set to False.
     """
     writing("static.gradients")
-    given = [None if v is None else listed(v) for v in (targets, inputs, target_gradients)]
-    return grad(*given, create_graph=True, allow_unused=True)
+    lists = [None if v is None else listed(v) for v in (targets, inputs, target_gradients)]
+    return grad(*lists, create_graph=True, allow_unused=True)
 
 
 def listed(x) -> list:
+    """The items of a list or tuple, or anything else as one item."""
     return list(x) if isinstance(x, list | tuple) else [x]
 
 
@@ -81,8 +80,8 @@ class Scope:
 
     def find_var(self, name: str):
         """The state of that name in the default program; None if there is none."""
-        found = Mode.main.state_dict().get(name)
-        return None if found is None else ScopeVariable(found)
+        tensor = Mode.main.state_dict().get(name)
+        return None if tensor is None else ScopeVariable(tensor)
 
 
 class ScopeVariable:

@@ -1,7 +1,5 @@
 """Programs and their states in files, in the formats of `jit.save` and `paddle.save`."""
 
-from __future__ import annotations
-
 from ..engine.core.errors import value_error
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.jit.tree import flatten
@@ -9,8 +7,9 @@ from ..io import load as load_tensors
 from ..io import save as save_tensors
 from ..jit import loading, saving
 from ..jit.saved import Kept, Method, Saved
-from ..tensor.generator import GeneratorCell
+from ..tensor.generator import GeneratorStorage
 from .executor import compile_
+from .functions import listed
 from .mode import Mode, outside
 from .program import Program
 
@@ -28,17 +27,17 @@ def save(program: Program, model_path: str, protocol=4, **configs) -> None:
 
 
 def load(program: Program, model_path: str, executor=None, var_list=None) -> None:
-    """Read what `static.save` wrote into the states of a program; ValueError if one is missing.
+    """Load the files of `static.save` into the states of a program; ValueError if one is missing.
 
     Source: Paddle API `static.load`.
     """
     with outside():
         for mode, ending in (("param", "pdparams"), ("opt", "pdopt")):
-            found = load_tensors(f"{model_path}.{ending}")
+            tensors = load_tensors(f"{model_path}.{ending}")
             for name, x in program.state_dict(mode).items():
-                if name not in found:
+                if name not in tensors:
                     raise value_error(f"{model_path}.{ending} has no {name!r}")
-                x.set_value(found[name])
+                x.set_value(tensors[name])
 
 
 def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kwargs) -> None:
@@ -48,29 +47,28 @@ def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kw
     """
     program = (kwargs.get("program") or Mode.main).clone(for_test=True)
     view = program.view()
-    feeds, fetches = (v if isinstance(v, list | tuple) else [v] for v in (feed_vars, fetch_vars))
-    names = [x if isinstance(x, str) else x.name for x in feeds]
-    fetched = [program.record_of(x, view) for x in fetches]
-    found = compile_(view.program, names, fetched)
-    found.inputs = [next(r for r in found.inputs if r.attrs["name"] == name) for name in names]
-    found.name = "forward"
+    names = [x if isinstance(x, str) else x.name for x in listed(feed_vars)]
+    fetched = [program.record_of(x, view) for x in listed(fetch_vars)]
+    part = compile_(view.program, names, fetched)
+    part.inputs = [next(r for r in part.inputs if r.attrs["name"] == name) for name in names]
+    part.name = "forward"
     states = {}
-    for k, state in enumerate(found.states):
+    for k, state in enumerate(part.states):
         state.name = state.name or f"constant_{k}"
         state.record.attrs["name"] = state.name
-        random = isinstance(state.cell, GeneratorCell)
-        tensor = None if random else state.cell.tensor
+        random = isinstance(state.storage, GeneratorStorage)
+        tensor = None if random else state.storage.tensor
         parameter = isinstance(tensor, Parameter)
         kind = "random" if random else "parameter" if parameter else "constant"
         states[state.name] = Kept(kind, tensor, [state.name.replace(".", "_")] if parameter else [])
     leaves, structure = flatten(list(range(len(fetched))))
-    method = Method(found, structure, [None] * len(leaves), [*range(len(leaves))])
+    method = Method(part, structure, [None] * len(leaves), [*range(len(leaves))])
     with outside():
         saving.write(Saved({"forward": method}, states, {}), path_prefix)
 
 
 def load_inference_model(path_prefix: str, executor, **kwargs) -> list:
-    """[program, names of its data, what it gives]: `Executor.run` runs it.
+    """[program, names of its data, its results]: `Executor.run` runs it.
 
     Source: Paddle API `static.load_inference_model`.
     """
@@ -94,9 +92,8 @@ class Loaded:
         missing = [name for name in self.names if name not in feed]
         if missing:
             raise value_error(f"the program needs {missing[0]!r}; fed were {sorted(feed)}")
-        found = self.layer(*(Tensor(feed[name]) for name in self.names))
-        found = found if isinstance(found, list | tuple) else [found]
-        return [found[k].array for k in (self.results if fetch_list is None else fetch_list)]
+        results = listed(self.layer(*(Tensor(feed[name]) for name in self.names)))
+        return [results[k].array for k in (self.results if fetch_list is None else fetch_list)]
 
     def __str__(self) -> str:
         return str(self.ir)

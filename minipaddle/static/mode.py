@@ -1,6 +1,4 @@
-"""Static mode: what is called is written into the default program, to be run later."""
-
-from __future__ import annotations
+"""Static mode: calls are written into the default program, to be run later."""
 
 from contextlib import contextmanager, nullcontext
 
@@ -41,7 +39,7 @@ def enable_static() -> None:
 
 
 def disable_static(place=None) -> None:
-    """Back to eager mode: what is called is computed at once.
+    """Return to eager mode, where calls are computed at once.
 
     Source: Paddle API `paddle.disable_static`.
 
@@ -54,7 +52,7 @@ def disable_static(place=None) -> None:
 
 
 def in_dynamic_mode() -> bool:
-    """Is what is called computed at once? Source: Paddle API `paddle.in_dynamic_mode`.
+    """Whether calls are computed at once. Source: Paddle API `paddle.in_dynamic_mode`.
 
     >>> import minipaddle as paddle
     >>> paddle.in_dynamic_mode()
@@ -64,7 +62,7 @@ def in_dynamic_mode() -> bool:
 
 
 def in_static_mode() -> bool:
-    """Is what is called written into a program? Source: Paddle API `paddle.in_static_mode`.
+    """Whether calls are written into a program. Source: Paddle API `paddle.in_static_mode`.
 
     >>> import minipaddle as paddle
     >>> paddle.in_static_mode()
@@ -110,10 +108,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     >>> [v.name for v in main.list_vars()]
     ['x']
     """
-    if not Mode.on:
-        raise RuntimeError(
-            teach("program_guard in eager mode", hint="call paddle.enable_static() first")
-        )
+    writing("program_guard")
     before = Mode.main, Mode.startup
     Mode.main.tracer.leave()
     Mode.main, Mode.startup = main_program, startup_program or Mode.startup

@@ -1,8 +1,6 @@
 """`paddle.static.nn`: layers as functions that make their parameters, and control flow."""
 
-from __future__ import annotations
-
-from ..core.missing import namespace
+from ..core.missing import namespace as _namespace
 from ..engine.core.errors import type_error, value_error
 from ..engine.eager import control_flow as control
 from ..engine.jit.tree import flatten, unflatten
@@ -12,6 +10,7 @@ from ..nn.layer import batch_norm as norms
 from ..nn.layer import common, conv, norm
 from ..nn.param_attr import create_parameter
 from ..tensor import shaping
+from .functions import listed
 
 __all__ = [
     "batch_norm", "case", "cond", "conv2d", "create_parameter", "embedding", "fc", "layer_norm",
@@ -88,15 +87,14 @@ def embedding(
     dtype="float32",
 ):  # fmt: skip
     """Rows of a table of `size` [rows, columns]. Source: Paddle API `static.nn.embedding`."""
-    layer = common.Embedding(*size, padding_idx=padding_idx, weight_attr=param_attr)
-    return layer(input)
+    return common.Embedding(*size, padding_idx=padding_idx, weight_attr=param_attr)(input)
 
 
 # ---- control flow ----------------------------------------------------------------------------
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None, return_names=None):
-    """What `true_fn()` gives if `pred` holds, else what `false_fn()` does, nested alike.
+    """The result of `true_fn()` if `pred` holds, else of `false_fn()`, nested alike.
 
     Source: Paddle API `static.nn.cond`.
 
@@ -131,14 +129,13 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None) -> list:
     """
     leaves, structure = flatten(list(loop_vars))
 
-    def round_(*leaves):
-        out = body(*unflatten(structure, list(leaves)))
-        return flatten(list(out) if isinstance(out, list | tuple) else [out])[0]
+    def step(*leaves):
+        return flatten(listed(body(*unflatten(structure, list(leaves)))))[0]
 
     def test(*leaves):
         return cond(*unflatten(structure, list(leaves)))
 
-    return unflatten(structure, control.while_loop(test, round_, leaves))
+    return unflatten(structure, control.while_loop(test, step, leaves))
 
 
 def case(pred_fn_pairs, default=None, name=None):
@@ -176,4 +173,4 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
     return case(tests, default or max(pairs, key=lambda pair: pair[0])[1])
 
 
-__getattr__ = namespace("paddle.static.nn", globals())
+__getattr__ = _namespace("paddle.static.nn", globals())

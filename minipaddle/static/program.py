@@ -1,6 +1,4 @@
-"""`Program`: what is written in static mode, as users hold it."""
-
-from __future__ import annotations
+"""`Program`: the object users hold of a program that is written in static mode."""
 
 from typing import NamedTuple
 
@@ -8,17 +6,17 @@ from ..engine.core.errors import teach, value_error
 from ..engine.core.record import Record
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ir import program as ir
-from ..engine.ir.builder import Promise
+from ..engine.ir.builder import SymbolicArray
 from ..engine.ir.edit import map_regions, substitute, with_records
 from ..engine.ir.program import State
 from .tracer import StaticTracer, by_mode
 
 
 class View(NamedTuple):
-    """What a program is at a moment: its records, and the record each tensor of it has."""
+    """A snapshot of a program: its records, and the record of each of its tensors."""
 
     program: ir.Program
-    values: dict  # promise -> record
+    values: dict  # symbolic array -> record
     tensors: dict  # name -> tensor
 
 
@@ -36,7 +34,7 @@ class Program:
     ['add']
     """
 
-    def __init__(self, name: str = "main", startup: Program | None = None):
+    def __init__(self, name: str = "main", startup: "Program | None" = None):
         self.tracer = StaticTracer(name, startup)
         self.first: list[tuple] = []  # (parameter, what draws its first values)
         self.random_seed = 0
@@ -50,12 +48,12 @@ class Program:
         return self.tracer
 
     def view(self) -> View:
-        """What it is now."""
+        """A snapshot of the program."""
         if self.copied is not None:
             return self.copied
         root = self.tracer.root
         source = root.program
-        states = [State(s.name, s.record, changed(root, s), s.cell) for s in source.states]
+        states = [State(s.name, s.record, changed(root, s), s.storage) for s in source.states]
         now = ir.Program(
             source.name, [*source.inputs], states, [*source.records], [], [*source.guards]
         )
@@ -64,11 +62,11 @@ class Program:
         values = dict(root.values)
         for x in tensors.values():
             lent = self.tracer.lent.get(id(x))
-            if lent is not None and type(x.array) is not Promise:
+            if lent is not None and type(x.array) is not SymbolicArray:
                 values[id(x)] = root.values[lent[0]]
         return View(now, values, tensors)
 
-    def clone(self, for_test: bool = False) -> Program:
+    def clone(self, for_test: bool = False) -> "Program":
         """A copy as the program is now; for a test one that learns nothing: dropout lets all pass,
         batch norm takes its running statistics, no state changes.
         Source: Paddle API `static.Program.clone`.
@@ -88,18 +86,17 @@ class Program:
         """The record of a tensor of the program, or of the one of that name."""
         if isinstance(x, str):
             if x not in view.tensors:
-                raise value_error(
-                    f"the program has no {x!r}", expected=f"one of {sorted(view.tensors)}"
-                )
+                expected = f"one of {sorted(view.tensors)}"
+                raise value_error(f"the program has no {x!r}", expected=expected)
             x = view.tensors[x]
-        key = x.array if isinstance(x, Tensor) and type(x.array) is Promise else id(x)
+        key = x.array if isinstance(x, Tensor) and type(x.array) is SymbolicArray else id(x)
         if key not in view.values:
             raise value_error(f"{getattr(x, 'spec', x)} is no tensor of this program")
         return view.values[key]
 
     # ---- looking -----------------------------------------------------------------------------
 
-    def global_block(self) -> Block:
+    def global_block(self) -> "Block":
         """Its operators and variables. Source: Paddle API `Program.global_block`."""
         return Block(self)
 
@@ -116,12 +113,12 @@ class Program:
 
         Source: Paddle API `Program.state_dict`.
         """
-        cells = [(s.name, getattr(s.cell, "tensor", None)) for s in self.view().program.states]
-        found = {name: x for name, x in cells if x is not None and name}
+        cells = [(s.name, getattr(s.storage, "tensor", None)) for s in self.view().program.states]
+        tensors = {name: x for name, x in cells if x is not None and name}
         kinds = {"all": (True, False), "param": (True,), "opt": (False,)}
         if mode not in kinds:
             raise value_error(f"state_dict(mode={mode!r})", expected="all, param or opt")
-        return {n: x for n, x in found.items() if isinstance(x, Parameter) in kinds[mode]}
+        return {n: x for n, x in tensors.items() if isinstance(x, Parameter) in kinds[mode]}
 
     def __str__(self) -> str:
         return str(self.view().program)
@@ -134,7 +131,7 @@ class Block:
         self.program = program
 
     @property
-    def ops(self) -> list[Operator]:
+    def ops(self) -> "list[Operator]":
         return [Operator(r) for r in self.program.view().program.records]
 
     @property
@@ -166,12 +163,12 @@ class Operator:
 
 
 def changed(root, state: State) -> Record | None:
-    now = root.values[root.begun[state.record]]
+    now = root.values[root.state_arrays[state.record]]
     return None if now is state.record else now
 
 
 def in_mode(program: ir.Program, training: bool, table: dict) -> ir.Program:
-    """The program with one side of each `by_mode`; `table` gets the records that were replaced."""
+    """The program with one side of each `by_mode`; `table` receives the replaced records."""
     records = []
     for r in program.records:
         if r.op is by_mode:

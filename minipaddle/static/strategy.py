@@ -1,20 +1,19 @@
 """`BuildStrategy`: every switch of the passes, under Paddle's name where Paddle has one.
 
-What there is to switch the passes declare themselves (`engine.passes.registry`): each pass by its
-name, and its switches. So the table cannot say what the code does not do.
+The passes declare their switches themselves (`engine.passes.registry`), so the table and the code
+cannot disagree.
 """
 
-from __future__ import annotations
-
+import csv
 import inspect
 from collections.abc import Iterator
 from difflib import get_close_matches
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from ..engine.core.errors import teach, type_error
 from ..engine.core.slots import find
-from ..engine.passes.manager import DEFAULTS
-from ..engine.passes.registry import SWITCHES
+from ..engine.passes.registry import DEFAULTS, SWITCHES
 from ..passes import PASSES
 
 ELSEWHERE = {
@@ -22,36 +21,15 @@ ELSEWHERE = {
     "tuned": (True, "executors.native", "kernels are written as `paddle.tune` found best"),
     "allow_cuda_graph_capture": (True, "executors.cuda", "a step becomes one CUDA graph"),
 }
-"""Toggles of what is no pass: (default, where, what it does)."""
+"""Switches that belong to no pass: (default, where, what it does)."""
 
-ELSE = "several processes: paddle.distributed sets them up"
-LEFT_OUT = {
-    "debug_graphviz_path": "paddle.viz.passes(function) draws programs",
-    "fuse_relu_depthwise_conv": "no convolution computes its input itself",
-    "fuse_all_optimizer_ops": "the update of each weight is one group already",
-    "fuse_adamw": "the update of each weight is one group already",
-    "fuse_dot_product_attention": "fused_attention switches it",
-    "cache_runtime_context": "memory is always kept from call to call",
-    "enable_backward_optimizer_op_deps": "the schedule decides when a weight is updated",
-    "mkldnn_enabled_op_types": "there is no oneDNN",
-    "onednn_enabled_op_types": "there is no oneDNN",
-    "fuse_broadcast_ops": "weights are sent once, before the first step",
-    "sync_batch_norm": "paddle.nn.SyncBatchNorm.convert_sync_batchnorm(net)",
-    "reduce_strategy": ELSE,
-    "async_mode": ELSE,
-    "num_trainers": ELSE,
-    "trainer_id": ELSE,
-    "trainers_endpoints": ELSE,
-    "nccl_comm_num": ELSE,
-    "bkcl_comm_num": ELSE,
-    "use_hierarchical_allreduce": ELSE,
-    "hierarchical_allreduce_inter_nranks": ELSE,
-}
-"""Paddle's switches that have nothing to switch here, and why: they are refused by name."""
+with Path(__file__).with_name("refused_switches.csv").open(encoding="utf-8", newline="") as _file:
+    LEFT_OUT = dict(row.values() for row in csv.DictReader(_file))
+"""Paddle's switches that switch nothing here, and why: they are refused with the reason."""
 
 
 class Toggle(NamedTuple):
-    """A switch: its name, what it is unless it is set, what it belongs to, what it does."""
+    """A switch: its name, its default, the slot it belongs to, what it does."""
 
     name: str
     default: object
@@ -60,7 +38,7 @@ class Toggle(NamedTuple):
 
 
 def toggles_of(where: str) -> Iterator[Toggle]:
-    """The switches of a slot: a pass itself, which can be left out, and what it declares."""
+    """The switches of a slot: the pass itself, and the switches it declares."""
     function = find(where).get()
     if where.startswith("passes."):
         doc = inspect.getdoc(function).split(".")[0]
@@ -83,7 +61,7 @@ enable_addto; True; passes.add_to; gradients that add up are added where they ar
 
 
 class Strategy:
-    """Switches by name. `chosen` are those that were set; the others are left to the passes."""
+    """Switches by name. `chosen` holds those that were set; the passes decide on the others."""
 
     switches: ClassVar[dict[str, object]]
 
@@ -92,26 +70,21 @@ class Strategy:
 
     def __setattr__(self, name: str, value) -> None:
         if name not in self.switches:
-            near = get_close_matches(name, self.switches, 1)
-            raise AttributeError(
-                teach(
-                    f"{type(self).__name__} has no {name!r}",
-                    expected=", ".join(self.switches),
-                    hint=f"strategy.{near[0]}" if near else "",
-                )
-            )
+            hint = "".join(f"strategy.{s}" for s in get_close_matches(name, self.switches, 1))
+            what, expected = f"{type(self).__name__} has no {name!r}", ", ".join(self.switches)
+            raise AttributeError(teach(what, expected=expected, hint=hint))
         super().__setattr__(name, value)
         self.chosen[name] = value
 
 
 class BuildStrategy(Strategy):
-    """What passes shall do with a program: `to_static(function, build_strategy=strategy)`.
+    """The switches of the passes: `to_static(function, build_strategy=strategy)`.
 
-    What is not set is as the passes have it: mostly on. Beside Paddle's switches each pass has one
-    of its own name. Printed, a strategy is the table of them all, with what each does (`*`: set);
-    `passes.manager.optimized(program, strategy).report()` shows what comes of it. Raises
-    AttributeError for a name that nobody knows, and with the reason for a switch of Paddle that has
-    nothing to switch here; TypeError for a value that is no switch.
+    A switch that is not set has the default of its pass: mostly on. Beside Paddle's switches each
+    pass has one of its own name. Printed, a strategy is the table of all switches, with what each
+    does (`*`: set); `passes.manager.optimized(program, strategy).report()` shows its effect. Raises
+    AttributeError for an unknown name, and with the reason for a switch of Paddle that switches
+    nothing here; TypeError for a value that is no switch.
     Source: Paddle API `static.BuildStrategy`.
 
     >>> import minipaddle as paddle

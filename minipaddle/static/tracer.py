@@ -1,19 +1,15 @@
 """The tracer of a program that is defined by hand: it stays in charge while static mode is on."""
 
-from __future__ import annotations
+from contextlib import contextmanager
 
-from contextlib import ExitStack, contextmanager
-
-from ..engine.core import dim as dims
 from ..engine.core.dispatch import interpreter
 from ..engine.core.errors import value_error
 from ..engine.core.op import opaque
 from ..engine.eager.backward import grad
 from ..engine.eager.device import current_place
-from ..engine.eager.sizes import noting
 from ..engine.eager.tensor import Parameter, Tensor, wrap
-from ..engine.eager.tracer import Tracer, given
-from ..engine.ir.builder import Promise, Writing
+from ..engine.eager.tracer import Tracer, create_input
+from ..engine.ir.builder import SymbolicArray
 from ..engine.ir.cut import pruned
 from ..engine.ir.input_spec import InputSpec
 from ..engine.ir.interpreter import Run
@@ -22,7 +18,7 @@ from ..engine.ir.program import Program
 
 @opaque
 def by_mode(m, training, testing):
-    """What is so while training; `Program.clone(for_test=True)` takes the other."""
+    """The value for training; `Program.clone(for_test=True)` takes the other one."""
     return training
 
 
@@ -33,8 +29,8 @@ by_mode.vjp(training=lambda g: g)
 class StaticTracer(Tracer):
     """A Tracer that can be left and entered again.
 
-    While it is in charge the tensors of the outside that it met hold promises; when it is left,
-    they have their arrays, so that a run can read and write them.
+    While it is in charge the tensors of the outside that it met hold symbolic arrays. When it is
+    left they have their arrays again, so that a run can read and write them.
     """
 
     by_hand = True
@@ -46,35 +42,33 @@ class StaticTracer(Tracer):
         self.tensors: dict[str, Tensor] = {}  # data and parameters by name
         self.results: list[Tensor] = []
         self.testing = False  # is the other side of `by_mode` being written?
-        self.inside_now: ExitStack | None = None
+        self.entered = None  # the block in which it is in charge
 
     # ---- in charge or not --------------------------------------------------------------------
 
     def enter(self) -> None:
         """Take charge."""
-        self.inside_now = ExitStack()
-        self.inside_now.enter_context(interpreter(self))
-        self.inside_now.enter_context(dims.assuming(self.root.program.guards))
-        self.inside_now.enter_context(writing_to(self))
-        for b in self.borrowed.values():
+        self.entered = interpreter(self)
+        self.entered.__enter__()
+        for b in self.lifted.values():
             x = b.tensor
-            promise, record, stop = self.lent[id(x)]
-            self.memory[id(x.array)] = x.array, promise
-            x.array, x.record, x.stop_gradient = promise, record, stop
+            symbolic, record, stop = self.lent[id(x)]
+            self.memory[id(x.array)] = x.array, symbolic
+            x.array, x.record, x.stop_gradient = symbolic, record, stop
             x._grad, x._stale = b.waiting, True
 
     def leave(self) -> None:
         """Give everything back, to be entered again."""
-        for b in self.borrowed.values():
+        for b in self.lifted.values():
             x = b.tensor
             self.lent[id(x)] = x.array, x.record, x.stop_gradient
             x.array, x.record, x.stop_gradient = self.array_of(x), b.record, b.stop_gradient
             x._grad, x._stale = b.grad, b.stale
-        self.inside_now.close()
-        self.inside_now = None
+        self.entered.__exit__(None, None, None)
+        self.entered = None
 
     def array_of(self, x: Tensor):
-        return next(array for array, promise in self.memory.values() if promise is x.array)
+        return next(array for array, symbolic in self.memory.values() if symbolic is x.array)
 
     @contextmanager
     def outside(self):
@@ -85,10 +79,10 @@ class StaticTracer(Tracer):
             self.enter()
 
     def settled(self, part):
-        """A buffer is a state: what a constructor computed is computed at once."""
-        if not isinstance(part, Tensor) or type(part.array) is not Promise:
+        """A buffer is a state, so its first value is computed at once."""
+        if not isinstance(part, Tensor) or type(part.array) is not SymbolicArray:
             return part
-        if any(promise is part.array for _, promise in self.memory.values()):
+        if any(symbolic is part.array for _, symbolic in self.memory.values()):
             return part
         record = self.builder.value(part.array)
         program = pruned(Program("first", [], [], [*self.root.program.records], [record]))
@@ -108,18 +102,18 @@ class StaticTracer(Tracer):
         self.results += out if type(out) is tuple else [out]
         return out
 
-    def borrow(self, x: Tensor) -> Promise:
-        if type(x.array) is not Promise and isinstance(x, Parameter):
+    def lift(self, x: Tensor) -> SymbolicArray:
+        if type(x.array) is not SymbolicArray and isinstance(x, Parameter):
             self.tensors.setdefault(x.name, x)
             x._grad, x._stale = None, False
-        return super().borrow(x)
+        return super().lift(x)
 
     def data(self, name: str, spec: InputSpec) -> Tensor:
         """An input of the program."""
         if name in self.tensors:
             raise value_error(f"the program has a {name!r} already", hint="another name")
         place = len(self.root.program.inputs)
-        x = given(self, InputSpec(spec.shape, spec.dtype, name).spec(place), name)
+        x = create_input(self, InputSpec(spec.shape, spec.dtype, name).spec(place), name)
         x.name = name
         self.tensors[name] = x
         return x
@@ -142,16 +136,16 @@ class StaticTracer(Tracer):
     # ---- backward and the step ---------------------------------------------------------------
 
     def trainable(self) -> list[Parameter]:
-        found = [x for x in self.tensors.values() if isinstance(x, Parameter)]
-        return [x for x in found if not x.stop_gradient]
+        parameters = [x for x in self.tensors.values() if isinstance(x, Parameter)]
+        return [x for x in parameters if not x.stop_gradient]
 
     def append_backward(self, loss, parameters=None, frozen=()) -> list[tuple]:
         """Pairs (parameter, gradient), the walk back from `loss` being written."""
         names = {x if isinstance(x, str) else x.name for x in frozen or ()}
-        wanted = self.trainable() if parameters is None else [*map(self.parameter, parameters)]
-        wanted = [p for p in wanted if p.name not in names]
-        found = grad([loss], wanted, retain_graph=True, allow_unused=True)
-        return [(p, g) for p, g in zip(wanted, found, strict=True) if g is not None]
+        own = self.trainable() if parameters is None else [*map(self.parameter, parameters)]
+        own = [p for p in own if p.name not in names]
+        cotangents = grad([loss], own, retain_graph=True, allow_unused=True)
+        return [(p, g) for p, g in zip(own, cotangents, strict=True) if g is not None]
 
     def parameter(self, x):
         return self.tensors[x] if isinstance(x, str) else x
@@ -169,17 +163,4 @@ class StaticTracer(Tracer):
             p.grad = g
         optimizer.step()
         for p, _ in pairs:  # each run computes them anew
-            p._grad, p._stale = self.borrowed[id(p)].waiting, True
-
-
-@contextmanager
-def writing_to(tracer: StaticTracer):
-    """Promises have the specs they have in this program; decisions about sizes are its guards."""
-    before, Writing.top = Writing.top, tracer.builder
-    note = noting(tracer.root.program)
-    dims.notes.append(note)
-    try:
-        yield
-    finally:
-        dims.notes.remove(note)
-        Writing.top = before
+            p._grad, p._stale = self.lifted[id(p)].waiting, True

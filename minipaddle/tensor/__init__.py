@@ -35,10 +35,9 @@ cut otherwise, so each of the modules here finds the functions of all. Source: P
 
 from ..core.missing import missing
 from .creation import full
+from .einsum import einsum  # the function, as in Paddle, not its file
 from .generator import Generator
-from .methods import MODULES, einsum
-
-einsum = einsum.einsum  # the function, as in Paddle, not its file
+from .methods import MODULES
 
 
 def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):

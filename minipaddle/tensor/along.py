@@ -1,22 +1,11 @@
 """One place along an axis for each element, and places in row-major order."""
 
-from __future__ import annotations
-
 import math
 
-from ..engine.core.dim import same
-from ..engine.core.errors import value_error
-from ..engine.core.record import Spec
-from ..engine.core.spec import broadcast_shapes
+from ..core.prelude import Spec, Var, axis_of, broadcast_shapes, indexing, public, same, value_error
 from ..engine.ops import creation, elementwise, movement
-from ..engine.ops import gather as indexing
-from ..engine.ops.axes import axis_of
-from ..engine.ops.var import Var
+from ..ops.scatter import along_index, scatter_max, scatter_min, scatter_prod, take_along
 from .shaping import flatten
-
-__all__ = [
-    "index_sample", "put_along_axis", "scatter_add", "scatter_reduce", "take", "take_along_axis",
-]  # fmt: skip
 
 # ---- one place along an axis for each element --------------------------------------------------
 
@@ -35,14 +24,14 @@ def take_along_axis(arr, indices, axis, broadcast=True):
     axis = axis_of(axis, arr.spec.ndim)
     if broadcast:
         indices = spread_along(indices, arr.spec, axis)
-    return indexing.take_along(arr, indices, axis)
+    return take_along(arr, indices, axis)
 
 
 def spread_along(indices, x: Spec, axis: int):
     """Indices expanded to the sizes of x, except along `axis`."""
     if indices.spec.ndim != x.ndim:
         raise value_error(
-            f"indices {indices.spec} for {x}", expected=f"as many dimensions as x has, {x.ndim}"
+            f"indices {indices.spec} for {x}", f"as many dimensions as x has, {x.ndim}"
         )
     size = indices.spec.shape[axis]
     one = movement.replaced(x.shape, axis, 1)
@@ -53,9 +42,9 @@ def spread_along(indices, x: Spec, axis: int):
 
 
 FOLDS = {
-    "mul": (indexing.scatter_prod, lambda dtype: 1),
-    "amin": (indexing.scatter_min, lambda dtype: limits(dtype)[1]),
-    "amax": (indexing.scatter_max, lambda dtype: limits(dtype)[0]),
+    "mul": (scatter_prod, lambda dtype: 1),
+    "amin": (scatter_min, lambda dtype: limits(dtype)[1]),
+    "amax": (scatter_max, lambda dtype: limits(dtype)[0]),
 }
 """Ways to fold values into a place, each with the value that changes nothing."""
 
@@ -82,13 +71,13 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     reduce = {"multiply": "mul"}.get(reduce, reduce)
     if reduce not in ("assign", "add", "mean", *FOLDS):
         raise value_error(
-            f"put_along_axis with reduce={reduce!r}", expected="assign, add, mul, mean, amin, amax"
+            f"put_along_axis with reduce={reduce!r}", "assign, add, mul, mean, amin, amax"
         )
     spec = arr.spec
     axis = axis_of(axis, spec.ndim)
     if broadcast:
         indices = spread_along(indices, spec, axis)
-    places = flatten(indexing.along_index(indices, shape=spec.shape, axis=axis))
+    places = flatten(along_index(indices, shape=spec.shape, axis=axis))
     flat = fold_values(
         flatten(arr), places, spread_values(values, indices.spec.shape, spec), reduce, include_self
     )
@@ -140,7 +129,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     [3.0, 3.0]
     """
     if reduce not in REDUCTIONS:
-        raise value_error(f"scatter_reduce by {reduce!r}", expected=", ".join(REDUCTIONS))
+        raise value_error(f"scatter_reduce by {reduce!r}", ", ".join(REDUCTIONS))
     how = REDUCTIONS[reduce]
     return put_along_axis(input, index, src, dim, how, include_self, broadcast=False)
 
@@ -166,10 +155,8 @@ def index_sample(x, index):
     """
     matrices = x.spec.ndim == index.spec.ndim == 2
     if not matrices or not same(x.spec.shape[0], index.spec.shape[0]):
-        raise value_error(
-            f"index_sample of {x.spec} by {index.spec}", expected="matrices of as many rows"
-        )
-    return indexing.take_along(x, index, 1)
+        raise value_error(f"index_sample of {x.spec} by {index.spec}", "matrices of as many rows")
+    return take_along(x, index, 1)
 
 
 def take(x, index, mode="raise", name=None):
@@ -184,9 +171,12 @@ def take(x, index, mode="raise", name=None):
     """
     size = x.spec.size
     if mode not in ("raise", "wrap", "clip"):
-        raise value_error(f"take with mode={mode!r}", expected="raise, wrap or clip")
+        raise value_error(f"take with mode={mode!r}", "raise, wrap or clip")
     if mode == "wrap":
         index = index % size
     elif mode == "clip":
         index = elementwise.maximum(elementwise.minimum(index, size - 1), 0)
     return indexing.take(flatten(x), index, axis=0)
+
+
+__all__ = public(globals())

@@ -1,21 +1,10 @@
-"""Turning round, repeating, diagonals and triangles. Values stay what they are."""
+"""Flips, repetitions, diagonals and triangles. The values do not change."""
 
-from __future__ import annotations
-
-from ..engine.core.dim import Dim
-from ..engine.core.errors import value_error
-from ..engine.core.spec import broadcast_shapes
-from ..engine.ops import gather as indexing
-from ..engine.ops import movement
-from ..engine.ops.axes import axes_of, axis_of, listed, tensors, whole_numbers
+from ..core.prelude import Dim, broadcast_shapes, indexing, movement, public, value_error
+from ..engine.ops.axes import accepts_varargs, axes_of, axis_of, tensors, whole_numbers
 from ..ops import arrangement
+from ..ops.scatter import repeated
 from .shaping import exchange_axes, flatten
-
-__all__ = [
-    "broadcast_shape", "broadcast_tensors", "broadcast_to", "diag", "diag_embed", "diagflat",
-    "diagonal", "expand", "expand_as", "flip", "repeat_interleave", "roll", "rot90", "tile", "tril",
-    "triu",
-]  # fmt: skip
 
 # ---- turning round ---------------------------------------------------------------------------
 
@@ -70,7 +59,7 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006 - Paddle's signature; n
 # ---- repeating -------------------------------------------------------------------------------
 
 
-@listed
+@accepts_varargs
 def tile(x, repeat_times, name=None):
     """x laid side by side with itself, `repeat_times[d]` times along axis `d`.
 
@@ -86,7 +75,7 @@ def tile(x, repeat_times, name=None):
     return arrangement.tile(x, repeats=(1,) * (ndim - len(times)) + times)
 
 
-@listed
+@accepts_varargs
 def expand(x, shape, name=None):
     """x repeated along new leading axes and along axes of size 1; -1 keeps a size.
 
@@ -145,7 +134,7 @@ def broadcast_shape(x_shape, y_shape):
 
 
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
-    """Each element `repeats` times, one after the other, along `axis` (flattened without one).
+    """Each element repeated `repeats` times in place, along `axis` (flattened without one).
 
     With a tensor of counts, one for each place, a program knows the shape when it runs.
     Source: Paddle API `paddle.repeat_interleave`.
@@ -157,7 +146,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     x, axis = (flatten(x), 0) if axis is None else (x, axis_of(axis, x.spec.ndim))
     shape = x.spec.shape
     if not isinstance(repeats, int | Dim):
-        return indexing.take(x, indexing.repeated(repeats), axis=axis)
+        return indexing.take(x, repeated(repeats), axis=axis)
     apart = movement.reshape(x, shape=movement.replaced(shape, axis, shape[axis], 1))
     more = movement.broadcast_to(apart, shape=movement.replaced(shape, axis, shape[axis], repeats))
     return movement.reshape(more, shape=movement.replaced(shape, axis, shape[axis] * repeats))
@@ -179,9 +168,7 @@ def diag(x, offset=0, padding_value=0, name=None):
     if x.spec.ndim == 2:
         return diagonal(x, offset)
     if x.spec.ndim != 1:
-        raise value_error(
-            f"diag of {x.spec}", expected="a vector or a matrix", hint="paddle.diag_embed"
-        )
+        raise value_error(f"diag of {x.spec}", "a vector or a matrix", hint="paddle.diag_embed")
     return embed_diagonals(x, offset, 0, 1, padding_value)
 
 
@@ -259,5 +246,8 @@ def triu(x, diagonal=0, name=None):
 def matrices(x, what: str):
     """x, when it has two dimensions or more."""
     if x.spec.ndim < 2:
-        raise value_error(f"{what} of {x.spec}", expected="two dimensions or more")
+        raise value_error(f"{what} of {x.spec}", "two dimensions or more")
     return x
+
+
+__all__ = public(globals())

@@ -1,19 +1,7 @@
-"""What a tensor is: its shape, its dtype, and whether it is a tensor at all."""
+"""Questions about a tensor: its shape, its dtype, whether it is a tensor."""
 
-from __future__ import annotations
-
-from ..engine.core import dtype as dt
-from ..engine.core.dispatch import current
-from ..engine.core.errors import type_error, value_error
-from ..engine.ops.axes import axis_of
-from ..engine.ops.movement import transpose
+from ..core.prelude import Var, axis_of, current, dt, public, transpose, type_error, value_error
 from ..engine.ops.nn import softmax
-from ..engine.ops.var import Var
-
-__all__ = [
-    "conj", "imag", "is_complex", "is_empty", "is_floating_point", "is_integer", "is_tensor",
-    "numel", "rank", "real", "shape", "tolist",
-]  # fmt: skip
 
 
 def constant(value, dtype):
@@ -85,14 +73,14 @@ def is_integer(x):
 
 
 def is_complex(x):
-    """False: there are no complex tensors here. Source: Paddle API `paddle.is_complex`.
+    """False: MiniPaddle has no complex tensors. Source: Paddle API `paddle.is_complex`.
 
     >>> import minipaddle as paddle
     >>> paddle.is_complex(paddle.ones([2]))
     False
     """
     if not isinstance(x, Var):
-        raise type_error(f"is_complex of {type(x).__name__}", expected="a tensor")
+        raise type_error(f"is_complex of {type(x).__name__}", "a tensor")
     return False
 
 
@@ -147,7 +135,7 @@ def tolist(x):
 
 
 class Attributes:
-    """What follows from shape and dtype alone, so that a value of a program has it too."""
+    """Attributes that follow from shape and dtype alone, so that symbolic tensors have them too."""
 
     def dim(self) -> int:
         """The number of dimensions. Source: Paddle API `Tensor.dim`."""
@@ -179,7 +167,7 @@ class Attributes:
         """The last two axes exchanged. Source: Paddle API `Tensor.mT`."""
         n = self.spec.ndim
         if n < 2:
-            raise value_error(f".mT of {self.spec}", expected="at least two dimensions")
+            raise value_error(f".mT of {self.spec}", "at least two dimensions")
         return transpose(self, perm=(*range(n - 2), n - 1, n - 2))
 
     def softmax(self, axis=-1, dtype=None, name=None, *, dim=None):
@@ -207,16 +195,12 @@ def shorthand(name: str):
 
 
 SHORTHANDS = {
-    "bool": "bool",
-    "byte": "uint8",
-    "char": "int8",
-    "short": "int16",
-    "int": "int32",
-    "long": "int64",
-    "half": "float16",
-    "bfloat16": "bfloat16",
-    "float": "float32",
+    "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32",
+    "long": "int64", "half": "float16", "bfloat16": "bfloat16", "float": "float32",
     "double": "float64",
-}
+}  # fmt: skip
 for method, target in (SHORTHANDS | {name: name for name in dt.NAMES}).items():
     setattr(Attributes, method, shorthand(target))
+
+
+__all__ = public(globals())

@@ -1,15 +1,9 @@
 """Functions that are a line or two of others; the second names that Paddle took from PyTorch."""
 
-from __future__ import annotations
-
 import itertools
 
-from ..engine.core.errors import type_error, value_error
+from ..core.prelude import axis_of, e, indexing, movement, public, type_error, value_error
 from ..engine.core.spec import broadcast_shapes as common_shape
-from ..engine.ops import elementwise as e
-from ..engine.ops import gather as indexing
-from ..engine.ops import movement
-from ..engine.ops.axes import axis_of
 from ..engine.ops.logic import isfinite, logical_not
 from . import along, arranging, creation, inplace, joining, linalg, math, reduce, search, shaping
 
@@ -133,7 +127,7 @@ def positive(x, name=None):
     [-1.0]
     """
     if x.spec.dtype.kind == "b":
-        raise type_error(f"positive of {x.spec}", expected="numbers")
+        raise type_error(f"positive of {x.spec}", "numbers")
     return x
 
 
@@ -180,7 +174,7 @@ def reduce_as(x, target, name=None):
     """
     wide, shape = x.spec.shape, target.spec.shape
     if common_shape(wide, shape) != wide:
-        raise value_error(f"reduce_as of {x.spec} to {target.spec}", expected="part of it")
+        raise value_error(f"reduce_as of {x.spec} to {target.spec}", "part of it")
     narrow = (1,) * (len(wide) - len(shape)) + shape
     axes = [d for d, (n, k) in enumerate(zip(wide, narrow, strict=True)) if n != k]
     x = reduce.sum(x, axes, keepdim=True) if axes else x
@@ -256,7 +250,7 @@ def narrow(input, dim, start, length):
     if not (0 <= begin <= size and 0 <= length <= size - begin):
         raise value_error(
             f"narrow of {input.spec} along axis {dim} to {length} from {start} on",
-            expected=f"places of 0 to {size}",
+            f"places of 0 to {size}",
         )
     return joining.slice(input, [dim], [begin], [begin + length])
 
@@ -313,7 +307,7 @@ def combinations(x, r=2, with_replacement=False, name=None):
     [[1, 2], [1, 3], [2, 3]]
     """
     if x.spec.ndim != 1 or r < 0:
-        raise value_error(f"combinations of {r} of {x.spec}", expected="a vector, r >= 0")
+        raise value_error(f"combinations of {r} of {x.spec}", "a vector, r >= 0")
     kind = "combinations_with_replacement" if with_replacement else "combinations"
     rows = list(getattr(itertools, kind)(range(x.spec.size), r))
     if not rows or not r:
@@ -335,7 +329,7 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
     places = creation.arange(x.spec.size).reshape(list(shape))
     places = arranging.diagonal(places, offset, axis1, axis2)
     if places.spec.shape != y.spec.shape:
-        raise value_error(f"a diagonal of {y.spec}", expected=f"shape {places.shape}")
+        raise value_error(f"a diagonal of {y.spec}", f"shape {places.shape}")
     flat = indexing.put(shaping.flatten(x), shaping.flatten(places), shaping.flatten(y), axis=0)
     return movement.reshape(flat, shape=shape)
 
@@ -368,9 +362,4 @@ def put_at(x, value, places: dict):
     return y
 
 
-__all__ = [
-    *ALIASES, "argwhere", "as_tensor", "asarray", "block_diag", "broadcast_shapes",
-    "cartesian_prod", "column_stack", "combinations", "cumulative_trapezoid", "diagonal_scatter",
-    "frexp", "from_numpy", "isin", "msort", "narrow", "positive", "ravel", "reduce_as",
-    "select_scatter", "slice_scatter", "tril_indices", "triu_indices", "true_divide",
-]  # fmt: skip
+__all__ = [*ALIASES, *public(globals())]

@@ -3,33 +3,20 @@
 A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1-D tensor.
 """
 
-from __future__ import annotations
-
 import math
 
-from ..engine.core import dtype as dt
-from ..engine.core.dim import Dim, larger
-from ..engine.core.dispatch import current
-from ..engine.core.errors import value_error
+from ..core.prelude import Dim, Var, current, dt, elementwise, larger, public, reshape, value_error
 from ..engine.core.spec import leaves
 from ..engine.ops import creation as ops
-from ..engine.ops import elementwise
 from ..engine.ops.axes import whole, whole_numbers
-from ..engine.ops.movement import reshape
-from ..engine.ops.var import Var
-
-__all__ = [
-    "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace",
-    "logspace", "ones", "ones_like", "range", "to_tensor", "vander", "zeros", "zeros_like",
-]  # fmt: skip
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient=True):
     """A tensor with a copy of `data`: a number, nested lists, a NumPy array or another tensor.
 
     Whole numbers become int64, Python floats the default dtype; an array keeps its own. Raises
-    TypeError for what no dtype holds (strings, complex numbers), ValueError for ragged lists.
-    Source: Paddle API `paddle.to_tensor`.
+    TypeError for values that no dtype can hold (strings, complex numbers), ValueError for ragged
+    lists. Source: Paddle API `paddle.to_tensor`.
 
     >>> import minipaddle as paddle
     >>> paddle.to_tensor([[1, 2], [3, 4]])
@@ -46,12 +33,12 @@ def dims(shape) -> tuple:
     """A shape as a tuple of whole numbers; raises TypeError or ValueError that shows it."""
     sizes = whole_numbers(shape)
     if any(n < 0 for n in sizes):
-        raise value_error(f"shape={list(sizes)} has a negative size", expected="sizes of 0 or more")
+        raise value_error(f"shape={list(sizes)} has a negative size", "sizes of 0 or more")
     return sizes
 
 
 def floating(dtype):
-    """The given dtype, or the default one."""
+    """`dtype`, or the default floating dtype."""
     return dt.default() if dtype is None else dt.resolve(dtype)
 
 
@@ -103,7 +90,7 @@ def ones(shape, dtype=None, name=None):
 
 
 def empty(shape, dtype=None, name=None):
-    """A tensor whose values are of no interest: here they are zeros, the same in every run.
+    """A tensor whose values do not matter: here they are zeros, the same in every run.
 
     Source: Paddle API `paddle.empty`.
 
@@ -183,7 +170,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
         dtype = given[0].spec.dtype if given else None
     start, end, step = map(number, (start, end, step))
     if step == 0:
-        raise value_error("arange with step=0 never ends", expected="a step other than 0")
+        raise value_error("arange with step=0 never ends", "a step other than 0")
     if dtype is None:
         counted = all(isinstance(x, int | Dim) for x in (start, end, step))
         dtype = "int64" if counted else dt.default()
@@ -203,7 +190,7 @@ def range(start=0, end=None, step=1, dtype=None, *, name=None):
     """
     start, end, step = map(number, (*((0, start) if end is None else (start, end)), step))
     if step == 0:
-        raise value_error("range with step=0 never ends", expected="a step other than 0")
+        raise value_error("range with step=0 never ends", "a step other than 0")
     size = larger(math.floor((end - start) / step) + 1, 0)
     return ops.arange(size=size, dtype=floating(dtype), start=start, step=step)
 
@@ -219,7 +206,7 @@ def linspace(start, stop, num, dtype=None, name=None):
     """
     num = whole(num)
     if num < 1:
-        raise value_error(f"linspace of num={num} numbers", expected="num of 1 or more")
+        raise value_error(f"linspace of num={num} numbers", "num of 1 or more")
     i = ops.arange(size=num, dtype=dt.float64.numpy)
     steps = larger(num - 1, 1)
     below = start + i * ((stop - start) / steps)
@@ -242,7 +229,7 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None):
 def assign(x, output=None):
     """A copy of `x` (a tensor, an array, numbers), through which gradients flow.
 
-    With `output` the values go there, and that tensor is returned. Numbers that are no tensor yet
+    With `output` the values go there, and that tensor is returned. Numbers outside of tensors
     become float64, int64 or bool, a single one of shape [1]. Source: Paddle API `paddle.assign`.
 
     >>> import minipaddle as paddle
@@ -285,3 +272,6 @@ def vander(x, n=None, increasing=False, name=None):
     first, step = (0, 1) if increasing else (n - 1, -1)
     powers = ops.arange(size=n, dtype=x.spec.dtype, start=first, step=step)
     return reshape(x, shape=(size, 1)) ** powers
+
+
+__all__ = public(globals())

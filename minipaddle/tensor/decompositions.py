@@ -1,20 +1,12 @@
 """Factorizations of matrices: the last two axes; the others are a stack of them."""
 
-from __future__ import annotations
-
+from ..core.prelude import creation, public, value_error
 from ..engine.core.dtype import int32
-from ..engine.core.errors import value_error
-from ..engine.ops import creation
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..ops import decompositions as ops
 from ..ops.arrangement import tril, triu
 from .norms import require_floats, singular_values
-
-__all__ = [
-    "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "lu", "lu_unpack",
-    "ormqr", "qr", "svd", "svdvals",
-]  # fmt: skip
 
 
 def cholesky(x, upper=False, name=None):
@@ -49,7 +41,8 @@ def lu(x, pivot=True, get_infos=False, name=None):
 
 
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
-    """P, L and U with P @ L @ U the matrix that `lu` made x and y of; None for what is not asked.
+    """P, L and U with P @ L @ U the matrix that `lu` made x and y of; None for the parts that are
+    not requested.
 
     Source: Paddle API `paddle.linalg.lu_unpack`.
 
@@ -80,7 +73,7 @@ def qr(x, mode="reduced", name=None):
     """
     require_floats("qr", x)
     if mode not in ("reduced", "complete", "r"):
-        raise value_error(f"qr in mode {mode!r}", expected="'reduced', 'complete' or 'r'")
+        raise value_error(f"qr in mode {mode!r}", "'reduced', 'complete' or 'r'")
     q, r = ops.qr(x, mode="reduced" if mode == "r" else mode)
     return r if mode == "r" else (q, r)
 
@@ -123,7 +116,7 @@ def eigh(x, UPLO="L", name=None):
     """
     require_floats("eigh", x)
     if UPLO not in ("L", "U"):
-        raise value_error(f"UPLO={UPLO!r}", expected="'L' or 'U', the triangle to read")
+        raise value_error(f"UPLO={UPLO!r}", "'L' or 'U', the triangle to read")
     return ops.eigh(x, lower=UPLO == "L")
 
 
@@ -203,3 +196,6 @@ def ormqr(x, tau, y, left=True, transpose=False, name=None):
     q = apply_reflections(x, tau, ops.identity(rows, x))
     q = mT(q) if transpose else q
     return matmul(q, y) if left else matmul(y, q)
+
+
+__all__ = public(globals())

@@ -4,8 +4,6 @@ A tensor goes through with a string of labels, one for each axis. Two tensors ar
 time, from the left: what both have and nobody needs again is summed by a matrix product.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 
@@ -51,9 +49,7 @@ def parse(equation: str, ndims) -> tuple[list[str], str]:
     left, arrow, output = equation.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ndims):
-        raise value_error(
-            f"einsum({equation!r}) names {len(inputs)} operands", expected=str(len(ndims))
-        )
+        raise value_error(f"einsum({equation!r}) names {len(inputs)} operands", str(len(ndims)))
     inputs = [spell_out(equation, labels, n) for labels, n in zip(inputs, ndims, strict=True)]
     count = Counter("".join(inputs))
     dots = "".join(label for label in DOTS if label in count)
@@ -62,7 +58,7 @@ def parse(equation: str, ndims) -> tuple[list[str], str]:
     output = output.replace("...", dots)
     if len(set(output)) != len(output) or not count.keys() >= set(output):
         raise value_error(
-            f"einsum({equation!r})", expected="a result with labels of the operands, each once"
+            f"einsum({equation!r})", "a result with labels of the operands, each once"
         )
     return inputs, output
 
@@ -75,7 +71,7 @@ def spell_out(equation: str, labels: str, ndim: int) -> str:
     if not letters or rest < 0 or (rest and not dots):
         raise value_error(
             f"einsum({equation!r}): the labels {labels!r} stand for an operand of {ndim} axes",
-            expected="a letter for each axis, or ... for the rest",
+            "a letter for each axis, or ... for the rest",
         )
     return before + DOTS[len(DOTS) - rest :] * bool(rest) + after
 
@@ -110,7 +106,7 @@ def prepare(x, labels: str, sizes) -> tuple:
 
 
 def sum_out(x, labels: str, needed: set) -> tuple:
-    """x summed over the labels that nobody needs."""
+    """x summed over the labels that are not needed any more."""
     axes = tuple(d for d, label in enumerate(labels) if label not in needed)
     if not axes:
         return x, labels
@@ -118,7 +114,7 @@ def sum_out(x, labels: str, needed: set) -> tuple:
 
 
 def contract(x, xs: str, y, ys: str, needed: set) -> tuple:
-    """The product of two operands, summed over the labels that nobody needs after them."""
+    """The product of two operands, summed over the labels that no later operand needs."""
     x, xs = sum_out(x, xs, needed | set(ys))
     y, ys = sum_out(y, ys, needed | set(xs))
     both = [c for c in xs if c in ys]

@@ -1,12 +1,9 @@
 """Faces: an operator as the public function Paddle users call, with Paddle's signature."""
 
-from __future__ import annotations
-
 import inspect
 
-from ..engine.core.dispatch import current
+from ..core.prelude import current, no_out
 from ..engine.core.op import Op
-from ..engine.ops.axes import no_out
 
 NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
 

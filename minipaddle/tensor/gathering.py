@@ -3,24 +3,14 @@
 Nothing here changes x: each `scatter` gives a new tensor.
 """
 
-from __future__ import annotations
-
 import math
 
-from ..engine.core.dim import Dim
-from ..engine.core.dtype import int64
-from ..engine.core.errors import type_error, value_error
+from ..core.missing import public
+from ..core.prelude import Dim, axis_of, indexing, int64, type_error, value_error, whole_numbers
 from ..engine.ops import creation, elementwise, movement
-from ..engine.ops import gather as indexing
-from ..engine.ops.axes import axis_of, whole_numbers
-from ..engine.ops.subscripts import getitem, replaced, setitem
+from ..engine.ops.subscripts import getitem, setitem, where_masked
 from .arranging import broadcast_tensors
 from .shaping import flatten
-
-__all__ = [
-    "gather", "gather_nd", "index_add", "index_fill", "index_put", "index_select", "masked_fill",
-    "masked_scatter", "masked_select", "scatter", "scatter_nd", "scatter_nd_add", "shard_index",
-]  # fmt: skip
 
 # ---- slices along one axis -------------------------------------------------------------------
 
@@ -44,7 +34,7 @@ def row(index):
     if len(shape) == 1:
         return index
     if len(shape) != 2 or shape[1] != 1:
-        raise value_error(f"places {index.spec}", expected="a vector, or a single column")
+        raise value_error(f"places {index.spec}", "a vector, or a single column")
     return movement.reshape(index, shape=shape[:1])
 
 
@@ -60,7 +50,7 @@ def index_select(x, index, axis=0, name=None):
     """
     if not x.spec.ndim:
         raise value_error(
-            f"index_select of {x.spec}", expected="an axis to select along", hint="x.reshape([1])"
+            f"index_select of {x.spec}", "an axis to select along", hint="x.reshape([1])"
         )
     return indexing.take(x, row(index), axis=axis_of(axis, x.spec.ndim))
 
@@ -206,14 +196,14 @@ def masked_select(x, mask, name=None):
     >>> paddle.masked_select(x, x > 1).tolist()
     [2, 3]
     """
-    x, mask = together(x, mask)
+    x, mask = broadcast_mask(x, mask)
     return indexing.take(flatten(x), indexing.flatnonzero(mask), axis=0)
 
 
-def together(x, mask):
+def broadcast_mask(x, mask):
     """x and a mask, expanded to the shape they have together."""
     if mask.spec.dtype.kind != "b":
-        raise type_error(f"a mask {mask.spec}", expected="a boolean tensor", hint="mask != 0")
+        raise type_error(f"a mask {mask.spec}", "a boolean tensor", hint="mask != 0")
     return broadcast_tensors([x, mask])
 
 
@@ -226,7 +216,7 @@ def masked_fill(x, mask, value, name=None):
     >>> paddle.masked_fill(x, x > 1, 0.0).tolist()
     [1.0, 0.0, 0.0]
     """
-    return replaced(x, mask, value)
+    return where_masked(x, mask, value)
 
 
 def masked_scatter(x, mask, value, name=None):
@@ -239,7 +229,7 @@ def masked_scatter(x, mask, value, name=None):
     >>> paddle.masked_scatter(x, x > 1, paddle.to_tensor([7, 8, 9])).tolist()
     [1, 7, 8]
     """
-    x, mask = together(x, mask)
+    x, mask = broadcast_mask(x, mask)
     places, value = indexing.flatnonzero(mask), flatten(value)
     count = places.spec.size
     if isinstance(count, Dim):
@@ -253,15 +243,18 @@ def masked_scatter(x, mask, value, name=None):
 
 
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
-    """Whole numbers below `index_num`, dealt to `nshards` in blocks, as numbers in their block.
+    """Whole numbers below `index_num`, split into `nshards` blocks, as numbers within their block.
 
-    What belongs to another shard becomes `ignore_value`. Source: Paddle API `paddle.shard_index`.
+    Numbers of another shard become `ignore_value`. Source: Paddle API `paddle.shard_index`.
 
     >>> import minipaddle as paddle
     >>> paddle.shard_index(paddle.to_tensor([[16], [1]]), 20, 2, 0).tolist()
     [[-1], [1]]
     """
     if not 0 <= shard_id < nshards:
-        raise value_error(f"shard_id={shard_id}", expected=f"a number from 0 to {nshards - 1}")
+        raise value_error(f"shard_id={shard_id}", f"a number from 0 to {nshards - 1}")
     size = -(-index_num // nshards)
     return elementwise.where(input // size == shard_id, input % size, ignore_value)
+
+
+__all__ = public(globals())

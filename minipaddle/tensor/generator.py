@@ -1,15 +1,9 @@
 """The generator that random tensors are drawn from: a key and a counter."""
 
-from __future__ import annotations
-
 import threading
 from operator import index
 
-from ..engine.core.dispatch import Recording, current
-from ..engine.core.dtype import int64
-from ..engine.core.errors import value_error
-from ..engine.core.rank import per_rank
-from ..engine.core.record import Spec
+from ..core.prelude import Recording, Spec, current, int64, per_rank, value_error
 from ..engine.eager.convert import as_array
 from ..engine.eager.device import current_place
 from ..engine.eager.tensor import Tensor, wrap
@@ -19,8 +13,8 @@ __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", 
 
 
 class Generator:
-    """A key and a counter, one's own in each rank. Each draw is a stream of its own; threads may
-    draw at the same time.
+    """A key and a counter for each rank. Each draw starts a new stream; threads may draw at the
+    same time.
     """
 
     def __init__(self, key: int = 0):
@@ -30,7 +24,7 @@ class Generator:
     key = property(lambda self: self._state.now[0])
     counter = property(lambda self: self._state.now[1])
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> "Generator":
         """Start again from `seed`."""
         return self.set_state((index(seed), 0))
 
@@ -41,7 +35,7 @@ class Generator:
         """(key, counter)"""
         return self._state.now
 
-    def set_state(self, state: tuple[int, int]) -> Generator:
+    def set_state(self, state: tuple[int, int]) -> "Generator":
         self._state.now = state
         return self
 
@@ -63,14 +57,14 @@ class Generator:
             return base_of(now)
 
     def traced(self):
-        """What stands for the generator's key and counter in the program being traced."""
-        return current.top.state("generator", self, SPEC, GeneratorCell(self))
+        """The state of the traced program that holds the generator's key and counter."""
+        return current.top.state("generator", self, SPEC, GeneratorStorage(self))
 
     def __repr__(self) -> str:
         return f"Generator(key={self.key}, counter={self.counter})"
 
 
-class GeneratorCell:
+class GeneratorStorage:
     """A generator as a state of a program: int64[2], its key and its counter."""
 
     def __init__(self, generator: Generator):
@@ -125,9 +119,7 @@ def set_rng_state(state_list, device=None):
     [(7, 0)]
     """
     if len(state_list) != 1:
-        raise value_error(
-            f"{len(state_list)} states", expected="the list of one that get_rng_state gave"
-        )
+        raise value_error(f"{len(state_list)} states", "the list of one that get_rng_state gave")
     GENERATOR.set_state(state_list[0])
 
 

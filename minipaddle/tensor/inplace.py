@@ -1,13 +1,10 @@
 """In place: `tanh_(x)` is `x = tanh(x)` for everyone who holds x. One table makes them all."""
 
-from __future__ import annotations
-
 import inspect
 from functools import wraps
 from math import prod
 
-from ..engine.core.errors import value_error
-from ..engine.ops import creation, elementwise, movement
+from ..core.prelude import creation, elementwise, movement, value_error
 from ..ops import arrangement
 from . import linalg, manipulation, math, reduce
 
@@ -49,13 +46,13 @@ def example(function, name: str) -> str:
     return f"\n\n{prompt}{text}".replace(f".{function.__name__}(", f".{name}_(")
 
 
-MADE = {
+IN_PLACE = {
     f"{name}_": in_place(getattr(module, name), name, reshaped)
     for table, reshaped in ((SAME_SHAPE, False), (OTHER_SHAPE, True))
     for module, names in table.items()
     for name in names.split()
 }
-globals().update(MADE)
+globals().update(IN_PLACE)
 
 
 def increment(x, value=1.0, name=None):
@@ -101,9 +98,7 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     """
     shape = x.spec.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
-        raise value_error(
-            f"the diagonal of {x.spec}", expected="a matrix, or dimensions of one size"
-        )
+        raise value_error(f"the diagonal of {x.spec}", "a matrix, or dimensions of one size")
     size, columns = x.spec.size, shape[-1]
     step = 1 + sum(prod(shape[d:]) for d in range(1, len(shape)))
     start = offset if offset >= 0 else -offset * columns
@@ -125,8 +120,8 @@ def where_(condition, x=None, y=None, name=None):
     [0.0, 2.0]
     """
     if x is None or y is None:
-        raise value_error("where_ without x or without y", expected="both: x is changed")
+        raise value_error("where_ without x or without y", "both: x is changed")
     return x.become(elementwise.where(condition, x, y))
 
 
-__all__ = [*MADE, "fill_", "fill_diagonal_", "increment", "where_", "zero_"]
+__all__ = [*IN_PLACE, "fill_", "fill_diagonal_", "increment", "where_", "zero_"]

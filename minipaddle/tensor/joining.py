@@ -1,28 +1,21 @@
 """Joining, splitting and cutting.
 
-Pieces share memory with what they were cut from, as in Paddle.
+Pieces share memory with the tensor they were cut from, as in Paddle.
 """
 
-from __future__ import annotations
-
+from ..core.missing import public
 from ..engine.core.dim import larger, same, smaller
 from ..engine.core.errors import value_error
-from ..engine.jit.rest import Rest, grown, joined, stacked
+from ..engine.jit.rest import Rest, concat_items, has_grown, stack_items
 from ..engine.ops import movement, strided
 from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
 from . import shaping
-
-__all__ = [
-    "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
-    "slice", "split", "stack", "strided_slice", "tensor_split", "unbind", "unfold", "unstack",
-    "vsplit", "vstack",
-]  # fmt: skip
 
 # ---- joining ---------------------------------------------------------------------------------
 
 
 def concat(x, axis=0, name=None):
-    """The tensors of a list one after the other along an axis they have.
+    """The tensors of a list, concatenated along an existing axis.
 
     All other sizes must be equal. Source: Paddle API `paddle.concat`.
 
@@ -30,8 +23,8 @@ def concat(x, axis=0, name=None):
     >>> paddle.concat([paddle.ones([2, 1]), paddle.zeros([2, 2])], axis=1).shape
     [2, 3]
     """
-    if grown(x):
-        return joined(x, axis_of(axis, ndim_of(x[0])))
+    if has_grown(x):
+        return concat_items(x, axis_of(axis, ndim_of(x[0])))
     return movement.concat(*tensors(x, "concat"), axis=axis_of(axis, x[0].spec.ndim))
 
 
@@ -44,8 +37,8 @@ def stack(x, axis=0, name=None):
     >>> paddle.stack([paddle.ones([3]), paddle.zeros([3])]).shape
     [2, 3]
     """
-    if grown(x):
-        return stacked(x, axis_of(axis, ndim_of(x[0]) + 1))
+    if has_grown(x):
+        return stack_items(x, axis_of(axis, ndim_of(x[0]) + 1))
     return movement.stack(*tensors(x, "stack"), axis=axis_of(axis, x[0].spec.ndim + 1))
 
 
@@ -96,7 +89,7 @@ def meshgrid(*args, name=None, indexing=None):
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
     if indexing not in (None, "ij", "xy"):
-        raise value_error(f"meshgrid with indexing={indexing!r}", expected='"ij" or "xy"')
+        raise value_error(f"meshgrid with indexing={indexing!r}", '"ij" or "xy"')
     args = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
     shape = tuple(x.spec.size for x in tensors(args, "meshgrid"))
     grids = [
@@ -134,7 +127,7 @@ def split(x, num_or_sections, axis=0, name=None):
     if not same(sum(sizes), size) or any(n < 0 for n in sizes):
         raise value_error(
             f"split of axis {axis} of {x.spec} into {num_or_sections}",
-            expected=f"a number of parts that divides {size}, or sizes that add up to it",
+            f"a number of parts that divides {size}, or sizes that add up to it",
             hint="paddle.tensor_split makes unequal parts",
         )
     return list(movement.split(x, sizes=sizes, axis=axis))
@@ -314,3 +307,6 @@ def unfold(x, axis, size, step, name=None):
     strides = (*movement.replaced(steps, axis, steps[axis] * step), steps[axis])
     shape = (*movement.replaced(shape, axis, count), size)
     return strided.as_strided(x, shape=shape, strides=strides, offset=0)
+
+
+__all__ = public(globals())

@@ -1,25 +1,13 @@
 """Products of vectors and matrices. Beside it: `norms.py`, `decompositions.py`, `einsum.py`."""
 
-from __future__ import annotations
-
 import math
 
+from ..core.prelude import Var, axis_of, current, public, reshape, transpose, value_error, where
 from ..engine.core.dim import as_guarded, never, same, same_shape
-from ..engine.core.dispatch import current
-from ..engine.core.errors import value_error
 from ..engine.ops import linalg as ops
-from ..engine.ops.axes import axis_of
-from ..engine.ops.elementwise import where
-from ..engine.ops.movement import reshape, transpose
 from ..engine.ops.reduction import sum
-from ..engine.ops.var import Var
 from ..ops.arrangement import roll
 from .reduce import reduce_over
-
-__all__ = [
-    "addmm", "baddbmm", "bmm", "cross", "dot", "inner", "matmul", "matrix_transpose", "mm", "mv",
-    "outer", "tensordot", "vecdot",
-]  # fmt: skip
 
 mT = ops.matrix_transpose
 
@@ -27,7 +15,7 @@ mT = ops.matrix_transpose
 def expect(name: str, x, ndim: int) -> None:
     """Raise ValueError unless `x` has `ndim` dimensions."""
     if x.spec.ndim != ndim:
-        raise value_error(f"{name} of {x.spec}", expected=f"{ndim} dimensions")
+        raise value_error(f"{name} of {x.spec}", f"{ndim} dimensions")
 
 
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
@@ -67,7 +55,7 @@ def bmm(x, y, name=None):
     expect("bmm", x, 3)
     expect("bmm", y, 3)
     if not same(x.spec.shape[0], y.spec.shape[0]):
-        raise value_error(f"bmm of {x.spec} and {y.spec}", expected="the same number of matrices")
+        raise value_error(f"bmm of {x.spec} and {y.spec}", "the same number of matrices")
     return ops.matmul(x, y)
 
 
@@ -92,9 +80,7 @@ def dot(x, y, name=None):
     11.0
     """
     if x.spec.ndim not in (1, 2) or not same_shape(x.spec.shape, y.spec.shape):
-        raise value_error(
-            f"dot of {x.spec} and {y.spec}", expected="vectors or matrices of one shape"
-        )
+        raise value_error(f"dot of {x.spec} and {y.spec}", "vectors or matrices of one shape")
     return vecdot(x, y)
 
 
@@ -185,7 +171,7 @@ def cross(x, y, axis=9, name=None):
     else:
         axis = axis_of(axis, len(shape))
     if axis not in threes or not same(shape[axis], 3):
-        raise value_error(f"cross of {x.spec}", expected="an axis of size 3")
+        raise value_error(f"cross of {x.spec}", "an axis of size 3")
 
     def turned(v, by):
         return roll(v, shifts=(by,), axis=(axis,))
@@ -228,3 +214,6 @@ def matrix_transpose(x, name=None):
     [5, 3, 2]
     """
     return x.mT
+
+
+__all__ = public(globals())

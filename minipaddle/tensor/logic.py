@@ -1,9 +1,6 @@
 """Questions with one answer. The elementwise ones have their faces in `math`."""
 
-from __future__ import annotations
-
-from ..engine.core import dtype as dt
-from ..engine.core.spec import broadcast_shapes
+from ..core.prelude import broadcast_shapes, dt
 from ..engine.ops import creation, logic
 from . import reduce
 
@@ -36,7 +33,7 @@ def equal_all(x, y, name=None):
 
 
 def isreal(x, name=None):
-    """True everywhere: there are no complex numbers here. Source: Paddle API `paddle.isreal`.
+    """True everywhere: MiniPaddle has no complex numbers. Source: Paddle API `paddle.isreal`.
 
     >>> import minipaddle as paddle
     >>> paddle.isreal(paddle.ones([2])).tolist()

@@ -1,22 +1,18 @@
 """Arithmetic and mathematics. An elementwise operator has its face here without a second edit."""
 
-from __future__ import annotations
-
 import functools
 import math
 
-from ..engine.core.dim import same_shape
+from ..core.prelude import Var, axis_of, no_out, public, same_shape
 from ..engine.core.errors import describe, value_error
 from ..engine.core.op import OPS, Elementwise
 from ..engine.ops import elementwise, logic, movement, reduction, special
-from ..engine.ops.axes import axis_of, no_out
 from ..engine.ops.creation import assign
-from ..engine.ops.var import Var
-from ..ops import gamma, rounding
+from ..ops import angles, gamma, rounding
 from .arranging import diagonal
 from .face import face
 
-SHOWN = {module.__name__ for module in (elementwise, gamma, logic, rounding, special)}
+SHOWN = {module.__name__ for module in (angles, elementwise, gamma, logic, rounding, special)}
 """Where public operators are; activations are in nn.functional."""
 
 
@@ -26,13 +22,11 @@ def is_public(op) -> bool:
 
 
 FACES = {op.name: face(op) for op in OPS.values() if is_public(op)}
+FACES |= {
+    "mod": FACES["remainder"], "floor_mod": FACES["remainder"], "gammaln": FACES["lgamma"],
+    "less": FACES["less_than"], "sgn": FACES["sign"], "bitwise_invert": FACES["bitwise_not"],
+}  # fmt: skip
 globals().update(FACES)
-
-mod = floor_mod = FACES["remainder"]
-gammaln = FACES["lgamma"]
-less = FACES["less_than"]
-sgn = FACES["sign"]
-bitwise_invert = FACES["bitwise_not"]
 
 # ---- with arguments that are more than attributes --------------------------------------------
 
@@ -88,7 +82,7 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
     if rounding_mode is None:
         return elementwise.divide(x, y)
     if rounding_mode not in ("floor", "trunc"):
-        raise value_error(f"rounding_mode={rounding_mode!r}", expected='"floor" or "trunc"')
+        raise value_error(f"rounding_mode={rounding_mode!r}", '"floor" or "trunc"')
     quotient = elementwise.floor_divide(x, y)
     if rounding_mode == "floor":
         return quotient
@@ -99,7 +93,7 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale · x + bias, or scale · (x + bias); `scale` may be a 0-D tensor.
 
-    Whole numbers stay whole: scale and bias lose what is behind the point.
+    Whole numbers stay whole: scale and bias are truncated to whole numbers.
     Source: Paddle API `paddle.scale`.
 
     >>> import minipaddle as paddle
@@ -119,7 +113,7 @@ def activate(x, act: str):
     """`x` after the activation called `act`, such as "relu"."""
     op = OPS.get(act)
     if not isinstance(op, Elementwise) or op.inputs != ["x"]:
-        raise value_error(f"act={act!r}", expected='an activation, such as "relu"')
+        raise value_error(f"act={act!r}", 'an activation, such as "relu"')
     return op(x)
 
 
@@ -138,7 +132,7 @@ def clip(x, min=None, max=None, name=None, *, out=None):
         x = x if min is None else elementwise.maximum(x, min)
         return x if max is None else elementwise.minimum(x, max)
     if min is not None and max is not None and min > max:
-        raise value_error(f"clip to min={min}, max={max}", expected="min <= max")
+        raise value_error(f"clip to min={min}, max={max}", "min <= max")
     if x.spec.dtype.kind in "iu" and (isinstance(min, float) or isinstance(max, float)):
         x = x.astype("float32")
     return elementwise.clip(x, min=min, max=max)
@@ -154,7 +148,7 @@ def add_n(inputs, name=None):
     if isinstance(inputs, Var):
         return assign(inputs)
     if not inputs:
-        raise value_error("add_n of an empty list", expected="one or more tensors")
+        raise value_error("add_n of an empty list", "one or more tensors")
     return functools.reduce(elementwise.add, inputs)
 
 
@@ -185,8 +179,8 @@ def multigammaln(x, p, name=None):
     2.4665
     """
     if p < 1:
-        raise value_error(f"multigammaln of dimension p={p}", expected="p >= 1")
-    terms = [gammaln(x - i / 2) for i in range(p)]
+        raise value_error(f"multigammaln of dimension p={p}", "p >= 1")
+    terms = [gamma.lgamma(x - i / 2) for i in range(p)]
     return add_n(terms) + p * (p - 1) / 4 * math.log(math.pi)
 
 
@@ -204,7 +198,7 @@ def multiplex(inputs, index, name=None):
     if first.ndim < 2 or not same_shape(index.spec.shape, (first.shape[0], 1)):
         raise value_error(
             f"multiplex of {first} by an index of {index.spec}",
-            expected="inputs of two or more dimensions, and an index of shape [rows, 1]",
+            "inputs of two or more dimensions, and an index of shape [rows, 1]",
         )
     index = movement.reshape(index, shape=(first.shape[0],) + (1,) * (first.ndim - 1))
     rows = inputs[0]
@@ -242,7 +236,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
     5.0
     """
     if x.spec.ndim < 2:
-        raise value_error(f"trace of {x.spec}", expected="two or more dimensions")
+        raise value_error(f"trace of {x.spec}", "two or more dimensions")
     lined = diagonal(x, offset, axis1, axis2)
     return reduction.sum(lined, axis=(lined.spec.ndim - 1,), keepdim=False)
 
@@ -257,7 +251,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     [3, 5]
     """
     if n < 1:
-        raise value_error(f"diff with n={n}", expected="n >= 1")
+        raise value_error(f"diff with n={n}", "n >= 1")
     axis = axis_of(axis, x.spec.ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
     x = movement.concat(*parts, axis=axis) if len(parts) > 1 else x
@@ -306,7 +300,7 @@ def trapezoid(y, x=None, dx=None, axis=-1, name=None):
 def trapezoids(y, x, dx, axis):
     """(The area between each two places along `axis`, `axis` counted from the front)."""
     if x is not None and dx is not None:
-        raise value_error(f"x={describe(x)} and dx={dx}", expected="one of the two, or none")
+        raise value_error(f"x={describe(x)} and dx={dx}", "one of the two, or none")
     axis = axis_of(axis, y.spec.ndim)
     step = 1.0 if dx is None else dx
     if x is not None:
@@ -315,8 +309,4 @@ def trapezoids(y, x, dx, axis):
     return (without_end(y, axis, 0) + without_end(y, axis, -1)) * step * 0.5, axis
 
 
-__all__ = [
-    *FACES, "add_n", "bitwise_invert", "cast", "clip", "diff", "floor_mod", "gammaln", "kron",
-    "ldexp", "less", "mod", "multigammaln", "multiplex", "renorm", "scale", "sgn", "trace",
-    "trapezoid",
-]  # fmt: skip
+__all__ = [*FACES, *public(globals())]

@@ -3,11 +3,8 @@
 Matrices are the last two axes; the others are a stack of them.
 """
 
-from __future__ import annotations
-
+from ..core.prelude import creation, public, reduction, value_error
 from ..engine.core.dtype import int32, int64
-from ..engine.core.errors import value_error
-from ..engine.ops import creation, reduction
 from ..engine.ops.elementwise import cast, maximum, minimum, sqrt
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
@@ -17,12 +14,6 @@ from ..ops.arrangement import diagonal, tril, triu
 from . import reduce
 from .decompositions import lu_unpack, svdvals
 from .norms import require_floats, singular_values
-
-__all__ = [
-    "cholesky_inverse", "cholesky_solve", "corrcoef", "cov", "det", "inverse", "lstsq", "lu_solve",
-    "matrix_exp", "matrix_power", "matrix_rank", "multi_dot", "pinv", "slogdet", "solve",
-    "triangular_solve",
-]  # fmt: skip
 
 # ---- linear equations ------------------------------------------------------------------------
 
@@ -132,7 +123,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     [[2.0]]
     """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise value_error(f"driver={driver!r}", expected="gels, gelsy, gelsd or gelss")
+        raise value_error(f"driver={driver!r}", "gels, gelsy, gelsd or gelss")
     rows, columns = x.spec.shape[-2:]
     z = matmul(pinv(x, negligible(x) if rcond is None else rcond), y)
     empty = creation.full(shape=(0,), value=0, dtype=x.spec.dtype)
@@ -228,7 +219,7 @@ def matrix_exp(x, name=None):
 
 
 def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
-    """How many singular values are above the larger of `atol` and `rtol` times the largest.
+    """The number of singular values above the larger of `atol` and `rtol` times the largest.
 
     A tensor of bounds has one for each matrix. `tol` is an older name of `atol`; without any of
     them rtol is the dtype's precision times the larger dimension. Source: Paddle API
@@ -257,7 +248,7 @@ def column(bound):
 
 
 def multi_dot(x, name=None):
-    """The product of a list of matrices, in the order that costs least. Source: Paddle API
+    """The product of a list of matrices, in the cheapest order. Source: Paddle API
     `paddle.linalg.multi_dot`.
 
     The first may be a row and the last a column, given as vectors.
@@ -268,7 +259,7 @@ def multi_dot(x, name=None):
     [12.0, 12.0]
     """
     if len(x) < 2:
-        raise value_error(f"multi_dot of {len(x)} matrices", expected="at least two")
+        raise value_error(f"multi_dot of {len(x)} matrices", "at least two")
     first, last = x[0].spec, x[-1].spec
     sizes = [1 if first.ndim == 1 else first.shape[0], *(m.spec.shape[0] for m in x[1:])]
     sizes.append(1 if last.ndim == 1 else last.shape[-1])
@@ -315,7 +306,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """
     require_floats("cov", x)
     if x.spec.ndim > 2:
-        raise value_error(f"cov of {x.spec}", expected="a vector or a matrix")
+        raise value_error(f"cov of {x.spec}", "a vector or a matrix")
     rows = reshape(x, shape=(1, x.spec.size)) if x.spec.ndim == 1 else x if rowvar else mT(x)
     n = rows.spec.shape[-1]
     given = [w.astype(x.spec.dtype) for w in (fweights, aweights) if w is not None]
@@ -345,3 +336,6 @@ def corrcoef(x, rowvar=True, name=None):
     deviation = sqrt(diagonal(c, offset=0, axis1=0, axis2=1))
     scaled = c / ops.along_rows(deviation) / ops.along_columns(deviation)
     return maximum(minimum(scaled, 1.0), -1.0)
+
+
+__all__ = public(globals())

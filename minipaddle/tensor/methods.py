@@ -1,35 +1,17 @@
 """Every public function that takes a tensor first is a method of Var too."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
+from importlib import import_module
 
 from ..core.missing import missing
 from ..engine.ops.var import Var
-from . import (
-    attribute,
-    composed,
-    creation,
-    decompositions,
-    einsum,
-    inplace,
-    linalg,
-    logic,
-    manipulation,
-    math,
-    matrices,
-    norms,
-    random,
-    reduce,
-    search,
-    stat,
-)
+from . import attribute, composed, creation, manipulation
 
-MODULES = (
-    attribute, composed, creation, decompositions, einsum, inplace, linalg, logic, manipulation,
-    math, matrices, norms, random, reduce, search, stat,
-)  # fmt: skip
+NAMES = """
+    attribute composed creation decompositions einsum inplace linalg logic manipulation math
+    matrices norms random reduce search stat"""
+MODULES = [import_module(f"{__package__}.{name}") for name in NAMES.split()]
 FIRST = ("x", "input", "arr", "condition", "sorted_sequence")
 ALSO = """
     add_n atleast_1d atleast_2d atleast_3d block_diag broadcast_shape broadcast_shapes
@@ -99,18 +81,18 @@ class Further:
         return self.place.get_device_id() if self.place.is_gpu_place() else -1
 
 
-def own(kind: type) -> dict:
-    """What a class defines itself."""
+def defined_here(kind: type) -> dict:
+    """The attributes that a class defines itself."""
     return {name: member for name, member in vars(kind).items() if name not in vars(EMPTY)}
 
 
 EMPTY = type("Empty", (), {"__module__": __name__})
 
 
-def unknown(self, name: str):
+def raise_missing(self, name: str):
     """The error for a method that is not here, with the nearest name."""
     raise missing(name, "Tensor", partial(dir, type(self)))
 
 
-Var.register(own(attribute.Attributes) | own(Further) | methods(*MODULES))
-Var.register({"__getattr__": unknown})
+Var.register(defined_here(attribute.Attributes) | defined_here(Further) | methods(*MODULES))
+Var.register({"__getattr__": raise_missing})

@@ -1,19 +1,13 @@
 """Norms and distances."""
 
-from __future__ import annotations
-
 from math import inf
 
-from ..engine.core.dispatch import current
-from ..engine.core.errors import type_error, value_error
-from ..engine.core.spec import normalize_axes
-from ..engine.ops import reduction
+from ..core.prelude import abs, current, normalize_axes, reduction, sign, type_error, value_error
 from ..engine.ops.axes import axis_of, no_out
-from ..engine.ops.elementwise import abs, sign
 from ..engine.ops.gather import take
-from ..engine.ops.linalg import p_norm
 from ..engine.ops.movement import reshape, transpose
 from ..ops import decompositions
+from ..ops.norm import p_norm
 
 __all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 
@@ -49,7 +43,7 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
     [7.0]
     """
     if isinstance(p, str):
-        raise value_error(f"the vector norm p={p!r}", expected="a number, inf or -inf")
+        raise value_error(f"the vector norm p={p!r}", "a number, inf or -inf")
     x = x if dtype is None else x.astype(dtype)
     require_floats("norm", x)
     axes = normalize_axes(axis, x.spec.ndim)
@@ -66,7 +60,7 @@ def require_floats(name: str, x) -> None:
     """Raise TypeError unless the dtype of x is floating."""
     if x.spec.dtype.kind in "biu":
         raise type_error(
-            f"{name} of {x.spec}", expected="a floating dtype", hint='x.astype("float32") first'
+            f"{name} of {x.spec}", "a floating dtype", hint='x.astype("float32") first'
         )
 
 
@@ -93,10 +87,8 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
         op = reduction.sum if p == "nuc" else extreme
         found = op(s, axis=(s.spec.ndim - 1,), keepdim=False)
     else:
-        raise value_error(
-            f"the matrix norm p={p!r}", expected="'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
-        )
-    kept = reduction.folded(x.spec, axis=(rows, columns), keepdim=keepdim)
+        raise value_error(f"the matrix norm p={p!r}", "'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+    kept = reduction.reduced_spec(x.spec, axis=(rows, columns), keepdim=keepdim)
     return reshape(found, shape=kept.shape)
 
 

@@ -1,31 +1,19 @@
 """Random tensors. Every draw takes the next stream of the generator: see `ops/random.py`."""
 
-from __future__ import annotations
-
 from math import pi, prod
 from operator import index as whole
 
-from ..engine.core import dtype as dt
-from ..engine.core.errors import value_error
-from ..engine.core.spec import broadcast_shapes
-from ..engine.ops import creation, elementwise, movement, special
-from ..engine.ops.var import Var
+from ..core.prelude import Var, broadcast_shapes, dt, public, value_error
+from ..engine.ops import creation, elementwise, movement
+from ..ops import angles, rounding
 from ..ops import random as ops
-from ..ops import rounding
 from .arranging import broadcast_tensors
 from .creation import dims, floating
 from .generator import GENERATOR
 
-__all__ = [
-    "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "gaussian", "geometric_",
-    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "randperm", "standard_gamma",
-    "standard_normal", "uniform", "uniform_",
-]  # fmt: skip
-
 
 def stream(seed: int = 0):
-    """The base of the generator's next stream; that of a seed of its own when one is given."""
+    """The base of the generator's next stream, or of the stream of `seed` if it is not 0."""
     return ops.stream(seed, 0) if seed else GENERATOR.draw()
 
 
@@ -146,7 +134,7 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
     """
     low, high = (0, low) if high is None else (low, high)
     if low >= high:
-        raise value_error(f"randint from low={low} to high={high}", expected="low < high")
+        raise value_error(f"randint from low={low} to high={high}", "low < high")
     dtype = dt.resolve("int64" if dtype is None else dtype)
     return sample(ops.random_integers, dims(shape), low=whole(low), high=whole(high), dtype=dtype)
 
@@ -239,7 +227,7 @@ def multinomial(x, num_samples=1, replacement=False, name=None):
     """
     shape = x.spec.shape
     if len(shape) not in (1, 2):
-        raise value_error(f"multinomial of {x.spec}", expected="weights in one row, or rows")
+        raise value_error(f"multinomial of {x.spec}", "weights in one row, or rows")
     if replacement:
         return ops.choose_repeatedly(rand((*shape[:-1], num_samples), "float64"), x)
     return ops.choose_distinct(rand(shape, "float64"), x, size=num_samples)
@@ -316,9 +304,12 @@ def cauchy_(x, loc=0, scale=1, name=None):
     [3.0, 3.0]
     """
     angle = (rand(x.spec.shape, x.spec.dtype) - 0.5) * pi
-    return x.become(special.tan(angle) * scale + loc)
+    return x.become(angles.tan(angle) * scale + loc)
 
 
 def waiting(x):
     """Exponentially distributed, mean 1, in x's shape and dtype."""
     return -elementwise.log(1 - rand(x.spec.shape, x.spec.dtype))
+
+
+__all__ = public(globals())

@@ -1,15 +1,11 @@
 """Sums, products and extrema over axes, and the running ones along an axis."""
 
-from __future__ import annotations
-
+from ..core.missing import public
+from ..core.prelude import Var, elementwise, normalize_axes, reduction, value_error
 from ..engine.core.dtype import resolve
-from ..engine.core.errors import value_error
-from ..engine.core.spec import normalize_axes
-from ..engine.ops import elementwise, reduction
-from ..engine.ops import gather as indexing
 from ..engine.ops.axes import axis_of, no_out, number, whole_numbers
-from ..engine.ops.var import Var
 from ..ops import scan
+from ..ops.scatter import take_along
 
 
 def reduce_over(op, x, axis, keepdim, dtype=None, out=None):
@@ -117,7 +113,8 @@ def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
 
 
 def count_nonzero(x, axis=None, keepdim=False, name=None):
-    """How many elements over `axis` are not 0, in int64. Source: Paddle API `paddle.count_nonzero`.
+    """The number of elements over `axis` that are not 0, in int64. Source: Paddle API
+    `paddle.count_nonzero`.
 
     >>> import minipaddle as paddle
     >>> paddle.count_nonzero(paddle.to_tensor([0.0, 2.0, 3.0])).item()
@@ -179,7 +176,7 @@ def find_place(op, x, axis, keepdim, dtype):
 def place_dtype(place, dtype):
     """Places in the dtype asked for: int64 or int32."""
     if resolve(dtype).name not in ("int32", "int64"):
-        raise value_error(f"dtype={dtype!r} for places", expected='"int64" or "int32"')
+        raise value_error(f"dtype={dtype!r} for places", '"int64" or "int32"')
     return place if resolve(dtype) == place.spec.dtype else place.astype(dtype)
 
 
@@ -187,7 +184,7 @@ def place_dtype(place, dtype):
 
 
 def along(x, axis, dtype=None, out=None):
-    """(x, axis, shape of the result) as a scan wants them: without an axis x is flattened, and a
+    """(x, axis, shape of the result) for a scan: without an axis x is flattened, and a
     single number is a vector of one. There is no `out`.
     """
     if out is not None:
@@ -275,11 +272,8 @@ def running(op, x, axis, dtype):
     """The values at the places that `op` finds, and the places."""
     x, axis, shape = along(x, axis)
     place = op(x, axis=axis)
-    found = indexing.take_along(x, place, axis), place_dtype(place, dtype)
+    found = take_along(x, place, axis), place_dtype(place, dtype)
     return tuple(restore_shape(y, shape) for y in found)
 
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cummax", "cummin",
-    "cumprod", "cumsum", "logcumsumexp", "logsumexp", "max", "min", "nansum", "prod", "sum",
-]  # fmt: skip
+__all__ = public(globals())

@@ -3,23 +3,14 @@
 Orders are stable: equal elements stay in the order they came in; nan counts as the largest.
 """
 
-from __future__ import annotations
-
 from operator import index
 
-from ..engine.core import dtype as dt
-from ..engine.core.errors import type_error, value_error
-from ..engine.ops import elementwise, movement
-from ..engine.ops import gather as indexing
-from ..engine.ops.axes import axis_of
+from ..core.missing import public
+from ..core.prelude import axis_of, dt, elementwise, indexing, movement, type_error, value_error
 from ..engine.ops.var import Var
 from ..ops import sorting
+from ..ops.scatter import take_along
 from .shaping import squeeze
-
-__all__ = [
-    "argsort", "bucketize", "kthvalue", "mode", "nonzero", "searchsorted", "sort", "topk", "unique",
-    "unique_consecutive", "where",
-]  # fmt: skip
 
 
 def where(condition, x=None, y=None, name=None):
@@ -35,18 +26,16 @@ def where(condition, x=None, y=None, name=None):
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
-        raise value_error("where with one of x and y", expected="both of them, or neither")
+        raise value_error("where with one of x and y", "both of them, or neither")
     if not isinstance(condition, Var):
         raise type_error(
             f"where was given the condition {condition!r:.60}",
-            expected="a tensor of booleans",
+            "a tensor of booleans",
             hint="of a Python value: x if condition else y",
         )
     if condition.spec.dtype.kind != "b":
         raise value_error(
-            f"where was given a condition of {condition.spec}",
-            expected="booleans",
-            hint="condition != 0",
+            f"where was given a condition of {condition.spec}", "booleans", hint="condition != 0"
         )
     return elementwise.where(condition, x, y)
 
@@ -93,7 +82,7 @@ def argsort(x, axis=-1, descending=False, stable=False, name=None):
 
 
 def with_axis(x):
-    """x with at least one axis, and what takes it away again from a 0-D one's results."""
+    """x with at least one axis, and a function that removes the axis from results of a 0-D x."""
     if x.spec.shape:
         return x, lambda y: y
     return movement.reshape(x, shape=(1,)), lambda y: movement.reshape(y, shape=())
@@ -112,7 +101,7 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     x, back = with_axis(x)
     axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
     places = sorting.topk_index(x, k=index(k), axis=axis, largest=largest)
-    return back(indexing.take_along(x, places, axis)), back(places)
+    return back(take_along(x, places, axis)), back(places)
 
 
 def kthvalue(x, k, axis=None, keepdim=False, name=None):
@@ -138,7 +127,7 @@ def last(axis: int, k: int) -> tuple:
 
 def choose(x, places, axis: int, keepdim: bool, back):
     """The elements at one place along `axis` each, and the places; without the axis if wanted."""
-    pair = indexing.take_along(x, places, axis), places
+    pair = take_along(x, places, axis), places
     return tuple(back(y) if keepdim else back(squeeze(y, axis)) for y in pair)
 
 
@@ -175,7 +164,7 @@ def searchsorted(
         raise value_error(f"searchsorted with side={side!r}, right={right}")
     right = right or side == "right"
     if sorter is not None:
-        sorted_sequence = indexing.take_along(sorted_sequence, sorter, sorter.spec.ndim - 1)
+        sorted_sequence = take_along(sorted_sequence, sorter, sorter.spec.ndim - 1)
     sorting.searchsorted.infer(sorted_sequence.spec, values.spec, right=right)
     places = sorting.searchsorted(sorted_sequence, values, right=right)
     return places.astype("int32") if out_int32 else places
@@ -191,7 +180,7 @@ def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
     [1, 3]
     """
     if sorted_sequence.spec.ndim != 1:
-        raise value_error(f"bucketize into {sorted_sequence.spec}", expected="a vector")
+        raise value_error(f"bucketize into {sorted_sequence.spec}", "a vector")
     return searchsorted(sorted_sequence, x, out_int32, right)
 
 
@@ -199,15 +188,9 @@ def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
 
 
 def unique(
-    x,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    axis=None,
-    dtype="int64",
-    sorted=True,
-    name=None,
-):
+    x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64",
+    sorted=True, name=None,
+):  # fmt: skip
     """The distinct elements (slices, with an axis), in rising order.
 
     On request with: the first place of each, which of them every element is, how often it comes;
@@ -221,11 +204,11 @@ def unique(
     """
     axis = None if axis is None else axis_of(axis, x.spec.ndim)
     values, *more = sorting.unique(x, axis=axis)
-    return with_more(values, more, (return_index, return_inverse, return_counts), dtype)
+    return with_extras(values, more, (return_index, return_inverse, return_counts), dtype)
 
 
-def with_more(values, more, wanted, dtype):
-    """Values alone, or a tuple of them and what else is wanted, in a dtype."""
+def with_extras(values, more, wanted, dtype):
+    """The values alone, or a tuple of them and the `more` that is wanted, cast to `dtype`."""
     dtype = dt.resolve(dtype)
     more = [y.astype(dtype) for y, take in zip(more, wanted, strict=True) if take]
     return (values, *more) if more else values
@@ -245,4 +228,7 @@ def unique_consecutive(
     """
     axis = None if axis is None else axis_of(axis, x.spec.ndim)
     values, *more = sorting.unique_consecutive(x, axis=axis)
-    return with_more(values, more, (return_inverse, return_counts), dtype)
+    return with_extras(values, more, (return_inverse, return_counts), dtype)
+
+
+__all__ = public(globals())

@@ -1,33 +1,24 @@
-"""Shapes: other sizes, other orders of the axes. Values stay what they are.
+"""Changes of shape and of the order of axes. The values do not change.
 
 Results share memory with x where they can, as in Paddle.
 """
 
-from __future__ import annotations
-
 import math
 
-from ..engine.core import dtype as dt
+from ..core.prelude import dt, movement, public, value_error
 from ..engine.core.dim import Dim, is_one, same
-from ..engine.core.errors import value_error
-from ..engine.ops import movement
-from ..engine.ops.axes import axes_of, axis_of, listed, whole_numbers
+from ..engine.ops.axes import accepts_varargs, axes_of, axis_of, whole_numbers
 from ..ops import arrangement
-
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "moveaxis", "permute", "reshape",
-    "squeeze", "swapaxes", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as",
-]  # fmt: skip
 
 # ---- one shape to another --------------------------------------------------------------------
 
 
-@listed
+@accepts_varargs
 def reshape(x, shape, name=None):
     """The elements of x, in row-major order, in another shape.
 
-    One size may be -1: it is what remains. A size 0 stands for x's size at that place. Raises
-    ValueError when the elements do not fill the shape. Source: Paddle API `paddle.reshape`.
+    One size may be -1: it follows from the others. A size 0 stands for x's size at that place.
+    Raises ValueError when the elements do not fill the shape. Source: Paddle API `paddle.reshape`.
 
     >>> import minipaddle as paddle
     >>> paddle.reshape(paddle.ones([2, 3, 4]), [0, -1]).shape
@@ -37,9 +28,11 @@ def reshape(x, shape, name=None):
 
 
 def complete_shape(old: tuple, shape: tuple) -> tuple:
-    """`shape` with 0 replaced by the size of `old` at that place and -1 by what remains."""
+    """`shape` with 0 replaced by the size of `old` at that place and -1 by the size that follows
+    from the others.
+    """
     if any(type(n) is int and n < -1 for n in shape):
-        raise value_error(f"shape {list(shape)}", expected="sizes, and at most one -1")
+        raise value_error(f"shape {list(shape)}", "sizes, and at most one -1")
     if 0 not in shape and -1 not in shape:
         return shape
     copied = {d for d, n in enumerate(shape) if n == 0 and d < len(old)}
@@ -47,14 +40,14 @@ def complete_shape(old: tuple, shape: tuple) -> tuple:
     known = math.prod(n for d, n in enumerate(shape) if d not in copied and n != -1)
     if shape.count(-1) > 1 or (-1 in shape and (known == 0 or not same(left % known, 0))):
         raise value_error(
-            f"shape {list(old)} can not become {list(shape)}",
-            expected="at most one -1, and sizes that divide the number of elements",
+            f"shape {list(old)} cannot become {list(shape)}",
+            "at most one -1, and sizes that divide the number of elements",
         )
     rest = left // known if -1 in shape else None
     return tuple(old[d] if d in copied else rest if n == -1 else n for d, n in enumerate(shape))
 
 
-@listed
+@accepts_varargs
 def view(x, shape_or_dtype, name=None):
     """x in another shape, or its bytes read as another dtype (the last axis shrinks or grows).
 
@@ -126,7 +119,7 @@ def squeeze(x, axis=None, name=None):
 
 
 def unsqueeze(x, axis, name=None):
-    """x with new axes of size 1, put in one after the other at the places `axis`.
+    """x with new axes of size 1, inserted in order at the positions `axis`.
 
     Source: Paddle API `paddle.unsqueeze`.
 
@@ -214,7 +207,7 @@ def exchange_axes(x, a, b):
     return movement.transpose(x, perm=tuple(perm))
 
 
-@listed
+@accepts_varargs
 def permute(input, dims):
     """`transpose` under PyTorch's name. Source: Paddle API `paddle.permute`.
 
@@ -236,7 +229,7 @@ def t(input, name=None):
     if ndim > 2:
         raise value_error(
             f"t() of {input.spec}",
-            expected="at most two dimensions",
+            "at most two dimensions",
             hint="paddle.transpose(x, perm), or x.mT for the last two axes",
         )
     return input if ndim < 2 else movement.transpose(input, perm=(1, 0))
@@ -259,3 +252,6 @@ def moveaxis(x, source, destination, name=None):
     others = (d for d in range(ndim) if d not in source)
     perm = tuple(placed[d] if d in placed else next(others) for d in range(ndim))
     return movement.transpose(x, perm=perm)
+
+
+__all__ = public(globals())

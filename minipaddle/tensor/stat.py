@@ -1,18 +1,13 @@
 """Statistics: averages, spreads, quantiles, histograms."""
 
-from __future__ import annotations
-
 import math
 
-from ..engine.core.dim import larger
+from ..core.missing import public
+from ..core.prelude import Var, larger, normalize_axes, type_error, value_error, whole
 from ..engine.core.dtype import FLOATS, float32
-from ..engine.core.errors import type_error, value_error
-from ..engine.core.spec import normalize_axes
 from ..engine.ops import creation, elementwise, movement, reduction
-from ..engine.ops import gather as indexing
-from ..engine.ops.axes import whole
-from ..engine.ops.var import Var
 from ..ops import counting, rounding, sorting
+from ..ops.scatter import take_along
 from .math import floating, lerp
 from .reduce import reduce_over
 
@@ -30,7 +25,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
 
 
 def nanmean(x, axis=None, keepdim=False, name=None):
-    """Average over `axis` of what is not nan. Source: Paddle API `paddle.nanmean`.
+    """Average over `axis` of the elements that are not nan. Source: Paddle API `paddle.nanmean`.
 
     >>> import minipaddle as paddle
     >>> paddle.nanmean(paddle.to_tensor([1.0, float("nan"), 3.0])).item()
@@ -84,7 +79,7 @@ def rows_of(x, axis):
         raise value_error(f"{spec} has nothing along axis {axis} to put in order")
     x = movement.transpose(x, perm=(*rest, *axes))
     x = movement.reshape(x, shape=(*(spec.shape[d] for d in rest), size))
-    return x, reduction.kept_shape(spec, axes)
+    return x, reduction.keepdim_shape(spec, axes)
 
 
 BETWEEN = {  # where to read, given the places below and above the wanted one
@@ -96,15 +91,15 @@ BETWEEN = {  # where to read, given the places below and above the wanted one
 }
 
 
-def at_share(x, known, share: float, between):
-    """What stands `share` of the way through the `known` first places of the sorted last axis."""
+def read_quantile(x, known, share: float, between):
+    """The value at `share` of the first `known` elements of the sorted last axis."""
     way = elementwise.maximum(known.astype("float64") - 1, 0.0) * share
     low, high, part = between(rounding.floor(way), rounding.ceil(way), way)
     last = x.spec.ndim - 1
-    below = indexing.take_along(x, low.astype("int64"), last)
+    below = take_along(x, low.astype("int64"), last)
     if part is None:
         return below
-    above = indexing.take_along(x, high.astype("int64"), last)
+    above = take_along(x, high.astype("int64"), last)
     part = part if isinstance(part, float) else part.astype(x.spec.dtype)
     return elementwise.where(low == high, below, lerp(below, above, part))  # not inf - inf
 
@@ -121,7 +116,7 @@ def quantiles(x, shares, axis, keepdim, interpolation, skip_nan) -> list:
         known = known * 0 + x.spec.shape[last]
     found = []
     for share in shares:
-        y = at_share(x, known, share, BETWEEN[interpolation])
+        y = read_quantile(x, known, share, BETWEEN[interpolation])
         y = y if skip_nan or y.spec.dtype.kind in "biu" else elementwise.where(whole, y, math.nan)
         found.append(movement.reshape(y, shape=shape))
     return found
@@ -137,27 +132,27 @@ def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
     >>> paddle.quantile(paddle.to_tensor([3.0, 1.0, 2.0]), [0.5, 0.75]).tolist()
     [2.0, 2.5]
     """
-    return one_or_several(x, q, axis, keepdim, interpolation, False)
+    return quantile_of_each(x, q, axis, keepdim, interpolation, False)
 
 
 def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
-    """`quantile` of what is not nan. Source: Paddle API `paddle.nanquantile`.
+    """`quantile` of the elements that are not nan. Source: Paddle API `paddle.nanquantile`.
 
     >>> import minipaddle as paddle
     >>> paddle.nanquantile(paddle.to_tensor([3.0, float("nan"), 2.0]), 0.5).item()
     2.5
     """
-    return one_or_several(x, q, axis, keepdim, interpolation, True)
+    return quantile_of_each(x, q, axis, keepdim, interpolation, True)
 
 
-def one_or_several(x, q, axis, keepdim, interpolation, skip_nan):
+def quantile_of_each(x, q, axis, keepdim, interpolation, skip_nan):
     """The quantile at a number `q`, or those at a list or tensor of them, stacked."""
     if interpolation not in BETWEEN:
-        raise value_error(f"interpolation={interpolation!r}", expected=", ".join(BETWEEN))
+        raise value_error(f"interpolation={interpolation!r}", ", ".join(BETWEEN))
     q = q.tolist() if isinstance(q, Var) else q
     shares = q if isinstance(q, list | tuple) else [q]
     if not shares or not all(0 <= share <= 1 for share in shares):
-        raise value_error(f"q={q}", expected="one or more shares between 0 and 1")
+        raise value_error(f"q={q}", "one or more shares between 0 and 1")
     found = quantiles(floating(x), shares, axis, keepdim, interpolation, skip_nan)
     return movement.stack(*found, axis=0) if shares is q else found[0]
 
@@ -176,7 +171,7 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None):
 
 
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
-    """`median` of what is not nan. Source: Paddle API `paddle.nanmedian`.
+    """`median` of the elements that are not nan. Source: Paddle API `paddle.nanmedian`.
 
     >>> import minipaddle as paddle
     >>> paddle.nanmedian(paddle.to_tensor([3.0, float("nan"), 2.0])).item()
@@ -188,26 +183,26 @@ def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
 def middle(x, axis, keepdim, mode, skip_nan):
     """`median` and `nanmedian`."""
     if mode not in ("avg", "min"):
-        raise value_error(f"mode={mode!r}", expected='"avg" or "min"')
+        raise value_error(f"mode={mode!r}", '"avg" or "min"')
     if mode == "avg":
         x = x if x.spec.dtype.name == "float64" else x.astype("float32")
         value = quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]
-        return value if skip_nan else through_nans(x, value, axis)
+        return value if skip_nan else replace_nan_results(x, value, axis)
     (value,) = quantiles(x, [0.5], axis, keepdim, "lower", skip_nan)
     if axis is None or (skip_nan and isinstance(axis, list | tuple)):
-        return value if skip_nan else through_nans(x, value, axis)
+        return value if skip_nan else replace_nan_results(x, value, axis)
     rows, _ = rows_of(x, axis)
     last, column = rows.spec.ndim - 1, (*rows.spec.shape[:-1], 1)
     wanted = movement.reshape(value, shape=column)
     same = (rows == wanted) | ((rows != rows) & (wanted != wanted))
     first = reduction.argmax(same, axis=last, keepdim=True)
-    value, shape = indexing.take_along(rows, first, last), value.spec.shape
+    value, shape = take_along(rows, first, last), value.spec.shape
     if skip_nan:  # as in Paddle -1 stands for a row of nan, unless there is nothing else
         first = elementwise.where((value != value) & (x == x).any(), -1, first)
     return movement.reshape(value, shape=shape), movement.reshape(first, shape=shape)
 
 
-def through_nans(x, value, axis):
+def replace_nan_results(x, value, axis):
     """A median of x; where it is nan its gradient goes to the elements that are, in equal parts."""
     if x.spec.dtype not in FLOATS:
         return value
@@ -232,7 +227,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     [0, 2, 0, 1]
     """
     if x.spec.dtype.kind not in "iu" or x.spec.ndim != 1:
-        raise value_error(f"bincount of {x.spec}", expected="a vector of whole numbers")
+        raise value_error(f"bincount of {x.spec}", "a vector of whole numbers")
     size = whole(reduction.max(x, axis=(0,), keepdim=False)) + 1 if x.spec.size else 0
     given = () if weights is None else (weights,)
     return counting.bincount(x, *given, size=larger(size, whole(minlength)))
@@ -241,7 +236,7 @@ def bincount(x, weights=None, minlength=0, name=None):
 def limits(x, low, high) -> tuple:
     """(low, high) of a histogram: the data's own where both are 0, widened where they meet."""
     if low > high:
-        raise value_error(f"a histogram from {low} to {high}", expected="min <= max")
+        raise value_error(f"a histogram from {low} to {high}", "min <= max")
     if low == high == 0 and x.spec.size:
         low, high = (float(op(x, axis=(*range(x.spec.ndim),), keepdim=False)) for op in ENDS)
     return (low - 0.5, high + 0.5) if low == high else (float(low), float(high))
@@ -251,7 +246,7 @@ ENDS = reduction.min, reduction.max
 
 
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
-    """How many elements fall into each of `bins` equal parts of [min, max] (the data's own, if 0).
+    """The number of elements in each of `bins` equal parts of [min, max] (the data's own, if 0).
 
     Counts in int64; sums of weights, or a density, in float32.
     Source: Paddle API `paddle.histogram`.
@@ -297,7 +292,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0, 3.0])
     """
     if isinstance(bins, Var):
-        raise type_error("histogramdd with tensors of ends", expected="bins as numbers")
+        raise type_error("histogramdd with tensors of ends", "bins as numbers")
     size = x.spec.shape[-1]
     bins = tuple(bins) if isinstance(bins, list | tuple) else (bins,) * size
     flat = movement.reshape(x, shape=(-1 if size == 0 else x.spec.size // size, size))
@@ -312,7 +307,4 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     return counts, [edges(*span, n, x.spec.dtype) for span, n in zip(spans, bins, strict=True)]
 
 
-__all__ = [
-    "bincount", "histogram", "histogram_bin_edges", "histogramdd", "mean", "median", "nanmean",
-    "nanmedian", "nanquantile", "quantile", "std", "var",
-]  # fmt: skip
+__all__ = public(globals())

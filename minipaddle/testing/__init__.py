@@ -1,7 +1,5 @@
-"""Tools for tests: gradients against central differences, the engine against itself, C played."""
+"""Tools for tests: gradients against central differences, the engine's self-check, C in Python."""
 
 from .c_in_python import played
 from .engine import check_engine, samples, selfcheck
 from .gradcheck import check_grad
-
-__all__ = ["check_engine", "check_grad", "played", "samples", "selfcheck"]

@@ -3,12 +3,11 @@
 Only what a nest is written with: loops, statements that assign, and expressions.
 """
 
-from __future__ import annotations
-
 import re
 
+from ..codegen.special import SPECIAL
 from ..engine.codegen.kernel import C_TYPES
-from ..engine.codegen.scalar import HELPED, PLAIN, SPECIAL
+from ..engine.codegen.scalar import HELPED, PLAIN
 from ..engine.eager.device import NUMPY
 
 TYPES = "|".join(C_TYPES.values())
@@ -55,13 +54,13 @@ def played(source: str, *arrays) -> None:
     names = [part.rpartition("*")[2].strip() for part in head[head.index("(") + 1 : -1].split(",")]
     lines = [line for line in map(in_python, body.split("\n")) if line.strip()]
     text = "\n".join(["def kernel(" + ", ".join(names) + "):", *lines])
-    found: dict = {}
-    exec(text, dict(NAMES), found)
-    found["kernel"](*arrays)
+    namespace: dict = {}
+    exec(text, dict(NAMES), namespace)
+    namespace["kernel"](*arrays)
 
 
 def in_python(line: str) -> str:
-    """A line of C as a line of Python, as far indented."""
+    """A line of C as a line of Python, with the same indentation."""
     space, code = re.match(r"( *)(.*?);?$", line).groups()
     if code.startswith(("#", "}", "/*")) or not code:
         return ""
@@ -95,7 +94,7 @@ def expression(text: str) -> str:
 
 
 def turned(text: str) -> str:
-    """`a ? b : c` as Python says it; what is in parentheses is turned already."""
+    """`a ? b : c` in Python's order; text in parentheses was converted before."""
     test, sign, rest = text.partition(" ? ")
     if not sign:
         return text

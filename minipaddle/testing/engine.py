@@ -1,9 +1,7 @@
-"""Does the engine differentiate rightly? A test of the whole engine as one function.
+"""A test of the whole engine as one function: whether it differentiates correctly.
 
 A test must be able to fail: `check_engine` is held against engines that are wrong on purpose.
 """
-
-from __future__ import annotations
 
 from itertools import count, islice
 from math import prod
@@ -17,7 +15,7 @@ from .gradcheck import check_grad
 
 
 def selfcheck() -> None:
-    """Raise AssertionError if the engine, with all that is plugged in, differentiates wrongly.
+    """Raise AssertionError if the engine, with everything plugged in, differentiates wrongly.
 
     >>> import minipaddle as paddle
     >>> from minipaddle.testing import selfcheck
@@ -75,9 +73,8 @@ def check_engine(draw) -> None:
     for program in SINGLES:
         check_grad(program, draw(2, 3), order=2)
     check_grad(lambda a, b: a @ b, draw(2, 3), draw(3, 2), order=2)
-    check_grad(
-        lambda a, b: a.tanh() + (a + b), draw(2), draw(2)
-    )  # a sum gives both the same cotangent
+    # a sum gives both inputs the same cotangent
+    check_grad(lambda a, b: a.tanh() + (a + b), draw(2), draw(2))
     check_grad(lambda a: movement.transpose(a, perm=(1, 2, 0)), draw(2, 2, 2))
     check_hooks(draw(), draw(), draw())
     check_own_rule(draw())

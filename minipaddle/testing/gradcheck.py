@@ -1,4 +1,4 @@
-"""Is a derivative right? Compare it with central differences, in float64, to any order.
+"""Check derivatives against central differences, in float64, to any order.
 
 For a function f the checker looks at one number, L(x) = Σ w·f(x) with fixed uneven weights w, the
 first of them 1, and at each element xᵢ in turn: backward must give (L(x + εeᵢ) - L(x - εeᵢ)) / 2ε.
@@ -8,8 +8,6 @@ derivative is the first derivative of the gradient: the same check of the functi
 At a kink (relu at 0) the two must differ: keep the inputs away from kinks.
 Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., section 1.2.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -21,7 +19,7 @@ from ..engine.eager.tensor import Tensor
 
 
 class Mismatch(NamedTuple):
-    """Where a derivative and the difference quotient part."""
+    """The element at which a derivative and the difference quotient disagree."""
 
     order: int
     place: int
@@ -68,7 +66,7 @@ def check_grad(
 
 def mismatch(function, *inputs, order=1, wrt=None, epsilon=1e-5, rtol=1e-5, atol=1e-7,
              elements=None):  # fmt: skip
-    """What `check_grad` complains of: (the smallest cut of the inputs, the Mismatch), or None."""
+    """The fault that `check_grad` reports: (the smallest failing inputs, the Mismatch), or None."""
     tensors = [leaf(x) for x in inputs]
     floating = [k for k, x in enumerate(tensors) if not x.stop_gradient]
     wrt = floating if wrt is None else list(wrt)
@@ -76,8 +74,8 @@ def mismatch(function, *inputs, order=1, wrt=None, epsilon=1e-5, rtol=1e-5, atol
     def wrong(tensors):
         return first_mismatch(function, tensors, wrt, order, epsilon, rtol, atol, elements)
 
-    found = wrong(tensors)
-    return None if found is None else shrunk(tensors, found, wrong)
+    fault = wrong(tensors)
+    return None if fault is None else shrunk(tensors, fault, wrong)
 
 
 def leaf(x) -> Tensor:
@@ -107,8 +105,8 @@ def gradient_of(function, wrt):
 
     def gradient(*tensors):
         wanted = [tensors[k] for k in wrt]
-        found = grad(total(function, tensors), wanted, create_graph=True, allow_unused=True)
-        return [g if g is not None else x * 0.0 for g, x in zip(found, wanted, strict=True)]
+        gradients = grad(total(function, tensors), wanted, create_graph=True, allow_unused=True)
+        return [g if g is not None else x * 0.0 for g, x in zip(gradients, wanted, strict=True)]
 
     return gradient
 
@@ -153,7 +151,7 @@ def slope(f, x, index: tuple, epsilon: float) -> float:
 
 @slot("gradcheck.agrees")
 def agrees(derivative: float, quotient: float, rtol: float, atol: float) -> bool:
-    """Are the two equal but for what a difference quotient can not see? Never if one is NaN."""
+    """Whether the two are equal to the precision of a difference quotient; never if one is NaN."""
     return abs(derivative - quotient) <= atol + rtol * max(abs(derivative), abs(quotient))
 
 
@@ -164,11 +162,11 @@ def evenly(size: int, count: int | None):
 
 def index_of(i: int, shape) -> tuple:
     """The index of the element at row-major place i."""
-    index = []
+    index = ()
     for n in reversed(shape):
         i, last = divmod(i, n)
-        index.append(last)
-    return tuple(index[::-1])
+        index = (last, *index)
+    return index
 
 
 def shrunk(tensors, found, wrong):
@@ -196,12 +194,7 @@ def describe(function, tensors, found: Mismatch) -> str:
     """The mismatch as a sentence, with the inputs that show it."""
     name = getattr(function, "__name__", "the function")
     what = ("derivative", "second derivative", "third derivative")[min(found.order, 3) - 1]
+    at = f"the {what} of {name} by input {found.place} at {list(found.index)}"
+    fact = f"{at} is {found.derivative:.6g}; {found.quotient:.6g} is right"
     given = ", ".join(str(x.tolist()) for x in tensors)
-    return (
-        teach(
-            f"the {what} of {name} by input {found.place} at {list(found.index)} is "
-            f"{found.derivative:.6g}; {found.quotient:.6g} is right",
-            expected="what central differences give",
-        )
-        + f"\n  for the inputs: {given}"
-    )
+    return f"{teach(fact, expected='what central differences give')}\n  for the inputs: {given}"

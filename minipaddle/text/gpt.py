@@ -5,15 +5,10 @@ unsupervised multitask learners" (2019), for norms before each part; Press and W
 output embedding to improve language models" (2017), for tied weights.
 """
 
-from __future__ import annotations
-
 import math
 
 from .. import nn
-from ..engine.core.dispatch import Recording
-from ..engine.core.errors import value_error
-from ..engine.ops import elementwise as e
-from ..engine.ops import movement
+from ..core.prelude import Recording, e, movement, value_error
 from ..nn import functional as F
 from ..tensor import creation, random, search
 from ..tensor.reduce import argmax
@@ -25,7 +20,9 @@ SPREAD = 0.02
 
 
 class Attention(nn.Layer):
-    """Every place mixes what the places up to it hold: [batch, length, width] to the same."""
+    """Every position attends to itself and the positions before it: [batch, length, width] to the
+    same.
+    """
 
     def __init__(self, width, heads, dropout, depth):
         super().__init__()
@@ -62,7 +59,9 @@ class Block(nn.Layer):
 
 
 def linear(inputs, outputs, depth=1):
-    """A linear layer; what `depth` of them add up to keeps the spread of one."""
+    """A linear layer whose weights shrink with `depth`, so that the sum of so many keeps its
+    variance.
+    """
     weights = nn.initializer.Normal(0.0, SPREAD / math.sqrt(depth))
     return nn.Linear(inputs, outputs, weight_attr=weights)
 
@@ -95,7 +94,7 @@ class GPT(nn.Layer):
     def __init__(self, vocab_size, width, layers, heads, context, dropout=0.0, tied=True):
         super().__init__()
         if width % heads:
-            raise value_error(f"GPT of width {width}", expected=f"a multiple of heads={heads}")
+            raise value_error(f"GPT of width {width}", f"a multiple of heads={heads}")
         self.context = context
         spread = nn.initializer.Normal(0.0, SPREAD)
         self.tokens = nn.Embedding(vocab_size, width, weight_attr=spread)
@@ -112,7 +111,7 @@ class GPT(nn.Layer):
         if length > self.context:
             raise value_error(
                 f"GPT was given {length} tokens",
-                expected=f"at most context={self.context}",
+                f"at most context={self.context}",
                 hint="cut the text into pieces, or build the model with a longer context",
             )
         x = self.dropout(self.tokens(tokens) + self.places(creation.arange(length)))
@@ -133,7 +132,7 @@ class GPT(nn.Layer):
         [1, 8]
         """
         if temperature < 0:
-            raise value_error(f"generate at temperature {temperature}", expected="0 or more")
+            raise value_error(f"generate at temperature {temperature}", "0 or more")
         was_training = self.training
         self.eval()
         try:

@@ -1,5 +1,3 @@
 """Auto-tuning: kernels of a native program measured with other choices than the emitters' own."""
 
 from .tune import Tuned, tune
-
-__all__ = ["Tuned", "tune"]

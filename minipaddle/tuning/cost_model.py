@@ -5,14 +5,12 @@ microseconds a kernel takes, only which of two is faster: all that the search as
 loss: Burges and others, Learning to Rank using Gradient Descent (2005).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..eager.modes import enable_grad
 from ..engine.core.slots import slot
-from ..engine.eager.modes import enable_grad
 from ..engine.eager.tensor import Tensor
 from ..nn import Linear, ReLU, Sequential
 from ..nn.functional import softplus
@@ -47,10 +45,10 @@ class Features:
         return [self.row(s) for s in samples]
 
     def row(self, s: Sample) -> list[float]:
-        made = [float(s.choices.get(name, self) == x) for name, x in self.pairs]
+        choices = [float(s.choices.get(name, self) == x) for name, x in self.pairs]
         sizes = [s.choices.get(name, 0) for name in self.sizes]
         logs = [math.log2(1 + x) / 8 if is_size(x) else 0.0 for x in sizes]
-        return [*made, *logs, *s.facts]
+        return [*choices, *logs, *s.facts]
 
 
 def is_size(x) -> bool:
@@ -87,12 +85,12 @@ def cost_model(samples: list[Sample]) -> Callable[[list[Sample]], list[float]]:
         return lambda asked: [0.0] * len(asked)
     features = Features(samples)
     x, slower = to_tensor(features(samples)), to_tensor(slower)
-    kept = get_rng_state()
+    random_state = get_rng_state()
     try:
         seed(0)
         net = Sequential(Linear(x.shape[1], HIDDEN), ReLU(), Linear(HIDDEN, 1))
     finally:
-        set_rng_state(kept)  # the user's random numbers are what they would have been
+        set_rng_state(random_state)  # the user's random numbers are what they would have been
     optimizer = Adam(RATE, parameters=net.parameters(), weight_decay=1e-4)
     with enable_grad():  # who tunes what runs at inference has switched it off
         for _ in range(STEPS):

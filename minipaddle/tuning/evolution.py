@@ -4,8 +4,6 @@ Sources: Chen and others, Learning to Optimize Tensor Programs (2018); Zheng and
 Generating High-Performance Tensor Programs for Deep Learning (2020).
 """
 
-from __future__ import annotations
-
 from ..engine.core.slots import slot
 from .space import Space, key_of
 
@@ -16,15 +14,15 @@ CHILDREN = 48
 """Points of a generation, from which the model picks those that are measured."""
 
 EPSILON = 0.2
-"""The part of them that is picked by chance, so that the model also learns where it is wrong."""
+"""The fraction of them that is picked at random, so that the model learns where it is wrong."""
 
 
 @slot("tuning.mutate")
 def mutate(space: Space, parent: dict, rng) -> dict:
     """A point with one of the parent's choices made differently.
 
-    What the new choice makes meaningless is dropped, what it brings up gets its default:
-    `space.point` does both.
+    Choices that lose their meaning are dropped, new ones get their defaults: `space.point` does
+    both.
     """
     knobs = space.knobs(parent)
     if not knobs:
@@ -36,7 +34,7 @@ def mutate(space: Space, parent: dict, rng) -> dict:
 
 @slot("tuning.crossover")
 def crossover(space: Space, mother: dict, father: dict, rng) -> dict:
-    """A point whose choices are each one parent's, by chance."""
+    """A point whose choices come from either parent at random."""
     names = [*mother, *(name for name in father if name not in mother)]
     child = {}
     for name in names:
@@ -49,21 +47,21 @@ def crossover(space: Space, mother: dict, father: dict, rng) -> dict:
 def generation(space: Space, times: list[tuple[dict, float]], count: int, rng) -> list[dict]:
     """`count` new points from (point, seconds) so far: mutants and children of the fastest."""
     parents = [point for point, _ in sorted(times, key=lambda t: t[1])[:PARENTS]]
-    found = []
+    points = []
     for _ in range(count):
         if not parents or rng.random() < 0.1:
-            found.append(space.sample(rng))
+            points.append(space.sample(rng))
             continue
         mother = parents[rng.integers(len(parents))]
         if rng.random() < 0.5:
             mother = crossover(space, mother, parents[rng.integers(len(parents))], rng)
-        found.append(mutate(space, mother, rng))
-    return found
+        points.append(mutate(space, mother, rng))
+    return points
 
 
 @slot("tuning.picked")
 def picked(points: list[dict], scores, count: int, rng, epsilon: float = EPSILON) -> list[dict]:
-    """`count` of the points: those of the best scores, but a part `epsilon` of them by chance."""
+    """`count` of the points: those of the best scores, but a fraction `epsilon` at random."""
     order = sorted(range(len(points)), key=lambda k: -scores[k])
     chosen = []
     while order and len(chosen) < count:

@@ -1,16 +1,16 @@
-"""Kernels compiled and run on the values they meet in their program, beside each other."""
-
-from __future__ import annotations
+"""Compile kernels and measure them, in turn, on the values they get in their program."""
 
 import ctypes
 import hashlib
 import time
+from pathlib import Path
+from string import Template
 
 import numpy as np
 
 from ..engine.codegen.c_helpers import prologue
-from ..engine.codegen.group import inputs_of
 from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel
+from ..engine.codegen.nest_kernel import inputs_of
 from ..engine.codegen.translation_unit import SHARED, setters
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
@@ -25,77 +25,62 @@ ROUNDS = 7
 """Times that each kernel is measured, in turn with the others."""
 
 SAMPLE = 1e-3
-"""Seconds that one measurement takes about: fast kernels are called many times in it."""
+"""About how many seconds one measurement takes: it calls fast kernels many times."""
 
 ALLOWED = {2: 3e-2, 4: 1e-4, 8: 1e-10}
-"""How far results may be apart, as a part of the greatest one, by the bytes of an element."""
+"""The largest difference allowed, relative to the largest result, by the bytes of an element."""
 
-RUN = """\
-__attribute__((visibility("default"))) void PREFIX_run_{k}(
-    void *const *in, void *const *out, char *work, long times)
-{{
-    for (; times > 0; times--) {call};
-}}
-"""
-
-AHEAD = """\
-static {T} ahead_{k}[{elements}] __attribute__((aligned(64)));
-
-__attribute__((visibility("default"))) void PREFIX_ahead_{k}(void *const *in)
-{{
-    const {T} *given = {given};
-    {T} *made = ahead_{k};
-    {call}
-}}
-
-"""
+RUN, AHEAD = (
+    Template(Path(__file__).with_name(name).read_text("utf-8")) for name in ("run.c", "ahead.c")
+)
+"""C that calls a kernel repeatedly, and C that prepares an input once before."""
 
 
-def values_met(program: Program, arrays, wanted: set[Record]) -> dict[Record, list]:
-    """The inputs of some records when the program runs on these arrays, by the interpreter."""
-    run, found = Run(NUMPY), {}
+def inputs_in_run(program: Program, arrays, wanted: set[Record]) -> dict[Record, list]:
+    """The inputs of some records when the interpreter runs the program on these arrays."""
+    run, inputs = Run(NUMPY), {}
     run.begin(program, arrays)
     values, last = dict(zip(program.given, arrays, strict=True)), last_uses(program)
     for k, record in enumerate(program.records):
-        given = [r.attrs["value"] if r.op is NUMBER else values[r] for r in record.inputs]
+        arguments = [r.attrs["value"] if r.op is NUMBER else values[r] for r in record.inputs]
         if record in wanted:
-            pairs = zip(record.inputs, given, strict=True)
-            found[record] = [as_c(x, r.shape, r.dtype) for r, x in pairs if r.op is not NUMBER]
-        values[record] = run.compute(program, record, given)
+            pairs = zip(record.inputs, arguments, strict=True)
+            inputs[record] = [as_c(x, r.shape, r.dtype) for r, x in pairs if r.op is not NUMBER]
+        values[record] = run.compute(program, record, arguments)
         for r in last.get(k, ()):
             values.pop(r, None)
-    return found
+    return inputs
 
 
-def file_of(record: Record, kernels: list[Kernel]) -> tuple[str, str]:
-    """A C file with kernels of one record, each called from outside; and what its names begin with.
+def translation_unit(record: Record, kernels: list[Kernel]) -> tuple[str, str]:
+    """A C file with kernels of one record and their callers, and the prefix of its names.
 
-    The kernels have names of their own.
+    The kernels have different names.
     """
     helpers = dict.fromkeys(text for kernel in kernels for text in kernel.helpers)
-    calls = [called(record, kernel, n) for n, kernel in enumerate(kernels)]
+    calls = [caller_of(record, kernel, n) for n, kernel in enumerate(kernels)]
     texts = [SHARED, *helpers, setters("PREFIX", helpers), *(k.source for k in kernels), *calls]
     text = "\n".join([prologue(), *texts])
     prefix = "tuning_" + hashlib.sha256(text.encode()).hexdigest()[:12]
     return text.replace("PREFIX", prefix), prefix
 
 
-def called(record: Record, kernel: Kernel, number: int) -> str:
-    """The function that calls a kernel some times, after one that makes what it wants ahead."""
+def caller_of(record: Record, kernel: Kernel, number: int) -> str:
+    """The function that calls a kernel repeatedly, after one that prepares an input ahead."""
     inputs = inputs_of(record)
-    given = [f"(const {C_TYPES[x.dtype]} *)in[{j}]" for j, x in enumerate(inputs)]
-    made = [f"({C_TYPES[s.dtype]} *)out[{j}]" for j, s in enumerate(specs_of(record))]
+    pointers_in = [f"(const {C_TYPES[x.dtype]} *)in[{j}]" for j, x in enumerate(inputs)]
+    outputs = [f"({C_TYPES[s.dtype]} *)out[{j}]" for j, s in enumerate(specs_of(record))]
     before = ""
-    if kernel.ahead is not None:
-        edge, elements, call = kernel.ahead
+    if kernel.prepack is not None:
+        edge, elements, call = kernel.prepack
         j, words = inputs.index(edge), {"T": C_TYPES[edge.dtype], "k": number, "call": call}
-        before = AHEAD.format(**words, elements=elements, given=given[j])
-        given[j] = f"ahead_{number}"
-    return before + RUN.format(k=number, call=kernel.call(given, made))
+        before = AHEAD.substitute(words, elements=elements, given=pointers_in[j])
+        pointers_in[j] = f"ahead_{number}"
+    return before + RUN.substitute(k=number, call=kernel.call(pointers_in, outputs))
 
 
 def aligned(spec):
-    """An empty array like a spec or an array, where kernels want it."""
+    """An empty array like a spec or an array, aligned as kernels need it."""
     room = np.zeros(spec.nbytes + ALIGNMENT, "uint8")
     start = -address(room) % ALIGNMENT
     return room[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape)
@@ -106,7 +91,7 @@ def pointers(arrays):
 
 
 def clock() -> float:
-    """Seconds: of this processor core where one thread computes, else of the wall."""
+    """Seconds: of this thread where only one computes, else of the wall clock."""
     return time.thread_time() if threads() == 1 else time.perf_counter()
 
 
@@ -123,8 +108,8 @@ class Bench:
         self.expected: list | None = None  # what the first kernel ever gave
 
     def compiled(self, kernels: list[Kernel]) -> list:
-        """For each kernel a function that calls it so many times."""
-        text, prefix = file_of(self.record, kernels)
+        """For each kernel a function that calls it a given number of times."""
+        text, prefix = translation_unit(self.record, kernels)
         library = load(text)
         getattr(library, f"{prefix}_threads")(threads())
         if any(BLAS in kernel.helpers for kernel in kernels) and (sgemm := blas()):
@@ -134,19 +119,19 @@ class Bench:
         size = max(kernel.workspace for kernel in kernels)
         room = np.zeros(size + ALIGNMENT, "uint8")
         work = address(room) + -address(room) % ALIGNMENT
-        found = []
+        calls = []
         for k, kernel in enumerate(kernels):
-            if kernel.ahead is not None:
+            if kernel.prepack is not None:
                 getattr(library, f"{prefix}_ahead_{k}")(self.into)
             run = getattr(library, f"{prefix}_run_{k}")
             run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long]
-            found.append(lambda times, run=run, room=room: run(self.into, self.out, work, times))
-        return found
+            calls.append(lambda times, run=run, room=room: run(self.into, self.out, work, times))
+        return calls
 
     def measured(self, kernels: list[Kernel]) -> list[float | None]:
-        """The seconds of one call of each: the least of several measurements, taken in turn (other
-        work only makes a kernel slower). The first kernel says what is right: None for one that
-        computes anything else.
+        """The seconds of one call of each: the minimum of several measurements, taken in turn
+        (other work only makes a kernel slower). The first kernel is the reference: None stands for
+        one with other results.
         """
         runs = self.compiled(kernels)
         right = [self.agrees(run) for run in runs]
@@ -163,7 +148,7 @@ class Bench:
         return [t if good else None for t, good in zip(best, right, strict=True)]
 
     def agrees(self, run) -> bool:
-        """Does a kernel compute what the first one did?"""
+        """Whether a kernel computes what the first one did."""
         for array in self.outputs:
             array.reshape(-1).view("uint8").fill(0xFF)
         run(1)
@@ -173,7 +158,7 @@ class Bench:
 
 
 def same(got, expected) -> bool:
-    """Are two results equal but for the order of sums?"""
+    """Whether two results are equal but for the order of sums."""
     if got.dtype.kind in "biu":
         return bool((got == expected).all())
     allowed = ALLOWED[got.dtype.itemsize]

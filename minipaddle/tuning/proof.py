@@ -1,16 +1,14 @@
-"""What stands: choices with which the whole program is faster, measured in turn without them."""
-
-from __future__ import annotations
+"""The proof: choices are kept if the whole program is faster, measured in turn without them."""
 
 from statistics import median
 
 from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
-from ..executors.trials import Trial, chosen, machine, tuned
+from ..executors.trials import Trial, accepted_trials, machine, tuned
 from .target import Target, kernel_seconds, step_seconds
 
 ROUNDS = 25
-"""Runs of the whole program, in turn with and without what was found, that decide."""
+"""Runs of the whole program with the new choices, in turn with as many without."""
 
 
 @slot("tuning.accepted")
@@ -22,9 +20,9 @@ def accepted(default: list[float], other: list[float]) -> bool:
     return median(other) < 0.98 * median(default) and 3 * wins >= 2 * len(default)
 
 
-def proved(targets: list[Target], defaults: list[Executable], best: dict[str, dict]) -> tuple:
-    """What is faster in its program, by signature; and the seconds of a run of all programs without
-    and with that. Of a program that is no faster by all of it together, nothing is kept.
+def prove(targets: list[Target], defaults: list[Executable], best: dict[str, dict]) -> tuple:
+    """The faster trials by signature, and the seconds of a run of all programs without and with
+    them. If all of them together make a program no faster, none of it are kept.
     """
     kept, spans = {}, [0.0, 0.0]
     for target, default in zip(targets, defaults, strict=True):
@@ -40,20 +38,20 @@ def proved(targets: list[Target], defaults: list[Executable], best: dict[str, di
 
 
 def faster(target: Target, default: Executable, best: dict[str, dict]) -> dict[str, Trial]:
-    """The kernels that are faster in the program, where caches hold what they hold there."""
+    """The kernels that are faster inside the program, with the caches as they are there."""
     without, having = kernel_seconds(target, [default, target.compiled(best, timed=True)], ROUNDS)
-    kept, here = {}, machine(threads())
+    accepted_trials, here = {}, machine(threads())
     for name, point in best.items():
         before, after = ([run[name] for run in runs] for runs in (without, having))
         if accepted(before, after):
-            kept[name] = Trial(name, here, point, median(after), median(before))
-    return kept
+            accepted_trials[name] = Trial(name, here, point, median(after), median(before))
+    return accepted_trials
 
 
 def keep(kept: dict[str, Trial], searched: list[str]) -> None:
-    """Write down what was chosen; what was chosen before and did not stand is the default again."""
+    """Write the choices to disk; earlier choices that failed the proof become the default again."""
     here, before = machine(threads()), tuned(threads())
     undone = [name for name in searched if before.get(name) and name not in kept]
     rows = [*kept.values(), *(Trial(name, here, {}, 1.0, 1.0) for name in undone)]
     if rows:
-        chosen().add(*rows)
+        accepted_trials().add(*rows)

@@ -1,14 +1,11 @@
 """What a search found, to look at."""
 
-from __future__ import annotations
-
-import io
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A kernel: its seconds in a step, as the rules make it and as it is now, and what differs."""
+    """A kernel: its seconds in a step by default and now, and the choices that differ."""
 
     kernel: str
     default: float
@@ -51,16 +48,17 @@ class Tuned:
             table.add_column(head, justify="right", no_wrap=True)
         table.add_column("choice")
         for row in self.rows:
-            made = ", ".join(f"{name} {x}" for name, x in row.choice.items()) or "default"
-            table.add_row(row.kernel, f"{row.default * 1e6:.1f}", f"{row.tuned * 1e6:.1f}", made)
+            choices = ", ".join(f"{name} {x}" for name, x in row.choice.items()) or "default"
+            table.add_row(row.kernel, f"{row.default * 1e6:.1f}", f"{row.tuned * 1e6:.1f}", choices)
         return table
 
     def __str__(self) -> str:
         from rich.console import Console
 
-        out = io.StringIO()
-        Console(file=out, width=100, force_jupyter=False, color_system=None).print(self.table())
-        return out.getvalue()
+        console = Console(width=100, force_jupyter=False, color_system=None)
+        with console.capture() as page:
+            console.print(self.table())
+        return page.get()
 
     def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
         bundle = self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)

@@ -1,18 +1,16 @@
-"""The search: batch by batch, the kernel that may gain most, the points the model believes in."""
-
-from __future__ import annotations
+"""The search: in batches, the kernel that may gain most, at the points the model prefers."""
 
 import math
 from statistics import median
 
-from ..engine.codegen.kernel import Kernel, keeping
+from ..engine.codegen.kernel import Kernel, constant_inputs
 from ..engine.codegen.step import kernel_of
 from ..engine.core.record import Record
 from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
 from ..engine.ir.program import NUMBER
 from ..engine.passes.lifetimes import specs_of
-from ..executors.trials import Trial, machine, measured
+from ..executors.trials import Trial, all_trials, machine
 from .cost_model import Sample, cost_model
 from .evolution import proposals
 from .measure import Bench
@@ -32,13 +30,13 @@ NAME = "tuned_kernel"
 
 
 class Task:
-    """One kernel of the program, and what is known of it."""
+    """One kernel of the program, and the trials of it so far."""
 
     def __init__(self, signature: str, default: Executable, record: Record, seconds: float):
         self.signature, self.record = signature, record
         self.name, self.seconds = default.kernels.of[record].name, seconds  # in a run of `default`
-        kept = default.kernels.kept_by(record)
-        self.space = Space(lambda: written(record, kept))
+        constant = default.kernels.constant_inputs_of(record)
+        self.space = Space(lambda: kernel_for(record, constant))
         self.facts = facts(record)
         self.times: list[tuple[dict, float]] = []  # points, and their part of the default's time
         self.bench: Bench | None = None
@@ -54,19 +52,19 @@ class Task:
         return point if time < CLEARLY else {}
 
     def measure(self, points: list[dict]) -> list[tuple[float | None, float]]:
-        """For each point its seconds (None: it is wrong), and the default's beside it."""
+        """For each point its seconds (None: its results are wrong), and those of the default."""
         kernels = [self.space.kernel(p) for p in (self.space.default, *points)]
-        named = [
-            k._replace(name=f"{NAME}{j}", source=k.source.replace(NAME, f"{NAME}{j}"))
-            for j, k in enumerate(kernels)
+        names = [f"{NAME}{j}" for j in range(len(kernels))]
+        kernels = [
+            k._replace(name=n, source=k.source.replace(NAME, n)) for k, n in zip(kernels, names)
         ]
-        default, *found = self.bench.measured(named)
-        return [(seconds, default) for seconds in found]
+        default, *others = self.bench.measured(kernels)
+        return [(seconds, default) for seconds in others]
 
 
-def written(record: Record, kept) -> Kernel:
-    """The kernel of a record; these of its inputs hold the same in every run."""
-    with keeping(kept):
+def kernel_for(record: Record, constant) -> Kernel:
+    """The kernel of a record; the `constant` ones of its inputs are the same in every run."""
+    with constant_inputs(constant):
         return kernel_of(record, NAME)
 
 
@@ -119,8 +117,8 @@ class Search:
     def __init__(self, targets: list[Target], rng):
         self.targets, self.rng, self.machine = targets, rng, machine(threads())
         self.defaults = [target.compiled({}, timed=True) for target in targets]
-        found = [t for pair in zip(targets, self.defaults, strict=True) for t in tasks_of(*pair)]
-        self.tasks = sorted(found, key=lambda t: -t.seconds)
+        tasks = [t for pair in zip(targets, self.defaults, strict=True) for t in tasks_of(*pair)]
+        self.tasks = sorted(tasks, key=lambda t: -t.seconds)
         for task in self.tasks if len(targets) > 1 else ():
             task.name += f"_{task.signature[:4]}"  # two programs count their kernels from 0
         self.curves: dict[str, list[float]] = {t.name: [] for t in self.tasks}
@@ -132,16 +130,16 @@ class Search:
         return sum(map(len, self.curves.values()))
 
     def remember(self) -> None:
-        """Begin with what was measured before."""
+        """Begin with earlier measurements."""
         tasks = {t.signature: t for t in self.tasks}
-        for trial in measured():
+        for trial in all_trials():
             task = tasks.get(trial.kernel) if trial.machine == self.machine else None
             if task and task.space.point(trial.choices) == trial.choices:
                 task.times.append((trial.choices, trial.seconds / trial.default))
 
     def run(self, trials: int, advance) -> None:
-        """So many trials, or fewer if there is nothing left to try; `advance(count, text)` hears
-        of them.
+        """Run `trials` trials, or fewer if nothing is left to try; `advance(count, text)` reports
+        them.
         """
         while self.spent < trials:
             task = next_task([t for t in self.tasks if not t.exhausted], self.batches)
@@ -157,7 +155,7 @@ class Search:
                 advance(len(points), f"{task.name}: {best:.2f} of the default's time")
 
     def measure(self, task: Task, points: list[dict]) -> None:
-        """Measure points of a kernel; what was measured is on disk when this returns."""
+        """Measure points of a kernel, and write the measurements to disk."""
         trials = []
         for point, (seconds, default) in zip(points, task.measure(points), strict=True):
             ratio = seconds / default if seconds else math.inf
@@ -165,10 +163,10 @@ class Search:
             self.curves[task.name].append(ratio)
             if seconds:
                 trials.append(Trial(task.signature, self.machine, point, seconds, default))
-        measured().add(*trials)
+        all_trials().add(*trials)
 
     def scoring(self, task: Task):
-        """The model, trained on all that was measured, as a function of points of this kernel."""
+        """The model, trained on all measurements, as a function of points of this kernel."""
         samples = [t.sample(p, s) for t in self.tasks for p, s in t.times if s < math.inf]
         score = cost_model(samples)
         return lambda points: score([task.sample(p) for p in points])

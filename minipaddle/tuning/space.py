@@ -1,6 +1,6 @@
-"""The space of a kernel: every set of choices its emitter asks for, found by asking it.
+"""The space of a kernel: every set of choices that its emitter asks for.
 
->>> from minipaddle.engine.codegen.schedule import pick
+>>> from minipaddle.engine.codegen.kernel_schedule import pick
 >>> from minipaddle.tuning.space import Space
 >>> def write():
 ...     how = pick("how", "rows", ("rows", "dots"))
@@ -12,26 +12,24 @@
 [{'how': 'rows', 'tile': 4}, {'how': 'rows', 'tile': 8}, {'how': 'dots'}]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
-from ..engine.codegen.schedule import Knob, Schedule, following
+from ..engine.codegen.kernel_schedule import Knob, Schedule, following
 
 
 class Space:
-    """What `write()` may be told: it asks `pick` for its choices, and returns a kernel.
+    """All choices for `write()`, which asks `pick` for each of them and returns a kernel.
 
-    A point of the space is a dict of the choices that were asked for: the meaning of some depends
-    on others, so a point has just those that count.
+    A point of the space is a dict of the choices that were asked for. Some choices are asked only
+    after others, so a point has just those that matter.
     """
 
     def __init__(self, write: Callable):
         self.write = write
         self.known: dict[tuple, tuple] = {}
 
-    def told(self, answers=None) -> tuple[object, Schedule]:
-        """What is written when it is told these answers (see `Schedule`), and what it asked."""
+    def run(self, answers=None) -> tuple[object, Schedule]:
+        """The kernel that is written with these answers, and the `Schedule` of questions."""
         key = None if callable(answers) else key_of(answers or {})
         if key not in self.known or key is None:
             schedule = Schedule(answers)
@@ -41,15 +39,15 @@ class Space:
 
     def point(self, answers=None) -> dict:
         """The choices that are asked for when these are given: defaults where none is."""
-        return self.told(answers)[1].choices
+        return self.run(answers)[1].choices
 
     def knobs(self, point: dict) -> dict[str, Knob]:
         """The choices there are at a point: those with more than one option."""
-        knobs = self.told(point)[1].knobs
+        knobs = self.run(point)[1].knobs
         return {name: knob for name, knob in knobs.items() if len(knob.options) > 1}
 
     def kernel(self, point: dict):
-        return self.told(point)[0]
+        return self.run(point)[0]
 
     @property
     def default(self) -> dict:
@@ -57,13 +55,13 @@ class Space:
         return self.point()
 
     def sample(self, rng) -> dict:
-        """A point at random: each question is answered by chance when it is asked."""
+        """A random point: each question is answered at random when it is asked."""
         return self.point(lambda name, knob: knob.options[rng.integers(len(knob.options))])
 
     def __iter__(self, given=None) -> Iterator[dict]:
         """All points, depth first."""
         given = given or {}
-        point, schedule = self.point(given), self.told(given)[1]
+        point, schedule = self.point(given), self.run(given)[1]
         name = next((name for name in point if name not in given), None)
         if name is None:
             yield point
@@ -73,5 +71,5 @@ class Space:
 
 
 def key_of(point: dict) -> tuple:
-    """A point as a key: the order of choices does not count."""
+    """A point as a key, whatever the order of its choices."""
     return tuple(sorted(point.items()))

@@ -1,7 +1,5 @@
 """What is tuned: a native program, the arrays it runs on, and how long its kernels take there."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +11,10 @@ from ..engine.executors.native import Executable
 from ..engine.ir.program import Program
 from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction, to_static
-from .measure import clock, values_met
+from .measure import clock, inputs_in_run
 
 SEATS = 5
-"""How often arrays get new places while executables are compared."""
+"""How often arrays get new memory while executables are compared."""
 
 
 class Target(NamedTuple):
@@ -32,25 +30,26 @@ class Target(NamedTuple):
         return self.captured.choice
 
     def compiled(self, choices: dict, *, timed: bool = False) -> Executable:
-        """The program as its choice compiles it, but with these choices for its kernels, by
-        signature, and no others.
+        """The program as its strategy compiles it, with these choices for its kernels (by
+        signature) and no others.
         """
-        choice, sizes = self.choice, self.choice.executable(self.program, self.arrays).sizes
+        choice, sizes = self.choice, ready(self.choice, self.program, self.arrays).sizes
         return Executable(
             self.program, choice.strategy, sizes, timed=timed, tuned=choices, frozen=choice.frozen
         )
 
     def values(self, executable: Executable, wanted: set[Record]) -> dict[Record, list]:
-        """The inputs that records meet in the program."""
-        return values_met(executable.program, [*self.arrays, *executable.constants], wanted)
+        """The inputs that records get when the program runs."""
+        return inputs_in_run(executable.program, [*self.arrays, *executable.weights.arrays], wanted)
 
     def renew(self) -> None:
-        """Compile the program again, with what was chosen meanwhile."""
+        """Compile the program again, with the new choices."""
         for (program, place, shapes), old in self.choice.made.items():
             if program is self.program and isinstance(old, Executable):
-                self.choice.made[program, place, shapes] = self.choice.compiled(program, shapes)
-        self.function.quick.clear()  # calls that are bound to what was compiled before
-        self.captured.calls = 0
+                key = program, place, shapes
+                self.choice.made[key] = self.choice.compile(key)
+        self.function.stubs.clear()  # they hold what was compiled before
+        self.captured.has_stub = False
 
 
 def targets_of(function, inputs) -> list[Target]:
@@ -62,20 +61,18 @@ def targets_of(function, inputs) -> list[Target]:
         function = to_static(function, backend="native")
     called = [e.captured for found in function.cache.entries.values() for e in found]
     if inputs or not called:
-        captured, tensors = function.prepared(inputs, {})
+        captured, tensors = function.capture_for(inputs, {})
         arrays = [x.array for x in tensors]
     else:
         captured = function.concrete_program
         arrays = last_inputs(captured)
     arrays = [a.copy() for a in (*arrays, *(cell.read() for cell in captured.states))]
     choice = captured.choice
-    made = choice.executable(captured.program, arrays)
+    made = ready(choice, captured.program, arrays)
     if not isinstance(made, Executable):
         why = [*choice.reasons.values()] or [f"its backend is {choice.backend!r}"]
-        raise value_error(
-            f"{function.__name__} has no native program to tune: {why[0]}",
-            hint='to_static(…, backend="native"), on the CPU',
-        )
+        what = f"{function.__name__} has no native program to tune: {why[0]}"
+        raise value_error(what, hint='to_static(…, backend="native"), on the CPU')
     forward = Target(function, captured, captured.program, arrays)
     if captured.backward is None:
         return [forward]
@@ -83,8 +80,16 @@ def targets_of(function, inputs) -> list[Target]:
     residuals = outputs[captured.residuals : len(captured.program.outputs)]
     cotangents = [np.ones_like(outputs[captured.places[k]]) for k in captured.walk.of]
     backward = Target(function, captured, captured.backward, [*residuals, *cotangents])
-    ready = isinstance(choice.executable(captured.backward, backward.arrays), Executable)
-    return [forward, backward] if ready else [forward]
+    served = isinstance(ready(choice, captured.backward, backward.arrays), Executable)
+    return [forward, backward] if served else [forward]
+
+
+def ready(choice: Choice, program: Program, arrays) -> object | None:
+    """The executable of a program, after waiting for what is being compiled."""
+    if choice.executable(program, arrays) is None:
+        for build in [*choice.pending.values()]:
+            build.wait()
+    return choice.executable(program, arrays)
 
 
 def last_inputs(captured) -> list:
@@ -94,9 +99,8 @@ def last_inputs(captured) -> list:
         last = getattr(made, "last", None)
         if program is captured.program and last is not None:
             return last.held[:count]
-    raise value_error(
-        "the program takes inputs", hint="give examples of them: paddle.tune(f, x, y)"
-    )
+    hint = "give examples of them: paddle.tune(f, x, y)"
+    raise value_error("the program takes inputs", hint=hint)
 
 
 def kernel_seconds(target: Target, executables, rounds: int) -> list[list[dict[str, float]]]:
@@ -128,18 +132,18 @@ def step_seconds(target: Target, executables, rounds: int) -> list[list[float]]:
 
 
 def in_turn(target: Target, executables, rounds: int, run) -> list[list]:
-    """What `run(executable, arrays)` gives, so many times for each executable, in turn.
+    """The values of `run(executable, arrays)`, about `rounds` for each executable, in turn.
 
-    Each has memory of its own, and a few times new memory: where arrays lie makes a difference, and
-    it is not the kernel's. The first run in new memory does not count.
+    Each has its own memory, which is replaced SEATS times: the address of arrays makes a difference
+    that is not the kernel's. The first run in new memory does not count.
     """
-    found: list[list] = [[] for _ in executables]
+    values: list[list] = [[] for _ in executables]
     for _ in range(SEATS):
         own = [[a.copy() for a in target.arrays] for _ in executables]
-        for made in executables:
-            made.contexts.clear()
+        for executable in executables:
+            executable.contexts.clear()
         for k in range(-(-rounds // SEATS) + 1):
             for j in range(len(executables))[:: 1 if k % 2 else -1]:
                 value = run(executables[j], own[j])
-                found[j] += [value] if k else []
-    return found
+                values[j] += [value] if k else []
+    return values

@@ -1,13 +1,11 @@
-"""`paddle.tune`: measure other ways to write a program's kernels, and keep what is faster."""
-
-from __future__ import annotations
+"""`paddle.tune`: measure other ways to write a program's kernels, and keep the faster ones."""
 
 from contextlib import contextmanager
 
 from numpy.random import default_rng
 
 from ..executors.trials import Trial
-from .proof import keep, proved
+from .proof import keep, prove
 from .result import Row, Tuned
 from .search import Search, Task
 from .target import targets_of
@@ -42,7 +40,7 @@ def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = Tr
     except KeyboardInterrupt:
         stopped = True
     best = {t.signature: t.best for t in search.tasks if t.best}
-    kept, before, after = proved(targets, search.defaults, best)
+    kept, before, after = prove(targets, search.defaults, best)
     keep(kept, [t.signature for t in search.tasks])
     for target in targets:
         target.renew()
@@ -52,25 +50,21 @@ def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = Tr
 
 @contextmanager
 def bar(total: int):
-    """A function to call with how many trials are done, and what to say: it moves a bar."""
+    """A progress bar: a function to call with the number of new trials and a text."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console()
     seen = bool(total) and (console.is_terminal or console.is_jupyter)
-    columns = (
-        TextColumn("tuning"),
-        BarColumn(30),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-    )
+    ends = TextColumn("tuning"), TextColumn("{task.description}")
+    columns = ends[0], BarColumn(30), MofNCompleteColumn(), ends[1]
     with Progress(*columns, console=console, disable=not seen) as progress:
         task = progress.add_task("", total=total)
         yield lambda count, text: progress.update(task, advance=count, description=text)
 
 
 def row_of(task: Task, trial: Trial | None) -> Row:
-    """A line of the result: of a kernel that stays as it was, too."""
+    """The row of a kernel in the result, changed or not."""
     if trial is None:
         return Row(task.name, task.seconds, task.seconds, {})
     default = task.space.default

@@ -19,9 +19,9 @@ __all__ = [
 
 
 def run_check() -> None:
-    """Compute a small gradient in every way this machine has, and say which there are.
+    """Compute a small gradient in every way that this machine supports, and print the ways.
 
-    Eagerly, as a program, compiled to C if there is a compiler; what there is none of, is named
+    Eagerly, as a program, compiled to C if there is a compiler; a missing compiler is named
     with what to install. Raises RuntimeError if two ways disagree.
     Source: Paddle API `paddle.utils.run_check`.
 
@@ -32,11 +32,11 @@ def run_check() -> None:
     MiniPaddle is installed successfully!
     """
     x = randn([8, 8])
-    wanted = slope(x)
-    agree(to_static(slope, backend="interpreter")(x), wanted, "as a program")
+    wanted = gradient_of_tanh(x)
+    require_equal(to_static(gradient_of_tanh, backend="interpreter")(x), wanted, "as a program")
     print("MiniPaddle works eagerly and as a program on the CPU.")
     cc, began = compiler(), perf_counter()
-    agree(to_static(slope, backend="native")(x), wanted, "compiled")
+    require_equal(to_static(gradient_of_tanh, backend="native")(x), wanted, "compiled")
     if cc is None:
         print("There is no C compiler: NumPy computes, large groups in blocks.")
         print(f"  to install: {INSTALL}")
@@ -45,7 +45,7 @@ def run_check() -> None:
     print("MiniPaddle is installed successfully!")
 
 
-def slope(x):
+def gradient_of_tanh(x):
     """The derivative of Σ tanh(x·x) in x."""
     x = x.detach()
     x.stop_gradient = False
@@ -53,7 +53,7 @@ def slope(x):
     return x.grad
 
 
-def agree(found, wanted, how: str) -> None:
+def require_equal(found, wanted, how: str) -> None:
     """Raise RuntimeError unless two tensors are nearly the same."""
     away = float((found - wanted).abs().max())
     if not away < 1e-3:
@@ -61,7 +61,7 @@ def agree(found, wanted, how: str) -> None:
 
 
 def try_import(module_name: str, err_msg: str | None = None):
-    """The module; raises ImportError that says what to install. Source: Paddle API
+    """Import a module; the ImportError names the package to install. Source: Paddle API
     `paddle.utils.try_import`.
 
     >>> import minipaddle as paddle

@@ -1,9 +1,7 @@
-"""Where programs look for weights: MiniPaddle downloads nothing and finds what lies there.
+"""The files of weights that programs look for: MiniPaddle downloads nothing, it finds local files.
 
 Source: Paddle API `paddle.utils.download`.
 """
-
-from __future__ import annotations
 
 import hashlib
 import re

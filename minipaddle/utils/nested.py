@@ -3,8 +3,6 @@
 A dict's values come in the order of its sorted keys, so that two equal dicts agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ..engine.core.errors import type_error, value_error
@@ -18,7 +16,7 @@ def is_sequence(seq) -> bool:
 
 
 def flatten(nest) -> list:
-    """What the containers hold, in order.
+    """The leaves of nested containers, in order.
 
     >>> import minipaddle as paddle
     >>> paddle.utils.flatten([1, (2, {"b": 4, "a": 3})])
@@ -31,7 +29,7 @@ def flatten(nest) -> list:
 
 
 def pack_sequence_as(structure, flat_sequence):
-    """`structure` with the items of a list in place of what it holds: undoes `flatten`.
+    """`structure` with its leaves replaced by the items of a list; the inverse of `flatten`.
 
     Raises ValueError if their numbers differ.
 
@@ -40,7 +38,7 @@ def pack_sequence_as(structure, flat_sequence):
     {'b': 3, 'a': [1, 2]}
     """
     if not is_sequence(flat_sequence):
-        raise type_error(f"pack_sequence_as was given {flat_sequence!r}", expected="a list")
+        raise type_error(f"pack_sequence_as was given {flat_sequence!r}", "a list")
     count = len(flatten(structure))
     if len(flat_sequence) != count:
         raise value_error(
@@ -61,8 +59,8 @@ def filled(structure, leaves: Iterator):
 
 
 def map_structure(func, *structure):
-    """`func` of each thing that a structure holds, in a structure of the same form; with several,
-    of the things at the same place. Raises ValueError if their numbers differ.
+    """`func` of each leaf of a structure, in a structure of the same form; with several structures,
+    of the leaves at the same place. Raises ValueError if their numbers differ.
 
     >>> import minipaddle as paddle
     >>> paddle.utils.map_structure(lambda a, b: a + b, [1, (2,)], [10, (20,)])

@@ -1,4 +1,4 @@
-"""Images: models, what is done to pictures on their way to them, and a data set.
+"""Images: models, transforms of pictures, boxes, and a data set.
 
 Source: Paddle API `paddle.vision`.
 """

@@ -1,7 +1,5 @@
 """Data sets that need no download. Source: Paddle API `paddle.vision.datasets`."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,9 +32,9 @@ class Digits(Dataset):
 
     def __init__(self, mode="train", transform=None):
         if mode not in ("train", "test"):
-            raise value_error(f"Digits(mode={mode!r})", expected="'train' or 'test'")
+            raise value_error(f"Digits(mode={mode!r})", "'train' or 'test'")
         images, labels = load_digits()
-        chosen = held_out(labels) == (mode == "test")
+        chosen = held_out_mask(labels) == (mode == "test")
         self.mode, self.transform = mode, transform
         self.images, self.labels = images[chosen], labels[chosen]
 
@@ -64,7 +62,7 @@ def load_digits():
     return images.astype("float32"), table[:, -1].astype("int64")
 
 
-def held_out(labels):
+def held_out_mask(labels):
     """True for every `EVERY`-th sample of each class, in the order they stand."""
     out = numpy.zeros(len(labels), bool)
     for label in numpy.unique(labels):

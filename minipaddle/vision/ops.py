@@ -1,19 +1,16 @@
-"""Boxes in images: which to keep, what is inside them, and convolutions that look where they want.
+"""Boxes in images: suppression, pooling over regions, and deformable convolution.
 
 Written in tensor functions, so that gradients and programs follow. A box is (x1, y1, x2, y2).
 Source: Paddle API `paddle.vision.ops`.
 """
 
-from __future__ import annotations
-
 import math
 
 from .. import nn
-from ..core.missing import namespace
-from ..engine.core.errors import value_error
+from ..core.missing import namespace, public
+from ..core.prelude import e, value_error
+from ..eager.modes import no_grad
 from ..engine.eager.control_flow import while_loop
-from ..engine.eager.modes import no_grad
-from ..engine.ops import elementwise as e
 from ..engine.ops.logic import logical_not
 from ..nn import functional as F
 from ..nn.functional.windows import whole_numbers
@@ -23,11 +20,6 @@ from ..tensor.creation import arange, full, to_tensor, zeros
 from ..tensor.joining import stack
 from ..tensor.math import ceil, clip, exp, floor, sigmoid
 from ..tensor.search import argsort, nonzero
-
-__all__ = [
-    "DeformConv2D", "RoIAlign", "RoIPool", "deform_conv2d", "nms", "roi_align", "roi_pool",
-    "yolo_box",
-]  # fmt: skip
 
 
 def two(value) -> list[int]:
@@ -56,7 +48,7 @@ def nms(
     if (category_idxs is None) != (categories is None) or (categories and scores is None):
         raise value_error(
             "nms was given a part of scores, category_idxs and categories",
-            expected="all three, or scores, or none of them",
+            "all three, or scores, or none of them",
         )
     with no_grad():
         n = boxes.shape[0]
@@ -86,11 +78,11 @@ def visible(candidates, hides):
     Each round settles at least one place more, for `hides` is above the diagonal.
     """
 
-    def round_(now, before):
+    def iteration(now, before):
         return [candidates & logical_not((now.unsqueeze(1) & hides).any(0)), now]
 
     changed = lambda now, before: (now != before).any()
-    return while_loop(changed, round_, [candidates, logical_not(candidates)])[0]
+    return while_loop(changed, iteration, [candidates, logical_not(candidates)])[0]
 
 
 # ---- what is inside boxes --------------------------------------------------------------------
@@ -185,7 +177,7 @@ def yolo_box(
     x, img_size, anchors, class_num, conf_thresh, downsample_ratio, clip_bbox=True, name=None,
     scale_x_y=1.0, iou_aware=False, iou_aware_factor=0.5,
 ):  # fmt: skip
-    """Boxes [N, A·H·W, 4] and scores [N, A·H·W, class_num] of what YOLO's last layer says.
+    """Boxes [N, A·H·W, 4] and scores [N, A·H·W, class_num] decoded from YOLO's last layer.
 
     x is [N, A·(5 + class_num), H, W]: for each of the A anchors (width, height) the logits of the
     centre, the logarithms of width and height, the logits of "an object" and of each class; with
@@ -204,7 +196,7 @@ def yolo_box(
     count = len(anchors) // 2
     wanted = count * (5 + class_num + bool(iou_aware))
     if channels != wanted:
-        raise value_error(f"yolo_box was given {x.spec}", expected=f"{wanted} channels")
+        raise value_error(f"yolo_box was given {x.spec}", f"{wanted} channels")
     extra, x = (x[:, :count], x[:, count:]) if iou_aware else (None, x)
     parts = x.reshape([n, count, 5 + class_num, h, w])
     confidence = sigmoid(parts[:, :, 4])
@@ -339,4 +331,5 @@ class RoIPool(RoIAlign):
         return roi_pool(x, boxes, boxes_num, self._output_size, self._spatial_scale)
 
 
+__all__ = public(globals())
 __getattr__ = namespace("paddle.vision.ops", globals())

@@ -2,7 +2,7 @@
 
 from .cache import cache, recompilations
 from .code import code
-from .curves import Curves
+from .curves import Curves, tuning
 from .difference import difference
 from .engine import Graph, NoEngineError
 from .events import LogWriter
@@ -19,11 +19,3 @@ from .profile import profile
 from .program import groups, program
 from .tape import source_lines, tape
 from .transpiling import source_diff, transpiling
-from .tuning import tuning
-
-__all__ = [
-    "Curves", "Graph", "LogWriter", "NoEngineError", "beside", "buckets", "cache", "code",
-    "collective", "difference", "gradient_flow", "groups", "joint", "kernels", "memory", "module",
-    "operator", "passes", "profile", "program", "recompilations", "source", "source_diff",
-    "source_lines", "tape", "timeline", "transpiling", "tuning",
-]  # fmt: skip

@@ -1,6 +1,4 @@
-"""The cache of a static function: a tree of what its programs differ in, and a timeline."""
-
-from __future__ import annotations
+"""The cache of a static function: a tree of the differences of its programs, and a timeline."""
 
 import textwrap
 from collections.abc import Iterator
@@ -15,18 +13,18 @@ from .style import YOURS, count
 from .target import static_function
 
 ROWS = 25
-"""A timeline shows so many of the last misses."""
+"""How many of the last misses a timeline shows."""
 
 
 # ---- the tree --------------------------------------------------------------------------------
 
 
 def cache(function, *, title: str = ""):
-    """The programs of a static function as a tree: at each fork what they differ in, hits below.
+    """The programs of a static function as a tree: a fork for each difference, hits at the leaves.
 
-    What all have in common stands at the root: shapes, dtypes, values, settings. Below come the
-    differences, one fork each, down to the layers' modes; the leaves are programs, with how often
-    each served again.
+    The root holds the facts that all have in common: shapes, dtypes, values, settings. Below come
+    the differences, one fork each, down to the layers' modes; the leaves are programs, with how
+    often each served again.
 
     >>> import minipaddle as paddle
     >>> from minipaddle import viz
@@ -40,13 +38,13 @@ def cache(function, *, title: str = ""):
     .x.shape is [3]
     ..program 2: 1 record, 0 hits
     """
-    found = static_function(function)
-    parts = cache_parts(found.__name__, found.program_cache)
+    function = static_function(function)
+    parts = cache_parts(function.__name__, function.program_cache)
     return draw(parts, title, rankdir="LR", ranksep="0.4", nodesep="0.1")
 
 
 def cache_parts(name: str, cache) -> Iterator:
-    """What all programs have in common, and below it the tree of where they differ."""
+    """The facts that all programs have in common, and below them the tree of differences."""
     pairs = [(key, e) for key, entries in cache.entries.items() for e in entries]
     pairs.sort(key=lambda pair: pair[1].captured.number)
     hidden = max(0, len(pairs) - LIMIT // 2)
@@ -63,7 +61,7 @@ def cache_parts(name: str, cache) -> Iterator:
 
 
 class Member(NamedTuple):
-    """A program of the cache: its number, its entry, and what it depends on."""
+    """A program of the cache: its number, its entry, and the facts it depends on."""
 
     number: int
     entry: object
@@ -81,21 +79,21 @@ class Member(NamedTuple):
 
 
 def fork(members, known: set, level: int, head: str = "", above=None) -> Iterator:
-    """A node for what members have in common, and below it their differences."""
-    new = [(what, value) for what, value in common(members) if what not in known]
-    lines = [f"{what} is {value}" for what, value in new]
+    """A node for the facts that members have in common, and below it their differences."""
+    new = {what: value for what, value in common(members) if what not in known}
+    lines = [f"{what} is {value}" for what, value in new.items()]
     margin, words = "  " * level, [head, *lines] if head else lines
     text = f"{margin}{', '.join(lines)}" if lines else ""
     here = Node(object(), "\n".join(wrap(words)), "key", "\n".join(words), text=text)
     yield from below(above, here)
-    known = known | {what for what, _ in new}
+    known, level = known | new.keys(), level + (above is not None)
     groups = split(members, known)
-    for group in groups:
-        if len(groups) > 1:
-            yield from fork(group, known, level + (above is not None), above=here)
-            continue
-        for member in group:
-            yield from below(here, member.node(margin + "  " * (above is not None)))
+    if len(groups) > 1:
+        for group in groups:
+            yield from fork(group, known, level, above=here)
+    else:
+        for member in members:
+            yield from below(here, member.node("  " * level))
 
 
 def below(above: Node | None, here: Node) -> Iterator:
@@ -122,30 +120,31 @@ def common(members) -> list[tuple]:
 
 
 def facts(key, captured) -> dict:
-    """What a program depends on, in words: {what: value}, the most general first."""
-    found = {"the structure": key.text}
-    names = captured.arguments[3]
-    found |= {f"{n}.shape": list(shape) for n, (shape, *_) in zip(names, key.specs)}
-    found |= {n: str(dtype) for n, (_, dtype, _) in zip(names, key.specs)}
-    found |= {f"{n}.stop_gradient": stop for n, (*_, stop) in zip(names, key.specs)}
-    found |= {f"argument {k}": repr(value) for k, (_, value, *_) in enumerate(key.values, 1)}
-    found |= dict(zip(SETTINGS, map(str, key.settings)))
-    found |= modes(captured.layers)
+    """The facts that a program depends on, {what: value}, the most general first."""
+    specs = list(zip(captured.arguments[3], key.specs))
     words = {"flows": ("stop_gradient", False), "stops": ("stop_gradient", True)}
-    for x, condition in captured.conditions:
-        what, expected = words.get(condition, ("grad", condition))
-        found[f"{x.name}.{what}"] = expected
-    for left, sign, right, answer in captured.program.guards:
-        found[f"{left} {sign} {right}"] = answer
-    return {what: str(value) for what, value in found.items()}
+    conditions = [(x, *words.get(what, ("grad", what))) for x, what in captured.conditions]
+    facts = (
+        {"the structure": key.text}
+        | {f"{name}.shape": list(shape) for name, (shape, *_) in specs}
+        | {name: dtype for name, (_, dtype, _) in specs}
+        | {f"{name}.stop_gradient": stop for name, (*_, stop) in specs}
+        | {f"argument {k}": repr(value) for k, (_, value, *_) in enumerate(key.values, 1)}
+        | dict(zip(SETTINGS, key.settings))
+        | modes(captured.layers)
+        | {f"{x.name}.{what}": expected for x, what, expected in conditions}
+        | {f"{a} {sign} {b}": answer for a, sign, b, answer in captured.program.guards}
+    )
+    return {what: str(value) for what, value in facts.items()}
 
 
 def modes(layers) -> dict:
     """The mode of all layers, or where they differ that of each."""
-    said = {True: "training", False: "evaluation"}
-    if len({on for _, on in layers}) == 1:
-        return {"the layers' mode": said[layers[0][1]]}
-    return {f"the mode of {k}, a {type(x).__name__},": said[on] for k, (x, on) in enumerate(layers)}
+    modes = ["training" if on else "evaluation" for _, on in layers]
+    if len(set(modes)) == 1:
+        return {"the layers' mode": modes[0]}
+    pairs = zip(layers, modes)
+    return {f"the mode of {k}, a {type(x).__name__},": m for k, ((x, _), m) in enumerate(pairs)}
 
 
 def wrap(lines) -> list[str]:
@@ -169,28 +168,24 @@ def recompilations(function, *, title: str = "") -> Picture:
     <lambda>: 3 calls, 2 misses, 1 hit
     """
     function = static_function(function)
-    found = function.program_cache
-    if not found.misses:
+    cache = function.program_cache
+    if not cache.misses:
         raise value_error(f"{function.__name__} was not called yet", hint="call it first")
-    misses = list(found.misses)[-ROWS:]
-    ends = [*(miss.call for miss in misses[1:]), found.calls + 1]
+    misses = list(cache.misses)[-ROWS:]
+    ends = [*(miss.call for miss in misses[1:]), cache.calls + 1]
     rows = [(miss, end - miss.call - 1) for miss, end in zip(misses, ends)]
-    return timeline(rows, timeline_text(function.__name__, found, rows), title)
+    return timeline(rows, timeline_text(function.__name__, cache, rows), title)
 
 
-def timeline_text(name: str, found, rows) -> str:
-    hits, missed = found.calls - found.added, misses_text(found.added)
-    head = f"{name}: {count(found.calls, 'call')}, {missed}, {count(hits, 'hit')}"
-    lines = [
-        f"  call {miss.call:,}: {time_text(miss.seconds)}: {miss.reason}; then {count(n, 'hit')}"
-        for miss, n in rows
-    ]
-    older = found.added - len(rows)
-    return "\n".join([head, *([f"  … {misses_text(older)} before"] if older else []), *lines])
-
-
-def misses_text(n: int) -> str:
-    return "1 miss" if n == 1 else f"{n:,} misses"
+def timeline_text(name: str, cache, rows) -> str:
+    hits, missed = cache.calls - cache.added, count(cache.added, "miss")
+    head = f"{name}: {count(cache.calls, 'call')}, {missed}, {count(hits, 'hit')}"
+    older = cache.added - len(rows)
+    lines = [head, *([f"  … {count(older, 'miss')} before"] if older else [])]
+    for miss, n in rows:
+        what = f"{time_text(miss.seconds)}: {miss.reason}; then {count(n, 'hit')}"
+        lines.append(f"  call {miss.call:,}: {what}")
+    return "\n".join(lines)
 
 
 def timeline(rows, text: str, title: str) -> Picture:

@@ -1,7 +1,5 @@
 """The real code, shown in a notebook with its file and line."""
 
-from __future__ import annotations
-
 import ast
 import html
 import inspect
@@ -17,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Code(Shown):
-    """Source text with where it stands; highlighted in a notebook, plain in a terminal."""
+    """Source text with its file and line; highlighted in a notebook, plain in a terminal."""
 
     def __init__(self, parts: list[tuple[str, int, str]]):
         self.parts = parts
@@ -59,7 +57,7 @@ def code_style():
 def code(*things) -> Code:
     """The source of functions, classes, or operators and slots (by name or as objects).
 
-    An operator shows its formula and its derivative rules, a slot what is plugged in.
+    An operator shows its formula and its derivative rules, a slot the function plugged in.
 
     >>> from minipaddle import viz
     >>> "m.tanh(x)" in repr(viz.code("tanh"))

@@ -1,6 +1,14 @@
-"""`python -m minipaddle draw FILE.py:Model --input 1,3,32,32 -o graph.svg`: only the picture."""
+"""`python -m minipaddle draw FILE.py:Model --input 1,3,32,32 -o graph.svg`: only the picture.
 
-from __future__ import annotations
+examples:
+  python -m minipaddle draw model.py:Net --input 1,3,32,32 -o net.svg
+  python -m minipaddle draw model.py:Net                      (the tree of its layers)
+  python -m minipaddle draw model.py:gpt --input 1,16:int64 --depth 2
+  python -m minipaddle draw model.py:Net --what program --input 1,3,32,32
+  python -m minipaddle draw model.py:Net --what joint --input 1,3,32,32
+  python -m minipaddle draw model.py:step --what transpiling --stage if_else
+  python -m minipaddle draw tanh --what operator -o tanh.png
+"""
 
 import argparse
 import difflib
@@ -9,8 +17,8 @@ import inspect
 import re
 import sys
 import traceback
-from contextlib import contextmanager
-from itertools import pairwise
+from contextlib import contextmanager, suppress
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from ..engine.core.dtype import FLOATS, resolve
@@ -27,22 +35,12 @@ from .program import program
 from .tape import tape
 from .transpiling import transpiling
 
-EXAMPLES = """examples:
-  python -m minipaddle draw model.py:Net --input 1,3,32,32 -o net.svg
-  python -m minipaddle draw model.py:Net                      (the tree of its layers)
-  python -m minipaddle draw model.py:gpt --input 1,16:int64 --depth 2
-  python -m minipaddle draw model.py:Net --what program --input 1,3,32,32
-  python -m minipaddle draw model.py:Net --what joint --input 1,3,32,32
-  python -m minipaddle draw model.py:step --what transpiling --stage if_else
-  python -m minipaddle draw tanh --what operator -o tanh.png"""
-
-
 WHATS = ["tape", "module", "operator", "program", "joint", "transpiling"]
 FORMATS = ", ".join(f".{k}" for k in KINDS)
 
 
 class CommandError(Exception):
-    """What the user should read instead of a traceback."""
+    """A message for the user, instead of a traceback."""
 
 
 def main(arguments=None) -> int:
@@ -61,7 +59,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m minipaddle")
     commands = top.add_subparsers(dest="command", required=True)
     what, raw = "draw a model, a function or an operator", argparse.RawDescriptionHelpFormatter
-    one = commands.add_parser("draw", help=what, epilog=EXAMPLES, formatter_class=raw)
+    one = commands.add_parser(
+        "draw", help=what, epilog=__doc__.partition("\n\n")[2], formatter_class=raw
+    )
     shape = "shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input"
     many = {"action": "append", "default": [], "metavar": "SHAPE[:DTYPE]"}
     one.add_argument("target", help="FILE.py:NAME (a class, function or instance), or an operator")
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def draw(options) -> Path:
-    """Draw what the options ask for; the file written."""
+    """Draw the picture that the options describe; returns the file written."""
     what = options.what or ("tape" if options.input else "module")
     file, _, name = options.target.rpartition(":")
     if what == "operator":
@@ -89,7 +89,7 @@ def draw(options) -> Path:
     try:
         return graph.save_as(path)
     except OSError as error:
-        raise CommandError(f"{path} can not be written: {error.strerror or error}") from None
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -151,12 +151,10 @@ def build(found, name: str):
 
 
 def needs_nothing(function) -> bool:
-    """Can it be called without arguments? Then it builds a model; a model takes its input."""
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        return False
-    return True
+    """Whether a function takes no arguments: it builds a model; a model takes its input."""
+    with suppress(TypeError):
+        return bool(inspect.signature(function).bind())
+    return False
 
 
 # ---- the picture -----------------------------------------------------------------------------
@@ -174,7 +172,7 @@ def picture(what: str, found, name: str, options):
         with explain_errors():
             return transpiling(found if inspect.isfunction(found) else model, options.stage)
     if not callable(model):
-        raise CommandError(f"{name} is a {type(model).__name__}, which can not be called")
+        raise CommandError(f"{name} is a {type(model).__name__}, which cannot be called")
     inputs = [example_input(text) for text in options.input]
     try:
         if what == "tape":
@@ -204,7 +202,7 @@ def example_input(text: str) -> Tensor:
 
 
 def explain(error: Exception, name: str, inputs) -> str:
-    """What went wrong, in which layer, on which inputs."""
+    """The error, with the layer and the inputs that led to it."""
     given = ", ".join(str(x.spec) for x in inputs)
     text = "".join(traceback.format_exception_only(error)).strip()
     path = layers_in(error)
@@ -214,12 +212,8 @@ def explain(error: Exception, name: str, inputs) -> str:
 
 def layers_in(error: Exception) -> str:
     """`Net.features.0 (Conv2D)`: the layers being called when an error was raised."""
-    layers, frame = [], error.__traceback__
-    while frame is not None:
-        layer = frame.tb_frame.f_locals.get("self")
-        if isinstance(layer, Layer) and (not layers or layers[-1] is not layer):
-            layers.append(layer)
-        frame = frame.tb_next
+    owners = (frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__))
+    layers = [layer for layer, _ in groupby(x for x in owners if isinstance(x, Layer))]
     if not layers:
         return ""
     names = [type(layers[0]).__name__, *(child_name(a, b) for a, b in pairwise(layers))]

@@ -1,7 +1,5 @@
 """Training curves: live in a notebook, lines of text elsewhere, a figure at the end."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time
@@ -9,6 +7,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from ..hapi.callbacks import Callback
+from ..tuning import Tuned
 from .picture import Picture, Shown, figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -57,7 +56,7 @@ class Curves(Shown):
     # ---- showing -----------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Show what there is now: update the picture in a notebook, else print a line."""
+        """Show the present state: update the picture in a notebook, else print a line."""
         if not in_notebook():
             print(self, file=self.file or sys.stdout)
         elif self.handle is None:
@@ -136,7 +135,7 @@ class Curves(Shown):
 
 
 class FitCurves(Callback):
-    """Logs what `paddle.Model.fit` reports to curves."""
+    """Logs the reports of `paddle.Model.fit` to curves."""
 
     def __init__(self, curves: Curves, run: str, prefix: str):
         super().__init__()
@@ -184,7 +183,27 @@ def sparkline(values, width: int = 24) -> str:
 
 
 def in_notebook() -> bool:
-    """Does a Jupyter kernel run this?"""
+    """Whether a Jupyter kernel runs this."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and hasattr(shell, "kernel")
+
+
+def tuning(tuned: Tuned) -> Picture:
+    """The best time so far of each kernel that was searched, as a part of its default's.
+
+    Flat at 1: nothing was faster than the default. Of many kernels only those with the most
+    trials are drawn.
+
+    >>> from minipaddle import viz
+    >>> from minipaddle.tuning import Tuned
+    >>> print(viz.tuning(Tuned(None, [], 2.0, 1.0, 2, {"k0_add": [1.25, 0.5]})))
+    k0_add: step 2  part of the default's time 0.5 ██▁
+    """
+    curves = Curves(live=False)
+    searched = [kernel for kernel, found in tuned.curves.items() if found]
+    dearest = sorted(searched, key=lambda kernel: -len(tuned.curves[kernel]))
+    for kernel in dearest[: len(COLOURS)]:
+        for trial, best in enumerate(tuned.best_so_far(kernel)):
+            curves.log(trial, run=kernel, **{"part of the default's time": best})
+    return curves.picture()

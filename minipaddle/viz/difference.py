@@ -1,6 +1,4 @@
-"""Two programs compared: what of the first is not there any more, what of the second is new."""
-
-from __future__ import annotations
+"""Two programs compared: the records of the first that are gone, and those that are new."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ from .style import GREY, count
 
 
 def difference(before, after, *, title: str = ""):
-    """A program after a pass, compared with what it was before.
+    """A program after a pass, compared with the program before it.
 
     What is not there any more is dashed, what is new is green, what stayed is grey and, where it is
     far from any change, left out. A record stayed if one of the same operator, attributes, spec and
@@ -37,7 +35,7 @@ def difference(before, after, *, title: str = ""):
 
 
 def signature(record: Record) -> tuple:
-    """What a record and its copy with other inputs have in common."""
+    """The facts in which a record and its copy with other inputs agree."""
     numbers = tuple(repr(x.attrs["value"]) for x in record.inputs if x.op is NUMBER)
     attrs = tuple((k, repr(v)) for k, v in record.attrs.items() if not isinstance(v, Program))
     return record.op, attrs, spec_text(record), numbers, record.where
@@ -53,20 +51,20 @@ def match(before: Program, after: Program) -> dict[Record, Record]:
     """The records of `before` that stayed, and each one's counterpart in `after`."""
     left: dict[tuple, list[Record]] = defaultdict(list)
     old, new = computing(before), computing(after)
-    found = {r: r for r in set(old) & set(new)}
-    found |= dict(zip(before.given, after.given))
+    stayed = {r: r for r in set(old) & set(new)}
+    stayed |= dict(zip(before.given, after.given))
     for r in new:
-        if r not in found:
+        if r not in stayed:
             left[signature(r)].append(r)
     for r in old:
-        same = left.get(signature(r)) if r not in found else None
+        same = left.get(signature(r)) if r not in stayed else None
         if same:
-            found[r] = same.pop(0)
-    return found
+            stayed[r] = same.pop(0)
+    return stayed
 
 
 KINDS = ("elementwise", "movement", "reduction", "opaque", "merge", "output")
-"""The roles of what is computed."""
+"""The roles of computed records."""
 
 
 class Difference:
@@ -103,7 +101,7 @@ class Difference:
         return found
 
     def now(self, record: Record, old: Spread, gone: set) -> Record | None:
-        """What stands for a record of the first program."""
+        """The record that represents a record of the first program, or None."""
         state = old.states.get(record)
         return record if record in gone else self.stayed.get(state.record if state else record)
 

@@ -4,8 +4,6 @@ The wheel graphviz-pure brings Graphviz as one program, which draws byte for byt
 machine; resvg paints the PNG with matplotlib's DejaVu and no other font.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import html
@@ -93,7 +91,7 @@ class Drawn:
 
     kinds, noun = KINDS, "a graph"
     text = ""
-    """What it shows, in a few lines for a terminal; the DOT source where nothing better is said."""
+    """Its content in a few lines for a terminal; where empty, the DOT source is shown."""
 
     def png(self) -> bytes:
         """The picture as PNG, on a transparent page."""
@@ -107,8 +105,8 @@ class Drawn:
             known = ", ".join(f".{k}" for k in self.kinds)
             what = f"no picture format {path.suffix!r} (of {path.name}) of {self.noun}"
             raise ValueError(f"{what}; there are {known}")
-        made = self.source if kind == "dot" else getattr(self, kind)()
-        path.write_bytes(made.encode() if isinstance(made, str) else made)
+        content = self.source if kind == "dot" else getattr(self, kind)()
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
     def _repr_mimebundle_(self, include=None, exclude=None, **_):
@@ -164,12 +162,17 @@ class Graph(Drawn, graphviz.Digraph):
         return str(path)
 
     def svg(self, engine=None) -> str:
-        """The picture as an `<svg>` element; Verdana (of DejaVu's widths) if a viewer lacks it."""
-        text = self.pipe(format="svg", engine=engine, encoding="utf-8")
-        text = text[text.index("<svg") :]
-        for font, families in FAMILIES.items():
-            text = text.replace(f'font-family="{font}"', f'font-family="{families}"')
-        return text
+        """The picture as an `<svg>` element."""
+        return svg_of(self.source, engine or self.engine)
+
+
+def svg_of(source: str, engine: str = "dot") -> str:
+    """A graph in DOT as an `<svg>` element; Verdana (of DejaVu's widths) if a viewer lacks it."""
+    text = layout(source, engine).decode("utf-8")
+    text = text[text.index("<svg") :]
+    for font, families in FAMILIES.items():
+        text = text.replace(f'font-family="{font}"', f'font-family="{families}"')
+    return text
 
 
 PAGE = 784
@@ -178,7 +181,7 @@ SIZE = r'<svg width="([\d.]+)pt" height="([\d.]+)pt"'
 
 
 def embed(svg: str, width: float) -> str:
-    """HTML in which tooltips work; of what is wider than the page a button shows the full size.
+    """HTML in which tooltips work; a picture wider than the page has a button for its full size.
 
     JupyterLab draws `image/svg+xml` as an image, which has no tooltips. In a notebook that is not
     trusted it removes `<object>` and the button, and the image inside stays.
@@ -206,7 +209,7 @@ FAMILIES = {
 
 
 def box(message: str, source: str) -> str:
-    """What a notebook shows instead of a picture: the reason, the fixes, the graph as text."""
+    """The page shown instead of a picture: the reason, the fixes, the graph as text."""
     style = "border-left:4px solid #d55e00;padding:.5em;white-space:pre-wrap"
     return (
         f'<div style="{style}"><b>The graph was not drawn.</b>\n{html.escape(message)}</div>'

@@ -1,7 +1,5 @@
 """Event files for TensorBoard and VisualDL, written by their own libraries."""
 
-from __future__ import annotations
-
 import importlib
 
 from ..engine.core.errors import teach, value_error
@@ -51,7 +49,7 @@ class LogWriter:
 
 
 def writer_class(viewer: str | None):
-    """The writer of a viewer's library; raises ImportError or ValueError with what to do."""
+    """The writer of a viewer's library; raises ImportError or ValueError with a hint."""
     if viewer not in (None, *LIBRARIES):
         raise value_error(f"no viewer {viewer!r}", expected=" or ".join(map(repr, LIBRARIES)))
     for library, name in [LIBRARIES[viewer]] if viewer else LIBRARIES.values():

@@ -1,14 +1,15 @@
 """A profile along time: as a flame chart, and as a trace for Chrome's and Perfetto's viewers."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from ..nn.layer.tree import path_of
-from .picture import Picture, figure
+from .picture import Picture, figure, label_colours
 from .records import layer_name, layers_of
 from .style import LOOKS
 
@@ -32,83 +33,71 @@ class Span(NamedTuple):
 
 def spans(events) -> list[Span]:
     """Every operator, and above it the layers: neighbours in one call of a layer are one span."""
-    out, open_ = [], []  # the layers at work now, as (scope, phase, start)
-    events = sorted(events, key=lambda e: e.start)
-    last = 0
-    for e in events:
-        chain = layers_of(e.scope)
-        same = 0
-        while same < min(len(chain), len(open_)) and open_[same][:2] == (id(chain[same]), e.phase):
-            same += 1
-        close(out, open_, same, last)
-        for scope in chain[same:]:
-            open_.append((id(scope), e.phase, e.start, layer_name(scope)))
-        out.append(Span(e.name, e.phase, len(chain), e.start, e.end))
-        last = max(last, e.end)
-    close(out, open_, 0, last)
-    return out
+    return list(nested_spans(sorted(events, key=lambda e: e.start), 0))
 
 
-def close(out, open_, keep: int, end: int) -> None:
-    while len(open_) > keep:
-        _, _, start, name = open_.pop()
-        out.append(Span(name, "layer", len(open_), start, end))
+def nested_spans(events, level: int) -> Iterator[Span]:
+    """The spans of events that share their layers above `level`."""
+
+    def call(e):
+        layers = layers_of(e.scope)
+        return (id(layers[level]), e.phase) if len(layers) > level else None
+
+    for key, group in groupby(events, call):
+        inside = list(group)
+        if key is None:
+            yield from (Span(e.name, e.phase, level, e.start, e.end) for e in inside)
+        else:
+            first, end = inside[0], max(e.end for e in inside)
+            name = layer_name(layers_of(first.scope)[level])
+            yield Span(name, "layer", level, first.start, end)
+            yield from nested_spans(inside, level + 1)
 
 
 def flame(profile) -> Picture:
     """The flame chart of a profile."""
-    found = spans(profile.events)
-    levels = 1 + max((s.level for s in found), default=0)
+    bars = spans(profile.events)
+    levels = 1 + max((bar.level for bar in bars), default=0)
     fig, axes = figure(10, 0.9 + 0.45 * levels)
-    scale = 1 / 1e6
-    for kind, colour in COLOURS.items():
-        for level in range(levels):
-            bars = [s for s in found if s.kind == kind and s.level == level]
-            places = [((s.start - profile.start) * scale, (s.end - s.start) * scale) for s in bars]
-            if bars:
-                axes.broken_barh(
-                    places, (level, 0.94), facecolors=colour, edgecolors="white", linewidths=0.3
-                )
-    for s in found:
-        wide = (s.end - s.start) * scale
-        text = fitting(s.name, wide / profile.wall)
-        if text:
-            middle = (s.start - profile.start) * scale + wide / 2
-            axes.text(middle, s.level + 0.47, text, ha="center", va="center", fontsize=6.5)
+    stretches = defaultdict(list)
+    for bar in bars:
+        start, wide = (bar.start - profile.start) / 1e6, (bar.end - bar.start) / 1e6
+        stretches[bar.kind, bar.level].append((start, wide))
+        if text := fitting(bar.name, wide / profile.wall):
+            middle = start + wide / 2, bar.level + 0.47
+            axes.text(*middle, text, ha="center", va="center", fontsize=6.5)
+    for (kind, level), times in stretches.items():
+        look = {"facecolors": COLOURS[kind], "edgecolors": "white", "linewidths": 0.3}
+        axes.broken_barh(times, (level, 0.94), **look)
     axes.set(xlim=(0, profile.wall), ylim=(levels, 0), yticks=[], xlabel="milliseconds")
-    kinds = {s.kind for s in found}
-    for kind, colour in COLOURS.items():
-        if kind in kinds:
-            axes.bar(0, 0, color=colour, label=kind)
-    if kinds:
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize=7)
+    kinds = {kind for kind, _ in stretches}
+    shown = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
+    label_colours(axes, shown, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
     return Picture(fig, f"flame chart: {len(profile.events):,} operators in {profile.wall:.2f} ms")
 
 
 def fitting(name: str, share: float) -> str:
-    """The name in one line, or with its words below each other, as a bar of that share has room.
+    """The name in one line, or its words one below the other, if a bar of that share has room.
 
     Empty if it has not.
     """
-    stacked = name.replace("_", "\n")
-    for text in (name, stacked):
-        longest = max(map(len, text.split("\n")))
-        if longest * 0.0083 < share and text.count("\n") < 4:
+    for text in (name, name.replace("_", "\n")):
+        lines = text.split("\n")
+        if max(map(len, lines)) * 0.0083 < share and len(lines) < 5:
             return text
     return ""
 
 
 def chrome_trace(profile, path) -> Path:
     """The profile as a JSON object of complete ("X") events, times in microseconds."""
-    pid = os.getpid()
+    thread = {"pid": os.getpid(), "tid": 1}
 
     def complete(name, category, start, end, args):
-        ts, dur = (start - profile.start) / 1e3, (end - start) / 1e3
-        common = {"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": dur}
-        return {"name": name, "cat": category, "args": args} | common
+        times = {"ts": (start - profile.start) / 1e3, "dur": (end - start) / 1e3}
+        return {"name": name, "cat": category, "args": args, "ph": "X"} | thread | times
 
     layers = [
-        complete(s.name, "layer", s.start, s.end, {})
+        complete(s.name, s.kind, s.start, s.end, {})
         for s in spans(profile.events)
         if s.kind == "layer"
     ]
@@ -121,8 +110,8 @@ def chrome_trace(profile, path) -> Path:
         })
         for e in profile.events
     ]  # fmt: skip
-    named = {"ph": "M", "pid": pid, "tid": 1, "ts": 0, "name": "thread_name"}
-    events = [named | {"args": {"name": "operators"}}, *layers, *operators]
+    named = {"ph": "M", "ts": 0, "name": "thread_name", "args": {"name": "operators"}}
+    events = [named | thread, *layers, *operators]
     path = Path(path)
     path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
     return path

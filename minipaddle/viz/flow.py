@@ -1,6 +1,4 @@
-"""The gradient flow: how large the gradient is at every record of a tape, or in every layer."""
-
-from __future__ import annotations
+"""The gradient flow: the size of the gradient at every record of a tape, or in every layer."""
 
 import math
 from collections.abc import Iterator
@@ -54,7 +52,7 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
 def measure(loss, roots) -> dict:
     """Run the backward of `loss`; the norm of the gradient at each record it reaches.
 
-    What records keep is not freed yet, so that the drawing can tell of it.
+    The records keep their values until they are drawn.
     """
     norms, records = {}, history(roots)
     before = {r: r.hooks for r in records}
@@ -76,16 +74,16 @@ def release(roots) -> None:
 
 
 def note(norms: dict, record, g) -> None:
-    """A hook that looks and changes nothing."""
+    """A hook that notes the norm and changes nothing."""
     norms[record] = norm(g)
 
 
 def flow_parts(parts, norms: dict) -> Iterator:
-    """A tape whose nodes and lines tell the norm of the gradient."""
-    made = 0
+    """A tape whose nodes and lines show the norm of the gradient."""
+    records = 0
     for part in parts:
         if isinstance(part, Node):
-            made += bool(part.key.inputs)
+            records += bool(part.key.inputs)
             value = norms.get(part.key)
             yield part.annotate(words(value), **line(value) | {"style": "filled"})
         elif isinstance(part, Edge):
@@ -94,11 +92,11 @@ def flow_parts(parts, norms: dict) -> Iterator:
             yield part._replace(tip=f"{spec_text(part.source)}: {tip}", attrs=line(value))
         elif isinstance(part, Text):
             yield part
-    yield Legend(flow_caption(made, "record", norms), MEANINGS)
+    yield Legend(flow_caption(records, "record", norms), MEANINGS)
 
 
 def close_flow(norms: dict, records) -> tuple[str, str, dict]:
-    """A closed frame tells the norm of all its parameters together."""
+    """A closed frame shows the norm of all its parameters together."""
     inside = [norms[r] for r in records if is_parameter(r) and r in norms]
     label, tip, attrs = close_layer(records)
     if inside:
@@ -108,7 +106,7 @@ def close_flow(norms: dict, records) -> tuple[str, str, dict]:
 
 
 def flow_caption(n: int, noun: str, norms: dict) -> str:
-    """How many, the range of the norms, and what is wrong with them."""
+    """The number of records or parameters, the range of the norms, and the faults among them."""
     finite = [v for v in norms.values() if math.isfinite(v)]
     text = count(n, noun)
     if finite:
@@ -122,7 +120,7 @@ def flow_caption(n: int, noun: str, norms: dict) -> str:
 
 
 class Norms(Counts):
-    """What the tree of a layer says after a backward: the norm of each parameter's gradient."""
+    """The notes of a layer's tree after a backward: the norm of each parameter's gradient."""
 
     cells = MEANINGS
 

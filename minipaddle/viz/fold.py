@@ -1,16 +1,14 @@
 """Large graphs of records: frames are closed, then the oldest part is left out, until it fits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from ..engine.core import slots
 from .parts import Edge, Frame, Node, draw, write_text
 from .style import count
 
 LIMIT = 150
-"""Beyond this many nodes, frames are drawn closed, and of what is left the newest part."""
+"""Beyond this many nodes, frames are drawn closed; if that is not enough, only the newest part."""
 OLDER = "older"
 
 
@@ -24,10 +22,10 @@ def draw_records(parts, title: str = "", depth: int | None = None, close=None, *
 
 
 class Fold:
-    """What is drawn for each record: a node of its own, its closed frame, or OLDER (`units`).
+    """The node drawn for each record (`units`): its own, its closed frame, or OLDER.
 
-    `depth` is how many levels of frames are open, by default as many as fit in LIMIT nodes. What a
-    closed frame says of its records, `close(records)` adds: (to its label, to its tip, attributes).
+    `depth` is how many levels of frames are open, by default as many as fit in LIMIT nodes.
+    `close(records)` is the addition to a closed frame: (to its label, to its tip, attributes).
     """
 
     def __init__(self, nodes, depth: int | None = None, close=None):
@@ -49,16 +47,16 @@ class Fold:
         return 0
 
     def hide_older(self) -> int:
-        """Let OLDER stand for all but the newest units; how many records it hides."""
+        """Let OLDER replace all but the newest units; returns how many records it hides."""
         cost = {}
         for n in reversed(self.nodes):
-            shown = self.units[n.key]
-            cost.setdefault(shown, 1 + (len(n.dots) if shown is n.key else 0))
+            unit = self.units[n.key]
+            cost.setdefault(unit, 1 + (len(n.dots) if unit is n.key else 0))
         if sum(cost.values()) <= LIMIT:
             return 0
         totals = zip(cost, accumulate(cost.values()))
-        kept = {shown for shown, total in totals if total < LIMIT}
-        old = [key for key, shown in self.units.items() if shown not in kept]
+        newest = {unit for unit, total in totals if total < LIMIT}
+        old = [key for key, unit in self.units.items() if unit not in newest]
         self.units.update(dict.fromkeys(old, OLDER))
         return len(old)
 
@@ -67,8 +65,8 @@ class Fold:
         members: dict = {}
         for n in self.nodes:
             members.setdefault(self.units[n.key], []).append(n)
-        for shown, inside in members.items():
-            yield self.node(shown, inside)
+        for unit, inside in members.items():
+            yield self.node(unit, inside)
         yield from self.edges(p for p in parts if isinstance(p, Edge))
         yield from (p for p in parts if not isinstance(p, Node | Edge))
 
@@ -79,13 +77,13 @@ class Fold:
         return self.closed(shown, inside) if isinstance(shown, Frame) else inside[0]
 
     def closed(self, frame: Frame, inside: list[Node]) -> Node:
-        """One node for all that stands in a frame."""
+        """One node for everything in a frame."""
         records = [n.key for n in inside]
-        made = count(sum(bool(r.inputs) for r in records), "record")
+        size = count(sum(bool(r.inputs) for r in records), "record")
         label, tip, attrs = self.close(records)
-        tip = f"{made}: open with depth={self.depth + 1}{tip}"
+        tip = f"{size}: open with depth={self.depth + 1}{tip}"
         outer = inside[0].frames[: self.depth]
-        return Node(frame, f"{frame.label}\n{made}{label}", frame.kind, tip, outer, attrs)
+        return Node(frame, f"{frame.label}\n{size}{label}", frame.kind, tip, outer, attrs)
 
     def edges(self, edges) -> Iterator[Edge]:
         """Each edge between two records; of those at a closed frame or OLDER one of each pair."""
@@ -112,8 +110,5 @@ def marks() -> dict[str, str]:
 
 
 def common(a: tuple, b: tuple) -> tuple:
-    """The part two paths begin with."""
-    n = 0
-    while n < min(len(a), len(b)) and a[n] is b[n]:
-        n += 1
-    return a[:n]
+    """The common beginning of two paths."""
+    return tuple(x for x, _ in takewhile(lambda pair: pair[0] is pair[1], zip(a, b)))

@@ -1,7 +1,5 @@
 """Forward and backward program of a static function, and the residuals between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..engine.core.errors import value_error
@@ -102,12 +100,10 @@ class JointView(ProgramView):
             yield Edge(source, target, "\n".join(lines), CROSSING | label)
 
     def caption(self) -> str:
-        kept = {source: source.spec.nbytes for source, _ in self.crossing}
-        made = count(len(self.program.records), "record")
-        return (
-            f"{made} forward, {len(self.backward.records)} backward; "
-            f"{count(len(kept), 'residual')} of {size_text(sum(kept.values()))}"
-        )
+        sizes = {source: source.spec.nbytes for source, _ in self.crossing}
+        records = f"{count(len(self.program.records), 'record')} forward"
+        residuals = f"{count(len(sizes), 'residual')} of {size_text(sum(sizes.values()))}"
+        return f"{records}, {len(self.backward.records)} backward; {residuals}"
 
 
 def copy_shared(backward: Program, program: Program) -> tuple[Program, set]:
@@ -147,10 +143,10 @@ def gradient_names(captured, backward: Program, known: dict) -> dict:
     """Of which input or parameter each result of the backward is the gradient."""
     inputs = [known[captured.program.inputs[k]] for k in captured.walk.inputs]
     names = [*inputs, *(x.name for x in captured.walk.outer)]
-    found: dict = {}
+    names_of: dict = {}
     for record, name in zip(backward.outputs, names, strict=True):
-        found[record] = f"{found[record]}, {name}" if record in found else f"∂/∂ {name}"
-    return found
+        names_of[record] = f"{names_of[record]}, {name}" if record in names_of else f"∂/∂ {name}"
+    return names_of
 
 
 def size_text(n) -> str:

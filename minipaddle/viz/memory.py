@@ -1,11 +1,9 @@
-"""A memory plan as pictures: who lives when, and where in the arena."""
-
-from __future__ import annotations
+"""A memory plan as pictures: the lifetimes of values, and their places in the arena."""
 
 from ..engine.ir.control import fused
 from ..engine.passes.arena import bound, profile
+from ..engine.passes.buffer_assignment import Allocation, MemoryPlan, bytes_text
 from ..engine.passes.memory import plan as planned
-from ..engine.passes.places import Piece, Plan, bytes_text
 from .picture import Picture, figure, label_colours
 from .records import layer_name, layers_of
 from .target import compiled_of, program_of
@@ -16,18 +14,18 @@ COLOURS = (
 )  # fmt: skip
 """Okabe and Ito's first; one for each layer."""
 NOBODY, WORK = "#bbbbbb", "#555555"
-"""What no layer made, and workspaces."""
+"""The colours of values made outside of layers, and of workspaces."""
 MOST = 40
-"""So many pieces have a line of their own in the chart of lifetimes, the largest."""
+"""How many allocations, the largest, have a line of their own in the chart of lifetimes."""
 
 
 def memory(plan) -> Picture:
     """The memory of a program: the lifetimes of its largest values, and the arena as a map.
 
     Takes a plan, a program (which is planned then), an executable, or a function that `to_static`
-    has converted and that was called: what it was compiled to, or else its program. Each rectangle
-    is a piece of the arena, coloured by the layer that made it; the line over the map is the live
-    set at each time, the dashed one its highest point: the bound.
+    has converted and that was called: its executable, or else its program. Each rectangle
+    is an allocation of the arena, coloured by the layer that made it; the line over the map is the
+    live set at each time, the dashed one its highest point: the bound.
 
     >>> import minipaddle as paddle
     >>> from minipaddle import viz
@@ -49,18 +47,18 @@ def memory(plan) -> Picture:
     return Picture(fig, str(plan))
 
 
-def plan_of(x) -> Plan:
-    """The plan of whatever `memory` was given."""
-    if isinstance(x, Plan):
+def plan_of(x) -> MemoryPlan:
+    """The plan of the object that `memory` was given."""
+    if isinstance(x, MemoryPlan):
         return x
     return getattr(compiled_of(x), "plan", None) or planned(program_of(x))
 
 
 class Colours:
-    """A colour for each layer: at the depth at which there are as many as can be told apart."""
+    """A colour for each layer, at the greatest depth whose layers can be told apart."""
 
-    def __init__(self, plan: Plan):
-        chains = {id(piece): chain_of(piece) for piece in plan.pieces}
+    def __init__(self, plan: MemoryPlan):
+        chains = {id(allocation): chain_of(allocation) for allocation in plan.allocations}
         self.names = {k: " / ".join(chain[:1]) for k, chain in chains.items()}
         for depth in range(2, 1 + max(map(len, chains.values()), default=0)):
             names = {k: " / ".join(chain[:depth]) for k, chain in chains.items()}
@@ -70,35 +68,35 @@ class Colours:
         found = sorted({n for n in self.names.values() if n})
         self.of = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(found)}
 
-    def __getitem__(self, piece: Piece) -> str:
-        if not piece.values:
+    def __getitem__(self, allocation: Allocation) -> str:
+        if not allocation.values:
             return WORK
-        return self.of.get(self.names[id(piece)], NOBODY)
+        return self.of.get(self.names[id(allocation)], NOBODY)
 
 
-def chain_of(piece: Piece) -> tuple[str, ...]:
-    """The names of the layers that made a piece, without the outermost, which is in all."""
-    record = piece.values[0][0] if piece.values else piece.work
+def chain_of(allocation: Allocation) -> tuple[str, ...]:
+    """The names of the layers that made an allocation, without the outermost, which is in all."""
+    record = allocation.values[0][0] if allocation.values else allocation.work
     scopes = layers_of(record.scope) if record is not None else ()
     names = tuple(map(layer_name, scopes))
     return names[1:] or names
 
 
-def draw_lifetimes(axis, plan: Plan, colours: Colours) -> None:
-    """A bar for each of the largest pieces, in the order of time."""
-    pieces = sorted(plan.pieces, key=lambda p: -p.place.nbytes)[:MOST]
-    pieces.sort(key=lambda p: (p.buffer.start, p.buffer.end))
+def draw_lifetimes(axis, plan: MemoryPlan, colours: Colours) -> None:
+    """A bar for each of the largest allocations, in the order of time."""
+    allocations = sorted(plan.allocations, key=lambda p: -p.location.nbytes)[:MOST]
+    allocations.sort(key=lambda p: (p.buffer.start, p.buffer.end))
     width = len(plan.program.records) + 1
-    for row, piece in enumerate(pieces):
-        start, end, _ = piece.buffer
-        axis.barh(row, end - start, left=start, height=0.86, color=colours[piece])
-        name = maker_of(*piece.values[0]) if piece.values else maker_of(piece.work)
-        said = f" {name}, {bytes_text(piece.place.nbytes)} "
+    for row, allocation in enumerate(allocations):
+        start, end, _ = allocation.buffer
+        axis.barh(row, end - start, left=start, height=0.86, color=colours[allocation])
+        name = maker_of(*allocation.values[0]) if allocation.values else maker_of(allocation.work)
+        label = f" {name}, {bytes_text(allocation.location.nbytes)} "
         long, right = end - start > 0.4 * width, width - end > start
         at, side = (start, "left") if long else (end, "left") if right else (start, "right")
-        axis.text(at, row, said, ha=side, fontsize=6, va="center", clip_on=True)
-    axis.set(yticks=[], ylim=(len(pieces), -1))
-    axis.set_title(f"lifetimes of the {len(pieces)} largest values", fontsize=9, loc="left")
+        axis.text(at, row, label, ha=side, fontsize=6, va="center", clip_on=True)
+    axis.set(yticks=[], ylim=(len(allocations), -1))
+    axis.set_title(f"lifetimes of the {len(allocations)} largest values", fontsize=9, loc="left")
 
 
 def maker_of(record, k: int = 0) -> str:
@@ -108,17 +106,17 @@ def maker_of(record, k: int = 0) -> str:
     return record.attrs["region"].outputs[k].op.name if record.op is fused else record.op.name
 
 
-def draw_arena(axis, plan: Plan, colours: Colours) -> None:
-    """Offset by time: a rectangle for each piece; the live set and its bound above them."""
+def draw_arena(axis, plan: MemoryPlan, colours: Colours) -> None:
+    """Offset by time: a rectangle for each allocation; the live set and its bound above them."""
     from matplotlib.patches import Rectangle
 
     unit, name = (2**20, "MiB") if plan.size >= 2**20 else (2**10, "KiB")
-    for piece in plan.pieces:
-        start, end, nbytes = piece.buffer
-        corner = start, piece.place.offset / unit
-        look = {"facecolor": colours[piece], "edgecolor": "white", "linewidth": 0.3}
+    for allocation in plan.allocations:
+        start, end, nbytes = allocation.buffer
+        corner = start, allocation.location.offset / unit
+        look = {"facecolor": colours[allocation], "edgecolor": "white", "linewidth": 0.3}
         axis.add_patch(Rectangle(corner, end - start, nbytes / unit, **look))
-    buffers = [piece.buffer for piece in plan.pieces]
+    buffers = [allocation.buffer for allocation in plan.allocations]
     level = profile(buffers)
     axis.step([*level], [n / unit for n in level.values()], where="post", color="black", lw=0.9)
     axis.axhline(bound(buffers) / unit, color="black", lw=0.8, ls="--")

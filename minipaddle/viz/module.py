@@ -1,6 +1,4 @@
-"""A model as a tree of layers, with what each of them holds."""
-
-from __future__ import annotations
+"""A model as a tree of layers, with the parameters and buffers of each."""
 
 import html
 import math
@@ -36,7 +34,7 @@ def module(layer, depth: int | None = None, title: str = ""):
 
 
 class Counts:
-    """What the tree says of layers and parameters: how many numbers they hold."""
+    """The notes of the tree on layers and parameters: how many numbers they hold."""
 
     cells: tuple | list = ()
     """More cells of the legend, as pairs (text, colour)."""
@@ -66,7 +64,7 @@ class Counts:
 
 
 def draw_tree(layer, depth: int | None, notes: Counts, title: str):
-    """The tree of layers, with what `notes` say of each."""
+    """The tree of layers, with the `notes` on each."""
     room = LIMIT if depth is None else math.inf
     tree = Tree(notes, fitting_depth(layer) if depth is None else depth, room)
     return draw(tree.parts(layer), title, rankdir="LR", ranksep="0.4", nodesep="0.1")
@@ -96,7 +94,7 @@ class Tree(NamedTuple):
         yield Legend(self.notes.caption(layer), self.notes.cells)
 
     def below(self, label: str, layer, level: int, seen: set) -> Iterator:
-        """A layer, and what is open below it."""
+        """A layer, and the open layers below it."""
         seen.add(layer)
         children = list(layer.named_children())
         closed = bool(children) and level >= self.depth
@@ -117,7 +115,7 @@ class Tree(NamedTuple):
                 yield Edge(layer, child, attrs=self.notes.edge(child))
 
     def table(self, label: str, layer, level: int, closed: bool) -> Node:
-        """A layer as a table: its name, what the notes say, its parameters and buffers."""
+        """A layer as a table: its name, the notes on it, its parameters and buffers."""
         rows = [] if closed else list(self.rows(layer))
         head = self.head(layer, closed)
         look = LOOKS["layer"]

@@ -1,6 +1,4 @@
-"""What a program was compiled to: its text, and the time each kernel takes."""
-
-from __future__ import annotations
+"""A compiled program: its C, and the time each kernel takes."""
 
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
@@ -11,10 +9,10 @@ from .style import LOOKS
 from .target import executable_of
 
 MOST = 24
-"""So many kernels have a bar, those that take longest."""
+"""How many kernels, the slowest, have a bar."""
 
 
-def source(target, kernel: str = "") -> Source:
+def source(target, kernel: str = "") -> "Source":
     """The C (or CUDA) of a program, highlighted in a notebook.
 
     `target` is an executable, or a function that `to_static` compiled (`backend="native"`) when it
@@ -35,11 +33,11 @@ def source(target, kernel: str = "") -> Source:
         whole = getattr(executable, "source", None)
         return Source(whole.own if whole is not None else executable.kernels.text)
     named = executable.kernels.texts
-    found = {name: text for name, text in named.items() if kernel in name}
-    if not found:
+    chosen = {name: text for name, text in named.items() if kernel in name}
+    if not chosen:
         known = ", ".join(named)
         raise KeyError(teach(f"no kernel {kernel!r}", expected=known))
-    return Source("\n".join(found.values()))
+    return Source("\n".join(chosen.values()))
 
 
 class Source(Shown):
@@ -58,8 +56,8 @@ class Source(Shown):
 def kernels(target, runs: int = 20) -> Picture:
     """How long each kernel of a compiled program takes: a bar for each of the slowest.
 
-    The program is compiled again with clocks in it and run on made-up numbers, so what it updates
-    stays as it is. Takes what `viz.source` takes, on the CPU.
+    The program is compiled again with clocks in it and run on sample numbers, so its states stay
+    as they are. Takes the same targets as `viz.source`, on the CPU.
 
     >>> import minipaddle as paddle
     >>> from minipaddle import viz
@@ -70,9 +68,9 @@ def kernels(target, runs: int = 20) -> Picture:
     >>> print(str(viz.kernels(f)).splitlines()[1].split()[-1])
     k0_multiply
     """
-    twin = executable_of(target).retimed()
-    given = twin.program.given[: len(twin.program.given) - len(twin.constants)]
-    arrays = [sample_input(r.spec) for r in given]
+    twin = executable_of(target).with_timers()
+    inputs = twin.program.given[: len(twin.program.given) - len(twin.weights.arrays)]
+    arrays = [sample_input(r.spec) for r in inputs]
     twin(twin.program, arrays)
     warm = [seconds for seconds, _ in twin.times()]
     for _ in range(runs):

@@ -1,7 +1,5 @@
 """An operator as the engine has it: its formula and its derivative rules, drawn and in words."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import inspect
@@ -31,7 +29,7 @@ SHAPES = [((2, 3), (2, 3), (2, 3)), ((2, 3), (3, 4), (2, 4)), ((1, 2, 5, 5), (3,
 """Shapes of the inputs to try in turn."""
 
 LARGEST = 25
-"""A rule that has more parts than this on symbols is shown as it stands in the file."""
+"""A rule that has more parts than this on symbols is shown as its source."""
 
 WIDTH = 60
 """Characters in a line of a heading."""
@@ -67,9 +65,8 @@ class Derivation:
         self.yours = slots.yours()
         unknown = attrs.keys() - op.attrs.keys()
         if unknown:
-            raise TypeError(
-                f"{op.name} has no attribute {unknown.pop()!r}; it has {list(op.attrs)}"
-            )
+            what = f"{op.name} has no attribute {unknown.pop()!r}"
+            raise TypeError(f"{what}; it has {list(op.attrs)}")
         examples = {k: EXAMPLES[k] for k in op.attrs if k in EXAMPLES} | op.defaults | attrs
         self.names = {k: attrs.get(k, Attr(k)) for k in op.attrs}
         self.settings = list(settings(op, shapes, examples))
@@ -84,38 +81,38 @@ class Derivation:
         for k in places:
             rule = op.rule(k)
             slot = f"ops.{op.name}.vjp" + (f".{op.inputs[k]}" if len(op.inputs) > 1 else "")
-            found = (None, {}) if rule is None else self.run(rule.fn, self.rule_runner(k))
-            yield f"d/d{inputs[k]}", slot, rule and rule.fn, found
+            result = (None, {}) if rule is None else self.run(rule.fn, self.rule_runner(k))
+            yield f"d/d{inputs[k]}", slot, rule and rule.fn, result
 
     def rule_runner(self, k: int):
         return lambda specs, attrs, given: symbolic.derivative(self.op, specs, attrs, given, k)
 
     def run(self, function, how):
-        """(what a function comes to, the example attributes it was run with).
+        """(the result of a function, the example attributes it was run with).
 
         Its source is the answer where it can't be run on symbols.
         """
         for specs, attrs in self.settings:
             for given in (self.names, attrs):
                 try:
-                    found = how(specs, attrs, given)
+                    result = how(specs, attrs, given)
                 except Exception:  # whatever a rule of the reader's own may raise
                     continue
-                return found, {} if given is self.names else attrs
+                return result, {} if given is self.names else attrs
         return source_of(function), {}
 
     def parts(self, title: str) -> Iterator:
         """The formula and each rule in a frame, and all in words."""
         lines = [self.heading(), *self.shape()]
-        for heading, slot, function, (found, examples) in self.functions():
+        for heading, slot, function, (result, examples) in self.functions():
             mine = slot in self.yours
-            given = (f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
-            head = f"{heading}{''.join(given)}{' [yours]' * mine}"
-            what = in_words(found) if symbolic.size(found) <= LARGEST else source_of(function)
+            settings_text = (f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
+            head = f"{heading}{''.join(settings_text)}{' [yours]' * mine}"
+            what = in_words(result) if symbolic.size(result) <= LARGEST else source_of(function)
             lines.append(f"  {head}:" + after_colon(what))
             tip = place_of(function) if function is not None else what
             label = head if "\n" in what else textwrap.fill(f"{head}:  {what}", WIDTH)
-            yield from expression(found, Frame(label, tip), "yours" * mine)
+            yield from expression(result, Frame(label, tip), "yours" * mine)
         yield Legend(self.heading(), text="\n".join(lines))
 
     def shape(self) -> list[str]:
@@ -124,9 +121,8 @@ class Derivation:
         if self.op.kind != "opaque" or rule is None:
             return []
         doc = inspect.getdoc(rule)
-        return [
-            f"  shape: {doc.splitlines()[0] if doc else source_of(rule)}".replace("\n", "\n    ")
-        ]
+        text = doc.splitlines()[0] if doc else source_of(rule)
+        return ["  shape: " + text.replace("\n", "\n    ")]
 
     def heading(self) -> str:
         op = self.op
@@ -208,7 +204,7 @@ def place_of(function) -> str:
 
 
 def source_of(function) -> str:
-    """What a lambda returns, or a function without its decorators and docstring, as written."""
+    """The source of a lambda's result, or of a function without decorators and docstring."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     text = "".join(linecache.getlines(code.co_filename)) if code else ""
     for n in definitions(text):
@@ -224,7 +220,7 @@ def definitions(text: str) -> list:
 
 
 def defines(n, code) -> bool:
-    """Did this definition make that code object?"""
+    """Whether this definition made that code object."""
     first = min([n.lineno, *(d.lineno for d in getattr(n, "decorator_list", ()))])
     names = [a.arg for a in (*n.args.posonlyargs, *n.args.args)]
     return first == code.co_firstlineno and names == list(code.co_varnames[: code.co_argcount])
@@ -238,5 +234,5 @@ def lines_of(n, text: str) -> str:
     if ast.get_docstring(n) is not None:
         end = n.body[0].end_lineno
         lines[n.body[0].lineno - 1 : end] = [None] * (end - n.body[0].lineno + 1)
-    kept = [line for line in lines[n.lineno - 1 : n.end_lineno] if line is not None]
-    return textwrap.dedent("\n".join(kept)).strip()
+    body = [line for line in lines[n.lineno - 1 : n.end_lineno] if line is not None]
+    return textwrap.dedent("\n".join(body)).strip()

@@ -1,7 +1,5 @@
 """Two graphs side by side, or one below the other, as one picture."""
 
-from __future__ import annotations
-
 import re
 
 from ..engine.core.errors import type_error
@@ -12,7 +10,7 @@ GAP = 24
 """Points between the two."""
 
 
-def beside(left: Graph, right: Graph) -> Beside:
+def beside(left: Graph, right: Graph) -> "Beside":
     """Two graphs side by side: an eager tape and the program of the same function, say.
 
     Where the page is too narrow for both, the second stands below the first.
@@ -49,12 +47,12 @@ class Beside(Drawn, Shown):
         sizes = [[float(n) for n in re.match(SIZE, part).groups()] for part in parts]
         (wide, high), (wide_2, high_2) = sizes
         if (wide + GAP + wide_2) * 4 / 3 > PAGE:
-            at, whole = f'y="{high + GAP:g}"', (max(wide, wide_2), high + GAP + high_2)
+            at, whole = f'y="{high + GAP:g}" ', (max(wide, wide_2), high + GAP + high_2)
         else:
-            at, whole = f'x="{wide + GAP:g}"', (wide + GAP + wide_2, max(high, high_2))
-        for k, place in enumerate(("", f"{at} ")):
-            placed = f'<svg {place}width="{sizes[k][0]:g}" height="{sizes[k][1]:g}"'
-            part = re.sub(SIZE, placed, parts[k], count=1)
-            parts[k] = re.sub(r' id="', f' id="part{k}_', part)
+            at, whole = f'x="{wide + GAP:g}" ', (wide + GAP + wide_2, max(high, high_2))
+        for k, place in enumerate(("", at)):
+            head = '<svg {}width="{:g}" height="{:g}"'.format(place, *sizes[k])
+            part = re.sub(SIZE, head, parts[k], count=1)
+            parts[k] = part.replace(' id="', f' id="part{k}_')
         size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*whole)
         return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'

@@ -1,6 +1,4 @@
-"""Many workers as pictures: buckets in a program, what each device does when, a collective."""
-
-from __future__ import annotations
+"""Many workers as pictures: buckets in a program, a timeline of devices, a collective."""
 
 from ..distributed.operators import finish_all_reduce, start_all_reduce
 from ..distributed.simulator import Schedule, Timeline, carried_out
@@ -19,9 +17,9 @@ KINDS = {"compute": "#0072b2", "communication": "#e69f00", "idle": "#f2f2f2"}
 def buckets(target) -> Picture:
     """A program's records from left to right, and above them the buckets of gradients that travel.
 
-    What leads to the gradients of one bucket alone has its colour, and so has what needs its
-    averages. Takes a program that the data-parallel pass has been over, an executable, or a
-    function that `to_static` has compiled.
+    Records that lead to the gradients of one bucket alone have its colour, and so have records that
+    need its averages. Takes a program after the data-parallel pass, an executable, or a function
+    that `to_static` has compiled.
 
     >>> from minipaddle import viz
     >>> from minipaddle.ir.parser import parse
@@ -37,12 +35,12 @@ def buckets(target) -> Picture:
       bucket 0: 8 B, 1 gradient, travels while 1 record is computed
     """
     program = program_of(compiled_of(target))  # as it runs
-    found = journeys(program)
-    fig, axis = figure(10, 1.4 + 0.32 * len(found))
-    colour = {k: COLOURS[k % len(COLOURS)] for k in range(len(found))}
-    for t, k in enumerate(owners(program, found)):
+    trips = journeys(program)
+    fig, axis = figure(10, 1.4 + 0.32 * len(trips))
+    colour = {k: COLOURS[k % len(COLOURS)] for k in range(len(trips))}
+    for t, k in enumerate(owners(program, trips)):
         axis.bar(t, 0.9, width=1.0, align="edge", color=colour.get(k, REST))
-    for k, (start, finish, record) in enumerate(found):
+    for k, (start, finish, record) in enumerate(trips):
         y = 1.25 + 0.5 * k
         axis.barh(y, finish - start, left=start, height=0.4, color=colour[k])
         size = bytes_text(sum(r.spec.nbytes for r in record.inputs))
@@ -50,7 +48,7 @@ def buckets(target) -> Picture:
     axis.set(yticks=[], xlim=(0, len(program.records)), xlabel="records, in the order they run")
     axis.set_title(f"{program.name}: buckets of gradients on their way", fontsize=9, loc="left")
     axis.spines[["left", "right", "top"]].set_visible(False)
-    return Picture(fig, describe(program, found))
+    return Picture(fig, describe(program, trips))
 
 
 def journeys(program: Program) -> list[tuple[int, int, Record]]:
@@ -61,9 +59,9 @@ def journeys(program: Program) -> list[tuple[int, int, Record]]:
     return sorted(found, key=lambda journey: journey[0])
 
 
-def owners(program: Program, found) -> list[int | None]:
+def owners(program: Program, trips) -> list[int | None]:
     """For each record the bucket it belongs to: the only one it leads to, or the last it needs."""
-    bucket = {record: k for k, (_, _, record) in enumerate(found)}
+    bucket = {record: k for k, (_, _, record) in enumerate(trips)}
     leads: dict[Record, set] = {}
     for record in reversed(program.records):
         own = {bucket[record]} if record in bucket else leads.get(record, set())
@@ -71,31 +69,30 @@ def owners(program: Program, found) -> list[int | None]:
             leads.setdefault(r, set()).update(own or {None})
     needs: dict[Record, int] = {}
     for record in program.records:
-        before = [needs[r] for r in record.inputs if r in needs]
         if record.op is finish_all_reduce:
-            before = [bucket[record.inputs[0]]]
-        if before:
+            needs[record] = bucket[record.inputs[0]]
+        elif before := [needs[r] for r in record.inputs if r in needs]:
             needs[record] = max(before)
     only = {r: next(iter(s)) for r, s in leads.items() if len(s) == 1}
     return [bucket.get(r, needs.get(r, only.get(r))) for r in program.records]
 
 
-def describe(program: Program, found) -> str:
+def describe(program: Program, trips) -> str:
     """The journeys in words."""
-    made, buckets = count(len(program.records), "record"), count(len(found), "bucket")
-    lines = [f"{program.name}: {made}, {buckets}"]
-    for k, (start, finish, record) in enumerate(found):
-        apart = (start_all_reduce, finish_all_reduce, ITEM)
-        beside = [r for r in program.records[start + 1 : finish] if r.op not in apart]
+    records, buckets = count(len(program.records), "record"), count(len(trips), "bucket")
+    lines = [f"{program.name}: {records}, {buckets}"]
+    apart = (start_all_reduce, finish_all_reduce, ITEM)
+    for k, (start, finish, record) in enumerate(trips):
+        beside = sum(r.op not in apart for r in program.records[start + 1 : finish])
         size = bytes_text(sum(r.spec.nbytes for r in record.inputs))
-        gradients, meanwhile = count(len(record.inputs), "gradient"), count(len(beside), "record")
-        is_ = "is" if len(beside) == 1 else "are"
-        lines.append(f"  bucket {k}: {size}, {gradients}, travels while {meanwhile} {is_} computed")
+        meanwhile = f"{count(beside, 'record')} {'is' if beside == 1 else 'are'} computed"
+        gradients = count(len(record.inputs), "gradient")
+        lines.append(f"  bucket {k}: {size}, {gradients}, travels while {meanwhile}")
     return "\n".join(lines)
 
 
 def timeline(*found: Timeline, titles=()) -> Picture:
-    """What devices do when: computing, communication beside it, and waiting.
+    """The timeline of each device: computing, communication beside it, and waiting.
 
     Several timelines stand one below the other on one scale.
 
@@ -136,7 +133,7 @@ def totals(each: Timeline, devices: int) -> str:
 def collective(schedule: Schedule) -> Picture:
     """A collective round by round: each row is a rank, each column a part of the data.
 
-    The number says of how many ranks the part holds the sum; framed is what has just come.
+    The number counts the ranks whose sum the part holds; parts that have just come are framed.
 
     >>> from minipaddle import viz
     >>> from minipaddle.distributed.simulator import ring
@@ -145,6 +142,8 @@ def collective(schedule: Schedule) -> Picture:
     round 1  | 12 | 21
     round 2  | 22 | 22
     """
+    from matplotlib.patches import Rectangle
+
     states = carried_out(schedule, [NUMPY.ones(schedule.parts, int) for _ in range(schedule.size)])
     fig, *axes = figure(min(12, 1.5 * len(states)), 2.0, 1, len(states))
     came, lines = [[], *schedule.rounds], []
@@ -155,19 +154,12 @@ def collective(schedule: Schedule) -> Picture:
         for rank, row in enumerate(values):
             for part, value in enumerate(row):
                 axis.text(part, rank, value, ha="center", va="center", fontsize=7)
-        frames(axis, came[k])
+        for m in came[k]:
+            frame = (m.first - 0.5, m.target - 0.5), m.last - m.first, 1
+            axis.add_patch(Rectangle(*frame, fill=False, edgecolor="#d55e00", linewidth=1.6))
         axis.set_title(name, fontsize=8)
         axis.set(xticks=[], yticks=[])
         lines.append(" | ".join([f"{name:<8}", *("".join(map(str, row)) for row in values)]))
     title = f"{schedule.name} of {schedule.size} ranks: rows are ranks, columns parts"
     fig.suptitle(title, fontsize=9)
     return Picture(fig, "\n".join(lines))
-
-
-def frames(axis, messages) -> None:
-    """A frame around each part that has just come."""
-    from matplotlib.patches import Rectangle
-
-    for m in messages:
-        corner, look = (m.first - 0.5, m.target - 0.5), {"edgecolor": "#d55e00", "linewidth": 1.6}
-        axis.add_patch(Rectangle(corner, m.last - m.first, 1, fill=False, **look))

@@ -1,11 +1,10 @@
-"""What every graph is made of, and its two writers.
+"""The parts that every graph is made of, and the two writers of graphs.
 
 A picture is a generator of parts: nodes (each knows the frames it stands in), edges and a legend.
 `draw` writes them as DOT and as text.
 """
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -48,10 +47,10 @@ class Table(NamedTuple):
 
 
 class Node(NamedTuple):
-    """`key` is what the node stands for; `frames` go from the outermost in.
+    """`key` is the object that the node represents; `frames` go from the outermost in.
 
     `dots` are inputs without gradient, as (position, name, value); `mark` is "yours" or
-    "reference"; `text` is what a terminal shows, in whole lines.
+    "reference"; `text` is the node for a terminal, in whole lines.
     """
 
     key: object
@@ -65,7 +64,7 @@ class Node(NamedTuple):
     left: bool = False
     text: str = ""
 
-    def annotate(self, note: str, **attrs) -> Node:
+    def annotate(self, note: str, **attrs) -> "Node":
         """The node with one more line, and with other attributes."""
         text = f"{self.text}  {note}" if self.text and note else self.text
         label = f"{self.label}\n{note}" if note else self.label
@@ -83,9 +82,9 @@ class Edge(NamedTuple):
 
 
 class Legend(NamedTuple):
-    """What stands below the roles: more cells (text, colour), and a caption.
+    """The end of the legend, below the roles: more cells (text, colour), and a caption.
 
-    `text` is the picture for a terminal, where that is not the nodes' lines and the caption.
+    `text` is the picture for a terminal, if it is not the nodes' lines and the caption.
     """
 
     caption: str = ""
@@ -99,25 +98,20 @@ class Text(NamedTuple):
     text: str
 
 
-class Names(dict):
-    """Short names for DOT, in the order in which they are asked for."""
-
-    def __missing__(self, key) -> str:
-        return self.setdefault(key, f"n{len(self)}")
-
-
 def draw(parts: Iterable, title: str = "", **page) -> Graph:
     """Write parts as a graph; `page` are Graphviz's attributes of the whole."""
     parts = list(parts)
-    nodes, edges, ends = (
-        [p for p in parts if isinstance(p, kind)] for kind in (Node, Edge, Legend)
-    )
-    below = ends[-1] if ends else Legend()
-    g, names = graph(title, **page), Names()
+    nodes = [p for p in parts if isinstance(p, Node)]
+    below = legend_of(parts) or Legend()
+    g = graph(title, **page)
+    names = defaultdict(lambda: f"n{len(names)}")
     write_nodes(g, nested(nodes), names)
-    for edge in edges:
+    for edge in (p for p in parts if isinstance(p, Edge)):
         tip = {} if edge.tip is None else {"tooltip": literal(edge.tip)}
-        g.edge(names[edge.source], names[edge.target], **tip, **edge_attrs(edge, names))
+        attrs = {
+            k: f"cluster_{names[v]}" if isinstance(v, Frame) else v for k, v in edge.attrs.items()
+        }
+        g.edge(names[edge.source], names[edge.target], **tip, **attrs)
     legend(g, set().union(*map(roles_of, nodes)), below.caption, below.cells, title)
     g.text = write_text(parts)
     return g
@@ -134,7 +128,7 @@ def nested(nodes) -> dict:
     return tree
 
 
-def write_nodes(g, tree: dict, names: Names) -> None:
+def write_nodes(g, tree: dict, names: dict) -> None:
     """Write frames in frames, and the nodes in them."""
     for key, inside in tree.items():
         if isinstance(inside, Node):
@@ -144,7 +138,7 @@ def write_nodes(g, tree: dict, names: Names) -> None:
             write_nodes(frame, inside, names)
 
 
-def write_node(g, each: Node, names: Names) -> None:
+def write_node(g, each: Node, names: dict) -> None:
     """Write a node, and the dots beside it."""
     name, label, attrs = names[each.key], each.label, each.attrs
     if isinstance(label, Table):
@@ -161,10 +155,6 @@ def write_node(g, each: Node, names: Names) -> None:
         g.edge(f"{name}_{k}", name, arrowsize="0.4", tooltip=what)
 
 
-def edge_attrs(edge: Edge, names: Names) -> dict:
-    return {k: f"cluster_{names[v]}" if isinstance(v, Frame) else v for k, v in edge.attrs.items()}
-
-
 def roles_of(each: Node) -> set[str]:
     """The roles that a node shows in the legend."""
     if isinstance(each.label, Table):
@@ -173,9 +163,14 @@ def roles_of(each: Node) -> set[str]:
 
 
 def write_text(parts) -> str:
-    """What a terminal shows: the text of the legend, or else all lines in order and the caption."""
-    ends = [p for p in parts if isinstance(p, Legend)][-1:]
-    if ends and ends[0].text is not None:
-        return ends[0].text
+    """The text for a terminal: that of the legend, or else all lines in order and the caption."""
+    end = legend_of(parts)
+    if end is not None and end.text is not None:
+        return end.text
     lines = [p.text for p in parts if not isinstance(p, Legend) and p.text]
-    return "\n".join([*lines, *(end.caption for end in ends)])
+    return "\n".join([*lines, *([end.caption] if end is not None else [])])
+
+
+def legend_of(parts) -> Legend | None:
+    """The last legend among the parts."""
+    return next((p for p in reversed(parts) if isinstance(p, Legend)), None)

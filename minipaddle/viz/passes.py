@@ -1,6 +1,4 @@
-"""What the passes do to a program: a table of them all, and one of them as a picture."""
-
-from __future__ import annotations
+"""The effect of the passes on a program: a table of them all, and one of them as a picture."""
 
 import html
 
@@ -15,12 +13,12 @@ HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
 BAR = "rgba(0,114,178,.35)"
 
 
-def passes(target) -> Passes:
-    """The passes of a program as a table: what each left to compute, to move and to hold.
+def passes(target) -> "Passes":
+    """The passes of a program as a table: records, kernels, bytes moved and held after each.
 
-    `target` is a program, a static function that was called, an executable, or what
-    `passes.manager.optimized` gave. One pass by its name (`viz.passes(f)["common"]`) is a picture
-    of what it changed: see `viz.difference`.
+    `target` is a program, a static function that was called, an executable, or the result of
+    `passes.manager.optimized`. One pass by its name (`viz.passes(f)["cse"]`) is a picture
+    of its changes: see `viz.difference`.
 
     >>> import minipaddle as paddle
     >>> from minipaddle import viz
@@ -28,8 +26,8 @@ def passes(target) -> Passes:
     ... def f(x):
     ...     return x.exp() * x.exp()
     >>> y = f(paddle.ones([3]))
-    >>> print(viz.passes(f)["common"].text)
-    common: 1 record gone, 0 new
+    >>> print(viz.passes(f)["cse"].text)
+    cse: 1 record gone, 0 new
     - v2 = exp(x) : float32[3]
     """
     return Passes(optimized_of(target))
@@ -42,16 +40,16 @@ class Passes(Shown):
         self.done, self.text = done, done.report()
 
     def __getitem__(self, name: str):
-        """What a pass changed; of several of that name the first that changed anything."""
-        found = [s for s in self.done.snapshots if s.name == name]
-        if not found:
+        """The changes of a pass; of several of that name the first that changed anything."""
+        snapshots = [s for s in self.done.snapshots if s.name == name]
+        if not snapshots:
             known = ", ".join(dict.fromkeys(s.name for s in self.done.snapshots))
             raise KeyError(teach(f"no pass {name!r}", expected=known))
-        chosen = next((s for s in found if s.changed), found[0])
+        chosen = next((s for s in snapshots if s.changed), snapshots[0])
         return difference(chosen.before, chosen.after, title=name)
 
     def rows(self) -> list[tuple]:
-        """(name, figures, seconds) of what there was before, and of each pass that changed it."""
+        """(name, figures, seconds) of the program before, and of each pass that changed it."""
         snapshots = self.done.snapshots
         found = [("before", figures(s.before), None) for s in snapshots[:1]]
         return found + [(s.name, figures(s.after), s.seconds) for s in snapshots if s.changed]
@@ -62,9 +60,9 @@ class Passes(Shown):
         most = [max((row[1][k] or 0 for row in rows), default=0) for k in range(4)]
         head = "".join(tag("th", name) for name in HEAD)
         body = ""
-        for name, found, seconds in rows:
-            shares = ((n or 0) / (top or 1) for n, top in zip(found, most, strict=True))
-            cells = map(bar, found.said(), shares)
+        for name, values, seconds in rows:
+            shares = ((n or 0) / (top or 1) for n, top in zip(values, most, strict=True))
+            cells = map(bar, values.texts(), shares)
             time = "" if seconds is None else f"{seconds * 1e3:.1f}"
             body += tag("tr", tag("td", html.escape(name)), *cells, tag("td", time))
         same = [s.name for s in self.done.snapshots if not s.changed]

@@ -1,35 +1,22 @@
-"""An interpreter that stands on another one and hands everything on to it."""
-
-from __future__ import annotations
+"""An interpreter on top of another one, which hands everything on to it."""
 
 from ..engine.core.dispatch import Interpreter
 
 
+def forward(name: str) -> property:
+    """A property that is an attribute of the interpreter below."""
+    return property(
+        lambda self: getattr(self.below, name),
+        lambda self, value: setattr(self.below, name, value),
+    )
+
+
 class PassThrough(Interpreter):
-    """Does what the interpreter below does; a subclass looks at, or changes, what passes."""
+    """Does what the interpreter below does; a subclass observes or changes what passes."""
 
     def __init__(self, below: Interpreter):
         self.below = below
 
-    @property
-    def recording(self) -> bool:
-        return self.below.recording
-
-    @recording.setter
-    def recording(self, on: bool) -> None:
-        self.below.recording = on
-
-    def apply(self, op, inputs, attrs):
-        return self.below.apply(op, inputs, attrs)
-
-    def read(self, record, k):
-        return self.below.read(record, k)
-
-    def full(self, spec, value, like):
-        return self.below.full(spec, value, like)
-
-    def constant(self, data, dtype=None, place=None):
-        return self.below.constant(data, dtype, place)
-
-    def draw(self, generator):
-        return self.below.draw(generator)
+    recording, apply, read, full, constant, draw = map(
+        forward, ("recording", "apply", "read", "full", "constant", "draw")
+    )

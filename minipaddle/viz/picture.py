@@ -1,18 +1,16 @@
-"""What all pictures have in common: how they show and save themselves."""
-
-from __future__ import annotations
+"""The base of all pictures: how they show and save themselves."""
 
 import io
 from pathlib import Path
 
 
 class Shown:
-    """Something that a notebook shows as `rich` says, and a terminal as `text`."""
+    """An object that a notebook shows as `rich`, and a terminal as `text`."""
 
     text = ""
 
     def rich(self) -> dict:
-        """What a notebook shows, by MIME type."""
+        """The content for a notebook, by MIME type."""
         return {"text/html": self.html()}
 
     def __repr__(self) -> str:
@@ -53,7 +51,7 @@ def metadata_of(suffix: str) -> dict:
 def figure(width: float, height: float, rows: int = 1, columns: int = 1, **how):
     """A figure on white (a dark page shows it as a card), and then its axes, row by row.
 
-    It is made without pyplot and its global state; `how` is what `Figure.subplots` takes.
+    It is made without pyplot and its global state; `how` are arguments of `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 
@@ -62,7 +60,7 @@ def figure(width: float, height: float, rows: int = 1, columns: int = 1, **how):
 
 
 def label_colours(fig, colours: dict, edge: str | None = None, **where) -> None:
-    """A legend that names colours, {name: colour}."""
+    """Give a figure, or axes, a legend that names colours, {name: colour}."""
     from matplotlib.patches import Patch
 
     marks = [Patch(facecolor=c, edgecolor=edge or c, label=n) for n, c in colours.items()]

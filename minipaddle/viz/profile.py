@@ -1,25 +1,23 @@
-"""Where does the time go? Every operator, timed as it is applied, by kind, phase and layer."""
+"""Where time is spent: every operator, timed as it is applied, by kind, phase and layer."""
 
-from __future__ import annotations
-
-import io
 from collections import defaultdict
 from time import perf_counter_ns
 from typing import NamedTuple
 
+from ..eager.devices import synchronize
 from ..engine.core.dispatch import Interpreter, current
 from ..engine.core.record import Spec, owner
-from ..engine.eager.device import current_place, synchronize
+from ..engine.eager.device import current_place
 from ..engine.eager.tensor import Tensor
 from ..nn.layer.tree import path_of
 from .flame import chrome_trace, flame
-from .passthrough import PassThrough
+from .passthrough import PassThrough, forward
 from .picture import Shown
 from .style import bytes_text
 from .tape import tensors_in
 
 PHASES = ("forward", "backward", "no grad")
-"""What an operator ran for; `no grad` is evaluation, and an optimizer's step."""
+"""The purpose of a call; `no grad` is evaluation, and an optimizer's step."""
 
 
 class Event(NamedTuple):
@@ -40,16 +38,14 @@ class Event(NamedTuple):
 
 
 class Profiler(PassThrough):
-    """Stands on the interpreter below and times what passes through to it."""
+    """Passes everything on to the interpreter below, and times it."""
 
     def __init__(self, below: Interpreter):
         super().__init__(below)
         self.events: list[Event] = []
         self.inside = 0
 
-    scope = property(
-        lambda self: self.below.scope, lambda self, scope: setattr(self.below, "scope", scope)
-    )
+    scope = forward("scope")
 
     def apply(self, op, inputs, attrs):
         record = self.passing
@@ -60,12 +56,11 @@ class Profiler(PassThrough):
         y = self.below.apply(op, inputs, attrs)
         end = perf_counter_ns()
         given = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
-        found = list(tensors_in(y))
-        new = {id(owner(t.array)): t.array.nbytes for t in found}  # two views of one count once
-        specs = tuple(t.spec for t in found)
+        results = list(tensors_in(y))
+        new = {id(owner(t.array)): t.array.nbytes for t in results}  # views of one count once
+        specs = tuple(t.spec for t in results)
         size = sum(n for memory, n in new.items() if memory not in given)
-        event = Event(op.name, phase, scope, start, end, self.inside, specs, size)
-        self.events.append(event)
+        self.events.append(Event(op.name, phase, scope, start, end, self.inside, specs, size))
         return y
 
     def timed(self, run):
@@ -196,9 +191,10 @@ class profile(Shown):
     def text(self) -> str:
         from rich.console import Console
 
-        out = io.StringIO()
-        Console(file=out, width=160, force_jupyter=False, color_system=None).print(self.table())
-        return out.getvalue()
+        console = Console(width=160, force_jupyter=False, color_system=None)
+        with console.capture() as page:
+            console.print(self.table())
+        return page.get()
 
     def rich(self) -> dict:
         return self.table()._repr_mimebundle_([], [])
@@ -208,11 +204,9 @@ def row_of(name: str, events, busy: float) -> Row:
     phases = defaultdict(float)
     for e in events:
         phases[e.phase] += e.own / 1e6
-    own = sum(phases.values())
-    inside = sum(e.inside for e in events) / 1e6
+    own, inside = sum(phases.values()), sum(e.inside for e in events) / 1e6
     outputs = sum(s.nbytes for e in events for s in e.outputs)
-    allocated = sum(e.allocated for e in events)
-    share = own / busy
+    allocated, share = sum(e.allocated for e in events), own / busy
     return Row(name, len(events), own, share, inside, own - inside, phases, outputs, allocated)
 
 

@@ -1,7 +1,5 @@
 """A program as a picture: data flow, branches and loops as nested boxes, states beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..engine.core.errors import line_of
@@ -46,11 +44,11 @@ def program(target, depth: int | None = None, *, title: str = ""):
 
 
 def groups(target, depth: int | None = None, *, title: str = ""):
-    """What is computed together: a program after the passes, with a box for each group.
+    """The groups of a program after the passes, with a box for each.
 
     A group is one kernel: a loop nest, maybe with the product or the convolution it begins with.
     With `depth=0` the boxes are closed, as they are where there would be more than 150 nodes. Takes
-    what `viz.passes` takes.
+    the same targets as `viz.passes`.
 
     >>> import minipaddle as paddle
     >>> from minipaddle import viz
@@ -77,7 +75,7 @@ KEPT = {"color": "#d55e00", "penwidth": "3"}
 
 
 class ProgramView:
-    """What a picture says of a program's records and those of its regions.
+    """The parts of a picture of a program's records and those of its regions.
 
     `residuals` are kept for the backward. A subclass or a caller may add `roles` of its own, and
     `notes` after the operators' names.
@@ -86,7 +84,7 @@ class ProgramView:
     def __init__(self, program: Program, spread: Spread, results, residuals=(), names=None):
         self.program, self.spread = program, spread
         self.names = names or names_in(program)
-        made = spread.at  # what a group gives is made inside of it
+        made = spread.at  # the results of a group are made inside of it
         self.results, self.residuals = ({made.get(r) or r for r in s} for s in (results, residuals))
         self.roles: dict[Record, str] = {}
         self.notes: dict[Record, str] = {}
@@ -134,7 +132,7 @@ class ProgramView:
         return record.op is ITEM and record.inputs[0] in self.spread.controls
 
     def enters(self, record) -> bool:
-        """Does the value come from outside, or from the iteration before?"""
+        """Whether the value comes from outside, or from the iteration before."""
         return record in self.spread.carried or record in self.program.inputs
 
     def label(self, record) -> str:
@@ -182,19 +180,19 @@ def draw_program(parts, title: str, depth: int | None = None):
 
 
 def close_lines(records) -> tuple[str, str, dict]:
-    """A closed frame says the first of the user's lines in it."""
+    """A closed frame names the first of the user's lines in it."""
     return "", next((f"\n{line_of(r.where)}" for r in records if r.where), ""), {}
 
 
 def caption_of(program: Program) -> str:
-    """How many records, and how much memory its states take."""
-    made = count(sum(1 for _ in everywhere(program)), "record")
+    """The number of records, and the memory of the states."""
+    records = count(sum(1 for _ in everywhere(program)), "record")
     states = program.states
     if not states:
-        return made
+        return records
     written = sum(s.update is not None for s in states)
     size = bytes_text(sum(s.record.spec.nbytes for s in states))
-    text = f"{made}, {count(len(states), 'state')} of {size}"
+    text = f"{records}, {count(len(states), 'state')} of {size}"
     return f"{text}, {written} of them updated" if written else text
 
 
@@ -203,7 +201,7 @@ def number(value) -> str:
 
 
 def names_in(program: Program) -> dict:
-    """What each record is called in the program's text."""
+    """The name of each record in the program's text."""
     printer = Printer()
     printer.block(program, "", "")
     return printer.names

@@ -1,11 +1,9 @@
 """A record in words: its name, its spec, the memory it keeps alive, the user's line."""
 
-from __future__ import annotations
-
 from ..engine.core.dispatch import OUT
 from ..engine.core.errors import line_of
 from ..engine.core.record import FREED, Spec, owner
-from ..engine.eager.packing import Packed
+from ..engine.eager.execution import Packed
 from ..engine.eager.pylayer import PyLayerContext
 from ..nn.layer.tree import child_name
 from .parts import Frame
@@ -13,7 +11,7 @@ from .style import LOOKS, bytes_text
 
 
 def tensor_of(record):
-    """The tensor of a leaf while it lives, else None."""
+    """The tensor of a leaf while it exists, else None."""
     return None if record.inputs else record.tensor()
 
 
@@ -23,7 +21,7 @@ def is_parameter(record) -> bool:
 
 
 def role_of(record) -> str:
-    """The role (a key of LOOKS) a record is drawn in."""
+    """The role (a key of LOOKS) of a record's node."""
     if not record.inputs:
         return "parameter" if is_parameter(record) else "input"
     return record.op.kind if record.op.kind in LOOKS else "opaque"
@@ -35,7 +33,7 @@ def label_of(record, frames=()) -> str:
 
 
 def own_name(record, frames=()) -> str:
-    """What a record is called: its operator; a leaf by its attribute in the layer, or its name."""
+    """The name of a record: its operator; for a leaf its attribute in the layer, or its name."""
     if record.inputs:
         return f"[{record.attrs['k']}]" if record.op.name == "item" else record.op.name
     tensor = tensor_of(record)
@@ -47,7 +45,7 @@ def own_name(record, frames=()) -> str:
 
 
 def tooltip_of(record) -> str:
-    """Operator, attributes, spec, what it keeps alive, and the line that made it."""
+    """Operator, attributes, spec, the values it keeps alive, and the line that made it."""
     attrs = ", ".join(f"{k}={short(v)}" for k, v in record.attrs.items())
     lines = [f"{record.op.name}({attrs}) : {spec_text(record)}"]
     if record.inputs:
@@ -58,7 +56,7 @@ def tooltip_of(record) -> str:
 
 
 def saved_values(record) -> dict:
-    """What a record holds for its derivative: arrays, specs, scalars."""
+    """The values a record keeps for its derivative: arrays, specs, scalars."""
     if record.saved is None or record.saved is FREED:
         return {}
     if isinstance(record.saved, PyLayerContext):
@@ -75,24 +73,20 @@ def is_array(value) -> bool:
 
 
 def kept_text(record) -> str:
-    """What a record holds for its derivative, by name, with the bytes."""
+    """The values a record keeps for its derivative, by name, with the bytes."""
     if record.saved is FREED:
         return "freed: a backward has used what it kept"
     parts = []
     for k, v in saved_values(record).items():
         if is_array(v) or isinstance(v, Packed):
             size = "packed by a hook" if isinstance(v, Packed) else bytes_text(v.nbytes)
-            parts.append(f"{kept_name(record.op, k)} {size}")
+            own = k if isinstance(k, str) else "its result" if k == OUT else ""  # a PyLayer's own
+            parts.append(f"{own or input_name(record.op, k)} {size}")
     return f"keeps {', '.join(parts)}" if parts else "keeps nothing"
 
 
-def kept_name(op, k) -> str:
-    """What a kept value is called; a PyLayer has names for its own."""
-    return k if isinstance(k, str) else "its result" if k == OUT else input_name(op, k)
-
-
 def kept_bytes(records) -> int:
-    """The memory that records keep alive; what several share counts once."""
+    """The memory that records keep alive; shared memory counts once."""
     alive = {}
     for r in records:
         for v in saved_values(r).values():
@@ -109,7 +103,7 @@ def input_name(op, k: int) -> str:
 
 
 def given_text(record, k: int) -> str:
-    """What is known of an input that has no record."""
+    """The spec or the value of an input that has no record."""
     saved = saved_values(record)
     value = saved.get(k, saved.get(("spec", k)))
     if isinstance(value, Spec):
@@ -133,7 +127,7 @@ def short(value) -> str:
 
 
 def layers_of(scope) -> tuple:
-    """The layer calls that a scope (the call around it, the layer) stands for, outermost first."""
+    """The layer calls of a scope (the call around it, the layer), outermost first."""
     calls = []
     while scope is not None:
         calls.append(scope)
@@ -147,13 +141,8 @@ def layer_name(scope) -> str:
     return type(layer).__name__ if outer is None else child_name(outer[1], layer)
 
 
-def layer_label(scope) -> str:
-    """`conv1 (Conv2D)`: a layer's name and class."""
-    name, kind = layer_name(scope), type(scope[1]).__name__
-    return kind if name == kind else f"{name} ({kind})"
-
-
 def layer_frame(scope) -> Frame:
-    """The frame of a layer call; its tooltip is where the class is defined."""
-    kind = type(scope[1])
-    return Frame(layer_label(scope), f"{kind.__module__}.{kind.__name__}", layer=scope[1])
+    """The frame of a layer call, `conv1 (Conv2D)`; its tooltip is where the class is defined."""
+    name, kind = layer_name(scope), type(scope[1])
+    label = name if name == kind.__name__ else f"{name} ({kind.__name__})"
+    return Frame(label, f"{kind.__module__}.{kind.__name__}", layer=scope[1])

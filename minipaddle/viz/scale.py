@@ -1,6 +1,4 @@
-"""How large is a gradient? Its norm as colour, width and words, on a logarithmic scale."""
-
-from __future__ import annotations
+"""The size of a gradient: its norm as colour, width and words, on a logarithmic scale."""
 
 import math
 
@@ -14,7 +12,7 @@ VANISHING, EXPLODING = 1e-6, 1e3
 """Norms below and above these are marked; between them training usually moves."""
 
 LOW, MIDDLE, HIGH, RED = "#0072b2", "#009e73", "#d55e00", "#e00000"
-"""Blue, green and vermillion of Okabe and Ito; red for what is not a number."""
+"""Blue, green and vermillion of Okabe and Ito; red for nan and inf."""
 
 MEANINGS = [
     ("▼ vanishing (below 1e-06)", LOW),

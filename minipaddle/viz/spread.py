@@ -4,8 +4,6 @@ A region is a closed program, which takes all it uses as inputs. In a picture an
 from where a value is made, so these inputs vanish; but loop-carried values stay.
 """
 
-from __future__ import annotations
-
 import linecache
 import math
 from collections import Counter
@@ -13,7 +11,7 @@ from functools import reduce
 
 from ..engine.core.errors import line_number, line_of
 from ..engine.core.record import Record
-from ..engine.eager.cells import TensorCell
+from ..engine.eager.storage import TensorStorage
 from ..engine.ir.control import cond, fused, while_loop
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, regions
 from .fold import common
@@ -21,11 +19,11 @@ from .parts import Edge, Frame
 from .records import input_name, layer_frame, layers_of, spec_text
 
 MANY = 8
-"""More records than this, made by one line in which no layer is called, get a frame."""
+"""More records than this, made by one line that calls no layer, get a frame."""
 NEW = "new "
 """How the label of an update's frame begins."""
 SAME = "same"
-"""What stands in `attrs` of a record that hands on a value as it is."""
+"""The name, in `attrs`, of a record that hands on a value unchanged."""
 
 
 class Spread:
@@ -63,9 +61,9 @@ class Spread:
         self.paths[record], self.at[record] = path, source
 
     def flow(self, source, to, tip: str, attrs: dict | None = None) -> None:
-        found = self.at.get(source)
-        if found is not None:
-            self.flows.append(Edge(found, to, tip, attrs or {}))
+        origin = self.at.get(source)
+        if origin is not None:
+            self.flows.append(Edge(origin, to, tip, attrs or {}))
 
     # ---- records -----------------------------------------------------------------------------
 
@@ -131,8 +129,8 @@ class Spread:
             self.flow(inputs[0], record, f"pred: {spec_text(inputs[0])}")
         for name, region in regions(record).items():
             frame = Frame(name, f"{name} of {record.op.name}", "region")
-            given = inputs[len(inputs) - len(region.inputs) :]
-            self.at |= {inner: self.at.get(e) for inner, e in zip(region.inputs, given)}
+            captured = inputs[len(inputs) - len(region.inputs) :]
+            self.at |= {inner: self.at.get(e) for inner, e in zip(region.inputs, captured)}
             if record.op is while_loop and name == "test" and region.outputs[0] in region.inputs:
                 self.flow(region.outputs[0], record, "goes on while it holds")
                 continue
@@ -143,7 +141,7 @@ class Spread:
             self.loop_back(record)
 
     def carry(self, record, path) -> list:
-        """What a loop carries: the body's inputs, as values of the picture."""
+        """The loop-carried values: the body's inputs, as values of the picture."""
         carried = record.inputs[: record.attrs["carried"]]
         own = record.attrs["body"].inputs[: len(carried)]
         for first, inner in zip(carried, own):
@@ -160,7 +158,7 @@ class Spread:
             self.flow(output, inner, "for the next round", AGAIN)
 
     def pass_on(self, region: Program, path) -> None:
-        """A node for each output of a region that is none of its own values."""
+        """A node for each output of a region that is one of its inputs."""
         for output in dict.fromkeys(region.outputs):
             if output.op is INPUT:
                 same = Record(INPUT, (), {"name": SAME}, output.shape, output.dtype)
@@ -191,7 +189,7 @@ class Spread:
     # ---- frames of updates, and states -------------------------------------------------------
 
     def update_frames(self, program: Program) -> None:
-        """In a busy line, a frame for the records of each update that stands alone."""
+        """In a busy line, a frame for the records of each separate update."""
         for line in list(self.frames.values()):
             if line.kind != "lines":
                 continue
@@ -209,7 +207,7 @@ class Spread:
                         self.paths[r] = (line, frame)
 
     def frame_lone_updates(self, program: Program) -> None:
-        """States that change by themselves, such as the powers of an optimizer's decay, in one."""
+        """One frame for states that change by themselves, as powers of an optimizer's decay do."""
         updates = {s.update for s in program.states}
         lone = [
             r for r in program.records
@@ -219,7 +217,7 @@ class Spread:
         self.paths |= dict.fromkeys(lone if len(lone) > MANY else (), (frame,))
 
     def place_states(self, program: Program) -> None:
-        """A state stands in each outermost frame that uses it, so that no line to it is long."""
+        """Place a copy of a state in each outermost frame that uses it, to keep lines short."""
         for state in program.states:
             uses: dict[Frame | None, list] = {}
             for k, flow in enumerate(self.flows):
@@ -242,7 +240,7 @@ class Spread:
                     self.flows[k] = self.flows[k]._replace(source=record)
 
     def place_inputs(self, program: Program) -> None:
-        """Where inputs are many, each stands in what is common to its uses."""
+        """Place each input in the innermost frame around all its uses."""
         for record in program.inputs:
             users = [flow.target for flow in self.flows if flow.source is record]
             if users:
@@ -256,13 +254,13 @@ class Spread:
         return record
 
     def place(self, record, users) -> None:
-        """Let a record stand in what is common to its users, before the first of them."""
+        """Move a record into the innermost frame around its users, before the first of them."""
         self.paths[record] = reduce(common, [self.paths[r] for r in users])
         self.records.remove(record)
         self.records.insert(min(map(self.records.index, users)), record)
 
     def stack_updates(self) -> None:
-        """Frames of updates stand in rows."""
+        """Arrange the frames of updates in rows."""
         columns = math.isqrt(len(self.updates))
         for k, frame in enumerate(self.updates[columns:]):
             above = [r for r in self.records if self.updates[k] in self.paths[r]]
@@ -270,15 +268,15 @@ class Spread:
             self.flows += [Edge(above[-1], r, "", {"style": "invis"}) for r in below]
 
     def state_role(self, record) -> str:
-        """A parameter, or what else outlives a run."""
-        cell = self.states[record].cell
-        own = isinstance(cell, TensorCell) and cell.tensor.is_parameter
+        """The role of a state: a parameter, or another state."""
+        cell = self.states[record].storage
+        own = isinstance(cell, TensorStorage) and cell.tensor.is_parameter
         return "parameter" if own else "state"
 
     def state_name(self, record) -> str:
-        """What a state is called where it stands: in its layer by its attribute."""
+        """The name of a state at its place: inside its layer, the attribute's name."""
         state = self.states[record]
-        tensor = getattr(state.cell, "tensor", None)
+        tensor = getattr(state.storage, "tensor", None)
         for frame in reversed(self.paths[record]):
             layer = frame.layer
             held = {} if layer is None else {**layer._parameters, **layer._buffers}
@@ -298,9 +296,9 @@ DECIDED = {"style": "dotted", "arrowhead": "open", "penwidth": "1.5"}
 
 def busy_lines(records) -> set:
     """The lines that made many records, some of them outside of any layer."""
-    made = Counter(place_of(r) for r in records if r.where)
+    counts = Counter(place_of(r) for r in records if r.where)
     bare = {place_of(r) for r in records if r.where and r.scope is None}
-    return {line for line, n in made.items() if n > MANY and line in bare}
+    return {line for line, n in counts.items() if n > MANY and line in bare}
 
 
 def place_of(record) -> tuple | None:
@@ -316,7 +314,7 @@ def outermost(path: tuple) -> Frame | None:
 
 
 def connected_groups(records, states) -> list[set]:
-    """The records in groups that nothing flows between, be it by way of a state that changes."""
+    """The records in groups without any flow between them, not even through a changing state."""
     moving = {s.record for s in states if s.update is not None}
     first = {e: r for r in reversed(records) for e in r.inputs if e in moving}
     group = {r: {r} for r in records}

@@ -5,9 +5,9 @@ and each role has a shape of its own too. Nodes are filled; what stands on the p
 captions) is the grey that white and a dark page set off equally well. So a graph reads on both.
 """
 
-from __future__ import annotations
-
+import csv
 import html
+from pathlib import Path
 from typing import NamedTuple
 
 import graphviz
@@ -16,7 +16,7 @@ from .engine import Graph
 
 
 class Look(NamedTuple):
-    """How one role of node is drawn; `glyph` stands for its shape in the legend."""
+    """How nodes of a role are drawn; `glyph` represents the shape in the legend."""
 
     meaning: str
     fill: str
@@ -26,43 +26,9 @@ class Look(NamedTuple):
 
 
 GREY = "#797979"
-LOOKS = {
-    "input": Look("input", "#56b4e9", "#000000", "ellipse", "◯"),
-    "parameter": Look("parameter", "#e69f00", "#000000", "cylinder", "⛁"),
-    "constant": Look("constant", "#bbbbbb", "#000000", "box", "1"),
-    "frozen": Look("frozen parameter or buffer", "#bbbbbb", "#000000", "component", "❄"),
-    "elementwise": Look("elementwise", "#f0e442", "#000000", "box", "▭"),
-    "movement": Look("movement", "#dddddd", "#000000", "parallelogram", "▱"),
-    "reduction": Look("reduction", "#009e73", "#000000", "invtrapezium", "▽"),
-    "opaque": Look("matmul, conv, gather, …", "#0072b2", "#ffffff", "hexagon", "⬡"),
-    "group": Look("group: one kernel", "#d6ecfa", "#000000", "component", "❖"),
-    "layer": Look("layer", "#cc79a7", "#000000", "box3d", "❒"),
-    "decision": Look("decision", "#ffffff", "#000000", "diamond", "◇"),
-    "region": Look("branch or loop, closed", "#cc79a7", "#000000", "tab", "❐"),
-    "carried": Look("carried from round to round", "#ffffff", "#000000", "ellipse", "↻"),
-    "merge": Look("what a branch or a loop gives", "#ffffff", "#000000", "invhouse", "⋎"),
-    "same": Look("passed on as it is", "#ffffff", "#000000", "circle", "="),
-    "lines": Look("lines of yours, closed", "#ffffff", "#000000", "tab", "❏"),
-    "state": Look("state: outlives a run", "#f7cf7d", "#000000", "cylinder", "⛁"),
-    "kept": Look("as it was", "#dddddd", "#000000", "box", "="),
-    "around": Look("changed inside", "#fff3b0", "#000000", "box", "◌"),
-    "moved": Look("as it was, elsewhere", "#56b4e9", "#000000", "box", "→"),
-    "gone": Look("gone", "#d55e00", "#000000", "box", "−"),
-    "removed": Look("not there any more", "#ececec", "#000000", "box", "−"),
-    "new": Look("new", "#3cc29a", "#000000", "box", "+"),
-    "key": Look("what its calls agree in", "#d6ecfa", "#000000", "box", "≡"),
-    "served": Look("program that served again", "#009e73", "#000000", "box3d", "✓"),
-    "unused": Look("program that did not", "#cfcfcf", "#000000", "box", "0"),
-    "more": Look("more of the same", "#ffffff", "#000000", "folder", "…"),
-    "output": Look("result", "#d55e00", "#000000", "doublecircle", "◎"),
-    "gradient": Look("gradient that arrives", "#000000", "#ffffff", "ellipse", "∇"),
-    "given": Look("input without gradient", GREY, "#000000", "point", "•"),
-    "code": Look("as it is written", "#ffffff", "#000000", "note", "❏"),
-    "yours": Look("[yours]: plugged in by you", "#ffffff", "#00614a", "box", "✎"),
-    "mine": Look("yours", "#009e73", "#000000", "box", "✓"),
-    "broken": Look("does not pass its check", "#e00000", "#ffffff", "box", "✗"),
-    "reference": Look("reference: an exercise not solved yet", "#9d9d9d", "#000000", "box", "○"),
-}
+with Path(__file__).with_name("roles.csv").open(encoding="utf-8", newline="") as _file:
+    LOOKS = {row.pop("role"): Look(**row) for row in csv.DictReader(_file)}
+"""How each role is drawn; legends list them in this order."""
 YOURS = "#009e73"
 """The border of the reader's own code."""
 FONT = "DejaVu Sans"
@@ -154,8 +120,9 @@ def cell(text: str, look: Look, align: str = "", **font) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    """`1 record`, `2 records`, `2 misses`."""
+    ending = "" if n == 1 else "es" if noun.endswith("s") else "s"
+    return f"{n:,} {noun}{ending}"
 
 
 def bytes_text(n: int) -> str:

@@ -5,8 +5,6 @@
 an attribute) raises `NotSymbolicError`.
 """
 
-from __future__ import annotations
-
 import ast
 import numbers
 
@@ -47,13 +45,13 @@ class NamedShape(tuple):
 
 
 def name_shape(label: str, shape) -> NamedShape:
-    found = NamedShape(shape)
-    found.label = label
-    return found
+    named = NamedShape(shape)
+    named.label = label
+    return named
 
 
 class Name:
-    """Stands where a record has its operator, for what is no operator: a value, a function of m."""
+    """The `op` of a record of something that is no operator: a value, a function of m."""
 
     variadic = True
 
@@ -122,7 +120,7 @@ def kind_of(name: str) -> str:
 
 
 def edge(value):
-    """What a record keeps of an argument: a symbol's record, or the constant itself."""
+    """The input of a record for an argument: a symbol's record, or the constant itself."""
     return value.record if isinstance(value, Symbol) else value
 
 
@@ -154,12 +152,12 @@ class Symbolic(Interpreter):
 
     def spec(self, op, inputs, attrs):
         try:
-            found = op.result_spec([getattr(x, "spec", x) for x in inputs], attrs)
+            result = op.result_spec([getattr(x, "spec", x) for x in inputs], attrs)
         except Exception:
             if self.strict:
                 raise
-            found = next(x.spec for x in inputs if isinstance(x, Symbol))
-        return found if isinstance(found, Spec) else (found, None)
+            result = next(x.spec for x in inputs if isinstance(x, Symbol))
+        return result if isinstance(result, Spec) else (result, None)
 
     def read(self, record, k):
         return self.leaves[k]
@@ -178,7 +176,7 @@ def part(record, k: int, spec) -> Symbol:
 
 def formula(op, specs, attrs):
     """The record(s) of an operator's body on symbols."""
-    leaves = [leaf(name, spec) for name, spec in zip(names(op, len(specs)), specs)]
+    leaves = map(leaf, names(op, len(specs)), specs)
     with interpreter(Symbolic({}, strict=False)):
         return edges(op.body(Names(), *leaves, **attrs))
 
@@ -187,9 +185,7 @@ def derivative(op, specs, attrs, given, k: int):
     """The record(s) of a rule: for the input in place `k`, on symbols; `given` are the attributes
     it sees, `attrs` those that shapes are computed with.
     """
-    leaves = {
-        j: leaf(name, spec) for j, (name, spec) in enumerate(zip(names(op, len(specs)), specs))
-    }
+    leaves = dict(enumerate(map(leaf, names(op, len(specs)), specs)))
     result = op.result_spec(list(specs), attrs)
     several = not isinstance(result, Spec)
     g = leaf("g", specs[0] if several else result, "gradient")
@@ -253,7 +249,7 @@ def text(record) -> str:
 
 
 def expression(record) -> ast.expr:
-    """A record as Python's syntax; the text of constants stands for names."""
+    """A record as Python's syntax; constants are names whose text is the constant's."""
     if not isinstance(record, Record):
         return ast.Name(constant_text(record))
     name, attrs = record.op.name, record.attrs
@@ -291,7 +287,7 @@ def int_or_none(value: float):
 
 
 def index_text(index) -> str:
-    """An index as it stands between square brackets."""
+    """An index as written between square brackets."""
     if isinstance(index, tuple):
         return ", ".join(map(index_text, index))
     if isinstance(index, slice):

@@ -1,6 +1,4 @@
-"""Two syntax trees compared: what stayed, what moved, what is gone and what is new."""
-
-from __future__ import annotations
+"""Two syntax trees compared: nodes that stayed, moved, are gone, or are new."""
 
 import ast
 from collections import Counter
@@ -24,17 +22,17 @@ class Comparison:
         self.find_moved(before, after)
 
     def dump(self, node) -> str:
-        found = self.dumps.get(id(node))
-        if found is None:
-            found = self.dumps[id(node)] = ast.dump(node)
-        return found
+        text = self.dumps.get(id(node))
+        if text is None:
+            text = self.dumps[id(node)] = ast.dump(node)
+        return text
 
     def mark(self, node, word: str) -> None:
         for inner in ast.walk(node):
             self.marks[id(inner)] = word
 
     def align(self, a, b) -> None:
-        """Mark two nodes that stand at the same place."""
+        """Mark two nodes at the same position."""
         if self.dump(a) == self.dump(b):
             self.mark(a, KEPT)
             self.mark(b, KEPT)
@@ -66,7 +64,7 @@ class Comparison:
                 self.mark(b, NEW)
 
     def find_moved(self, before, after) -> None:
-        """Of what is gone and what is new, the largest parts that are the same have moved."""
+        """Mark the largest parts that are both gone and new as moved."""
         gone, new = (
             Counter(self.dump(x) for x in ast.walk(tree) if self.marks[id(x)] == word and large(x))
             for tree, word in ((before, GONE), (after, NEW))
@@ -85,7 +83,7 @@ class Comparison:
             self.move(child, word, left)
 
     def whole(self, node) -> bool:
-        """Is a subtree marked with one word?"""
+        """Whether a subtree is marked with one word."""
         return len({self.marks[id(x)] for x in ast.walk(node) if not small(x)}) <= 1
 
 
@@ -97,7 +95,7 @@ def inside(node, field: str) -> list:
 
 
 def head(node) -> tuple:
-    """What a node is without its children: its kind, and fields such as names."""
+    """A node without its children: its kind, and fields such as names."""
     plain = [
         (k, repr(v))
         for k, v in ast.iter_fields(node)
@@ -114,7 +112,7 @@ def small(node) -> bool:
 
 
 def large(node) -> bool:
-    """Is it worth saying of that it moved? A name alone is not."""
+    """Whether a move of the node is worth showing; that of a name alone is not."""
     return not small(node) and not isinstance(node, ast.Name | ast.Constant | ast.arg)
 
 

@@ -1,6 +1,4 @@
-"""The eager tape as a picture: what was computed from what, grouped by the layer that asked."""
-
-from __future__ import annotations
+"""The eager tape as a picture: the records and their inputs, in frames of layers."""
 
 from collections.abc import Iterator
 from contextlib import ContextDecorator
@@ -8,23 +6,12 @@ from contextlib import ContextDecorator
 from ..engine.core.errors import value_error
 from ..engine.core.grad import history
 from ..engine.core.record import FREED
-from ..engine.eager.eager import Eager
+from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import Tensor
+from . import records as words
 from .fold import LIMIT, common, draw_records
 from .parts import Edge, Legend, Node, Text
-from .records import (
-    given_text,
-    input_name,
-    is_parameter,
-    kept_bytes,
-    label_of,
-    layer_frame,
-    layers_of,
-    own_name,
-    role_of,
-    spec_text,
-    tooltip_of,
-)
+from .records import input_name, layer_frame, layers_of, spec_text
 from .style import bytes_text, count
 
 
@@ -55,7 +42,7 @@ class source_lines(ContextDecorator):
 
 
 def tape(*tensors, depth: int | None = None, title: str = ""):
-    """The tape behind `tensors` as a graph; or `tape(f, *args)`: what `f(*args)` puts on it.
+    """The tape behind `tensors` as a graph; or `tape(f, *args)`: the tape of a call.
 
     Layers are boxes; `depth` says how many levels of them are open, by default as many as fit in
     150 nodes. Of a tape that is longer still, the newest part is drawn, unless `depth` is given.
@@ -95,21 +82,21 @@ def tensors_in(results):
 
 
 def tape_parts(roots) -> Iterator:
-    """The records behind `roots`, framed by layer call, and what flows between them."""
+    """The records behind `roots`, framed by layer call, and the values between them."""
     records = history.reference(roots)
     frames, results = frames_of(records), set(roots)
     names = {r: f"v{k}" for k, r in enumerate(records[-LIMIT:], 1)}
     if len(records) > LIMIT:
         yield Text(f"… {len(records) - LIMIT:,} older")
     for r in records:
-        role = "output" if r in results and r.inputs else role_of(r)
+        role = "output" if r in results and r.inputs else words.role_of(r)
         freed = r.saved is FREED
-        label = label_of(r, frames[r]) + "\nfreed" * freed
+        label = words.label_of(r, frames[r]) + "\nfreed" * freed
         attrs = {"style": "filled,dashed"} if freed else {}
         given = [k for k, e in enumerate(r.inputs) if e is None]
-        dots = tuple((k, input_name(r.op, k), given_text(r, k)) for k in given)
+        dots = tuple((k, input_name(r.op, k), words.given_text(r, k)) for k in given)
         text = line_of_text(r, frames[r], names) if r in names else ""
-        yield Node(r, label, role, tooltip_of(r), frames[r], attrs, dots, text=text)
+        yield Node(r, label, role, words.tooltip_of(r), frames[r], attrs, dots, text=text)
     for r in records:
         for k, e in enumerate(r.inputs):
             if e is not None:
@@ -120,30 +107,30 @@ def tape_parts(roots) -> Iterator:
 def line_of_text(record, frames: tuple, names: dict) -> str:
     """`v3 = add(v1, v2) : float32[4]`."""
     inputs = [
-        given_text(record, k) if e is None else names.get(e, "…")
+        words.given_text(record, k) if e is None else names.get(e, "…")
         for k, e in enumerate(record.inputs)
     ]
-    what = f"{record.op.name}({', '.join(inputs)})" if inputs else own_name(record, frames)
+    what = f"{record.op.name}({', '.join(inputs)})" if inputs else words.own_name(record, frames)
     return f"{names[record]} = {what} : {spec_text(record)}"
 
 
 def tape_caption(records) -> str:
-    """How many records were made, and how much memory they keep alive."""
-    made = [r for r in records if r.inputs]
-    freed = sum(r.saved is FREED for r in made)
-    text = f"{count(len(made), 'record')}, keeping {bytes_text(kept_bytes(made))} alive"
+    """How many records were applied, and how much memory they keep alive."""
+    applied = [r for r in records if r.inputs]
+    freed = sum(r.saved is FREED for r in applied)
+    text = f"{count(len(applied), 'record')}, keeping {bytes_text(words.kept_bytes(applied))} alive"
     return f"{text}; {freed:,} freed by a backward" if freed else text
 
 
 def close_layer(records) -> tuple[str, str, dict]:
-    """What a closed frame adds to its label, its tip and its attributes."""
-    return "", f"\nkeeps {bytes_text(kept_bytes(records))} alive", {}
+    """The addition to a closed frame's label, tip and attributes."""
+    return "", f"\nkeeps {bytes_text(words.kept_bytes(records))} alive", {}
 
 
 def frames_of(records) -> dict:
     """For each record the layer calls it was made in, outermost first, as frames.
 
-    A parameter belongs where it is used, in what is common to all uses.
+    A parameter belongs to the innermost call around all its uses.
     """
     calls = {id(scope): scope for r in records for scope in layers_of(r.scope)}
     frames = {k: layer_frame(scope) for k, scope in calls.items()}
@@ -151,6 +138,6 @@ def frames_of(records) -> dict:
     homes: dict = {}
     for r in records:
         for e in r.inputs:
-            if e is not None and is_parameter(e):
+            if e is not None and words.is_parameter(e):
                 homes[e] = common(homes.get(e, paths[r]), paths[r])
     return paths | homes

@@ -1,6 +1,4 @@
-"""What pictures are asked of: a static function, a layer, an executable, a program."""
-
-from __future__ import annotations
+"""The targets of pictures: a static function, a layer, an executable, a program."""
 
 from ..engine.core.errors import type_error
 from ..engine.ir.program import Program
@@ -8,12 +6,12 @@ from ..engine.passes.manager import Optimized, optimized
 
 
 def forward_of(target):
-    """The static function of a layer; anything else as it is."""
+    """The static function of a layer; anything else unchanged."""
     return getattr(target, "forward", target)
 
 
 def compiled_of(target):
-    """What a static function was compiled to last; anything else as it is."""
+    """The last executable of a static function; anything else unchanged."""
     return (getattr(forward_of(target), "executables", None) or [target])[-1]
 
 
@@ -36,12 +34,12 @@ def optimized_of(target) -> Optimized:
     if isinstance(target, Optimized):
         return target
     strategy = getattr(forward_of(target), "build_strategy", None)
-    found = getattr(compiled_of(target), "optimized", None)
-    return found or optimized(program_of(target), strategy)
+    done = getattr(compiled_of(target), "optimized", None)
+    return done or optimized(program_of(target), strategy)
 
 
 def ends_of(target) -> tuple[set, set]:
-    """The results of a program, and what its forward hands to its backward; some are both."""
+    """The results of a program, and the residuals for its backward; some values are both."""
     captured = getattr(forward_of(target), "concrete_program", None)
     if captured is None or captured.backward is None:
         return set(program_of(target).outputs), set()
@@ -50,7 +48,7 @@ def ends_of(target) -> tuple[set, set]:
 
 
 def executable_of(target):
-    """What a static function was compiled to last, or the executable itself."""
+    """The last executable of a static function, or the executable itself."""
     found = compiled_of(target)
     if not hasattr(found, "kernels"):
         what = f"{getattr(target, '__name__', type(target).__name__)} was not compiled"
@@ -71,7 +69,7 @@ def static_function(target):
 
 
 def as_written(function):
-    """The Python function behind a layer or a static function."""
+    """The Python function of a layer or a static function."""
     found = forward_of(function)
     found = getattr(found, "dygraph_function", found)
     if not hasattr(found, "__code__"):

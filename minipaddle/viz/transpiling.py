@@ -1,6 +1,4 @@
-"""What the transpiler makes of a function: the source and the tree, before and after each step."""
-
-from __future__ import annotations
+"""The conversion of a function: source and syntax tree, before and after each converter."""
 
 import ast
 import difflib
@@ -22,11 +20,11 @@ from .target import as_written
 
 MONO = "Courier"  # the engine knows its widths, and writes DejaVu Sans Mono, of the same
 WIDTH, LINES = 44, 8
-"""How much of the source stands in a node of the tree."""
+"""The width and the number of lines of source in a node of the tree."""
 SIDE_BY_SIDE = 80
-"""Letters for which the page has room beside the converters; longer lines stand below them."""
+"""Characters that fit beside the converters; longer sources are drawn below them."""
 LONG = 60
-"""Of a longer source only what changed is drawn."""
+"""Of a longer source only the changes are drawn."""
 
 
 def transpiling(function, stage: str | None = None, *, title: str = ""):
@@ -43,14 +41,14 @@ def transpiling(function, stage: str | None = None, *, title: str = ""):
     True
     """
     function = as_written(function)
-    found = stages(function)
+    steps = stages(function)
     if stage is None:
-        return overview(name_of(function), found, title)
-    parts = detail(name_of(function), pick(found, stage), title)
+        return overview(name_of(function), steps, title)
+    parts = detail(name_of(function), pick(steps, stage), title)
     return draw(parts, title, ordering="out")
 
 
-def source_diff(function, stage: str | None = None) -> SourceDiff:
+def source_diff(function, stage: str | None = None) -> "SourceDiff":
     """The source before and after all converters, or one of them, as a coloured comparison.
 
     >>> import minipaddle as paddle
@@ -58,10 +56,10 @@ def source_diff(function, stage: str | None = None) -> SourceDiff:
     minipaddle.tensor.shaping.flatten, negation: 0 lines gone, 0 new
     """
     function = as_written(function)
-    found, name = stages(function), name_of(function)
+    steps, name = stages(function), name_of(function)
     if stage is None:
-        return SourceDiff(name, source(found[0].before), source(found[-1].after))
-    one = pick(found, stage)
+        return SourceDiff(name, source(steps[0].before), source(steps[-1].after))
+    one = pick(steps, stage)
     return SourceDiff(f"{name}, {stage}", source(one.before), source(one.after))
 
 
@@ -99,18 +97,15 @@ class SourceDiff(Shown):
     @property
     def text(self) -> str:
         gone, new = self.counts()
-        lines = [f"{self.name}: {gone} line{'' if gone == 1 else 's'} gone, {new} new"]
-        if not gone and not new:
-            return lines[0]
-        late: list[str] = []
-        for word, a, b in self.rows:
+        lines = [f"{self.name}: {count(gone, 'line')} gone, {new} new"]
+        for word, group in groupby(self.rows if gone or new else (), lambda row: row[0]):
+            rows = list(group)
             if word == KEPT:
-                lines += [*late, f"  {a}"]
-                late = []
-                continue
-            lines += [f"- {a}"] if a is not None else []
-            late += [f"+ {b}"] if b is not None else []
-        return "\n".join([*lines, *late])
+                lines += [f"  {a}" for _, a, _ in rows]
+            else:
+                lines += [f"- {a}" for _, a, _ in rows if a is not None]
+                lines += [f"+ {b}" for _, _, b in rows if b is not None]
+        return "\n".join(lines)
 
     def html(self) -> str:
         """A table with two columns; colours that white and dark pages set off."""
@@ -163,13 +158,14 @@ def card(heading: str, lines) -> Table:
 
 
 def fold(lines: list):
-    """Of a long source what changed, with a line before and after."""
-    shown = [
-        len(lines) <= LONG or any(word != KEPT for _, word in lines[max(0, k - 1) : k + 2])
-        for k in range(len(lines))
-    ]
-    for show, group in groupby(zip(lines, shown), key=lambda pair: pair[1]):
-        inside = [line for line, _ in group]
+    """The changed lines of a long source, each with a line before and after."""
+
+    def is_shown(k: int) -> bool:
+        near = lines[max(0, k - 1) : k + 2]
+        return len(lines) <= LONG or any(word != KEPT for _, word in near)
+
+    for show, group in groupby(range(len(lines)), is_shown):
+        inside = [lines[k] for k in group]
         yield from inside if show else [(f"⋮ {count(len(inside), 'line')}", KEPT)]
 
 
@@ -218,7 +214,7 @@ def detail(name: str, stage, title: str) -> Iterator:
 
 
 def syntax_tree(tree, frame: Frame, comparison: Comparison, numbers) -> Iterator:
-    """A node and what is below it; a subtree in which nothing differs is one node."""
+    """A node and the nodes below it; a subtree without differences is one node."""
     word = comparison.marks[id(tree)]
     whole = next(numbers) >= LIMIT or comparison.whole(tree)
     text = f"{title_of(tree)}\n{excerpt(tree)}" if whole else title_of(tree)

@@ -11,12 +11,13 @@ from rich.table import Table
 
 import minipaddle
 from minipaddle.engine.core.dim import Dim
-from minipaddle.engine.passes.arena import FAST, by_search, height
+from minipaddle.engine.passes.arena import FAST, height
 from minipaddle.engine.passes.lifetimes import specs_of
+from minipaddle.engine.passes.list_scheduling import schedule
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import plan
-from minipaddle.engine.passes.recompute import recompute
-from minipaddle.engine.passes.schedule import schedule
+from minipaddle.passes.arena_search import by_climbing
+from minipaddle.passes.recompute import recompute
 from tests.benchmarks import models
 
 MIB = 2**20
@@ -98,11 +99,11 @@ def mark(value: float, most: float) -> str:
 def offsets(plans: dict) -> None:
     """Each method of placing the pieces: the arena to the bound, and the time."""
     table = Table(title="Offsets: arena to live set, and milliseconds", show_lines=False)
-    methods = FAST | {"search": by_search}
+    methods = FAST | {"search": by_climbing}
     for head in ["step", "pieces", *methods]:
         table.add_column(head, justify="right")
     for name, found in plans.items():
-        buffers, cells = [piece.buffer for piece in found.pieces], []
+        buffers, cells = [each.buffer for each in found.allocations], []
         for method in methods.values():
             began = time.perf_counter()
             places = method(buffers)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.exercises.batch import unmeasured
 pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
 
 BUILDER = BOOK / "site/build.py"
+GLOSSARY = tomllib.loads((BOOK / "site/glossary.toml").read_text("utf-8"))
 NAMES = [path.stem for path in CHAPTERS]
 OTHERS = ["index", "exercises", "operators/index", "operators/engine-ops-special", "terms", "names"]
 RENDERED = "() => !window.MathJax || MathJax.startup.promise.then(() => true)"
@@ -220,11 +222,11 @@ def test_every_exercise_is_there_and_no_solution(site):
 TERMS = {
     "tape": "00", "record": "00", "slot": "00", "spec": "01", "array module": "01",
     "cotangent": "02", "leaf": "02", "PyLayer": "03", "batch norm": "04", "im2col": "05",
-    "program": "06", "promise": "06", "tracing": "06", "shape rule": "06", "state": "06",
+    "program": "06", "symbolic array": "06", "tracing": "06", "shape rule": "06", "state": "06",
     "guard": "06", "verifier": "06", "interpreter": "06", "transpiler": "07", "region": "07",
-    "converter": "07", "template": "07", "runtime": "07", "live": "07", "carried": "08",
+    "converter": "07", "template": "07", "runtime": "07", "live": "07", "loop-carried": "08",
     "flag": "08", "unrolled": "08", "cache": "09", "key": "09", "condition": "09", "hint": "09",
-    "cut": "10", "residuals": "10", "update": "10", "statement": "13", "fold": "13",
+    "cut": "10", "residuals": "10", "update": "10", "statement": "13", "reduction": "13",
     "loop nest": "13", "vector instructions": "13", "warp": "13", "lifetime": "14", "arena": "14",
     "in place": "14", "greedy": "14",
 }  # fmt: skip
@@ -249,6 +251,15 @@ def test_terms_lead_to_where_they_are_explained(site):
 
 def anchors_of(path):
     return set(re.findall(r' id="([^"]+)"', path.read_text(encoding="utf-8")))
+
+
+def test_the_glossary_names_files_that_are_there(site):
+    page = (site / "terms.html").read_text(encoding="utf-8")
+    rows = re.findall(r"<td[^>]*>(.*?)</td>", page, re.DOTALL)
+    words = [re.sub(r"<[^>]+>|\s+", " ", cell).strip() for cell in rows[::3]]
+    assert words == [*GLOSSARY]
+    for word, (_, file) in GLOSSARY.items():
+        assert (BOOK.parent / "minipaddle" / file).is_file(), word
 
 
 BUILT = {

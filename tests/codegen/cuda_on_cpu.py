@@ -53,10 +53,10 @@ class Cpu:
         found.view("uint8")[...] = 0xCB
         return found
 
-    def moved(self, array):
+    def to_device(self, array):
         return np.asarray(array)
 
-    def whole(self, array, spec):
+    def as_input(self, array, spec):
         if array.dtype == spec.dtype and array.flags.c_contiguous:
             return array
         return np.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
@@ -66,10 +66,10 @@ class Cpu:
         return array.ctypes.data
 
     @staticmethod
-    def fetched(array):
+    def to_host(array):
         return array.copy()
 
-    def compiled(self, text: str, names) -> dict:
+    def compile(self, text: str, names) -> dict:
         library = built(text.removeprefix(prologue())) if names else None
         return {name: getattr(library, f"run_{name}") for name in names}
 
@@ -97,7 +97,7 @@ class Cpu:
     def copy(self, target, source) -> None:
         target[...] = source
 
-    def captured(self, steps):
+    def record_graph(self, steps):
         """As on a GPU nothing is done while it is captured, and no new step comes in later."""
         self.calls.append("captured")
         steps = tuple(steps)

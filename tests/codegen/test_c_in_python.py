@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.eager.tracer import trace

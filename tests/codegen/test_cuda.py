@@ -6,7 +6,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import Kernels
-from minipaddle.codegen.cuda.shape import Teams, teams_of
+from minipaddle.codegen.cuda.teams import Teams, teams_of
 from minipaddle.engine.ops.linalg import product
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.cuda import Executable
@@ -132,7 +132,7 @@ def test_random_numbers_are_the_interpreters():
         return [paddle.rand([40]), paddle.randint(0, 9, [50])]
 
     program = program_of(function, [1])
-    arrays = [np.zeros(1, "float32"), *(s.cell.read() for s in program.states)]
+    arrays = [np.zeros(1, "float32"), *(s.storage.read() for s in program.states)]
     found = Executable(program, device=Cpu())(program, [np.array(a) for a in arrays])
     for a, b in zip(results(program, arrays), found, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -140,8 +140,8 @@ def test_random_numbers_are_the_interpreters():
 
 def test_neighbouring_threads_read_neighbouring_memory():
     class Shape:
-        def __init__(self, kept, reduced, loops):
-            self.kept, self.reduced, self.loops = kept, reduced, loops
+        def __init__(self, parallel, reduction, loops):
+            self.parallel_loops, self.reduction_loops, self.loops = parallel, reduction, loops
 
     class Loop:
         def __init__(self, extent):
@@ -188,7 +188,7 @@ def test_a_race_shows():
 """
     for wait, right in (("", False), ("__syncthreads();", True)):
         device, x, y = Cpu(), np.zeros(64, "float32"), np.zeros((2, 64), "float32")
-        (race,) = device.compiled(text.replace("WAIT", wait), ["race"]).values()
+        (race,) = device.compile(text.replace("WAIT", wait), ["race"]).values()
         device.launch(race, (2, 1), (64, 1), [x.ctypes.data, y.ctypes.data])
         assert (y == np.arange(64) ^ 1).all() == right
 

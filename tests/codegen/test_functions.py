@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
 from tests.codegen.compiling import FLAGS, Call, needs_gcc, record_of, run_all
 
 pytestmark = needs_gcc

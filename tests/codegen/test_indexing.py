@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.codegen.cuda.calls import WORK
+from minipaddle.codegen.cuda.calls import CUDA_EMITTERS
 from minipaddle.codegen.target import KERNELS
 from minipaddle.engine.codegen.kernel import EMITTERS
 from minipaddle.engine.core.op import OPS
@@ -73,4 +73,4 @@ def test_every_emitter_is_of_an_operator():
 
 def test_both_targets_write_every_shared_kernel():
     assert KERNELS
-    assert KERNELS.keys() <= EMITTERS.keys() & WORK.keys()
+    assert KERNELS.keys() <= EMITTERS.keys() & CUDA_EMITTERS.keys()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from minipaddle.codegen.gemm import heights
-from minipaddle.codegen.product import product_of, way
+from minipaddle.codegen.microkernel import heights
+from minipaddle.codegen.product import choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
 from tests.codegen.compiling import call, needs_gcc, run, run_all
@@ -213,8 +213,8 @@ def test_the_way_is_a_slot():
 def test_large_products_are_the_librarys_if_there_is_one():
     at = {"x_perm": (0, 1), "y_perm": (0, 1), "out_perm": (0, 1)}
     specs = [Spec(s, np.dtype("float32")) for s in ((2048, 2048), (2048, 2048), (2048, 2048))]
-    assert way(product_of(*specs, **at), np.dtype("float32")) == "blas"
-    assert way(product_of(*specs, **at), np.dtype("float64")) != "blas"
+    assert choose_algorithm(product_of(*specs, **at), np.dtype("float32")) == "blas"
+    assert choose_algorithm(product_of(*specs, **at), np.dtype("float64")) != "blas"
 
 
 @pytest.mark.parametrize("at", ORDERS)

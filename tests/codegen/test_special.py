@@ -6,7 +6,7 @@ from scipy import special
 
 import minipaddle as paddle
 from minipaddle.codegen.cuda.program import Kernels as CudaKernels
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
 from minipaddle.engine.codegen.step import Kernels
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.ir.control import fused

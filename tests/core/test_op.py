@@ -15,8 +15,8 @@ from minipaddle.core import missing
 from minipaddle.engine.core import errors, record
 from minipaddle.engine.core.dispatch import OUT, Interpreter, current, interpreter
 from minipaddle.engine.core.op import NOTHING, OPS, elementwise, movement, opaque, reduction
-from minipaddle.engine.core.record import Record, Spec, mark_written, owner, writes, written_at
-from minipaddle.engine.eager.eager import Eager
+from minipaddle.engine.core.record import Record, Spec, last_write, mark_written, owner, write_count
+from minipaddle.engine.eager.execution import Eager
 from minipaddle.engine.ops import elementwise as e
 from minipaddle.engine.ops import movement as mv
 
@@ -170,7 +170,7 @@ def test_an_attribute_called_out_hides_the_result():
     def through(m, x, *, out):
         return x
 
-    with pytest.raises(TypeError, match="attribute 'out', which a rule can not ask for"):
+    with pytest.raises(TypeError, match="attribute 'out', which a rule cannot ask for"):
         through.vjp(lambda g, out: g)
 
 
@@ -206,9 +206,9 @@ KEPT = {
 
 @pytest.mark.parametrize(("op", "mask", "kept"), KEPT.values(), ids=KEPT)
 def test_only_what_a_rule_names_is_kept(op, mask, kept):
-    op.kept.clear()
-    assert op.kept[mask] == kept
-    assert op.kept[mask] is op.kept[mask]
+    op.saves.clear()
+    assert op.saves[mask] == kept
+    assert op.saves[mask] is op.saves[mask]
 
 
 def test_a_new_rule_changes_what_is_kept():
@@ -217,11 +217,11 @@ def test_a_new_rule_changes_what_is_kept():
         return x
 
     same.vjp(lambda g: g)
-    assert same.kept[1] is NOTHING
+    assert same.saves[1] is NOTHING
     same.vjp(lambda g, x: g)
-    assert same.kept[1] == ((0,), False, ())
+    assert same.saves[1] == ((0,), False, ())
     same.set_rule(0, None)
-    assert same.kept[1] == ()
+    assert same.saves[1] == ()
 
 
 # ---- results in tuples -----------------------------------------------------------------------
@@ -596,12 +596,12 @@ def test_the_owner_of_memory():
 def test_writes_count_for_every_view():
     root = np.zeros((2, 3), "float32")
     view, other = root[0], np.zeros(3)
-    assert (written_at(view), writes(view)) == (0, 0)
+    assert (last_write(view), write_count(view)) == (0, 0)
     mark_written(view[1:])
-    first = written_at(root)
+    first = last_write(root)
     mark_written(root)
-    assert first < written_at(view) == written_at(root.T)
-    assert (writes(root), writes(other), written_at(other)) == (2, 0, 0)
+    assert first < last_write(view) == last_write(root.T)
+    assert (write_count(root), write_count(other), last_write(other)) == (2, 0, 0)
 
 
 def test_nothing_is_remembered_of_memory_that_is_gone():

@@ -112,7 +112,7 @@ def messages(group):
         same(work.wait(), np.full(2, 10.0 * ((r + 1) % n) + tag))
 
 
-def unwatched(group):
+def run_in_background(group):
     """Several at once, waited for in another order, while the rank computes."""
     r = group.rank
     arrays = [own(r, (m,)) for m in (10, 100_000, 1000)]
@@ -169,7 +169,7 @@ def conformance(group, new_group) -> int:
     copies(group)
     parts(group)
     messages(group)
-    unwatched(group)
+    run_in_background(group)
     subgroups(group, new_group)
     mistakes(group)
     group.barrier()

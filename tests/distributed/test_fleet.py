@@ -13,7 +13,7 @@ from minipaddle.distributed import fleet
 from minipaddle.distributed.fleet.model import chosen
 from minipaddle.distributed.fleet.strategy import HINTS, KNOWN, OTHERS
 from minipaddle.engine.core.slots import plugged
-from minipaddle.engine.distributed.reducer import buckets_of
+from minipaddle.engine.distributed.reducer import build_buckets
 from tests.distributed import programs
 
 
@@ -193,7 +193,7 @@ def sent(work, ranks=2) -> int:
 def test_merged_gradients_are_averaged_once(static, last):
     """Six steps are three updates, or two."""
     second, third = (sent(lambda k=k: merged(2, k, static, last=last)) for k in (2, 3))
-    assert second / 3 == third / 2 == len(buckets_of(programs.mlp().parameters(), *SIZES))
+    assert second / 3 == third / 2 == len(build_buckets(programs.mlp().parameters(), *SIZES))
 
 
 def test_a_captured_step_that_merges_stays_one_program():

@@ -176,9 +176,9 @@ def test_begun_and_finished():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="4 ranks can not share 6 rows"):
+    with pytest.raises(ValueError, match="4 ranks cannot share 6 rows"):
         ops.reduce_scatter.infer(paddle.ones([6]).spec, nranks=4, op="sum", group=0)
-    with pytest.raises(ValueError, match="no axis can not be cut"):
+    with pytest.raises(ValueError, match="no axis cannot be cut"):
         ops.all_gather(paddle.ones([]), nranks=2)
     with pytest.raises(ValueError, match="group 7"):
         ops.all_reduce(paddle.ones([2]), group=7)

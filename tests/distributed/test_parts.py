@@ -29,7 +29,7 @@ class Watch:
     def check_ended(self, *what):
         """Nobody has."""
 
-    def late(self, key, number, ranks, what, timeout):
+    def report_timeout(self, key, number, ranks, what, timeout):
         return CollectiveTimeout(f"{what} waited {timeout} s")
 
 
@@ -106,10 +106,10 @@ def job(monkeypatch):
     near = SimpleNamespace(rank=0, size=2, Free=lambda: None)
     world = SimpleNamespace(Split_type=lambda kind: near, size=2, rank=0)
     watch = Watch()
-    watch.failed = lambda error: told.append(error)
+    watch.report_failure = lambda error: told.append(error)
     watch.leave = lambda: told.append("left")
     line = SimpleNamespace(say=lambda **message: told.append(message))
-    monkeypatch.setattr(mpi, "connected", lambda world, alone: (None, watch, line))
+    monkeypatch.setattr(mpi, "connect", lambda world, alone: (None, watch, line))
     abort = SimpleNamespace(Abort=lambda code: told.append(f"abort {code}"))
     fake = SimpleNamespace(COMM_TYPE_SHARED=1, COMM_WORLD=abort)
     monkeypatch.setattr(mpi, "mpi", lambda: fake)
@@ -139,9 +139,9 @@ def test_what_was_sent_leaves_before_the_process_does(job):
     job, told = job
     work = asked(*[False] * 5, True)
     work.group.job = job
-    work.unwatched()
+    work.run_in_background()
     job.end()
-    assert work.over
+    assert work.ended
     assert told[0] == "left"
 
 

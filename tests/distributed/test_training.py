@@ -8,7 +8,7 @@ import minipaddle.distributed as dist
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.core.slots import plugged
-from minipaddle.engine.distributed.reducer import buckets_of
+from minipaddle.engine.distributed.reducer import build_buckets
 from tests.distributed import programs
 
 STEPS = 20
@@ -158,10 +158,10 @@ def test_buckets_leave_while_the_backward_goes_on():
 def test_buckets():
     sizes = [10, 30, 20, 5, 40]
     weights = [paddle.create_parameter([n], "float32") for n in sizes]
-    of = lambda *how: [[p.size for p in b.parameters] for b in buckets_of(weights, *how)]
+    of = lambda *how: [[p.size for p in b.parameters] for b in build_buckets(weights, *how)]
     kb = 4 / (1 << 20)  # of float32
     assert of(45 * kb, 12 * kb) == [[40, 5], [20], [30], [10]]
-    assert of(1, 0) == [[40, 5, 20, 30, 10]]
+    assert of(1, 0) == [[40, 5, 20, 30], [10]]  # nothing is computed while the last one travels
     assert of(0, 0) == [[40], [5], [20], [30], [10]]
     assert of(1, 1) == [[40, 5, 20, 30, 10]]
     weights[1] = paddle.create_parameter([30], "float64")

@@ -47,16 +47,18 @@ def heard(rank: Watch) -> str:
 
 
 def test_a_failure_is_told_to_all(ranks):
-    ranks[1].failed(ValueError("boom"))
+    ranks[1].report_failure(ValueError("boom"))
     assert [heard(r) for r in ranks] == ["rank 1 failed: ValueError: boom"] * 3
     with pytest.raises(PeerFailed, match="boom"):
-        ranks[0].came_to("0", "barrier")
+        ranks[0].count_call("0", "barrier")
 
 
 def test_the_first_failure_is_the_cause(ranks):
-    ranks[2].failed(ValueError("first"))
-    ranks[1].failed(PeerFailed("of another"))  # what another's failure has caused is not told
-    ranks[0].failed(KeyError("second"))
+    ranks[2].report_failure(ValueError("first"))
+    ranks[1].report_failure(
+        PeerFailed("of another")
+    )  # what another's failure has caused is not told
+    ranks[0].report_failure(KeyError("second"))
     cut(ranks[1])
     assert "first" in heard(ranks[0])
     assert "first" in heard(ranks[2])
@@ -73,11 +75,11 @@ def test_who_comes_after_a_failure_hears_of_it():
     meet = lambda k: Watch(k, 3, "127.0.0.1", hub.port, hub.token)
     first, second = meet(0), meet(1)
     settle(lambda: len(hub.lines) == 2)
-    second.failed(ValueError("boom"))
+    second.report_failure(ValueError("boom"))
     second.leave()
-    settle(lambda: 1 in first.over)
+    settle(lambda: 1 in first.ended)
     third = meet(2)
-    settle(lambda: 1 in third.over)
+    settle(lambda: 1 in third.ended)
     assert heard(third) == "rank 1 failed: ValueError: boom"
     for each in (first, second, third):
         cut(each)
@@ -94,12 +96,12 @@ def test_the_hub_itself_may_die():
 
 def test_who_is_late_is_asked_for(ranks):
     for rank in ranks[:2]:
-        rank.came_to("0", "barrier")
-    ranks[0].came_to("0", "all_reduce")
-    ranks[2].came_to("0", "barrier")
-    ranks[2].came_to("0", "all_reduce")
+        rank.count_call("0", "barrier")
+    ranks[0].count_call("0", "all_reduce")
+    ranks[2].count_call("0", "barrier")
+    ranks[2].count_call("0", "all_reduce")
     with pytest.raises(CollectiveTimeout) as error:
-        raise ranks[0].late("0", 2, [0, 1, 2], "all_reduce number 2", 0.5)
+        raise ranks[0].report_timeout("0", 2, [0, 1, 2], "all_reduce number 2", 0.5)
     expected = "all_reduce number 2 waited 0.5 s: rank 1 did not come (it was last in barrier "
     assert str(error.value) == expected + "number 1)"
     assert heard(ranks[1]) == heard(ranks[2]) == str(error.value)
@@ -109,27 +111,27 @@ def test_who_does_not_answer_is_said_to_be_silent(ranks, monkeypatch):
     say = ranks[1].line.say
     monkeypatch.setattr(ranks[1].line, "say", lambda **m: None if m["kind"] == "here" else say(**m))
     with pytest.raises(CollectiveTimeout, match=r"rank 1 did not come \(it does not answer"):
-        raise ranks[0].late("0", 1, [1], "recv from rank 1", 0.5)
+        raise ranks[0].report_timeout("0", 1, [1], "recv from rank 1", 0.5)
 
 
 def test_all_came_but_not_to_the_same(ranks):
     for rank, name in zip(ranks, ("all_reduce", "broadcast", "all_reduce")):
-        rank.came_to("0", name)
+        rank.count_call("0", name)
     said = "all came, but not to the same; rank 0: it was last in all_reduce number 1; rank 1: it "
     with pytest.raises(CollectiveTimeout, match=said + "was last in broadcast"):
-        raise ranks[2].late("0", 1, [0, 1, 2], "all_reduce number 1", 0.5)
+        raise ranks[2].report_timeout("0", 1, [0, 1, 2], "all_reduce number 1", 0.5)
 
 
 def test_a_hub_that_does_not_answer(ranks, monkeypatch):
     monkeypatch.setattr(ranks[1].line, "say", lambda **message: None)
     with pytest.raises(CollectiveTimeout, match=r"rank 0 did not come \(it does not answer"):
-        raise ranks[1].late("0", 1, [0, 1], "barrier number 1", 0.5)
+        raise ranks[1].report_timeout("0", 1, [0, 1], "barrier number 1", 0.5)
 
 
 def test_who_has_ended_never_comes(ranks):
-    ranks[1].came_to("0", "barrier")
+    ranks[1].count_call("0", "barrier")
     ranks[1].leave()
-    settle(lambda: 1 in ranks[0].over)
+    settle(lambda: 1 in ranks[0].ended)
     ranks[0].check_ended("0", 1, [0, 1, 2], "barrier number 1")
     for number in (2, sys.maxsize):
         with pytest.raises(PeerFailed, match="barrier number 2: rank 1 has ended"):
@@ -140,14 +142,14 @@ def test_who_has_ended_never_comes(ranks):
 
 
 def test_after_a_failure_a_rank_waits_for_the_others_to_hear(ranks):
-    ranks[1].failed(ValueError("boom"))
+    ranks[1].report_failure(ValueError("boom"))
     settle(lambda: all(r.failure for r in ranks))
     began = time.monotonic()
     ranks[0].line.say(kind="over", counts={})
     ranks[2].line.say(kind="over", counts={})
     ranks[1].leave()
     assert time.monotonic() - began < 0.5
-    assert ranks[1].over.keys() == {0, 1, 2}
+    assert ranks[1].ended.keys() == {0, 1, 2}
 
 
 def test_a_stranger_is_not_let_in():

@@ -14,7 +14,7 @@ import only_numpy  # first
 from engine.core.dispatch import Recording
 from engine.core.rank import own_settings
 from engine.distributed.reducer import Reducer
-from engine.distributed.threads import World
+from engine.distributed.thread_group import World
 from engine.eager.tensor import Parameter, Tensor
 from engine.executors.compiler import compiler
 from engine.jit import runtime  # noqa: F401  (what converted code calls)
@@ -127,7 +127,7 @@ class GPT(Model):
         h = self.normed(x)
         scores = (h @ self.q) @ movement.transpose(h @ self.k, perm=(0, 2, 1)) * 0.25
         scores = where(self.mask > 0.0, scores, -1e9)
-        x = x + nn.softmax(scores, axis=-1) @ (h @ self.v)
+        x = x + nn.softmax(scores, axis=2) @ (h @ self.v)
         x = x + activation.relu(self.normed(x) @ self.up) @ self.down
         return cross_entropy(self.normed(x) @ movement.transpose(self.table, perm=(1, 0)), y)
 

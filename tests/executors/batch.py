@@ -114,4 +114,4 @@ def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -
         loaded = ctypes.CDLL(str(library))
     for e in made:
         e.library = loaded
-        e.prepare()
+        e.connect()

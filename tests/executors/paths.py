@@ -26,8 +26,8 @@ from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.manager import PASSES, Optimized, optimized
 from minipaddle.engine.passes.memory import plan
 from minipaddle.engine.passes.specialise import open_sizes, sizes_of, specialise
-from minipaddle.executors import blocked
-from minipaddle.executors.arena import ArenaRun
+from minipaddle.executors import cache_blocking
+from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.executors.cuda import Executable as CudaExecutable
 from minipaddle.executors.interpreted import Interpreted
 from tests.codegen.cuda_on_cpu import Cpu, can_emulate_gpu
@@ -77,7 +77,7 @@ def collect_programs(name: str, cases: list[Case]) -> Iterator[None]:
 
 def added(program: Program, original: Program) -> list:
     """The constants that passes have added to the states."""
-    return [s.cell.read() for s in program.states[len(original.states) :]]
+    return [s.storage.read() for s in program.states[len(original.states) :]]
 
 
 def interpreted(after: Program, original: Program, make=lambda: Run(NUMPY)) -> Callable:
@@ -132,10 +132,10 @@ SMALL = {"LEAST": 1, "BLOCK": 64, "STRETCH": 1, "OPERATIONS": 0}
 
 def in_blocks(program: Program) -> Callable:
     """What runs where there is no compiler, with blocks of a few elements."""
-    made = Interpreted(program, {"fusion": True, "expand_from": 0})
+    made = Interpreted(program, {"fusion": True, "decompose_from": 0})
 
     def run(program, arrays):
-        with mock.patch.multiple(blocked, **SMALL):
+        with mock.patch.multiple(cache_blocking, **SMALL):
             return made(program, arrays)
 
     return run
@@ -175,7 +175,9 @@ class Frozen(Unbuilt):
 
     def __call__(self, program, arrays) -> list:
         states = zip(program.states, arrays[len(program.inputs) :], strict=True)
-        cells = [(s.cell, array) for s, array in states if s.update is None and s.cell is not None]
+        cells = [
+            (s.storage, array) for s, array in states if s.update is None and s.storage is not None
+        ]
         if any(np.asarray(cell.read()).tobytes() != array.tobytes() for cell, array in cells):
             return Run(NUMPY)(program, arrays)
         return super().__call__(program, arrays)

@@ -8,17 +8,17 @@ import contextlib
 from random import Random
 from unittest import mock
 
-from minipaddle.codegen import c_target, chain, matmul, product, strips, winograd
+from minipaddle.codegen import back_to_back_gemm, c_target, matmul, product, strips, winograd
 from minipaddle.engine.codegen import rows
 from minipaddle.engine.codegen import writer as loops
-from minipaddle.engine.passes import fusion, nest
-from minipaddle.passes import chain as chains
+from minipaddle.engine.passes import fusion_groups, nest
+from minipaddle.passes import back_to_back_gemm as chains
 
 LOW = {
     c_target: {"SERIAL": 0, "ENOUGH": 0},
-    chain: {"STRIP": 8, "MASKED": 8, "LONG": 2},
+    back_to_back_gemm: {"STRIP": 8, "MASKED": 8, "LONG": 2},
     chains: {"FEWEST": 2},
-    fusion: {"MOST": 4},
+    fusion_groups: {"MOST": 4},
     loops: {"PARALLEL": 0},
     matmul: {"SERIAL": 0, "BLOCK": 8, "DEEP": 4, "ON_STACK": 256},
     nest: {"PARTS": 2},

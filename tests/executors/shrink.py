@@ -80,7 +80,7 @@ def of(case: Case, program: Program) -> Case:
 def fewer_results(case: Case) -> Iterator[Case]:
     """One output, or one update, alone; or all but one; or another value as the only result."""
     p = case.program
-    still = [State(s.name, s.record, None, s.cell) for s in p.states]
+    still = [State(s.name, s.record, None, s.storage) for s in p.states]
     for record in reversed(p.records):
         if record.dtype is not None:
             yield of(case, Program(p.name, p.inputs, still, p.records, [record]))
@@ -144,7 +144,9 @@ def replaced(program: Program, now: dict[Record, Record]) -> Program:
         if new is not record:
             now[record] = new
         records.append(new)
-    states = [State(s.name, s.record, now.get(s.update, s.update), s.cell) for s in program.states]
+    states = [
+        State(s.name, s.record, now.get(s.update, s.update), s.storage) for s in program.states
+    ]
     outputs = [now.get(r, r) for r in program.outputs]
     return Program(program.name, program.inputs, states, records, outputs)
 

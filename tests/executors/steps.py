@@ -55,7 +55,7 @@ class Steps(Layers):
             lambda y: F.layer_norm(y, y.shape[-1:]), lambda y: y * 0.5,
             lambda y: self.reshaped(y)[0], lambda y: self.fitted(y, y.shape[::-1]),
             lambda y: y.transpose([*range(y.ndim - 2), y.ndim - 1, y.ndim - 2]),
-            lambda y: y.max(-1, keepdim=True), lambda y: y.mean(0), lambda y: self.moved(y)[0],
+            lambda y: y.max(-1, keepdim=True), lambda y: y.mean(0), lambda y: self.to_device(y)[0],
         ]  # fmt: skip
         found = [y]
         for _ in range(random.randint(0, 4)):
@@ -79,7 +79,7 @@ class Steps(Layers):
             )  # fmt: skip
             options = [
                 F.relu, lambda y: y + self.partner(y), lambda y: y.mean([2, 3]), lambda y: y,
-                lambda y: F.relu(self.moved(y)[0]), lambda y: self.reshaped(y)[0] * 0.5,
+                lambda y: F.relu(self.to_device(y)[0]), lambda y: self.reshaped(y)[0] * 0.5,
             ]  # fmt: skip
             return [random.choice(options)(y)]
         if kind == 3:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from minipaddle.engine.core.polynomial import ZERO, loop
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.engine.passes.index import ZERO, loop
 from tests.benchmarks.accuracy import HALF_UNIT, KERNELS, MODELS, measure
 
 FACTOR = 5.0

@@ -41,7 +41,7 @@ def test_gcc_has_threads(chosen):
     found = chosen('exec gcc "$@"')
     assert found.openmp == c.THREADS
     assert str(found) == found.version
-    assert c.links(found.command)
+    assert c.has_openmp(found.command)
 
 
 def test_what_makes_a_file_that_can_not_be_loaded_has_no_library(chosen):
@@ -65,7 +65,7 @@ def test_a_file_without_parallel_loops_needs_no_threads(tmp_path, monkeypatch):
         told.append(cc.openmp)
         Path(words[words.index("-o") + 1]).write_bytes(b"object")
 
-    monkeypatch.setattr(c, "called", called)
+    monkeypatch.setattr(c, "run_compiler", called)
     c.build(c.compiler(), ["#pragma omp simd"], tmp_path / "f.so")
     c.build(c.compiler(), ["", "#pragma omp parallel for"], tmp_path / "f.so")
     assert told == [c.VECTORS, *[c.compiler().openmp] * 3]
@@ -93,7 +93,7 @@ def test_a_damaged_object_is_made_again(tmp_path, monkeypatch, part, cut):
     """Loaded as it is, it would end this process."""
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
     text = f'__attribute__((visibility("default"))) int seven(void) {{ return 7; }} // {part} {cut}'
-    path = c.path_of(text, c.compiler())
+    path = c.library_path(text, c.compiler())
     c.build(c.compiler(), [text], path)
     whole = path.read_bytes()
     place = int(part * len(whole))
@@ -124,7 +124,7 @@ def compiler_is(script):
         made = c.Compiler((str(path),), "cc 1", (), c.VECTORS)
         monkeypatch.setattr(c, "compiler", lambda: made)
         monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: made)
-        monkeypatch.setattr(c, "PATIENCE", 0.2)
+        monkeypatch.setattr(c, "TIMEOUT", 0.2)
 
     return choose
 
@@ -160,7 +160,7 @@ def test_what_can_not_compile_interprets_with_one_warning(broken, tmp_path, monk
 def test_a_compiler_that_hangs_leaves_no_process(tmp_path):
     mark = tmp_path / "alive"
     with pytest.raises(subprocess.TimeoutExpired):
-        c.output_of(["sh", "-c", f"(sleep 1; touch {mark}) & wait"], 0.2)
+        c.run_command(["sh", "-c", f"(sleep 1; touch {mark}) & wait"], 0.2)
     time.sleep(1.2)
     assert not mark.exists()
 
@@ -169,7 +169,7 @@ def test_a_compiler_that_hangs_leaves_no_process(tmp_path):
 def test_a_cache_that_may_only_be_read_serves(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
     text = '__attribute__((visibility("default"))) int eight(void) { return 8; }\n'
-    c.build(c.compiler(), [text], c.path_of(text, c.compiler()))
+    c.build(c.compiler(), [text], c.library_path(text, c.compiler()))
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
@@ -199,4 +199,4 @@ def test_run_check_says_what_to_install(capsys, monkeypatch):
 def test_run_check_finds_what_is_wrong():
     x = paddle.ones([2])
     with pytest.raises(RuntimeError, match="compiled, MiniPaddle computes what is 1 away"):
-        utils.agree(x + 1, x, "compiled")
+        utils.require_equal(x + 1, x, "compiled")

@@ -74,7 +74,7 @@ def test_what_can_not_be_captured_is_launched_step_by_step(monkeypatch):
     def refused(self, steps):
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    monkeypatch.setattr(Cpu, "captured", refused)
+    monkeypatch.setattr(Cpu, "record_graph", refused)
     program, total = counter()
     executable, x = made(program), np.array([1, 2], "float32")
     executable(program, [x, total])
@@ -121,7 +121,7 @@ def test_two_runs_at_a_time_have_memory_of_their_own():
 def test_a_state_of_another_shape_is_refused():
     program, _ = counter()
     with pytest.raises(ValueError, match=r"shape \[3\] where \[2\]"):
-        gpu.Gpu.whole(Cpu(), np.zeros(3, "float32"), program.given[0].spec)
+        gpu.Gpu.as_input(Cpu(), np.zeros(3, "float32"), program.given[0].spec)
 
 
 # ---- what the host decides -------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_branches_and_loops_are_decided_by_the_host():
     program = program_of(function, [3])
     executable = made(program)
     for x in ([1, 2, 3], [-1, -2, -3], [1, 1, 1]):
-        arrays = [np.array(x, "float32"), *(np.array(s.cell.read()) for s in program.states)]
+        arrays = [np.array(x, "float32"), *(np.array(s.storage.read()) for s in program.states)]
         for a, b in zip(results(program, arrays), executable(program, arrays), strict=True):
             np.testing.assert_allclose(b, a)
     assert "captured" not in executable.device.calls
@@ -215,10 +215,10 @@ def test_without_a_gpu_the_reason_is_said():
 
 def test_a_gpu_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(gpu, "gpu", lambda: "CuPy finds no CUDA device")
-    gpu.opened.cache_clear()
+    gpu.open_gpu.cache_clear()
     with pytest.raises(CannotCompile, match="no usable GPU: CuPy finds no CUDA device"):
         cuda.Executable(counter()[0])
-    gpu.opened.cache_clear()
+    gpu.open_gpu.cache_clear()
 
 
 def test_backends_have_names():

@@ -10,7 +10,7 @@ from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.passes.chain import is_chain
+from minipaddle.passes.back_to_back_gemm import is_chain
 from minipaddle.passes.epilogue import begins_with_product
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
@@ -50,7 +50,7 @@ FORMS = {
     "a branch": (two_ways, SMALL, ["chain", "epilogue"]),
     "nothing joined": (perceptron, SMALL, []),
 }
-STRATEGIES = {"apart": {"chain": False}, "joined": {"fuse_gemm_epilogue": False}}
+STRATEGIES = {"apart": {"back_to_back_gemm": False}, "joined": {"fuse_gemm_epilogue": False}}
 
 
 @pytest.mark.parametrize("form", FORMS)

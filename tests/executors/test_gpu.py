@@ -126,7 +126,7 @@ def test_work_comes_after_that_of_the_stream_before_and_before_what_it_does_next
 
 def test_memory(made):
     device, log = made
-    a, b = device.empty(6, "float32"), device.moved(np.ones(6, "float32"))
+    a, b = device.empty(6, "float32"), device.to_device(np.ones(6, "float32"))
     log.clear()
     with device.working():
         device.copy(a, b)
@@ -140,18 +140,18 @@ def test_memory(made):
 def test_states_are_given_as_kernels_read_them(made):
     device, _ = made
     spec, right = Spec((2, 3), np.dtype("float32")), device.empty((2, 3), "float32")
-    assert device.address(device.whole(right, spec)) == device.address(right)
-    turned = device.whole(np.arange(6.0).reshape(3, 2).T, spec)
+    assert device.address(device.as_input(right, spec)) == device.address(right)
+    turned = device.as_input(np.arange(6.0).reshape(3, 2).T, spec)
     assert (turned.dtype, turned.flags.c_contiguous) == (np.float32, True)
     assert turned.tolist() == [[0, 2, 4], [1, 3, 5]]
     with pytest.raises(ValueError, match=r"shape \[3\] where \[2, 3\]"):
-        device.whole(np.zeros(3), spec)
+        device.as_input(np.zeros(3), spec)
 
 
 def test_kernels(made):
     device, log = made
-    assert device.compiled("", []) == {}
-    assert device.compiled("text", ["f", "g"]) == {"f": "function f", "g": "function g"}
+    assert device.compile("", []) == {}
+    assert device.compile("text", ["f", "g"]) == {"f": "function f", "g": "function g"}
     assert log[-1] == {"code": "text", "options": gpu.OPTIONS, "backend": "nvrtc"}
     device.launch(lambda *given: log.append(given), (3, 1), (32, 4), [5, 6])
     assert log[-1] == ((3, 1), (32, 4), (5, 6))
@@ -163,7 +163,7 @@ def test_what_is_captured_goes_to_a_stream_of_its_own(made):
     log.clear()
     steps = [lambda: device.clear(5, 6), lambda: device.gemm("call", 1, 2, 3)]
     with device.working():
-        graph = device.captured(steps)
+        graph = device.record_graph(steps)
         graph(), graph()
     between = [("memset", 5, 0, 6, RECORDER), (RECORDER, "call", 1, 2, 3)]
     assert log == ["begin 78", *between, "end 78", "launch 77", "launch 77"]
@@ -176,7 +176,7 @@ def test_a_capture_that_fails_is_ended(made):
         raise RuntimeError("not allowed while capturing")
 
     with pytest.raises(RuntimeError, match="not allowed"):
-        device.captured([fails])
+        device.record_graph([fails])
     assert log[-1] == "end 78"
     assert (device.now, device.lock.locked()) == (DEFAULT, False)
 
@@ -194,9 +194,9 @@ def test_without_cublas_the_reason_is_kept(monkeypatch):
 
     monkeypatch.setattr(gpu, "gpu", lambda: SimpleNamespace(name="cupy"))
     monkeypatch.setattr(gpu, "Gpu", missing)
-    gpu.opened.cache_clear()
-    assert gpu.gpu_of(0) == "cuBLAS can not be used: libcublas.so.12 not found"
-    gpu.opened.cache_clear()
+    gpu.open_gpu.cache_clear()
+    assert gpu.gpu_of(0) == "cuBLAS cannot be used: libcublas.so.12 not found"
+    gpu.open_gpu.cache_clear()
 
 
 def test_threads_that_ask_at_the_same_time_get_one_gpu(monkeypatch):
@@ -213,10 +213,10 @@ def test_threads_that_ask_at_the_same_time_get_one_gpu(monkeypatch):
 
     monkeypatch.setattr(gpu, "gpu", lambda: SimpleNamespace(name="cupy"))
     monkeypatch.setattr(gpu, "Gpu", slow)
-    gpu.opened.cache_clear()
+    gpu.open_gpu.cache_clear()
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(ask, range(4)))) == 1
-    gpu.opened.cache_clear()
+    gpu.open_gpu.cache_clear()
 
 
 # ---- where cuBLAS is -------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_an_index_out_of_range_is_refused_before_anything_is_changed():
     y = paddle.to_tensor([0, 1])
     step(paddle.to_tensor([4, 0]), y)
     (made,) = executables(step)
-    assert not made.risked  # the update comes after every new index
+    assert not made.states_at_risk  # the update comes after every new index
     before = table.numpy().copy()
     with pytest.raises(IndexError, match=r"5 is no number from 0 to 4(.|\n)*test_native"):
         step(paddle.to_tensor([5, 0]), y)
@@ -311,10 +311,10 @@ def test_a_report_says_what_was_made():
 
 def test_the_cache_has_a_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
-    monkeypatch.setattr(c, "LIMIT", 40_000)
+    monkeypatch.setattr(c, "CACHE_LIMIT", 40_000)
     for k in range(6):
         c.load(f"int number_{k}(void) {{ return {k}; }}\n")
-    assert sum(p.stat().st_size for p in c.folder().glob("*.so")) <= 40_000
+    assert sum(p.stat().st_size for p in c.cache_folder().glob("*.so")) <= 40_000
 
 
 def test_two_processes_fill_the_cache_at_once(tmp_path):
@@ -342,7 +342,7 @@ def test_backends_by_name(monkeypatch):
     assert backend_named("CINN") == backend_named("native") == "native"
     monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
     assert backend_named(None) == "native"
-    with pytest.raises(ValueError, match="one of native, cuda, interpreter"):
+    with pytest.raises(ValueError, match="one of native, cuda, interpreter, auto"):
         paddle.jit.to_static(lambda x: x, backend="tvm")
 
 
@@ -382,7 +382,7 @@ def test_pieces_are_joined_by_copies_even_if_they_are_reshaped():
 
 
 def test_an_index_that_is_looked_up_again_is_known():
-    """Its second use, maybe after updates, can not fail: so no state is copied in a run."""
+    """Its second use, maybe after updates, cannot fail: so no state is copied in a run."""
     table = paddle.create_parameter([50, 256], "float32")
     net = paddle.nn.Linear(256, 50)
     opt = paddle.optimizer.SGD(0.1, [table, *net.parameters()])
@@ -401,7 +401,7 @@ def test_an_index_that_is_looked_up_again_is_known():
     static(words)
     made = Executable(static.concrete_program.program)
     assert sum(r.op.name == "embedding" for r in made.program.records) == 2
-    assert not made.risked
+    assert not made.states_at_risk
 
 
 def test_places_are_looked_at_also_where_nothing_is_moved():

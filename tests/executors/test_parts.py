@@ -64,7 +64,7 @@ def test_the_times_of_kernels_in_parts(given):
     x, k = paddle.eye(24), paddle.to_tensor([1])
     static(x, k)
     (made,) = static.concrete_program.choice.made.values()
-    timed = made.retimed()
+    timed = made.with_timers()
     timed(made.moving.args[0], [x.array, k.array])
     times = timed.times()
     assert len(times) == len(timed.source.timed) > 3
@@ -73,7 +73,7 @@ def test_the_times_of_kernels_in_parts(given):
 
 
 def test_what_a_compiler_says_of_a_part_is_told(given, monkeypatch):
-    monkeypatch.setattr(native.Source, "parts", lambda self, n: ["int a;", "int b", "int c;"])
+    monkeypatch.setattr(native, "SPLIT", [lambda source, n: ["int a;", "int b", "int c;"]])
     with pytest.raises(RuntimeError, match="expected"):
         paddle.jit.to_static(lookups, backend="native")(paddle.eye(24), paddle.to_tensor([1]))
 

@@ -79,7 +79,7 @@ RUNS = {
 def test_all_executors_raise_what_eager_mode_does(make):
     program, arrays = whole()
     run = make(program)
-    arrays += [np.array(s.cell.read()) for s in program.states]
+    arrays += [np.array(s.storage.read()) for s in program.states]
     assert error_of(run, program, arrays) == ()
     for bad in ([0, 7], [-9, 0], [-1, 2], [0, IGNORED]):
         for k, (name, (f, _)) in enumerate(CASES.items()):
@@ -123,7 +123,7 @@ def test_a_wrong_place_leaves_the_states_as_they_were(strategy):
         assert states[1].tolist() == [k * (k + 1) + 2 * k] * 3
     graphs = made.device.calls.count("captured")
     assert graphs == (2 if strategy is None else 0)
-    assert len(made.risked) == 1
+    assert len(made.states_at_risk) == 1
 
 
 @needs_gxx

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import minipaddle as paddle
-from minipaddle.engine.distributed.group import ProcessGroup, Work
+from minipaddle.engine.distributed.process_group import ProcessGroup, Work
 from minipaddle.learn.exercise import Exercise
 from minipaddle.learn.stub import private
 from tests.exercises.mutations import Mutant
@@ -74,7 +74,7 @@ def computes(y) -> bool:
 
 
 class Forgotten(Exception):
-    """What a kind raises where a wrong number can not be made."""
+    """What a kind raises where a wrong number cannot be made."""
 
 
 def damaged(y):

@@ -1,7 +1,7 @@
 """A stand-in for the parts of CuPy that compiled programs run on: streams, graphs, kernels, cuBLAS.
 
 What is submitted to a stream runs at once or, during a capture, whenever its graph is launched. As
-on a GPU the default stream can not be captured, and who captures may neither look at an array nor
+on a GPU the default stream cannot be captured, and who captures may neither look at an array nor
 write to one by array operations. Kernels run through g++ (tests/codegen/cuda_on_cpu.py).
 """
 
@@ -100,7 +100,7 @@ class Cuda:
         return SimpleNamespace(get_function=lambda name: self.kernel(code, name))
 
     def kernel(self, code: str, name: str):
-        function = CHIP.compiled(code, [name])[name]
+        function = CHIP.compile(code, [name])[name]
 
         def call(grid, block, args):
             assert type(args) is tuple

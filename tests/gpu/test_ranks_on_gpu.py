@@ -106,7 +106,7 @@ def test_what_is_refused(gpus):
     group = NCCLGroup.of(dist.get_group())
     with pytest.raises(TypeError, match=r"all_reduce by NCCL of an array on the CPU"):
         group.all_reduce(np.ones(2))
-    with pytest.raises(TypeError, match="NCCL can not add up int16"):
+    with pytest.raises(TypeError, match="NCCL cannot add up int16"):
         group.all_reduce(current_place().module.asarray(np.ones(2, "int16")))
     group.close()
 
@@ -125,7 +125,7 @@ def test_a_rank_that_fails_ends_the_wait_of_the_others(gpu, monkeypatch):
             time.sleep(0.3)
             raise ValueError("gone")
         try:
-            world.reduced("all_reduce", x.array, "sum").wait()
+            world.start_reduction("all_reduce", x.array, "sum").wait()
         except dist.PeerFailed as error:
             heard.append((str(error), world.communicator.alive))
             raise
@@ -148,7 +148,7 @@ def late():
     if world.rank == 1:
         world.barrier()
         return
-    world.reduced("all_reduce", paddle.ones([2]).array, "sum").wait()
+    world.start_reduction("all_reduce", paddle.ones([2]).array, "sum").wait()
 
 
 def test_the_stand_in_is_called_as_cupys_module_is():

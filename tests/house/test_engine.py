@@ -11,8 +11,8 @@ import pytest
 from .test_layers import PACKAGE, imports, sources
 
 ENGINE = PACKAGE / "engine"
-MOST = 15_900
-"""Lines of code the engine may have now; it is to shrink to 13,000."""
+MOST = 14_500
+"""Lines of code the engine may have: 13,000 are the aim, 15,000 the end."""
 
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -93,7 +93,7 @@ def at_top(text: str) -> str:
         ("passes.fusion", 35),
         ("passes.memory", 22),
         ("jit.transpile", 30),
-        ("passes.common", 18),
+        ("passes.cse", 18),
     ],
 )
 def test_one_idea_takes_few_files(module, most):

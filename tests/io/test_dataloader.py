@@ -264,7 +264,7 @@ def leaving(i):
         (failing, {}, r"worker 0 failed at sample 5(.|\n)*in failing(.|\n)*no such picture"),
         (dying, {}, r"worker 0 died while it worked on the samples \[4, 5\]"),
         (sleeping, {"timeout": 0.5}, r"worker 0 took more than 0.5 s for the samples \[0, 1\]"),
-        (lambda i: threading.Lock(), {"collate_fn": list}, "can not travel between processes"),
+        (lambda i: threading.Lock(), {"collate_fn": list}, "cannot travel between processes"),
         (int, {"worker_init_fn": failing, "collate_fn": 5}, r"worker 0 failed"),
     ],
 )

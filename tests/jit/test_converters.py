@@ -160,7 +160,7 @@ def test_control_flow_becomes_functions():
             def _jst_else():
                 nonlocal y
                 y = 2
-            _jst.if_else(x, _jst_then, _jst_else, keeps=('y',), drops=('t',))
+            _jst.if_else(x, _jst_then, _jst_else, live_out=('y',), local=('t',))
             return y"""
     )
     assert converted("while_loop", "def f(x):\n while x: x = g(x)\n return x") == dedent(
@@ -173,7 +173,7 @@ def test_control_flow_becomes_functions():
             def _jst_body():
                 nonlocal x
                 x = g(x)
-            _jst.while_loop(_jst_test, _jst_body, keeps=('x',))
+            _jst.while_loop(_jst_test, _jst_body, live_out=('x',))
             return x"""
     )
     assert converted("for_loop", "def f(r):\n global s\n for i, j in r: s = s + i") == dedent(
@@ -188,7 +188,7 @@ def test_control_flow_becomes_functions():
                 global s
                 i, j = _jst_item
                 s = s + i
-            _jst.for_loop(r, _jst_body, keeps=('s',), drops=('i', 'j'))"""
+            _jst.for_loop(r, _jst_body, live_out=('s',), local=('i', 'j'))"""
     )
 
 

@@ -14,12 +14,13 @@ import itertools
 import logging
 import random
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.jit import iterators
+from minipaddle.jit import aliasing
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from minipaddle.jit.snapshot import Snapshot
 
@@ -439,8 +440,8 @@ def whether_any(x, items):
 @pytest.mark.parametrize("function", [until, returned, whether_any])
 @pytest.mark.parametrize("items", ENDLESS.values(), ids=ENDLESS)
 def test_an_endless_iterator_is_refused(monkeypatch, function, items):
-    monkeypatch.setattr(iterators, "UNSIZED", 12)
-    with pytest.raises(Dygraph2StaticException, match="did not end in 12 rounds"):
+    monkeypatch.setattr(aliasing, "UNSIZED", 12)
+    with pytest.raises(Dygraph2StaticException, match="did not end in 12 iterations"):
         paddle.jit.to_static(functools.partial(function, items=items))(paddle.ones([3]))
 
 
@@ -462,7 +463,7 @@ def a_generator_of_its_own(x):
 
 @pytest.mark.parametrize("function", [rows_and_numbers, a_generator_of_its_own])
 def test_iterators_that_end(monkeypatch, function):
-    monkeypatch.setattr(iterators, "UNSIZED", 24)
+    monkeypatch.setattr(aliasing, "UNSIZED", 24)
     x = paddle.ones([2])
     assert paddle.jit.to_static(function)(x).tolist() == function(x).tolist()
 
@@ -528,6 +529,43 @@ def test_a_container_that_each_trace_makes_anew_is_refused():
         paddle.jit.to_static(a_dict_that_a_partial_keeps)(paddle.ones([3]))
 
 
+def an_object_that_a_library_keeps(x):
+    log = logging.getLogger("minipaddle.tests")
+    if x.sum() > 0:
+        log.factor = 2
+    else:
+        log.factor = 5
+    return x * log.factor
+
+
+def a_variable_of_the_module_by_its_dict(x):
+    globals()["TOTAL"] = x
+    if x.sum() > 0:
+        globals()["TOTAL"] = x * 2
+    return TOTAL
+
+
+def an_object_behind_a_weak_reference(x):
+    box = weakref.ref(W.counting)()
+    if x.sum() > 0:
+        box.scale = x
+    else:
+        box.scale = x * 3
+    return box.scale
+
+
+HIDDEN = [an_object_that_a_library_keeps, a_variable_of_the_module_by_its_dict,
+          an_object_behind_a_weak_reference]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", HIDDEN, ids=lambda f: f.__name__)
+def test_what_is_reached_by_a_detour_outlives_the_branch(monkeypatch, function):
+    monkeypatch.setitem(globals(), "TOTAL", 0)
+    static = paddle.jit.to_static(function)
+    for x in (paddle.ones([2]), -paddle.ones([2])):
+        assert static(x).tolist() == function(x).tolist()
+
+
 class Annotated:
     x: int = 0
 
@@ -574,7 +612,7 @@ def test_what_a_loop_binds_outside_needs_a_round():
     static(paddle.ones([3]))
     assert owner.fresh == 1
     del owner.fresh
-    with pytest.raises(AttributeError, match="the loop that binds it ran no round"):
+    with pytest.raises(AttributeError, match="the loop that binds it ran no iteration"):
         static(-paddle.ones([3]))
 
 

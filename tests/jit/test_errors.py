@@ -8,7 +8,12 @@ import minipaddle as paddle
 from minipaddle.engine.eager.replay import replay
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.jit.transpile import transpile
-from minipaddle.engine.jit.user_lines import Told, report, retold, told_in_user_lines
+from minipaddle.engine.jit.user_lines import (
+    UserLineError,
+    errors_in_user_lines,
+    in_user_lines,
+    report,
+)
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 
 
@@ -37,13 +42,13 @@ def wrong_shapes(x):
 
 def failure(function, *args):
     """The error a transpiled function raises, told."""
-    with pytest.raises(Exception) as caught, told_in_user_lines():  # noqa: PT011
+    with pytest.raises(Exception) as caught, errors_in_user_lines():  # noqa: PT011
         transpile(function)(*args)
     return caught.value
 
 
 def tracing(function, x):
-    with pytest.raises(Exception) as caught, told_in_user_lines():  # noqa: PT011
+    with pytest.raises(Exception) as caught, errors_in_user_lines():  # noqa: PT011
         trace(lambda x: [transpile(function)(x)], [x.spec])
     return caught.value
 
@@ -77,16 +82,16 @@ def test_the_lines_of_a_disagreement():
 
 def test_told_once():
     error = failure(outer, 1, 2)
-    with pytest.raises(KeyError) as caught, told_in_user_lines():
+    with pytest.raises(KeyError) as caught, errors_in_user_lines():
         raise error
     assert caught.value is error
-    assert isinstance(error, Told)
+    assert isinstance(error, UserLineError)
     assert repr(error) == str(error)
 
 
 def test_the_raw_traceback(monkeypatch):
     monkeypatch.setenv("TRANSLATOR_DISABLE_NEW_ERROR", "1")
-    assert not isinstance(failure(outer, 1, 2), Told)
+    assert not isinstance(failure(outer, 1, 2), UserLineError)
 
 
 def test_attributes_stay():
@@ -95,7 +100,7 @@ def test_attributes_stay():
             super().__init__(f"{a}-{b}")
             self.a = a
 
-    new = retold(Custom(1, 2))
+    new = in_user_lines(Custom(1, 2))
     assert isinstance(new, Custom)
     assert (new.a, new.args) == (1, ("1-2",))
     assert str(new).endswith("Custom: 1-2")
@@ -135,7 +140,7 @@ def test_undefined_says_which_branch():
 def test_the_line_of_an_error_in_a_derivative():
     """It is computed from records, whose lines are known: no frame of the user's is there."""
     program = trace(lambda x: [wrong_if_short(x)], [paddle.ones([4]).spec]).program
-    with pytest.raises(ValueError, match="reshape") as caught, told_in_user_lines():
+    with pytest.raises(ValueError, match="reshape") as caught, errors_in_user_lines():
         replay(program, [paddle.ones([3])])
     assert "    return x.reshape([2, 2])\n" in str(caught.value)
 

@@ -39,7 +39,7 @@ def run(function, *arrays, unknown=False):
         return found
 
     found = trace(program, specs)
-    states = [s.cell.read() for s in found.program.states]
+    states = [s.storage.read() for s in found.program.states]
     values = Run(np)(found.program, [*arrays, *states])
     out = [x if k is None else wrap(values[k]).tolist() for x, k in zip(leaves, found.places)]
     return out[0] if len(out) == 1 else out
@@ -271,7 +271,9 @@ def to_shape(n, x):
 
 @pytest.mark.parametrize("function", [deletes, grows, text, to_none, to_shape])
 def test_a_loop_keeps_kinds(function):
-    with pytest.raises(Dygraph2StaticException, match="not the same kind of value after a round"):
+    with pytest.raises(
+        Dygraph2StaticException, match="not the same kind of value after an iteration"
+    ):
         run(function, np.int64(3), np.ones(2, F))
 
 

@@ -476,7 +476,7 @@ def test_results_of_every_kind(path):
     wanted[9], wanted[10] = tuple(wanted[9]), {"a": x, "b": x + 1}
     wanted[11] = dict(wanted[11])
     same(paddle.jit.load(path)(x), wanted)
-    with pytest.raises(TypeError, match="can not be saved"):
+    with pytest.raises(TypeError, match="cannot be saved"):
         paddle.jit.save(lambda x: [x, object()], path, input_spec=[InputSpec([None])])
 
 
@@ -670,7 +670,7 @@ def test_refusals(path):
         def program(self, x):
             return x
 
-    with pytest.raises(ValueError, match="'program' can not be the name of a method"):
+    with pytest.raises(ValueError, match="'program' cannot be the name of a method"):
         paddle.jit.save(Bad(), path)
     paddle.jit.save(net, path, input_spec=spec)
     with pytest.raises(ValueError, match="no option 'model_filename'"):
@@ -888,16 +888,16 @@ TRICKS = {
     "results without end": (outputs(deep(60)), "nested more than"),
     "results of two kinds": (outputs({"tensor": 0, "value": 1}), "makes no sense"),
     "a value that is none": (outputs({"value": [1]}), "no plain value"),
-    "a size that is none": (outputs({"size": "n n"}), "can not be read"),
+    "a size that is none": (outputs({"size": "n n"}), "cannot be read"),
     "other inputs": (lambda s: s["methods"]["forward"].update(inputs=[]), "do not agree"),
     "a property that is none": (lambda s: s.update(properties={"a": {}}), "no plain value"),
     "a property called as a method": (
         lambda s: s.update(properties={"forward": 1}), "one name",
     ),
     "a property called as a layer's": (
-        lambda s: s.update(properties={"state_dict": 1}), "can not be the name",
+        lambda s: s.update(properties={"state_dict": 1}), "cannot be the name",
     ),
-    "a hidden property": (lambda s: s.update(properties={"_methods": 1}), "can not be the name"),
+    "a hidden property": (lambda s: s.update(properties={"_methods": 1}), "cannot be the name"),
 }  # fmt: skip
 
 
@@ -927,7 +927,7 @@ def test_tricks_in_the_text(path, model, message):
 
 def test_methods_with_names_of_the_layer(path):
     found = damaged(path, lambda s: renamed(s, "train"), ("program forward", "program train"))
-    assert "can not be the name of a method" in found
+    assert "cannot be the name of a method" in found
 
 
 def test_two_programs_of_one_name(path):

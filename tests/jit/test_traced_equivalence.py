@@ -37,7 +37,7 @@ def traced(function, arguments):
         return outs["leaves"]
 
     found = trace(program, [x.spec for x in tensors])
-    states = [state.cell.read() for state in found.program.states]
+    states = [state.storage.read() for state in found.program.states]
     values, _ = Choice().run(found.program, [*(x.array for x in tensors), *states])
     results = [leaf if place is None else wrap(values[place])
                for leaf, place in zip(outs["leaves"], found.places, strict=True)]  # fmt: skip

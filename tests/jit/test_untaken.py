@@ -525,23 +525,24 @@ TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_fl
            "engine/eager/custom", "engine/eager/sizes", "engine/eager/tracer",
            "engine/core/polynomial", "engine/core/dim",
            *(f"engine/jit/{name}" for name in ("aliasing", "branching", "calling", "effects",
-             "journal", "leaves", "looping", "rest", "sequences", "truth", "unsure", "writing")),
-           *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "sequences",
-             "snapshot"))]  # fmt: skip
+             "journal", "leaves", "looping", "maybe_undefined", "rest", "sequences", "truth",
+             "writing")),
+           *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "printing",
+             "sequences", "snapshot"))]  # fmt: skip
 """The modules that work only while a program is traced."""
-NOTING = {"note_refusal", "refusal", "unsupported", "known_later", "unknown_yet", "refused",
-          "disagreement", "too_large"}  # fmt: skip
-RETRYING = {"Again", "FirstRound", "Raised", "BranchError", "CarriedError"}
+NOTING = {"note_refusal", "refusal", "unsupported", "no_value_error", "unknown_yet", "mismatch",
+          "refused", "disagreement", "too_large"}  # fmt: skip
+RETRYING = {"Retrace", "PeelFirst", "Raised", "BranchError", "CarriedError"}
 """The runtime catches these itself, below the user's frames."""
 EAGER_TOO = {
     ("builder", "AttributeError"): "what a missing protocol of NumPy gives",
-    ("tracer", "told"): "what an operator says of sizes that are known",
-    ("tracer", "leaf_written"): "eager mode raises it, too",
+    ("tracer", "explained"): "what an operator says of sizes that are known",
+    ("tracer", "leaf_write_error"): "eager mode raises it, too",
     ("sizes", "type_error"): "sizes in a float tensor",
     ("control_flow", "ValueError"): "a condition of several elements; a body's mistake",
     ("polynomial", "ZeroDivisionError"): "a size divided by 0",
     ("sequences", "type_error"): "range() of a float tensor",
-    ("unsure", "UnboundLocalError"): "the variable has no value for certain",
+    ("maybe_undefined", "UnboundLocalError"): "the variable has no value for certain",
     ("truth", "AssertionError"): "the user's assertion on a Python value",
     ("looping", "raised.error"): "the user's error in a round that runs for certain",
     ("effects", "getattr"): "the user's error, when the program runs",
@@ -644,7 +645,7 @@ def test_what_is_no_variable_is_checked_after_the_loop(n):
 
     static = paddle.jit.to_static(attribute)
     assert static(*tensors(n)).tolist() == attribute(*tensors(n)).tolist()
-    with pytest.raises(AttributeError, match=r"`Holder.y` has no value: the loop .* ran no round"):
+    with pytest.raises(AttributeError, match=r"Holder.y` has no value: .* ran no iteration"):
         static(*tensors(0))
 
 

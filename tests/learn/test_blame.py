@@ -21,7 +21,7 @@ def first_row(x, shape):
 def bad(plugs, program, *inputs, order=1):
     """The red lines of the picture."""
     with paddle.plugged(plugs):
-        picture = blame.blamed(program, [leaf(x) for x in inputs], order)
+        picture = blame.draw_blame(program, [leaf(x) for x in inputs], order)
     return [line for line in picture.text.splitlines() if "✗" in line]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.learn import Disagreement, expect, expect_gradients, expect_that
-from minipaddle.learn.verdict import shown
+from minipaddle.learn.verdict import format_value
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_wrong_second_derivative_is_called_so():
     ],
 )
 def test_values_are_shown_for_people(value, text):
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 def test_a_long_value_is_cut():
-    assert len(shown("x" * 5000)) <= 600
-    assert len(shown(np.zeros((100, 100)))) < 400
+    assert len(format_value("x" * 5000)) <= 600
+    assert len(format_value(np.zeros((100, 100)))) < 400

@@ -1,4 +1,4 @@
-"""Names may be abbreviated; what can not be meant is answered with what is near."""
+"""Names may be abbreviated; what cannot be meant is answered with what is near."""
 
 import pytest
 

@@ -141,7 +141,7 @@ def test_the_whole_command_is_there(shell, capsys):
         ("exercise", "dubble", "did you mean 01_first/double"),
         ("exercise", "", "name one exercise"),
         ("exercise", "double slope", "name one exercise"),
-        ("learn", "watch", "a cell can not watch"),
+        ("learn", "watch", "a cell cannot watch"),
     ],
 )
 def test_a_mistaken_line_is_answered_without_a_traceback(shell, magic, line, words):

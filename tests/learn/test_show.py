@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from minipaddle.learn.show import MARKS, as_html, show
-from minipaddle.learn.verdict import STATES, Verdict
+from minipaddle.learn.verdict import MARKS, STATES, Verdict, as_html, show
 from minipaddle.viz import style
 from tests.viz.test_style import DARK, WHITE, contrast
 

@@ -6,7 +6,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.nn import functional as F
-from minipaddle.nn.functional.dimensions import for_axes
+from minipaddle.nn.functional.windows import for_axes
 from minipaddle.nn.layer.functional import Functional, describe
 
 

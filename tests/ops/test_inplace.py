@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.tensor.inplace import MADE, OTHER_SHAPE, SAME_SHAPE
+from minipaddle.tensor.inplace import IN_PLACE, OTHER_SHAPE, SAME_SHAPE
 
 words = str.split
 UNARY = words("""
@@ -39,7 +39,7 @@ def test_the_table_names_what_exists():
     for table in (SAME_SHAPE, OTHER_SHAPE):
         for module, names in table.items():
             for name in names.split():
-                assert MADE[f"{name}_"].__name__ == f"{name}_"
+                assert IN_PLACE[f"{name}_"].__name__ == f"{name}_"
                 assert hasattr(paddle.Tensor, f"{name}_")
                 assert callable(getattr(module, name))
 

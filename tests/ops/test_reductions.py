@@ -7,7 +7,7 @@ import minipaddle as paddle
 from minipaddle.engine.core.op import OPS, reduction
 from minipaddle.engine.eager.tensor import Tensor
 from minipaddle.engine.ops.elementwise import square
-from minipaddle.engine.ops.reduction import counted, spread
+from minipaddle.engine.ops.reduction import spread, sum_dtype
 
 REDUCTIONS = sorted(name for name, op in OPS.items() if op.kind == "reduction")
 
@@ -67,7 +67,9 @@ def test_a_reduction_is_one_kernel_with_what_surrounds_it(name, axis):
 def sum_of_squares():
     """One definition, as a contributor writes it."""
 
-    @reduction(identity=0, combine=lambda m, a, b: a + b, term=square, blocked=True, result=counted)
+    @reduction(
+        identity=0, combine=lambda m, a, b: a + b, term=square, blocked=True, result=sum_dtype
+    )
     def sum_of_squares(m, x, *, axis, keepdim):
         """Sum of the squares over `axis`."""
         return (x * x).sum(axis, keepdims=keepdim)

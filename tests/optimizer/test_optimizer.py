@@ -96,7 +96,7 @@ def test_only_what_has_a_gradient_moves():
     frozen.stop_gradient = True
     stepped(a, optimizer)
     assert b.tolist() == frozen.tolist() == [1.0, -2.0]
-    assert len(optimizer._kept) == 1
+    assert len(optimizer._states) == 1
 
 
 def test_the_step_is_in_place():

@@ -104,7 +104,7 @@ def results(program: Program, arrays) -> list:
     """
     arrays = [
         *arrays,
-        *(s.cell.read() for s in program.states[len(arrays) - len(program.inputs) :]),
+        *(s.storage.read() for s in program.states[len(arrays) - len(program.inputs) :]),
     ]
     found = QUIET.copy().run(Run(NUMPY), program, [a.copy() for a in arrays])
     return [np.array(x) for x in found]

@@ -14,7 +14,7 @@ from minipaddle.engine.passes.algebra import algebra
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.patterns import Rule, by_rules
 from minipaddle.engine.passes.rewriting import rewritten
-from minipaddle.passes.products import products
+from minipaddle.passes.canonicalize_matmul import canonicalize_matmul
 from tests.passes.programs import body, program_of, results, same_results
 
 HOSTILE = np.array(
@@ -123,11 +123,13 @@ def test_whole_numbers_keep_their_dtype():
 
 
 def test_a_product_whose_transpose_alone_is_used():
-    program = products(program_of(lambda x, y: paddle.matmul(x, y).t(), (3, 4), (4, 2)))
+    program = canonicalize_matmul(program_of(lambda x, y: paddle.matmul(x, y).t(), (3, 4), (4, 2)))
     after = dead_code(algebra(program))
     assert [r.op.name for r in after.records] == ["product"]
     same_results(program, after)
-    both = products(program_of(lambda x, y: (lambda z: (z.t(), z.exp()))(x @ y), (3, 4), (4, 2)))
+    both = canonicalize_matmul(
+        program_of(lambda x, y: (lambda z: (z.t(), z.exp()))(x @ y), (3, 4), (4, 2))
+    )
     assert algebra(both) is both
 
 

@@ -8,11 +8,11 @@ import minipaddle.nn.functional as F
 from minipaddle.engine.core.dim import symbol
 from minipaddle.engine.core.record import Record, Spec
 from minipaddle.engine.ir.program import Program, everywhere
-from minipaddle.engine.passes.common import common
+from minipaddle.engine.passes.cse import cse
 from minipaddle.engine.passes.dead_code import dead_code
-from minipaddle.engine.passes.expand import RULES, expand
+from minipaddle.engine.passes.decompose import RULES, decompose
 from minipaddle.engine.passes.manager import PASSES, optimized
-from minipaddle.engine.passes.memory_of_results import separate
+from minipaddle.engine.passes.result_aliasing import separate
 from minipaddle.engine.passes.rewriting import rewritten
 from minipaddle.engine.passes.specialise import open_sizes, sizes_of, specialise
 from tests.passes.programs import body, program_of, same_results
@@ -29,7 +29,7 @@ def test_dead_code_goes():
 
 def test_what_is_alive_is_the_same_program():
     program = program_of(lambda x: x.exp(), (2,))
-    assert dead_code(program) is common(program) is expand(program) is program
+    assert dead_code(program) is cse(program) is decompose(program) is program
 
 
 def test_dead_code_in_a_branch_goes():
@@ -44,7 +44,7 @@ def test_dead_code_in_a_branch_goes():
 
 def test_common_subexpressions_are_computed_once():
     program = program_of(lambda x, y: (x * y).exp() + (x * y).exp(), (2,), (2,))
-    assert body(common(program)) == (
+    assert body(cse(program)) == (
         "v1 = multiply(x, y) : float32[2]\n"
         "v2 = exp(v1) : float32[2]\n"
         "v3 = add(v2, v2) : float32[2]\n"
@@ -55,23 +55,23 @@ def test_common_subexpressions_are_computed_once():
 @pytest.mark.parametrize("pair", [(0.0, -0.0), (1, True), (1, 1.0)], ids=str)
 def test_numbers_that_only_seem_equal(pair):
     program = program_of(lambda x: x * pair[0] - x * pair[1], (2,))
-    assert common(program) is program
+    assert cse(program) is program
 
 
 def test_two_draws_stay_two():
     program = program_of(lambda x: F.dropout(x, 0.5) + F.dropout(x, 0.5), (64,))
-    drawn = [r.op.name for r in common(program).records].count("random_uniform")
+    drawn = [r.op.name for r in cse(program).records].count("random_uniform")
     assert drawn == 2
 
 
 def test_two_results_stay_two_pieces_of_memory():
     program = program_of(lambda x: (x + 1.0, x + 1.0), (2,))
-    assert common(program) is program
+    assert cse(program) is program
 
 
 def test_softmax_taken_apart():
     program = program_of(lambda x: F.softmax(x), (2, 3))
-    assert body(expand(program)) == (
+    assert body(decompose(program)) == (
         "v1 = max(x, axis=(1,), keepdim=True) : float32[2, 1]\n"
         "v2 = subtract(x, v1) : float32[2, 3]\n"
         "v3 = exp(v2) : float32[2, 3]\n"
@@ -111,7 +111,7 @@ APART = {
 def test_taken_apart_means_the_same(name):
     f, *specs = APART[name]
     program = program_of(with_gradient(f), *specs)
-    after = expand(program)
+    after = decompose(program)
     assert not {r.op for r in after.records} & set(RULES)
     same_results(program, after)
 
@@ -126,7 +126,7 @@ def test_the_second_derivative_of_cross_entropy(reduction, ignore):
         return paddle.grad([(g * g).sum()], [x])
 
     program = program_of(f, (4, 3), LABELS)
-    same_results(program, expand(program))
+    same_results(program, decompose(program))
 
 
 def test_cross_entropy_with_class_weights():
@@ -136,21 +136,21 @@ def test_cross_entropy_with_class_weights():
         return loss, *paddle.grad([loss], [x])
 
     program = program_of(f, (4, 3), LABELS, (3,))
-    same_results(program, expand(program))
+    same_results(program, decompose(program))
 
 
 def test_what_taking_apart_leaves():
     """A mean of whole numbers is rounded as NumPy rounds it; half precision is rounded once."""
     whole = program_of(lambda x: paddle.mean(x.astype("int64")).astype("float32"), (4,))
-    assert expand(whole) is whole
+    assert decompose(whole) is whole
     half = program_of(lambda x: F.softmax(x.astype("float16")), (4, 3))
-    after = expand(half)
+    after = decompose(half)
     assert [r.dtype.name for r in after.records if r.op.name == "exp"] == ["float32"]
     same_results(half, after, rtol=0, atol=0)
 
 
 def test_a_label_that_is_no_class_is_still_refused():
-    program = expand(program_of(lambda x, y: F.cross_entropy(x, y), (4, 3), LABELS))
+    program = decompose(program_of(lambda x, y: F.cross_entropy(x, y), (4, 3), LABELS))
     with pytest.raises(IndexError, match="7 is no number from 0 to 2"):
         same_results(program, program, [np.ones((4, 3), "f4"), np.full(4, 7)])
 
@@ -193,20 +193,20 @@ def test_sizes_in_regions_and_states():
     program = program_of(f, Spec((symbol("n", 5), 4), np.dtype("f4")))
     after = optimized(program, sizes={"n": 3}).program
     assert not open_sizes(after)
-    assert [s.cell for s in after.states] == [s.cell for s in program.states]
+    assert [s.storage for s in after.states] == [s.storage for s in program.states]
     same_results(specialise(program, sizes={"n": 3}), after)
 
 
 def test_a_rule_that_changes_the_spec_is_refused():
     program = program_of(lambda x: x.exp(), (2, 3))
     exp = program.records[0].op
-    with pytest.raises(ValueError, match=r"float32\[3, 2\] can not stand for exp"):
+    with pytest.raises(ValueError, match=r"float32\[3, 2\] cannot stand for exp"):
         rewritten(program, {exp: lambda record, x: x.t()})
 
 
 def test_what_a_rule_writes_has_the_line_of_what_it_replaces():
     program = program_of(lambda x: F.softmax(x), (2, 3))
-    lines = {r.where for r in expand(program).records}
+    lines = {r.where for r in decompose(program).records}
     assert lines == {program.records[0].where}
 
 
@@ -231,4 +231,4 @@ def test_all_regions_are_rewritten():
     after = optimized(program).program
     assert "softmax" not in [r.op.name for r in everywhere(after)]
     same_results(program, after)
-    assert "expand" in PASSES
+    assert "decompose" in PASSES

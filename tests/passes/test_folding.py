@@ -6,10 +6,10 @@ import pytest
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.passes.batch_norm import batch_norm
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.folding import LARGEST, Constant, folding
 from minipaddle.engine.passes.manager import optimized
+from minipaddle.passes.batch_norm import batch_norm
 from tests.passes.programs import body, draw_arrays, program_of, same_results
 
 
@@ -22,7 +22,7 @@ def after(f, *shapes, **options):
 
 def own_states(program):
     inputs = draw_arrays(program)[: len(program.inputs)]
-    return [*inputs, *(s.cell.read() for s in program.states)]
+    return [*inputs, *(s.storage.read() for s in program.states)]
 
 
 def names(program):
@@ -30,7 +30,7 @@ def names(program):
 
 
 def constants(program):
-    return [s for s in program.states if isinstance(s.cell, Constant)]
+    return [s for s in program.states if isinstance(s.storage, Constant)]
 
 
 def test_a_number_everywhere_becomes_full():
@@ -46,7 +46,7 @@ def test_another_value_becomes_a_state():
     found = after(lambda x: x * paddle.cos(paddle.arange(3, dtype="float32")), (2, 3))
     (state,) = constants(found)
     assert state.name == "cos_folded"
-    np.testing.assert_array_equal(state.cell.read(), np.cos(np.arange(3, dtype="f4")))
+    np.testing.assert_array_equal(state.storage.read(), np.cos(np.arange(3, dtype="f4")))
     assert body(found).splitlines()[1:] == [
         "v1 = multiply(x, cos_folded) : float32[2, 3]", "return v1",
     ]  # fmt: skip

@@ -12,10 +12,10 @@ from minipaddle.engine.core.slots import OPS
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import INPUT, ITEM, Program, State
 from minipaddle.engine.ops import movement
+from minipaddle.engine.passes.buffer_assignment import Location
 from minipaddle.engine.passes.memory import plan
 from minipaddle.engine.passes.nest import Nest
-from minipaddle.engine.passes.places import Place
-from minipaddle.executors.arena import ArenaRun, OverwrittenError
+from minipaddle.executors.arena_interpreter import ArenaRun, OverwrittenError
 from minipaddle.ir.parser import parse
 
 SPEC = Spec((4, 6), np.dtype("float32"))
@@ -49,7 +49,7 @@ def program(text: str):
 def test_an_update_is_written_into_its_state_by_the_operator_that_reads_it_last():
     p = program("state w: f\n v1 = add(w, x) : f\n update w = v1\n return")
     found = agrees(p)
-    assert found.place(p.records[0]) == Place("state", 0, 0, 64)
+    assert found.location(p.records[0]) == Location("state", 0, 0, 64)
     assert (found.size, found.copies) == (0, [])
 
 
@@ -58,14 +58,14 @@ def test_an_update_waits_for_the_last_reader_of_the_old_value():
         "state w: f\n v1 = add(w, x) : f\n v2 = multiply(w, x) : f\n update w = v1\n return v2"
     )
     found = agrees(p)
-    assert found.place(p.records[0]).kind == "arena"
+    assert found.location(p.records[0]).kind == "arena"
     assert [c.target.kind for c in found.copies] == ["state"]
 
 
 def test_an_operator_that_may_not_write_where_it_reads_writes_elsewhere():
     p = program("state w: f\n v1 = add(w, x) : f\n update w = v1\n return")
     found = agrees(p, inplace=lambda record: [])
-    assert found.place(p.records[0]).kind == "arena"
+    assert found.location(p.records[0]).kind == "arena"
     assert len(found.copies) == 1
 
 
@@ -81,7 +81,7 @@ def test_two_states_with_one_update():
         "state a: f\n state b: f\n v1 = add(a, x) : f\n update a = v1\n update b = v1\n return v1"
     )
     found = agrees(p)
-    assert found.place(p.records[0]).kind == "state"
+    assert found.location(p.records[0]).kind == "state"
     assert sorted(c.target.kind for c in found.copies) == ["output", "state"]
 
 
@@ -126,7 +126,7 @@ def test_a_state_that_becomes_an_input_or_stays():
 def test_outputs_are_made_in_their_buffers_and_so_is_what_leads_to_them_in_place():
     p = program("v1 = tanh(x) : f\n v2 = exp(v1) : f\n return v2")
     found = agrees(p)
-    assert [found.place(r).kind for r in p.records] == ["output", "output"]
+    assert [found.location(r).kind for r in p.records] == ["output", "output"]
     assert found.size == 0
 
 
@@ -146,9 +146,9 @@ def test_a_view_is_an_alias():
         "v5 = sum(v4, axis=(0, 1,), keepdim=False) : float32[]\n return v5"
     )
     found = agrees(p)
-    kinds = [found.places[r].kind for r in p.records]
+    kinds = [found.locations[r].kind for r in p.records]
     assert kinds == ["arena", "alias", "arena", "alias", "output"]
-    assert found.place(p.records[1]) == found.place(p.records[0])
+    assert found.location(p.records[1]) == found.location(p.records[0])
 
 
 # ---- regions ---------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def test_a_loop_carries_its_values_in_the_memory_of_its_results():
     p = program(LOOP)
     found = agrees(p)
     body = found.regions[p.records[3]]["body"]
-    assert [body.place(r).kind for r in body.program.records] == ["state", "arena"]
+    assert [body.location(r).kind for r in body.program.records] == ["state", "arena"]
     assert [c.target.k for c in body.copies] == [1, 2]
-    assert [p.kind for p in found.places[p.records[3]]] == ["arena", "output", "output"]
+    assert [p.kind for p in found.locations[p.records[3]]] == ["arena", "output", "output"]
 
 
 def test_an_open_size_is_refused():
@@ -284,7 +284,7 @@ def test_a_wrong_plan_is_found():
 
     def wrong(program):
         found = plan(program)
-        found.places[program.records[1]] = found.places[program.records[0]]
+        found.locations[program.records[1]] = found.locations[program.records[0]]
         return found
 
     with pytest.raises(OverwrittenError, match="tanh"):

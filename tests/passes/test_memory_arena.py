@@ -8,18 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.engine.passes import arena
-from minipaddle.engine.passes.arena import (
-    ALIGNMENT,
-    METHODS,
-    Buffer,
-    bound,
-    height,
-    offsets,
-    overlap,
-)
+from minipaddle.engine.passes.arena import ALIGNMENT, FAST, GOOD, Buffer, bound, height, offsets
 from minipaddle.engine.passes.memory import plan
 from minipaddle.ir.parser import parse
+from minipaddle.passes.arena_search import by_climbing, by_exhaustion, overlap
+
+METHODS = FAST | {"exhaustion": by_exhaustion, "climbing": by_climbing}
 
 sizes = st.integers(1, 40).map(lambda n: n * ALIGNMENT)
 buffers = st.builds(
@@ -55,8 +49,8 @@ def test_nothing_overlaps(method, found):
 def test_the_choice_is_no_worse_than_any_fast_method(found):
     places = offsets(found)
     check(found, places)
-    for method in arena.FAST.values():
-        assert height(found, places) <= height(found, method(found)) * arena.GOOD
+    for method in FAST.values():
+        assert height(found, places) <= height(found, method(found)) * GOOD
 
 
 def by_trying_all(found) -> int:
@@ -74,7 +68,7 @@ def by_trying_all(found) -> int:
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(few)
 def test_exhaustion_finds_the_smallest_arena(found):
-    assert height(found, arena.by_exhaustion(found)) == by_trying_all(found)
+    assert height(found, by_exhaustion(found)) == by_trying_all(found)
 
 
 def hard(count: int = 60):
@@ -85,14 +79,14 @@ def hard(count: int = 60):
         for _ in range(count):
             start = dice.randrange(60)
             found.append(Buffer(start, start + dice.randrange(1, 20), 64 * dice.randrange(1, 64)))
-        least = min(height(found, m(found)) for m in arena.FAST.values()) / bound(found)
+        least = min(height(found, m(found)) for m in FAST.values()) / bound(found)
         worst = max(worst or (0, []), (least, found))
     return worst
 
 
 def test_search_improves_on_the_greedy_orders():
     ratio, found = hard()
-    places = arena.by_search(found, seconds=20, rounds=1500)
+    places = by_climbing(found, seconds=20, steps=1500)
     check(found, places)
     assert height(found, places) / bound(found) < ratio - 0.1
 

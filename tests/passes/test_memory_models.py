@@ -7,7 +7,7 @@ from minipaddle.engine.core.dim import Dim
 from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.ir.program import everywhere
 from minipaddle.engine.passes.lifetimes import specs_of
-from minipaddle.executors.arena import ArenaRun
+from minipaddle.executors.arena_interpreter import ArenaRun
 from tests.passes.programs import MAKERS, cases
 
 SMALL = 1000

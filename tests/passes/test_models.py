@@ -45,8 +45,8 @@ def test_a_pass_that_forgets_a_result_is_named():
 
     program = program_of(lambda x: (x.exp(), x.log()), (2,))
     with (
-        plugged("passes.common", forgetful),
-        pytest.raises(VerifyError, match="after the pass common: its inputs or results"),
+        plugged("passes.cse", forgetful),
+        pytest.raises(VerifyError, match="after the pass cse: its inputs or results"),
     ):
         optimized(program)
 
@@ -55,12 +55,12 @@ def test_switches_and_snapshots():
     program = program_of(lambda x: x.exp() * 2.0 + x.exp() * 2.0, (2,))
     done = optimized(program, fusion=False)
     assert [s.name for s in done.snapshots] == [n for n in PASSES if n != "fusion"]
-    assert [s.name for s in done.snapshots if s.changed] == ["common"]  # the first of two
+    assert [s.name for s in done.snapshots if s.changed] == ["cse"]  # the first of two
     assert done.snapshots[-1].after is done.after(PASSES[-1]) is done.program
-    off = optimized(program, {"common": False, "fusion": False})
-    assert "common" not in [s.name for s in off.snapshots]
-    assert optimized(program, common=False, fusion=False).program is off.program is program
-    assert optimized(program, until="expand").snapshots[-1].name == "expand"
+    off = optimized(program, {"cse": False, "fusion": False})
+    assert "cse" not in [s.name for s in off.snapshots]
+    assert optimized(program, cse=False, fusion=False).program is off.program is program
+    assert optimized(program, until="decompose").snapshots[-1].name == "decompose"
     with pytest.raises(ValueError, match="no pass 'exand'"):
         optimized(program, until="exand")
 
@@ -72,7 +72,7 @@ def test_the_report():
     assert lines[1].split() == ["before", "3", "3", "3.5", "KiB", "512", "B"]
     row = {line.split()[0]: line.split()[1:] for line in lines[2:]}
     assert row["fusion"][:6] == ["2", "1", "1.0", "KiB", "0", "B"]
-    assert row["expand"][0] == "="
+    assert row["decompose"][0] == "="
     assert row.keys() == {*PASSES, "memory"}
     assert lines[-1] == "memory plan: arena 0 B, live 0 B"
     assert str(done.planned()).splitlines()[0] == str(plan(done.program)).splitlines()[0]

@@ -8,14 +8,14 @@ import minipaddle as paddle
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.verifier import verify
-from minipaddle.engine.ops.ordering import after
+from minipaddle.engine.ops.marks import after
 from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.list_scheduling import schedule
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import live
-from minipaddle.engine.passes.recompute import recompute
-from minipaddle.engine.passes.schedule import schedule
-from minipaddle.executors.arena import ArenaRun
+from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
+from minipaddle.passes.recompute import recompute
 from tests.passes.programs import MAKERS, cases, results
 from tests.passes.test_memory import arrays, programs
 from tests.passes.test_memory_models import is_open
@@ -67,7 +67,7 @@ def layers(depth=4):
 
 def test_nothing_is_made_for_nobody():
     """What is made again before its first reader was made in vain at first."""
-    program = recompute(optimized(layers(), until="common").program, budget=0.4)
+    program = recompute(optimized(layers(), until="cse").program, budget=0.4)
     assert len(dead_code(program).records) == len(program.records)
 
 

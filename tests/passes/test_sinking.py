@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.engine.passes.expand import expand
+from minipaddle.engine.passes.decompose import decompose
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.passes.products import products
+from minipaddle.passes.canonicalize_matmul import canonicalize_matmul
+from minipaddle.passes.permuted_views import View, reshaped
 from minipaddle.passes.sinking import sinking
-from minipaddle.passes.views import View, reshaped
 from tests.passes.programs import body, cases, program_of, same_results
 
 
 def after(f, *shapes):
     """The program of f after the two passes, which give the same as before."""
     program = program_of(f, *shapes)
-    found = sinking(products(expand(program)))
+    found = sinking(canonicalize_matmul(decompose(program)))
     same_results(program, found)
     return found
 

@@ -99,7 +99,7 @@ def test_the_memory_plan_is_told():
         for more in ({}, {"memory_optimize": False}, {"enable_inplace": False})
     )
     assert usual.size == usual.live < kept.size < apart.size
-    pieces = sum(piece.buffer.nbytes for piece in apart.pieces)
+    pieces = sum(each.buffer.nbytes for each in apart.allocations)
     assert apart.size == pieces
     assert apart.live == usual.live
     assert optimized(program, strategy_with(memory_optimize=None)).planned().size == (

@@ -46,7 +46,7 @@ def classifier(paddle):
 
 
 def exclusive_or(paddle):
-    """What one layer can not learn."""
+    """What one layer cannot learn."""
     nn, F = paddle.nn, paddle.nn.functional
 
     class Net(nn.Layer):

@@ -96,7 +96,7 @@ def test_open_sizes(name, case):
                 wanted = computed(op, attrs, arranged(map(paddle.to_tensor, now), inputs), order)
             except (ValueError, IndexError, TypeError, RuntimeError):
                 continue  # eager mode cannot either
-            states = [s.cell.read() for s in found.program.states]
+            states = [s.storage.read() for s in found.program.states]
             got = Run(NUMPY)(found.program, [*now, *states])
             for a, b in zip(got, wanted, strict=False):
                 np.testing.assert_allclose(a, b.numpy(), rtol=1e-6, atol=1e-9)

@@ -405,7 +405,7 @@ def spec(*shape, dtype="float32"):
         ("flat_index", [spec(2)], {"shape": (3,)}, "whole numbers"),
         ("put", [spec(2), spec(1, dtype="int64"), spec(3)], {"axis": 0}, "does not fit|broadcast"),
         ("slice_assign", [spec(2), spec(2, 2)], {"index": ()}, "does not fit"),
-        ("reinterpret", [spec(3)], {"dtype": np.dtype("float64")}, "can not be read"),
+        ("reinterpret", [spec(3)], {"dtype": np.dtype("float64")}, "cannot be read"),
     ],
 )
 def test_shape_rules_teach(name, specs, attrs, words):
@@ -516,7 +516,7 @@ ERRORS = [
     (lambda: paddle.tile(T(V), [2.0]), TypeError, "repeat_times"),
     (lambda: paddle.concat(T(M)), TypeError, "a list of one or more"),
     (lambda: paddle.concat([]), TypeError, "a list of one or more"),
-    (lambda: paddle.concat([T(M), T(V)]), ValueError, "can not be joined"),
+    (lambda: paddle.concat([T(M), T(V)]), ValueError, "cannot be joined"),
     (lambda: paddle.concat([T(V[0]), T(V[0])]), ValueError, "no axis to be joined"),
     (lambda: paddle.concat([T(M), T(M)], 2), ValueError, "axis 2 is out of range"),
     (lambda: paddle.stack([T(M), T(V)]), ValueError, "equal shapes"),

@@ -215,7 +215,7 @@ def test_to_lets_gradients_back(x):
 
 def test_moving_is_on_the_tape(x):
     """With the CPU as both ends: the GPU tests move to another device."""
-    from minipaddle.engine.eager.placed import moved
+    from minipaddle.eager.placed import moved
 
     x.stop_gradient = False
     y = moved(x, paddle.CPUPlace())

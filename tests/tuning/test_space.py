@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from minipaddle import plugged
-from minipaddle.engine.codegen.schedule import Schedule, following, pick
+from minipaddle.engine.codegen.kernel_schedule import Schedule, following, pick
 from minipaddle.engine.codegen.step import kernel_of, signature_of
 from minipaddle.tuning.evolution import crossover, generation, mutate, picked, proposals
 from minipaddle.tuning.space import Space, key_of

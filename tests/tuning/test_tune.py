@@ -34,7 +34,7 @@ def own_files(monkeypatch, tmp_path):
     monkeypatch.setenv("MINIPADDLE_TUNED", "1")
     folder = tmp_path / "minipaddle/native"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(trials, "folder", lambda: folder)
+    monkeypatch.setattr(trials, "cache_folder", lambda: folder)
 
 
 def step_and_data():
@@ -64,7 +64,7 @@ def test_tune_changes_nothing_but_how_kernels_are_written():
         tuned = paddle.tune(step, *batch, trials=4, progress=False)
     assert tuned.trials == 4 == sum(map(len, tuned.curves.values()))
     assert tuned.after <= tuned.before
-    assert len([*trials.measured()]) == sum(
+    assert len([*trials.all_trials()]) == sum(
         t < float("inf") for c in tuned.curves.values() for t in c
     )
     for old, p in zip(before, net.parameters(), strict=True):
@@ -94,7 +94,7 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     record = next(r for r, k in made.kernels.of.items() if k and "rows8" in k.source)
     signature = made.kernels.signatures[record]
     here = trials.machine(proof.threads())
-    trials.chosen().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
+    trials.accepted_trials().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
     program = step.main_program
     again = Executable(program)
     assert (
@@ -112,7 +112,7 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     assert Executable(program).source.text == default
     monkeypatch.setenv("MINIPADDLE_TUNED", "1")
     for choices in ({}, {"tall": "/* no */", "across": 99}):  # no choices, and no options
-        trials.chosen().add(Trial(signature, here, choices, 1.0, 2.0))
+        trials.accepted_trials().add(Trial(signature, here, choices, 1.0, 2.0))
         assert Executable(program).source.text == default
 
 
@@ -131,7 +131,7 @@ def test_a_later_process_uses_what_was_chosen(tmp_path, monkeypatch):
     (made,) = shared.f.executables
     if made.tuned_kernels() == []:  # nothing was faster: then something that is not
         (signature,) = made.kernels.signatures.values()
-        trials.chosen().add(TRIAL._replace(kernel=signature, choices={"lanes": 4},
+        trials.accepted_trials().add(TRIAL._replace(kernel=signature, choices={"lanes": 4},
                                            machine=trials.machine(proof.threads())))  # fmt: skip
     code = "from shared_function import *\nf(x)\nprint(f.executables[-1].report())"
     path = os.pathsep.join([os.getcwd(), str(tmp_path)])
@@ -157,12 +157,12 @@ def test_an_interrupted_search_keeps_what_it_found():
     assert tuned.stopped
     assert "(stopped)" in str(tuned)
     assert 0 < tuned.trials < 12
-    assert len([*trials.measured()]) > 0
+    assert len([*trials.all_trials()]) > 0
     with plugged(
         "tuning.cost_model", lambda samples: calls.append(len(samples)) or interrupted([])
     ):
         paddle.tune(step, *batch, trials=1, progress=False)
-    assert calls[2] >= len([*trials.measured()]) - 1  # a later search begins with those
+    assert calls[2] >= len([*trials.all_trials()]) - 1  # a later search begins with those
 
 
 @pytest.mark.parametrize(("after", "kept"), [(1.5, {}), (0.5, {"k": TRIAL})])
@@ -171,7 +171,7 @@ def test_a_slower_whole_is_not_kept(monkeypatch, after, kept):
     monkeypatch.setattr(proof, "step_seconds", lambda *a: [[1.0, 1.0], [after] * 2])
     target = SimpleNamespace(compiled=lambda choices: None)
     default = SimpleNamespace(kernels=SimpleNamespace(signatures={None: "k"}))
-    assert proof.proved([target], [default], {"k": {}}) == (kept, 1.0, min(after, 1.0))
+    assert proof.prove([target], [default], {"k": {}}) == (kept, 1.0, min(after, 1.0))
 
 
 @needs_cc
@@ -202,7 +202,7 @@ def test_what_is_tuned_is_what_runs_at_inference():
         (default,) = search.defaults
         assert default.kernels.texts == made.kernels.texts
         assert [*default.kernels.signatures.values()] == [*made.kernels.signatures.values()]
-        (task,) = [t for t in search.tasks if t.space.kernel({}).ahead]
+        (task,) = [t for t in search.tasks if t.space.kernel({}).prepack]
         (run,) = [r for r, name in made.kernels.signatures.items() if name == task.signature]
         source = task.space.kernel({}).source
         assert source.replace(NAME, made.kernels.of[run].name) == made.kernels.of[run].source
@@ -233,7 +233,7 @@ def test_what_does_not_stand_any_more_is_undone():
     assert trials.tuned(proof.threads()) == {"k": {"tile": 4}}
     proof.keep({}, ["k", "other"])
     assert trials.tuned(proof.threads()) == {"k": {}}
-    assert len([*trials.chosen()]) == 2
+    assert len([*trials.accepted_trials()]) == 2
 
 
 def test_what_has_no_native_program_is_refused():
@@ -369,7 +369,7 @@ def test_two_processes_may_write_at_once(tmp_path):
 
 def test_choices_of_another_machine_do_not_count():
     here = trials.machine(1)
-    trials.chosen().add(TRIAL._replace(machine=here), TRIAL._replace(kernel="other"))
-    trials.chosen().add(TRIAL._replace(machine=here, choices={"tile": 8}))
+    trials.accepted_trials().add(TRIAL._replace(machine=here), TRIAL._replace(kernel="other"))
+    trials.accepted_trials().add(TRIAL._replace(machine=here, choices={"tile": 8}))
     assert trials.tuned(1) == {"k": {"tile": 8}}
     assert trials.tuned(2) == {}

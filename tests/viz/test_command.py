@@ -170,7 +170,7 @@ def test_the_ending_says_the_format(folder, capsys, kind):
         ("model.py:number", "number is no layer, so it has no tree"),
         ("model.py:wave", "wave is no layer, so it has no tree; for its tape give --input"),
         ("model.py:wave --what module --input 1", "wave is no layer, so it has no tree"),
-        ("model.py:number --input 1", "number is a int, which can not be called"),
+        ("model.py:number --input 1", "number is a int, which cannot be called"),
         ("model.py:Net --input 2,5", "in: Net.body.0 (Linear)"),
         ("model.py:Net --input 2,5", "Net(float32[2, 5]) failed: ValueError"),
         (
@@ -181,7 +181,7 @@ def test_the_ending_says_the_format(folder, capsys, kind):
         ("model.py:Net --input 3x4", "--input 3x4: expected a shape, such as 1,3,32,32"),
         ("model.py:Net --input 3,4:int7", "--input 3,4:int7: 'int7' is no data type"),
         ("model.py:Net -o net.bmp", "net.bmp: the ending must be one of .svg, .png, .dot"),
-        ("model.py:Net -o no/such/net.svg", "can not be written: No such file or directory"),
+        ("model.py:Net -o no/such/net.svg", "cannot be written: No such file or directory"),
         ("tahn --what operator", "no operator 'tahn'"),
         ("model.py:choose --what transpiling --stage if", "no converter 'if'"),
         ("model.py:number --what transpiling", "how int is converted"),

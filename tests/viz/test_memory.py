@@ -43,7 +43,7 @@ def test_every_piece_is_a_rectangle_and_none_is_over_another():
     found = plan(step.concrete_program.program)
     picture = viz.memory(found)
     boxes = rectangles(picture)
-    assert len(boxes) == len(found.pieces) > 2
+    assert len(boxes) == len(found.allocations) > 2
     for a, b in itertools.combinations(boxes, 2):
         apart = (
             a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0] or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]

@@ -9,7 +9,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.engine.core.grad import history
-from minipaddle.engine.eager.eager import Eager
+from minipaddle.engine.eager.execution import Eager
 from minipaddle.viz import records
 from minipaddle.viz.tape import LIMIT
 from tests.viz.reading import Drawing

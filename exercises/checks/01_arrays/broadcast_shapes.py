@@ -85,7 +85,7 @@ def one_or_none(yours):
 
 @exercise.example
 def a_refusal_names_both_sizes(yours):
-    """3 and 4 are neither equal nor 1; whoever wrote that needs to be told which sizes differ."""
+    """3 and 4 are neither equal nor 1; the author needs to know which sizes differ."""
     given = {"shapes": [(7, 3), (4,)]}
     try:
         got = yours.broadcast_shapes((7, 3), (4,))

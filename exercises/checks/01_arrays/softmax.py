@@ -89,7 +89,7 @@ def x_stays_as_it_is(yours):
 
 @exercise.example
 def on_another_device(yours):
-    """The same lines, given an `m` that is not NumPy and arrays that NumPy can not read."""
+    """The same lines, given an `m` that is not NumPy and arrays that NumPy cannot read."""
     x = np.array([[0.0, 1.0], [2.0, 2.0]])
     try:
         y = yours.softmax(Module(), Elsewhere(x), axis=1)

@@ -116,7 +116,7 @@ def as_walked_one_by_one(yours, shape, strides, offset, spare):
 
 @exercise.example
 def on_another_device(yours):
-    """The same lines, given an `m` that is not NumPy and arrays that NumPy can not read."""
+    """The same lines, given an `m` that is not NumPy and arrays that NumPy cannot read."""
     x = np.arange(12.0).reshape(3, 4)
     try:
         y = yours.as_strided(Module(), Elsewhere(x), shape=(2, 3), strides=(4, 1), offset=1)

@@ -149,10 +149,10 @@ def the_second_derivative(yours):
 def only_what_is_needed_is_kept(yours):
     """With x alone wanting a gradient, the tape keeps y and not x."""
     with exercise.plugged(yours):
-        values, out, _ = OPS["matmul"].kept[0b01]
+        values, out, _ = OPS["matmul"].saves[0b01]
         got = {"inputs kept": list(values), "result kept": out}
         expect_that(values == (1,) and not out, "for_x asks for y and the shape of x", got=got)
-        values, out, _ = OPS["matmul"].kept[0b10]
+        values, out, _ = OPS["matmul"].saves[0b10]
         got = {"inputs kept": list(values), "result kept": out}
         expect_that(values == (0,) and not out, "for_y asks for x and the shape of y", got=got)
 

@@ -47,7 +47,7 @@ exercise = Exercise(
             ),
             "paddle.grad(number, xs, create_graph=True, allow_unused=True) → own",
         ),
-        "a product that can not be differentiated again": (
+        "a product that cannot be differentiated again": (
             "paddle.grad(number, xs, create_graph=True, allow_unused=True) → "
             "paddle.grad(number, xs, allow_unused=True)"
         ),

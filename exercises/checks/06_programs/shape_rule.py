@@ -78,15 +78,12 @@ def spec(*shape, dtype=F32):
 def asked(rule, *specs, **attrs):
     """What a rule says, as text; what it relies on; ValueError is a refusal."""
     notes = []
-    dims.notes.append(lambda *note: notes.append(" ".join(map(str, note))))
     given = {"inputs": [str(s) for s in specs], **attrs}
     try:
-        with dims.Matching(), dims.assuming():
+        with dims.Matching(), dims.assuming(note=lambda *n: notes.append(" ".join(map(str, n)))):
             found = rule(*specs, **attrs)
     except ValueError:
         return "refused with ValueError", notes
-    finally:
-        dims.notes.pop()
     expect_that(isinstance(found, Spec), "a Spec", given=given, got=found)
     expect_that(type(found.shape) is tuple, "a shape is a tuple", given=given, got=found.shape)
     return str(found), notes

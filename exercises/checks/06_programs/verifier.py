@@ -32,7 +32,7 @@ exercise = Exercise(
         "                 an input of dtype None is for ITEM only\n"
         "                 the record is not defined yet; now it is\n"
         "for each result: it is defined, or a number, and has a dtype\n"
-        "check_spec: alike(by_rule(record), the record's own); any error of the rule is a no",
+        "check_spec: compatible(infer_spec(record), the record's own); any error is a no",
     ),
     wrong={
         "looking at definitions without their order": (
@@ -54,7 +54,7 @@ exercise = Exercise(
         "states are not known": "program.given → program.inputs",
         "several results taken for one": "value.dtype is None and record.op is not ITEM → False",
         "comparing shapes, not dtypes": (
-            "not alike(found, own) → not isinstance(found, tuple) or getattr(found, 'shape', "
+            "not compatible(found, own) → not isinstance(found, tuple) or getattr(found, 'shape', "
             "own) != getattr(own, 'shape', own)"
         ),
         "answering True or False": (

@@ -24,7 +24,7 @@ exercise = Exercise(
         "convert the children; a block that is not movable stays\n"
         "the statements of a template `def _jst_then(): body`; the same for the orelse, if any\n"
         "share with each function the names it binds\n"
-        "a template for the call; its keywords are the options keeps, drops, jumps",
+        "a template for the call; its keywords are the options live_out, local, jumps",
     ),
     wrong={
         "losing the else": (
@@ -38,8 +38,8 @@ exercise = Exercise(
         "keeping everything that is bound": "bound & node.live → bound",
         "keeping what is live, bound or not": "bound & node.live → node.live",
         "forgetting what is dropped": (
-            "options(node, keeps=keeps, drops=bound - keeps, jumps=jumps) → options(node, "
-            "keeps=keeps, jumps=jumps)"
+            "options(node, live_out=live_out, local=bound - live_out, jumps=jumps) → options(node, "
+            "live_out=live_out, jumps=jumps)"
         ),
         "moving a yield into a function": "not movable([*node.body, *node.orelse]) → False",
         "exchanging the sides": (
@@ -47,12 +47,12 @@ exercise = Exercise(
             "new += fill(f'_jst.if_else(test, {other}, _jst_then)', node, test=node.test)"
         ),
         "forgetting the mark of a jump": (
-            "options(node, keeps=keeps, drops=bound - keeps, jumps=jumps) → options(node, "
-            "keeps=keeps, drops=bound - keeps)"
+            "options(node, live_out=live_out, local=bound - live_out, jumps=jumps) → options(node, "
+            "live_out=live_out, local=bound - live_out)"
         ),
     },
     unkillable={
-        "keeps, jumps = (bound & node.live, getattr(node, 'jumps', False)) → keeps, jumps = "
+        "live_out, jumps = (bound & node.live, getattr(node, 'jumps', False)) → live_out, jumps = "
         "(bound & node.live, getattr(node, 'jumps', True))": "the step before says it of each",
     },
 )  # fmt: skip
@@ -105,7 +105,7 @@ def three_ways(x):
 def the_call(yours):
     """The test and the two functions; the names that are needed after it."""
     found, text = parts(yours, with_else)
-    call = {"args": ["x > 0", "_jst_then", "_jst_else"], "keeps": ("y",)}
+    call = {"args": ["x > 0", "_jst_then", "_jst_else"], "live_out": ("y",)}
     expect(found, [call], given={"converted": text})
 
 
@@ -113,7 +113,7 @@ def the_call(yours):
 def no_else(yours):
     """None in place of a function; a name that is bound and not needed is dropped."""
     found, text = parts(yours, without_else)
-    call = {"args": ["x > 0", "_jst_then", "None"], "keeps": ("x",), "drops": ("t",)}
+    call = {"args": ["x > 0", "_jst_then", "None"], "live_out": ("x",), "local": ("t",)}
     expect(found, [call], given={"converted": text})
     expect_that("_jst_else" not in text, "one function is enough", got=text)
 
@@ -122,7 +122,7 @@ def no_else(yours):
 def elif_is_an_if_in_the_else(yours):
     """Both become calls, and both hand on both names."""
     found, text = parts(yours, three_ways)
-    expect([call["keeps"] for call in found], [("y", "z")] * 2, given={"converted": text})
+    expect([call["live_out"] for call in found], [("y", "z")] * 2, given={"converted": text})
     kinds = [type(node) for node in ast.walk(ast.parse(text))]
     expect_that(ast.If not in kinds, "no `if` is left", got=text)
 
@@ -142,7 +142,7 @@ def what_each_side_shares(yours):
     with exercise.plugged(yours):
         text = code_text(one_name_each)
     call = parts(yours, one_name_each)[0][0]
-    expect(call.get("keeps"), ("a", "b"), given={"converted": text})
+    expect(call.get("live_out"), ("a", "b"), given={"converted": text})
     found = {f.name: [n for line in f.body if isinstance(line, ast.Nonlocal) for n in line.names]
              for f in ast.walk(ast.parse(text)) if isinstance(f, ast.FunctionDef)}  # fmt: skip
     expect(found["_jst_then"], ["a"], given={"converted": text})

@@ -34,7 +34,7 @@ exercise = Exercise(
             "side(else_), lambda: side(then))"
         ),
         "a missing else that is called": "if block is not None: → block()",
-        "handing on also what is dropped": "keeps → [*keeps, *drops]",
+        "handing on also what is dropped": "live_out → [*live_out, *local]",
         "not restoring after a side": "zip(every, before) → []",
         "running both sides of a Python condition": "then() → then(); else_ and else_()",
         "noting the values before the side has run": (
@@ -83,7 +83,7 @@ def both_sides_from_the_same_start(yours):
             seen.append(t)
             y = y - 1
 
-        yours.if_else(x.sum() > 0, then, else_, keeps=("y",), drops=("t",))
+        yours.if_else(x.sum() > 0, then, else_, live_out=("y",), local=("t",))
         seen.append(t)
         start.append(x)
         return [y]

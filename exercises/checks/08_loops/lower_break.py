@@ -22,7 +22,7 @@ exercise = Exercise(
     slots={
         "jit.jumps.break": "on_break",
         "jit.jumps.continue": "on_continue",
-        "jit.jumps.rounds": "rounds",
+        "jit.jumps.lower_loop": "lower_loop",
         "jit.jumps.goes_on": "goes_on",
         "jit.jumps.otherwise": "otherwise",
     },
@@ -30,34 +30,34 @@ exercise = Exercise(
         "After which of the two flags does the loop go on? Which loop does a jump belong to when "
         "there are several around it, and what if two of them had a flag of the same name?",
         "Look at viz.transpiling(function, 'jumps') for a function with one loop, then with two; "
-        "in minipaddle/engine/jit/converters/jumps.py, at what calls `rounds` and `goes_on`.",
-        "rounds: count one more; make the loop's two names; put the loop on lowering.loops\n"
+        "in minipaddle/engine/jit/converters/jumps.py, at what calls `lower_loop` and `goes_on`.",
+        "lower_loop: count one more; make the loop's two names; put the loop on lowering.loops\n"
         "        body, way, flags = lowering.block(node.body); take the loop off again\n"
         "        node.body = `flag = False` for each of the flags, sorted, and the body\n"
-        "        stops = the flags without the continue's\n"
-        "        before = [breaking = False] if it is one of stops, else []",
+        "        break_flags = the flags without the continue's\n"
+        "        before = [breaking = False] if it is one of break_flags, else []",
     ),
     wrong={
         "a continue that ends the loop, as a break does": "flags - {loop.continuing} → set(flags)",
-        "a break that only skips the rest of the round": "loop.continuing → loop.breaking",
-        "an else that runs after a break too": "unless(stops, rest, at) → rest",
+        "a break that only skips the rest of the iteration": "loop.continuing → loop.breaking",
+        "an else that runs after a break too": "unless(flags, rest, at) → rest",
         "jumps that belong to the outermost loop": (
             "lowering.loops[-1].breaking → lowering.loops[0].breaking",
             "lowering.loops[-1].continuing → lowering.loops[0].continuing",
         ),
         "one name for the flags of all loops": "lowering.count += 1 → lowering.count = 1",
-        "flags that stay up in the next round": (
+        "flags that stay up in the next iteration": (
             "[*(_down(flag, node) for flag in sorted(flags)), *body] → body"
         ),
         "a loop that stays on the list": "lowering.loops.pop() → pass",
         "the test of a while asked before the flags": (
-            "[quiet(stops, test), test] → [test, quiet(stops, test)]"
+            "[quiet(flags, test), test] → [test, quiet(flags, test)]"
         ),
         "a return in the body that does not end the loop": (
             "flags - {loop.continuing} → flags & {loop.breaking}"
         ),
         "a break's flag that nobody puts down before the loop": (
-            "[_down(loop.breaking, node)] if loop.breaking in stops else [] → []"
+            "[_down(loop.breaking, node)] if loop.breaking in break_flags else [] → []"
         ),
     },
 )  # fmt: skip
@@ -84,7 +84,7 @@ def becomes(yours, before, after):
 
 @exercise.example
 def a_break(yours):
-    """The flag is down before the loop and in each round, up at the break, and asked first."""
+    """The flag is down before the loop and in each iteration, up at the break, and asked first."""
     becomes(
         yours,
         """
@@ -113,7 +113,7 @@ def a_break(yours):
 
 @exercise.example
 def a_continue(yours):
-    """It skips the rest of the round; the loop and its test are as they were."""
+    """It skips the rest of the iteration; the loop and its test are as they were."""
     becomes(
         yours,
         """
@@ -159,14 +159,15 @@ def the_answers(yours):
             return body, None, {"_jst_break_5", "_jst_continue_5", "_jst_returned"}
 
     loop = ast.parse("while t:\n    x").body[0]
-    before, stops = yours.rounds(Pass(), loop)
-    expect(sorted(stops), ["_jst_break_5", "_jst_returned"], given="the flags that end a loop")
+    before, break_flags = yours.lower_loop(Pass(), loop)
+    ends = ["_jst_break_5", "_jst_returned"]
+    expect(sorted(break_flags), ends, given="the flags that end a loop")
     expect([ast.unparse(s) for s in before], ["_jst_break_5 = False"], given="before the loop")
     body = [*(f"{x} = False" for x in ("_jst_break_5", "_jst_continue_5", "_jst_returned")), "x"]
     expect([ast.unparse(s) for s in loop.body], body, given="the body")
     expect_that(yours.goes_on(set(), loop.test) is loop.test, "the test itself if nothing stops it")
     both = ast.unparse(yours.goes_on({"b", "a"}, loop.test))
-    expect(both, "_jst.none((a, b)) and t", given={"stops": ["a", "b"], "test": "t"})
+    expect(both, "_jst.none((a, b)) and t", given={"flags": ["a", "b"], "test": "t"})
     expect(ast.unparse(yours.otherwise(set(), [loop], loop)), ast.unparse(loop))
     rest = ast.parse("\n".join(f"x = {k}" for k in range(8))).body
     (new,) = yours.otherwise({"b"}, list(rest), loop)
@@ -265,7 +266,7 @@ def programs_give_what_python_gives(yours):
 
 @exercise.example
 def a_network_trains(yours):
-    """As many rounds as an input needs, at most 6: captured, it learns as it does without."""
+    """As many iterations as an input needs, at most 6: captured, it learns as it does without."""
     losses = []
     for static in (False, True):
         paddle.seed(0)
@@ -274,9 +275,9 @@ def a_network_trains(yours):
         parameters = [*cell.parameters(), *last.parameters()]
         sgd = paddle.optimizer.SGD(0.1, parameters=parameters)
 
-        def loss_of(x, rounds, cell=cell, last=last):
+        def loss_of(x, iterations, cell=cell, last=last):
             h = x * paddle.ones([4])
-            for k in range(rounds):
+            for k in range(iterations):
                 new = cell(h).tanh()
                 if (new - h).abs().max() < 0.5:
                     break

@@ -28,7 +28,7 @@ exercise = Exercise(
         "jit.known.for": "for_",
     },
     hints=(
-        "Which ways lead to the statement after a loop, if there is no round at all? And what does "
+        "Which paths lead to the statement after a loop if it never iterates? And what does "
         "a way that ends in a return say about the names after an `if`?",
         "Write small functions and look at viz.transpiling(function, 'undefined'), or at "
         "`Definedness` in minipaddle/engine/jit/scope.py, which calls your methods.",
@@ -89,7 +89,7 @@ def marked(yours, text):
 
 
 class Paths(ast.NodeVisitor):
-    """Walks every path through a small function: at most two rounds, an else perhaps skipped.
+    """Walks every path through a small function: at most two iterations, an else perhaps skipped.
 
     A path is the set of names it has bound; `reads` holds, for each read that is reached, the sets.
     """
@@ -215,7 +215,7 @@ def returns(yours):
 
 @exercise.example
 def loops(yours):
-    """No round, one, or several; a target; a test that binds; an else."""
+    """No iteration, one, or several; a target; a test that binds; an else."""
     agrees(yours, "while p:\n    x = 1\n    use(x)\nuse(x)")
     agrees(yours, "while p:\n    use(x)\n    x = 1")
     agrees(yours, "while x:\n    x = 1")

@@ -14,24 +14,24 @@ from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
-    title="A `while` becomes two functions and a call, and the runtime goes round",
+    title="A `while` becomes two functions and a call, and the runtime runs the loop",
     level="medium",
     minutes=40,
     before=("07_rewriting/if_else",),
     slots={
         "jit.while_statement": "while_statement",
         "jit.carried_names": "carried_names",
-        "jit.runtime.while_loop": "rounds",
+        "jit.runtime.while_loop": "while_loop",
     },
     hints=(
-        "When is the condition asked, and how often, if there are no rounds at all? Of a name that "
-        "the loop binds: who could ask for its value once the round is over?",
+        "When is the condition evaluated, and how often, if the loop never iterates? A name that "
+        "the loop binds: what could need its value once the iteration is over?",
         "Look at minipaddle/engine/jit/converters/loops.py and looping.py, and at "
         "print(code_text(f)) from minipaddle.engine.jit.transpile for a function f with a loop.",
         "answer = test()\n"
         "while the answer is not a tensor of the program:\n"
         "    return if it is false; else body(), and answer = test() again\n"
-        "the three groups as variables; Loop(answer, test, body, *groups).made()",
+        "the three groups as variables; Loop(answer, test, body, *groups).write()",
     ),
     wrong={
         "binding names of its own in the body": "share(body, node.binds[1]) → pass",
@@ -39,31 +39,31 @@ exercise = Exercise(
             "share(test, node.binds[0]) → share(test, node.binds[1])",
             "share(body, node.binds[1]) → share(body, node.binds[0])",
         ),
-        "the condition asked twice in each round": "not answer → not test()",
+        "the condition asked twice in each iteration": "not answer → not test()",
         "carrying only what is needed after the loop": "bound & head - live → set()",
         "carrying every name, temporaries too": "bound & head - live → bound - live",
         "what is needed later taken for no result": "bound & live → bound & head",
         "names that the loop only reads": "bound & head - live → head - live",
         "a name in two groups": "head - live → head",
         "the test's names forgotten": "share(test, node.binds[0]) → pass",
-        "a tensor noticed only in the first round": (
+        "a tensor noticed only in the first iteration": (
             "while not is_static(answer): → first = is_static(answer); while not first:"
         ),
-        "a round before the first question": (
+        "an iteration before the first question": (
             "while not is_static(answer): → body(); while not is_static(answer):"
         ),
     },
     unkillable={
-        "groups = [variables(names, body, test) for names in (keeps, turns, drops)] → "
-        "groups = [variables(names, test, body) for names in (keeps, turns, drops)]": (
+        "groups = [variables(names, body, test) for names in (live_out, loop_carried, local)] → "
+        "groups = [variables(names, test, body) for names in (live_out, loop_carried, local)]": (
             "both functions share the same variables"
         )
     },
 )  # fmt: skip
 
 
-@exercise.mistake("the condition asked once for all rounds")
-def rounds(test, body, keeps=(), turns=(), drops=()):
+@exercise.mistake("the condition asked once for all iterations")
+def while_loop(test, body, live_out=(), loop_carried=(), local=()):
     if test():
         while True:
             body()
@@ -77,7 +77,7 @@ def converted(yours, text):
 
 @exercise.example
 def one_loop(yours):
-    """Test, body, call; y is needed afterwards, k and z by the next round, t by nobody."""
+    """Test, body, call; y is needed afterwards, k and z by the next iteration, t by nobody."""
     text = """
         def f(x, k):
             y = 0
@@ -103,7 +103,8 @@ def one_loop(yours):
                 k = t * z
                 y = y + k
                 x = y
-            _jst.while_loop(_jst_test, _jst_body, keeps=('y',), turns=('k', 'x', 'z'), drops=('t',))
+            _jst.while_loop(_jst_test, _jst_body, live_out=('y',), \
+loop_carried=('k', 'x', 'z'), local=('t',))
             return y
     """
     got = converted(yours, text).replace("    t: 'bound in a block'\n", "")
@@ -115,11 +116,11 @@ def groups(yours):
     """Eight names, one for each way of being bound, live, and needed at the head."""
     kinds = dict(zip("abcdefgh", product([False, True], repeat=3), strict=True))
     bound, live, head = ({x for x, k in kinds.items() if k[i]} for i in range(3))
-    keeps, turns, drops = yours.carried_names(set(bound), set(live), set(head))
+    live_out, loop_carried, local = yours.carried_names(set(bound), set(live), set(head))
     given = {"bound": sorted(bound), "live": sorted(live), "head": sorted(head)}
-    for name, got in (("keeps", keeps), ("turns", turns), ("drops", drops)):
+    for name, got in (("live_out", live_out), ("loop_carried", loop_carried), ("local", local)):
         wanted = {x for x, (b, a, h) in kinds.items() if b
-                  and name == ("keeps" if a else "turns" if h else "drops")}  # fmt: skip
+                  and name == ("live_out" if a else "loop_carried" if h else "local")}  # fmt: skip
         expect(sorted(got), sorted(wanted), given=given | {"asked": name})
     expect([sorted(g) for g in yours.carried_names(set(), {"a"}, {"a"})], [[], [], []])
 
@@ -143,7 +144,7 @@ def rounds_of_python(yours, answers):
         log.append("body")
         expect_that(len(log) < 50, "an end", given={"answers": answers}, got="50 calls, and more")
 
-    result = yours.rounds(test, body)
+    result = yours.while_loop(test, body)
     expect(log, expected, given={"answers": answers})
     expect_that(result is None, "no result", got=result)
 
@@ -213,7 +214,7 @@ def ran(function, tensors):
 
 @exercise.example
 def in_programs(yours):
-    """The same on tensors; in the last the condition is Python's for two rounds."""
+    """The same on tensors; in the last the condition is Python's for two iterations."""
     calls = [(collatz, (27,)), (collatz, (1,)), (pairs, (0, 4)), (pairs, (3, 0)), (last, (9.0,)),
              (last, (0.5,)), (eight_go_round, (2,)), (turns_into_a_tensor, (7,)),
              (turns_into_a_tensor, (0,))]  # fmt: skip
@@ -231,7 +232,7 @@ def what_goes_round(yours):
         static = paddle.jit.to_static(collatz)
         static(paddle.to_tensor(6))
         (loop,) = [r for r in static.main_program.records if r.op.name == "while_loop"]
-    expect(loop.attrs["carried"], 3, given="values that go round in collatz")
+    expect(loop.attrs["carried"], 3, given="values that are carried in collatz")
 
 
 @exercise.example

@@ -241,7 +241,7 @@ def guards_in_the_program(yours):
     with exercise.plugged(yours):
         for function, expected in (
             (certainly, []),
-            (three_ways, ["x0 > 6: False", "((x0)%2) == 0: False"]),
+            (three_ways, ["x0 > 6: False", "(x0%2) == 0: False"]),
         ):
             static = paddle.jit.to_static(function, input_spec=[InputSpec(["x0", 2], name="x")])
             static(x)

@@ -190,7 +190,7 @@ def sizes_of_the_engine(yours):
         found = [str(d) for d in ((n + 1) * (n - 1), (2 * n * m) // n, (6 * n) // (2 * n),
                                   (n + 1) // 2, (4 * n + 5) // 2, (n * m) % n, (2 * n + 3) % 2,
                                   (n + m) * (n + m) - n * n - m * m)]  # fmt: skip
-    expected = ["n*n + -1", "2*m", "3", "((n + 1)//2)", "2*n + 2", "0", "1", "2*m*n"]
+    expected = ["n*n - 1", "2*m", "3", "((n + 1)//2)", "2*n + 2", "0", "1", "2*m*n"]
     expect(found, expected, given="n, m")
 
 

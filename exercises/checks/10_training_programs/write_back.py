@@ -28,7 +28,7 @@ exercise = Exercise(
         "the backward hold that has kept w, once w is written?",
         "`updates`: ask the builder what the memory holds, and compare with `is`. `overwritten`: a "
         "set that begins with what is written and grows along the records, as `depending` does.",
-        "updates: values[begun[state.record]], None where it is state.record\n"
+        "updates: values[state_arrays[state.record]], None where it is state.record\n"
         "overwritten: exposed = inputs, and states with an update\n"
         "    add a view if its first input is in it, a control operator or ITEM if any is\n"
         "    the numbers of results that are in it\n"
@@ -78,8 +78,8 @@ exercise = Exercise(
         ),
     },
     unkillable={
-        "for cell, array in zip(self.updates, new, strict=True): → "
-        "for cell, array in zip(self.updates, new, strict=False):": "there are as many",
+        "for storage, array in zip(self.updates, new, strict=True): → "
+        "for storage, array in zip(self.updates, new, strict=False):": "there are as many",
     },
 )
 
@@ -191,7 +191,7 @@ class Cell:
 
     def write(self, array):
         self.log.append((self.name, array.tolist()))
-        array[...] = -1  # whoever shares it, sees it
+        array[...] = -1  # a view of it would change too
 
     def leave(self, inputs, *arrays):
         self.log.append((self.name, inputs, [a.tolist() for a in arrays]))

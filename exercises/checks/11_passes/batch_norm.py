@@ -10,10 +10,10 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.engine.passes.batch_norm import batch_norm
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
+from minipaddle.passes.batch_norm import batch_norm
 
 exercise = Exercise(
     title="Folding batch norm into the convolution before it",
@@ -107,7 +107,7 @@ def flat(y):
 def values(program, *, seed=1):
     rng = np.random.default_rng(seed)
     given = [rng.standard_normal(r.shape).astype("f4") for r in program.inputs]
-    return Run(NUMPY)(program, [*given, *(s.cell.read() for s in program.states)])
+    return Run(NUMPY)(program, [*given, *(s.storage.read() for s in program.states)])
 
 
 def folded(yours, program):
@@ -248,5 +248,5 @@ def images_are_read_as_before(yours):
     names = [r.op.name for r in after.records]
     left = sorted({"sqrt", "rsqrt", "multiply"} & set(names))
     expect_that(not left, "nothing is left of batch norm", given=str(after), got=left)
-    got = Run(NUMPY)(after, [x[:8].numpy(), *(s.cell.read() for s in after.states)])
+    got = Run(NUMPY)(after, [x[:8].numpy(), *(s.storage.read() for s in after.states)])
     expect(got[0], net(x[:8]).numpy(), given="eight images", why="the scores", rtol=1e-3, atol=1e-4)

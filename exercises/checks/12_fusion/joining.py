@@ -21,7 +21,7 @@ exercise = Exercise(
     level="hard",
     minutes=45,
     before=("11_passes",),
-    slots={"fusion.outputs": "outputs", "fusion.between": "between"},
+    slots={"fusion.outputs": "outputs", "fusion.has_path_through": "has_path_through"},
     hints=(
         "exp, then a matrix product of it, then their sum: what would a kernel of exp and sum have "
         "to wait for? And who takes the exp?",
@@ -29,7 +29,7 @@ exercise = Exercise(
         "step only. Then the same from a.",
         "leads(a, b): todo = the groups before b, without a\n"
         "    take one: is it a? True. Else add the groups before it\n"
-        "between: leads(a, b) or leads(b, a)\n"
+        "has_path_through: leads(a, b) or leads(b, a)\n"
         "outputs: in needed, or somebody outside is among its users",
     ),
     wrong={
@@ -37,7 +37,7 @@ exercise = Exercise(
             "record in fusion.needed or users - inside → users - inside"
         ),
         "results alone": "record in fusion.needed or users - inside → record in fusion.needed",
-        "whoever is used": "users - inside → users",
+        "any record with a user": "users - inside → users",
         "stored only if nobody inside needs it": "users - inside → users and (not users & inside)",
         "stored only if somebody inside needs it too": (
             "users - inside → users & inside and users - inside"
@@ -149,7 +149,7 @@ def what_must_run_between(yours):
 def asked(yours, p, groups, pair, expected):
     for first, second in (pair.split(), pair.split()[::-1]):
         fusion, found = grouped(p, *groups.split())
-        got = yours.between(fusion, found[first], found[second])
+        got = yours.has_path_through(fusion, found[first], found[second])
         given = {"program": str(p), "groups": groups, "a": first, "b": second}
         expect(got, expected, given=given, why="is there a group between?")
 
@@ -166,7 +166,7 @@ def two_that_have_nothing_to_do_with_each_other(yours):
     ):
         fusion, found = grouped(p, *"1234")
         given = {"program": str(p), "a": a, "b": b}
-        expect(yours.between(fusion, found[a], found[b]), expected, given=given)
+        expect(yours.has_path_through(fusion, found[a], found[b]), expected, given=given)
 
 
 def closure(p, groups):
@@ -216,7 +216,11 @@ def every_pair(yours, seed, size):
             expected = any((leads[a, k] & leads[k, b]) | (leads[b, k] & leads[k, a])
                            for k in range(len(groups)) if k not in (a, b))  # fmt: skip
             given = {"program": str(p), "groups": groups, "a": first, "b": second}
-            expect(yours.between(fusion, found[first], found[second]), bool(expected), given=given)
+            expect(
+                yours.has_path_through(fusion, found[first], found[second]),
+                bool(expected),
+                given=given,
+            )
 
 
 @exercise.property(seed=st.integers(0, 10**6), size=st.integers(2, 9), examples=30)

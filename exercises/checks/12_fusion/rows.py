@@ -8,7 +8,7 @@ from scipy import special
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.engine.codegen.group import emit_nest, written
+from minipaddle.engine.codegen.nest_kernel import emit_nest, nest_writer
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.executors.compiler import compiler
@@ -27,24 +27,24 @@ exercise = Exercise(
         "made of, with a list as a stack, and do not walk on from what you have put into the dict.",
         "for each stage: asked = what is folded + what is stored\n"
         "    take one: load or row value? next\n"
-        "    of an earlier stage, and in memory or (keeps and dear)? into the dict\n"
+        "    of an earlier stage, and in memory or (keeps and expensive)? into the dict\n"
         "    else ask for its args",
     ),
     wrong={
-        "every value a stage later": "latest + 1 if kind == 'fold' else latest → latest + 1",
-        "a reduction costs nothing": "latest + 1 if kind == 'fold' else latest → latest",
+        "every value a stage later": "latest + 1 if kind == 'reduce' else latest → latest + 1",
+        "a reduction costs nothing": "latest + 1 if kind == 'reduce' else latest → latest",
         "the stage of the last argument": "max(latest, arg.stage) → arg.stage",
         "the earliest argument": "max → min",
         "stages added up": "latest = max(latest, arg.stage) → latest += arg.stage",
-        "nothing kept": "node in in_memory or (keeps and dear(node)) → node in in_memory",
-        "everything kept": "node in in_memory or (keeps and dear(node)) → True",
-        "kept though there is no room": "keeps and dear(node) → dear(node)",
+        "nothing kept": "node in in_memory or (keeps and expensive(node)) → node in in_memory",
+        "everything kept": "node in in_memory or (keeps and expensive(node)) → True",
+        "kept though there is no room": "keeps and expensive(node) → expensive(node)",
         "what lies in memory computed again": (
-            "node in in_memory or (keeps and dear(node)) → keeps and dear(node)"
+            "node in in_memory or (keeps and expensive(node)) → keeps and expensive(node)"
         ),
         "kept within one stage": (
-            "node.stage < stage and (node in in_memory or (keeps and dear(node))) → node in "
-            "in_memory or (keeps and dear(node))"
+            "node.stage < stage and (node in in_memory or (keeps and expensive(node))) → node in "
+            "in_memory or (keeps and expensive(node))"
         ),
         "rows kept": "node.kind == 'load' or nest.is_row(node) → node.kind == 'load'",
         "what is folded forgotten": "[fold.args[0] for fold in writer.folds(stage)] → []",
@@ -67,8 +67,8 @@ def stages(yours):
     made = lambda *stages: [SimpleNamespace(stage=s) for s in stages]
     for kind, args, expected in (
         ("load", (), 0), ("number", (), 0), ("apply", (0,), 0), ("apply", (0, 1), 1),
-        ("apply", (2, 1, 0), 2), ("apply", (3, 3), 3), ("fold", (0,), 1), ("fold", (2,), 3),
-        ("select", (1, 0), 1), ("fold", (), 1), ("apply", (0, 0, 0, 0, 2, 1, 0, 0), 2),
+        ("apply", (2, 1, 0), 2), ("apply", (3, 3), 3), ("reduce", (0,), 1), ("reduce", (2,), 3),
+        ("select", (1, 0), 1), ("reduce", (), 1), ("apply", (0, 0, 0, 0, 2, 1, 0, 0), 2),
     ):  # fmt: skip
         got = yours.stage_of(kind, made(*args))
         expect(got, expected, given={"kind": kind, "stages of its args": args})
@@ -81,7 +81,7 @@ def nests(yours, function, *shapes):
         program = trace(lambda *xs: flat(function(*xs)), specs, names=[*"xyz"][: len(specs)])
         records = [r for r in optimized(program.program).program.records if r.op.name == "fused"]
         texts = [emit_nest(r, "k").source for r in records]
-        writers = [written(r)[0] for r in records]
+        writers = [nest_writer(r)[0] for r in records]
     return texts, writers
 
 

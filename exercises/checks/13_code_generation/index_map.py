@@ -6,15 +6,16 @@ import random
 import numpy as np
 from hypothesis import strategies as st
 
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
+from minipaddle.engine.core.polynomial import Polynomial, loop
 from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.symbols import Composite, Loop
 from minipaddle.engine.eager.tracer import trace
-from minipaddle.engine.passes.index import Index, Loop, Part, loop
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.testing import played
 
-BOTH = "return (quotient + turn, rest - turn * n)"
+BOTH = "return (quotient + low // n, rest - low // n * n)"
 ZERO = "a loop begins at 0, where the rest is less than n: a common quotient is 0"
 
 exercise = Exercise(
@@ -24,50 +25,52 @@ exercise = Exercise(
     before=("12_fusion/index_map",),
     slots={"index.divided": "divided"},
     hints=(
-        "Take 12·i + 8·j + 5, divided by 4. Which part of it can not influence the remainder?",
+        "Take 12·i + 8·j + 5, divided by 4. Which part of it cannot influence the remainder?",
         "Two dicts over self.terms, by `factor % n`. Python's // rounds down, also below 0: "
-        "compare rest.low // n with rest.high // n.",
-        "quotient = Index(multiples of n, each // n, constant // n)\n"
-        "rest = the others, constant % n\n"
-        "turn = rest.low // n, the same for rest.high? → quotient + turn, rest - turn·n\n"
-        "shared = gcd(n, constant, all factors): divide all three by it\n"
-        "rest.low < 0? lift the rest by the smallest multiple of n that makes it 0 or more\n"
-        "→ quotient + atom(rest, '/', n), atom(rest, '%', n)·shared",
+        "compare low // n with high // n.",
+        "quotient = self.like(multiples of n, each // n, and constant // n)\n"
+        "rest = the others, constant % n; low, high = bounds(rest)\n"
+        "low // n, the same for high? → quotient + low // n, rest - (low // n)·n\n"
+        "shared = gcd(n, all factors of the rest): divide n, the rest and low by it\n"
+        "low < 0? lift the rest by the smallest multiple of n that makes it 0 or more\n"
+        "→ quotient + composite('//', rest, n), composite('%', rest, n)·shared",
     ),
     unkillable={
-        f"{BOTH} → return (quotient + turn, rest + turn * n)": ZERO,
-        f"{BOTH} → return (quotient - turn, rest - turn * n)": ZERO,
-        f"{BOTH} → return (quotient + turn, rest - turn / n)": ZERO,
-        "if rest.low < 0: → if rest.low < 1:": "0 is lifted by 0",
-        "if rest.low < 0: → if rest.low <= 0:": "0 is lifted by 0",
+        f"{BOTH} → return (quotient + low // n, rest + low // n * n)": ZERO,
+        f"{BOTH} → return (quotient - low // n, rest - low // n * n)": ZERO,
+        f"{BOTH} → return (quotient + low // n, rest - low // n / n)": ZERO,
+        "if low < 0: → if low < 1:": "0 is lifted by 0",
+        "if low < 0: → if low <= 0:": "0 is lifted by 0",
     },
     wrong={
         "multiples of n do not leave": (
             (
-                "{a: factor // n for a, factor in self.terms.items() if factor % n == 0} → {a: "
-                "factor // n for a, factor in self.terms.items() if False}"
+                "{m: factor // n for m, factor in self.terms.items() if factor % n == 0} → {m: "
+                "factor // n for m, factor in self.terms.items() if False}"
             ),
             (
-                "{a: factor for a, factor in self.terms.items() if factor % n} → {a: factor "
-                "for a, factor in self.terms.items()}"
+                "{m: factor for m, factor in self.terms.items() if factor % n} → {m: factor "
+                "for m, factor in self.terms.items()}"
             ),
         ),
         "the constant stays whole": (
-            "Index(leaving, self.constant // n) → Index(leaving)",
-            "self.constant % n → self.constant",
-            "rest.low < 0 → False",
+            "{**leaving, (): constant // n} → {**leaving, (): 0}",
+            "constant % n → constant",
+            "low < 0 → False",
         ),
-        "the constant lost": "Index(staying, self.constant % n) → Index(staying)",
-        "the rest is below n": "turn = rest.low // n → turn = 0",
-        "never within one turn": "rest.high // n == turn → n == 1",
-        "always within one turn": "rest.high // n == turn → True",
-        "what is shared stays": "gcd(n, rest.constant, *staying.values()) → 1",
+        "the constant lost": "{**staying, (): constant % n} → {**staying, (): 0}",
+        "the rest is below n": "high // n == low // n → high < n",
+        "never one quotient": "high // n == low // n → n == 1",
+        "always one quotient": "high // n == low // n → True",
+        "what is shared stays": "gcd(n, *rest.terms.values()) → 1",
         "the constant does not count for what is shared": (
-            "gcd(n, rest.constant, *staying.values()) → gcd(n, *staying.values())"
+            "gcd(n, *rest.terms.values()) → gcd(n, *(f for m, f in rest.terms.items() if m))"
         ),
-        "the remainder not multiplied": "atom(rest, '%', n) * shared → atom(rest, '%', n)",
-        "a negative rest as it is": "rest.low < 0 → False",
-        "lifted too far": "-(rest.low // n) → 1 - rest.low // n",
+        "the remainder not multiplied": (
+            "composite('%', rest, n) * shared → composite('%', rest, n)"
+        ),
+        "a negative rest as it is": "low < 0 → False",
+        "lifted too far": "-(low // n) → 1 - low // n",
         "lifted, and not taken back": (
             "rest, quotient = (rest + lift * n, quotient - lift) → rest = rest + lift * n"
         ),
@@ -79,14 +82,18 @@ I, J, K = Loop("i", 5), Loop("j", 4), Loop("k", 8)
 
 def value(index, at):
     """An index at a place, worked out from its terms alone."""
-    return index.constant + sum(f * atom_value(a, at) for a, f in index.terms.items())
+    return sum(f * symbol_value(*m, at=at) if m else f for m, f in index.terms.items())
 
 
-def atom_value(a, at):
-    if not isinstance(a, Part):
-        return at[a]
-    whole = value(a.whole, at)
-    return whole // a.n if a.sign == "/" else whole % a.n
+def symbol_value(symbol, at):
+    if not isinstance(symbol, Composite):
+        return at[symbol]
+    over = value(symbol.over, at)
+    return over // symbol.under if symbol.sign == "//" else over % symbol.under
+
+
+def sum_of(factors, constant):
+    return Polynomial({(a,): factor for a, factor in factors.items()} | {(): constant})
 
 
 def agrees(index, n, found, given):
@@ -98,10 +105,10 @@ def agrees(index, n, found, given):
         got = value(quotient, at), value(remainder, at)
         here = given | {"where": {str(a): x for a, x in at.items()}}
         expect(got, divmod(value(index, at), n), given=here, why="quotient and remainder")
-    for part in (t for x in found for t in x.terms if isinstance(t, Part)):
-        expect_that(part.whole.low >= 0, "nothing negative is divided in C", given=given,
+    for part in (a for x in found for a in x.atoms if isinstance(a, Composite)):
+        expect_that(part.over.low >= 0, "nothing negative is divided in C", given=given,
                     got=str(part))  # fmt: skip
-        expect_that(part.whole.low < part.n, "lifted no further than needed", given=given,
+        expect_that(part.over.low < part.under, "lifted no further than needed", given=given,
                     got=str(part))  # fmt: skip
     return str(quotient), str(remainder)
 
@@ -111,21 +118,21 @@ def sums_of_loops(yours):
     """What is a sum stays a sum, and is written as one."""
     for terms, constant, n, expected in (
         ({I: 4, J: 1}, 0, 4, ("i", "j")),
-        ({I: 4, K: 1}, 0, 4, ("i + ((k) / 4)", "(k) % 4")),
-        ({I: 4, J: 2}, 0, 8, ("(i * 2 + j) / 4", "((i * 2 + j) % 4) * 2")),
-        ({I: 12, J: 8}, 5, 4, ("i * 3 + j * 2 + 1", "1")),
-        ({I: 3}, 0, 1, ("i * 3", "0")),
+        ({I: 4, K: 1}, 0, 4, ("(k//4) + i", "(k%4)")),
+        ({I: 4, J: 2}, 0, 8, ("((2*i + j)//4)", "2*((2*i + j)%4)")),
+        ({I: 12, J: 8}, 5, 4, ("3*i + 2*j + 1", "1")),
+        ({I: 3}, 0, 1, ("3*i", "0")),
         ({J: 1}, 4, 4, ("1", "j")),
-        ({J: 1}, 6, 4, ("(j + 2) / 4 + 1", "(j + 2) % 4")),
+        ({J: 1}, 6, 4, ("((j + 2)//4) + 1", "((j + 2)%4)")),
         ({J: -1}, 3, 4, ("0", "-j + 3")),
-        ({J: -1}, 0, 4, ("(-j + 4) / 4 - 1", "(-j + 4) % 4")),
+        ({J: -1}, 0, 4, ("((-j + 4)//4) - 1", "((-j + 4)%4)")),
         ({}, 11, 4, ("2", "3")),
-        ({K: 2}, 1, 4, ("(k * 2 + 1) / 4", "(k * 2 + 1) % 4")),
-        ({K: 6}, 3, 9, ("(k * 2 + 1) / 3", "((k * 2 + 1) % 3) * 3")),
+        ({K: 2}, 1, 4, ("((2*k + 1)//4)", "((2*k + 1)%4)")),
+        ({K: 6}, 3, 9, ("((2*k + 1)//3)", "3*((2*k + 1)%3)")),
         ({K: 1}, -8, 8, ("-1", "k")),
-        ({J: 1, K: -4}, 0, 8, ("(j - k * 4 + 32) / 8 - 4", "(j - k * 4 + 32) % 8")),
+        ({J: 1, K: -4}, 0, 8, ("((j - 4*k + 32)//8) - 4", "((j - 4*k + 32)%8)")),
     ):
-        index = Index(terms, constant)
+        index = sum_of(terms, constant)
         given = {"index": str(index), "n": n, "loops": "0 ≤ i < 5, 0 ≤ j < 4, 0 ≤ k < 8"}
         found = yours.divided(index, n)
         expect_that(isinstance(found, tuple) and len(found) == 2, "a pair", given=given, got=found)
@@ -139,7 +146,7 @@ def any_sum(yours, seed):
     draw = random.Random(seed)
     loops = draw.sample([I, J, K, Loop("m", 3)], draw.randint(0, 3))
     scale = draw.choice((1, 1, 2, 3, 4))
-    index = Index({a: scale * draw.randint(-6, 6) for a in loops}, draw.randint(-20, 20))
+    index = sum_of({a: scale * draw.randint(-6, 6) for a in loops}, draw.randint(-20, 20))
     n = draw.randint(1, 12)
     agrees(index, n, yours.divided(index, n), {"index": str(index), "n": n})
 
@@ -177,5 +184,5 @@ def movements_of_the_engine(yours):
         y, source = np.zeros(expected.size, "float32"), kernel.source
         played(source, x.reshape(-1)[kernel.starts[0] :].copy(), y)
         expect(y.reshape(expected.shape), expected, given=source, rtol=1e-5)
-        count = source.count(") / ") + source.count(") % ")
+        count = source.count("/") + source.count("%")
         expect_that(count <= divisions, f"at most {divisions} divisions", given=source, got=count)

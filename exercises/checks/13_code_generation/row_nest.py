@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.executors.compiler import compiler
@@ -27,9 +27,9 @@ exercise = Exercise(
         "largest element known, and what must stand before that loop?",
         "`with w.each_row(rows):` around `for stage in range(w.stages):`; in it what is stored "
         "once a row, declarations, `with w.loop(along):`, and at last `w.known`.",
-        "rows, along = loops in w.kept, and the others\n"
+        "rows, along = loops in w.parallel, and the others\n"
         "each row: for stage: once a row → w.assign(w.stores(…, {}))\n"
-        "    folds = [Fold(…)]; declare each\n"
+        "    folds = [Accumulator(…)]; declare each\n"
         "    loop along: w.assign(stores inside + (name, combined, dtype) of folds)\n"
         "    w.known[node] = Text(name, (), dtype) for each fold",
     ),
@@ -50,18 +50,18 @@ exercise = Exercise(
         "a loop for every stage": "folds or inside → True",
         "loops only where something is folded": "folds or inside → folds",
         "no fold is ever complete": "w.known[fold.node] = Text(fold.name, (), fold.dtype) → pass",
-        "the term in the place of the sum": "fold.combined(term, fold.name) → term",
+        "the term in the place of the sum": "fold.combine(term, fold.name) → term",
         "written one by one": (
             "targets = w.stores(inside, memo) → targets = []; w.assign(w.stores(inside, memo))"
         ),
         "rows and their inner loops exchanged": (
             (
-                "rows = [loop for loop in w.nest.loops if loop in w.kept] → rows = [loop for "
-                "loop in w.nest.loops if loop not in w.kept]"
+                "rows = [loop for loop in w.nest.loops if loop in w.parallel] → rows = [loop for "
+                "loop in w.nest.loops if loop not in w.parallel]"
             ),
             (
-                "along = [loop for loop in w.nest.loops if loop not in w.kept] → along = [loop "
-                "for loop in w.nest.loops if loop in w.kept]"
+                "along = [loop for loop in w.nest.loops if loop not in w.parallel] → along = [loop "
+                "for loop in w.nest.loops if loop in w.parallel]"
             ),
         ),
     },

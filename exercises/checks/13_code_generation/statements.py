@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle.codegen.cuda.nest import emit_nest as emit_cuda
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
 from minipaddle.engine.codegen.scalar import C, Text, formula, literal
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec

@@ -158,7 +158,7 @@ def the_score_of_a_network(yours):
     with exercise.plugged(yours):
         found = plan(step.concrete_program.program)
     expect_that(found.size >= found.live, "no arena is smaller than the bound", got=found.size)
-    buffers = [p.buffer for p in found.pieces]
+    buffers = [p.buffer for p in found.allocations]
     size = checked(yours, buffers, {"buffers": f"the {len(buffers)} of a transformer's step"})
     ratio = size / bound(buffers)
     expect_that(ratio <= 1.1, "1.1 times the bound", got=f"{ratio:.3f} times the bound")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.engine.codegen.group import emit_nest
+from minipaddle.engine.codegen.nest_kernel import emit_nest
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.eager.tracer import trace
@@ -19,7 +19,7 @@ from minipaddle.engine.ir.program import NUMBER
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import elementwise_inplace, no_workspace, planner
 from minipaddle.engine.passes.nest import Nest
-from minipaddle.executors.arena import ArenaRun, OverwrittenError
+from minipaddle.executors.arena_interpreter import ArenaRun, OverwrittenError
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.testing import played
@@ -304,7 +304,7 @@ def a_training_step_in_its_memory(yours):
     x, y = paddle.randn([6, 4]), paddle.to_tensor([0, 1, 1, 0, 0, 1])
     step(x, y)
     program = step.concrete_program.program
-    arrays = [x.numpy(), y.numpy(), *(s.cell.read() for s in program.states)]
+    arrays = [x.numpy(), y.numpy(), *(s.storage.read() for s in program.states)]
     want = Run(NUMPY)(program, [a.copy() for a in arrays])
     with exercise.plugged(yours):
         run = ArenaRun(NUMPY, check=True)
@@ -315,6 +315,6 @@ def a_training_step_in_its_memory(yours):
     for a, b in zip(found, want, strict=True):
         expect(a, b, rtol=1e-4, atol=1e-5, why="what the step gives, in the arena")
     plan = run.plans[program]
-    kinds = [plan.place(s.update).kind for s in program.states if s.update is not None]
+    kinds = [plan.location(s.update).kind for s in program.states if s.update is not None]
     expect_that(kinds.count("state") == len(kinds), "every update is written into its state",
                 got=kinds)  # fmt: skip

@@ -11,7 +11,7 @@ from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import NUMBER
 from minipaddle.engine.passes import memory
-from minipaddle.executors.arena import ArenaRun
+from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -26,14 +26,14 @@ exercise = Exercise(
         "the memory of v1 has been given away?",
         "Inputs stand before uses: one way through the records is enough for both. A view's root "
         "is the root of what it looks into, which you know already.",
-        "roots: given and numbers → (r, 0); a record: below = looked_into(record)\n"
+        "roots: given and numbers → (r, 0); a record: below = viewed_value(record)\n"
         "    none → (record, 0); else found.get(below[0], below)\n"
         "lifetimes: start of given: GIVEN; of (record, k): t. last[root[r]] = t for each input\n"
         "    results: last = len(records)\n"
         "    Life(start, last (or start) + 1, bytes)",
     ),
     wrong={
-        "a view has memory of its own": "looked_into(record) or (record, 0) → (record, 0)",
+        "a view has memory of its own": "viewed_value(record) or (record, 0) → (record, 0)",
         "a view of a view ends half way": "found.get(below[0], below) → below",
         "which result does not matter": (
             "found.get(below[0], below) → found.get(below[0], (below[0], 0))"
@@ -56,7 +56,7 @@ exercise = Exercise(
         "what nobody reads lives to the end": (
             "last.get(value, begun) → last.get(value, len(program.records))"
         ),
-        "looks count as reads": "if looks_only(record, root): → pass",
+        "looks count as reads": "if is_view(record, root): → pass",
         "the bytes of the first result": "specs_of(record)[k] → specs_of(record)[0]",
         "numbers forgotten": ("found.update(((number, (number, 0)) for number in numbers)) → pass"),
     },
@@ -196,7 +196,7 @@ def a_training_step_in_its_memory(yours):
     x, y = paddle.randn([3, 1, 4, 4]), paddle.to_tensor([0, 1, 1])
     step(x, y)
     program = step.concrete_program.program
-    arrays = [x.numpy(), y.numpy(), *(s.cell.read() for s in program.states)]
+    arrays = [x.numpy(), y.numpy(), *(s.storage.read() for s in program.states)]
     want = Run(NUMPY)(program, [a.copy() for a in arrays])
     with exercise.plugged(yours):
         run = ArenaRun(NUMPY, check=True)

@@ -14,8 +14,8 @@ from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.verifier import verify
 from minipaddle.engine.passes.memory import live
-from minipaddle.engine.passes.recompute import recompute
 from minipaddle.learn import Exercise, expect, expect_that
+from minipaddle.passes.recompute import recompute
 
 exercise = Exercise(
     title="A recomputation policy: what to let go and make again",
@@ -191,7 +191,7 @@ def a_network_in_less_memory(yours):
     x, y = paddle.randn([256, 8]), paddle.randint(0, 4, [256])
     step(x, y)
     program = step.concrete_program.program
-    arrays = [x.numpy(), y.numpy(), *(s.cell.read() for s in program.states)]
+    arrays = [x.numpy(), y.numpy(), *(s.storage.read() for s in program.states)]
     want = Run(NUMPY)(program, [a.copy() for a in arrays])
     needs = [live(program)]
     with exercise.plugged(yours):

@@ -13,8 +13,8 @@ from minipaddle import nn
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.verifier import verify
+from minipaddle.engine.passes.list_scheduling import schedule
 from minipaddle.engine.passes.memory import live
-from minipaddle.engine.passes.schedule import schedule
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -216,7 +216,7 @@ def a_training_step(yours):
         other = schedule(program)
     verify(other)
     expect_that(live(other) <= live(program), "a peak that is no higher", got=live(other))
-    arrays = [x.numpy(), *(s.cell.read() for s in program.states)]
+    arrays = [x.numpy(), *(s.storage.read() for s in program.states)]
     runs = [Run(NUMPY)(p, [a.copy() for a in arrays]) for p in (program, other)]
     for a, b in zip(*runs, strict=True):
         expect(np.asarray(b), np.asarray(a), rtol=1e-5)

@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 from hypothesis import strategies as st
 
-from minipaddle.engine.codegen.schedule import pick
+from minipaddle.engine.codegen.kernel_schedule import pick
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.tuning import evolution
 from minipaddle.tuning.space import Space, key_of
@@ -26,7 +26,7 @@ exercise = Exercise(
         "`space.point` puts a dict of answers right: give it all you have, it drops and adds. For "
         "`picked`, sort the places by score once, and take from the front, or from anywhere.",
         "mutate: a name of knobs, an option that is not the parent's, space.point of both\n"
-        "crossover: for each name of both: the parents that have it, one of them by chance\n"
+        "crossover: for each name of both: the parents that have it, one of them at random\n"
         "picked: while there are some left and too few chosen: place 0, or with epsilon any",
     ),
     wrong={
@@ -53,8 +53,8 @@ exercise = Exercise(
             "sorted(range(len(points)), key=lambda k: scores[k], reverse=True) → "
             "sorted(range(len(points)), key=lambda k: scores[k])"
         ),
-        "never by chance": "rng.random() < epsilon → False",
-        "always by chance": "rng.random() < epsilon → True",
+        "never at random": "rng.random() < epsilon → False",
+        "always at random": "rng.random() < epsilon → True",
         "the same point twice": "left.pop(place) → left[place]",
         "too many": "len(chosen) < count → len(chosen) <= count",
     },
@@ -162,7 +162,7 @@ def the_best_are_picked(yours):
 
 @exercise.property(epsilon=st.sampled_from((0.2, 0.5, 1.0)), examples=3)
 def some_by_chance(yours, epsilon):
-    """How often the best of ten is picked first, and second if the first was by chance."""
+    """How often the best of ten is picked first, and second if the first was random."""
     points, scores, rng = list(range(10)), list(range(10)), np.random.default_rng(1)
     found = [yours.picked(points, scores, 2, rng, epsilon=epsilon) for _ in range(1500)]
     expect_that(all(a != b for a, b in found), "no point twice", got=found[0])

@@ -14,7 +14,7 @@ exercise = Exercise(
     title="Buckets: which gradients travel together",
     level="medium",
     minutes=30,
-    slots={"data_parallel.grouped": "grouped"},
+    slots={"data_parallel.assign_buckets": "assign_buckets"},
     hints=(
         "What must you remember of the bucket you are filling? And of which gradient can you tell, "
         "before you begin, that it opens a bucket of its own?",
@@ -70,7 +70,7 @@ def check(found, sizes):
 @exercise.example
 def in_the_task(yours):
     """[4, 4, 4, 1, 1] with 9 in a bucket and 2 in the last one."""
-    got = yours.grouped([4, 4, 4, 1, 1], ["a"] * 5, [9] * 5, 2)
+    got = yours.assign_buckets([4, 4, 4, 1, 1], ["a"] * 5, [9] * 5, 2)
     expect(got, [[0, 1], [2], [3, 4]])
 
 
@@ -93,13 +93,13 @@ def small_cases(yours):
         ([2, 2, 1, 1], "aabb", 9, 4, [[0], [1], [2, 3]]),
         ([1, 2, 2], "aaa", 4, 4, [[0], [1, 2]]),
     ):
-        got = yours.grouped(sizes, list(kinds), [limit] * len(sizes), last)
+        got = yours.assign_buckets(sizes, list(kinds), [limit] * len(sizes), last)
         expect(got, expected, given={"sizes": sizes, "kinds": kinds, "limit": limit, "last": last})
-    got = yours.grouped([1, 1, 1, 1], list("aaaa"), [9, 1, 9, 9], 1)
+    got = yours.assign_buckets([1, 1, 1, 1], list("aaaa"), [9, 1, 9, 9], 1)
     expect(got, [[0], [1, 2], [3]], given="the second one has a limit of 1, the others of 9")
-    got = yours.grouped([1, 1, 1], list("aaa"), [9, 1, 9], 9)
+    got = yours.assign_buckets([1, 1, 1], list("aaa"), [9, 1, 9], 9)
     expect(got, [[0], [1], [2]], given="the second one has a limit of 1, the others of 9")
-    got = yours.grouped([2, 2, 2, 2], list("aaaa"), [9, 9, 9, 3], 6)
+    got = yours.assign_buckets([2, 2, 2, 2], list("aaaa"), [9, 9, 9, 3], 6)
     expect(got, [[0], [1, 2], [3]], given="the last one has a limit of 3, the others of 9")
 
 
@@ -114,7 +114,7 @@ def as_the_rules_say(yours, sizes, letters, limits, last):
     n = len(sizes)
     kinds, limits = letters[:n], limits[:n]
     given = {"sizes": sizes, "kinds": kinds, "limits": limits, "last": last}
-    found = yours.grouped(sizes, kinds, limits, last)
+    found = yours.assign_buckets(sizes, kinds, limits, last)
     check(found, sizes)
     ends = [*accumulate(sizes[::-1])]
     within = [t <= last and t <= limits[n - 1 - k] for k, t in enumerate(ends)]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.operators import group_numbered
-from minipaddle.engine.distributed.group import Work
+from minipaddle.engine.distributed.process_group import Work
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -78,8 +78,8 @@ class Sending(Work):
     def is_completed(self):
         return self.work.is_completed()
 
-    def unwatched(self):
-        self.work.unwatched()
+    def run_in_background(self):
+        self.work.run_in_background()
 
 
 def reduced(yours, arrays, op="sum"):

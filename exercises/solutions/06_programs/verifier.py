@@ -27,7 +27,7 @@ The engine calls them for every program it reads from a file.
 """
 
 from minipaddle.engine.ir.program import ITEM, NUMBER
-from minipaddle.engine.ir.verifier import VerifyError, alike, by_rule
+from minipaddle.engine.ir.verifier import VerifyError, compatible, infer_spec
 
 
 def check_uses(program) -> None:
@@ -61,8 +61,8 @@ def check_spec(record) -> None:
     """Raise VerifyError unless a record's spec is what the rule of its operator says."""
     own = record.shape if record.dtype is None else record.spec
     try:
-        found = by_rule(record)
+        found = infer_spec(record)
     except Exception as error:  # whatever a rule stumbles over: the record is wrong
         raise VerifyError(f"{record}: {error}") from error
-    if not alike(found, own):
+    if not compatible(found, own):
         raise VerifyError(f"{record}: the rule of {record.op.name} says {found}")

@@ -9,19 +9,19 @@ Write `IfElse.visit_If(node)`, which turns an `if` statement into a list of stat
         y = -x            def _jst_else():
                               nonlocal y
                               y = -x
-                          _jst.if_else(x > 0, _jst_then, _jst_else, keeps=("y",))
+                          _jst.if_else(x > 0, _jst_then, _jst_else, live_out=("y",))
 
 - First convert what is inside: `generic_visit` visits the children.
-- If not `movable(node.body + node.orelse)` (there is a `yield`, say, which can not go into another
+- If not `movable(node.body + node.orelse)` (there is a `yield`, say, which cannot go into another
   function), return the node: it stays Python's.
 - Without an `else` there is no second function, and the third argument is None.
 - `Blocks` has analysed the function: `node.live` are the names needed after this `if`, and
   `node.binds` a pair of sets, the names bound in the body and those bound in the orelse.
   Its method `share(function, names)` lets a block's function bind these names of the function
   around it (it writes the `nonlocal`). Share with each what *it* binds.
-- `keeps` are the names bound on either side that are live; `drops` those bound and not live.
-  `options(node, keeps=…, drops=…)` makes the list of keyword arguments from two sets; the call has
-  them in `.value.keywords`.
+- `live_out` are the names bound on either side that are live; `local` those bound and not live.
+  `options(node, live_out=…, local=…)` makes the list of keyword arguments from two sets; the call
+  has them in `.value.keywords`.
 - An `if` out of which a `break` or an early `return` was taken has `node.jumps`, which is True or
   False; others may not have it. It goes on to the runtime: `options(…, jumps=…)`.
 
@@ -62,8 +62,10 @@ class IfElse(Blocks):
         other = "_jst_else" if node.orelse else "None"
         new += fill(f"_jst.if_else(test, _jst_then, {other})", node, test=node.test)
         bound = node.binds[0] | node.binds[1]
-        keeps, jumps = bound & node.live, getattr(node, "jumps", False)
-        new[-1].value.keywords = options(node, keeps=keeps, drops=bound - keeps, jumps=jumps)
+        live_out, jumps = bound & node.live, getattr(node, "jumps", False)
+        new[-1].value.keywords = options(
+            node, live_out=live_out, local=bound - live_out, jumps=jumps
+        )
         return new
 
 

@@ -2,17 +2,17 @@
 
 The converter has turned an `if` into a call of your function
 
-    if_else(test, then, else_, keeps=("y",), drops=("t",), jumps=False)
+    if_else(test, then, else_, live_out=("y",), local=("t",), jumps=False)
 
 `then` and `else_` are functions without arguments and results; they bind variables of the function
-around them. `else_` is None if there was no `else`. `keeps` names the variables bound inside that
-are needed afterwards, `drops` those that are not. (`jumps` matters to loops; ignore it here.)
+around them. `else_` is None if there was no `else`. `live_out` names the variables bound inside
+that are needed afterwards, `local` those that are not. (`jumps` matters to loops; ignore it here.)
 
 - A test that has a value (`not is_static(test)`): call the one side that counts, and only that.
 - A tensor of a program has none yet. Then `cond(test, f, g)` writes both sides into the program: it
   calls f() and g() once, one after the other, each in a region of its own; each must return a list
-  of what the variables in `keeps` hold at its end. `cond` returns the list of what they will hold
-  after the `if`, whichever side is taken: put that into the variables.
+  of what the variables in `live_out` hold at its end. `cond` returns the list of what they will
+  hold after the `if`, whichever side is taken: put that into the variables.
 
 Both sides must start from the same variables. So after each side *all* variables, kept or dropped,
 get back the value they had before the `if`; otherwise `else_` would see what `then` has done, and a
@@ -35,7 +35,7 @@ from minipaddle.engine.eager.control_flow import cond, is_static
 from minipaddle.engine.jit.journal import variables
 
 
-def if_else(test, then, else_, keeps=(), drops=(), jumps=False):
+def if_else(test, then, else_, live_out=(), local=(), jumps=False):
     """Run `then` or `else_`, or both into a program; leave what they bind in the variables."""
     if not is_static(test):
         if test:
@@ -43,8 +43,8 @@ def if_else(test, then, else_, keeps=(), drops=(), jumps=False):
         elif else_ is not None:
             else_()
         return
-    kept = variables(keeps, then, else_)
-    every = kept + variables(drops, then, else_)
+    kept = variables(live_out, then, else_)
+    every = kept + variables(local, then, else_)
     before = [variable.get() for variable in every]
 
     def side(block):

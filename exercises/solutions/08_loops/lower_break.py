@@ -2,23 +2,23 @@
 
 A program has no place to jump to. So `break` becomes a variable, a flag: it is False before the
 loop, `break` makes it True, and a flag that is up ends the loop. `continue` is a flag too, which is
-False again at the start of every round. Write five functions for the real pass, `lowering`:
+False again at the start of every iteration. Write five functions for the real pass, `lowering`:
 
 - `on_break(lowering, node)`, `on_continue(lowering, node)`: what stands instead of the jump `node`.
   `lowering.loops` is a list of the loops around, the innermost last; a loop has the names of its
   two flags, `loop.breaking` and `loop.continuing`. Return three things: the list of new statements,
   JUMP (the rest of this block is not reached), and the set of the flags that may be up now.
-- `rounds(lowering, node)` changes `node.body`, the body of the loop `node`. Put a `Loop(breaking,
-  continuing)` on the list, call `lowering.block(node.body)`, and take it off again. `block` answers
-  (new statements, way, flags): with the flags of this loop, a return in the body may have its own.
-  Every loop of a function needs names of its own: `lowering.count` is 0 at first, and yours to
-  count with; make them "_jst_break_1" and "_jst_continue_1", and so on. The new body first puts
-  each of the flags down, in the order of their names. Return two things: the statements that must
-  stand before the loop (the break's flag is put down, if it can end the loop), and the set of flags
-  that end the loop, one of which may be a return's.
-- `goes_on(stops, test)`: the new test of a `while` that the flags `stops` end too. `test` itself if
+- `lower_loop(lowering, node)` changes `node.body`, the body of the loop `node`. Put a
+  `Loop(breaking, continuing)` on the list, call `lowering.block(node.body)`, and take it off again.
+  `block` answers (new statements, way, flags): with the flags of this loop, a return in the body
+  may have its own. Every loop of a function needs names of its own: `lowering.count` is 0 at first,
+  and yours to count with; make them "_jst_break_1" and "_jst_continue_1", and so on. The new body
+  first puts each of the flags down, in the order of their names. Return two things: the statements
+  that must stand before the loop (the break's flag is put down, if it can end the loop), and the
+  set of flags that end the loop, one of which may be a return's.
+- `goes_on(flags, test)`: the new test of a `while` that the flags `flags` end too. `test` itself if
   there are none. The flags are asked first, since Python asks no test after a break.
-- `otherwise(stops, rest, at)`: the list of statements for the loop's `else`, whose body is `rest`.
+- `otherwise(flags, rest, at)`: the list of statements for the loop's `else`, whose body is `rest`.
   It runs if nothing stopped the loop. `at` is a node whose place in the file new code takes.
 
     while x < 9:                    _jst_break_1 = False
@@ -56,7 +56,7 @@ def _raised(flag, node):
     return [store(flag, constant(True, node), node)], JUMP, {flag}
 
 
-def rounds(lowering, node):
+def lower_loop(lowering, node):
     """Lower the body of a loop; what must stand before the loop, and the flags that end it."""
     lowering.count += 1  # before the body is lowered: the loops in it have their own numbers
     loop = Loop(f"_jst_break_{lowering.count}", f"_jst_continue_{lowering.count}")
@@ -64,22 +64,22 @@ def rounds(lowering, node):
     body, _, flags = lowering.block(node.body)
     lowering.loops.pop()
     node.body = [*(_down(flag, node) for flag in sorted(flags)), *body]
-    stops = flags - {loop.continuing}  # after a continue the loop goes on
-    before = [_down(loop.breaking, node)] if loop.breaking in stops else []
-    return before, stops
+    break_flags = flags - {loop.continuing}  # after a continue the loop goes on
+    before = [_down(loop.breaking, node)] if loop.breaking in break_flags else []
+    return before, break_flags
 
 
 def _down(flag, node):
     return store(flag, constant(False, node), node)
 
 
-def goes_on(stops, test):
+def goes_on(flags, test):
     """The test of a `while` that flags end too."""
-    if not stops:
+    if not flags:
         return test
-    return stand(ast.BoolOp(ast.And(), [quiet(stops, test), test]), test)
+    return stand(ast.BoolOp(ast.And(), [quiet(flags, test), test]), test)
 
 
-def otherwise(stops, rest, at):
+def otherwise(flags, rest, at):
     """The statements for the `else` of a loop."""
-    return unless(stops, rest, at)
+    return unless(flags, rest, at)

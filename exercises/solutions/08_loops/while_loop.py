@@ -1,4 +1,4 @@
-"""A `while` becomes two functions and a call, and the runtime goes round.
+"""A `while` becomes two functions and a call, and the runtime runs the loop.
 
 Three functions of the real transpiler:
 
@@ -10,15 +10,15 @@ Three functions of the real transpiler:
   the `ast.FunctionDef` and one of the two sets in `node.binds` (of the test, of the body), and that
   is done.
 - `carried_names(bound, live, head)`: three sets of names. `bound` is what the loop binds, `live`
-  what is needed after it, and `head` what is needed at the start of a round, be it the first.
+  what is needed after it, and `head` what is needed at the start of an iteration, be it the first.
   Answer three sets that share no name: of `bound`, what is needed after the loop; what only the
-  next round needs; the rest. The first two go round as values of the program.
-- `rounds(test, body, keeps=(), turns=(), drops=())`: the runtime. `test` and `body` are functions
-  without arguments. Do what `while test(): body()` does, until the test answers with a tensor that
-  only the running program knows: `is_static(answer)`. From there on the rest of the loop belongs to
-  the program, also if rounds have been made before:
-  `Loop(answer, test, body, keeps, turns, drops).made()` writes it, given three lists of *variables*
-  (`variables(names, body, test)` finds those of the names). Evaluate the test once per round,
+  next iteration needs; the rest. The first two are carried as values of the program.
+- `while_loop(test, body, live_out=(), loop_carried=(), local=())`: the runtime. `test` and `body`
+  are functions without arguments. Do what `while test(): body()` does, until the test answers with
+  a tensor that only the running program knows: `is_static(answer)`. From there on the rest of the
+  loop belongs to the program, also if iterations have been made before: `Loop(answer, test, body,
+  live_out, loop_carried, local).write()` writes it, given three lists of *variables*
+  (`variables(names, body, test)` finds those of the names). Evaluate the test once per iteration,
   and once more at the end, as Python does: it may have effects.
 
     while x < 9:            def _jst_test():
@@ -57,13 +57,13 @@ def while_statement(node, share):
 
 
 def carried_names(bound, live, head):
-    """Of what a loop binds: needed after it, needed by the next round only, not needed."""
-    keeps = bound & live
-    turns = bound & head - live
-    return keeps, turns, bound - keeps - turns
+    """Of what a loop binds: needed after it, needed by the next iteration only, not needed."""
+    live_out = bound & live
+    loop_carried = bound & head - live
+    return live_out, loop_carried, bound - live_out - loop_carried
 
 
-def rounds(test, body, keeps=(), turns=(), drops=()):
+def while_loop(test, body, live_out=(), loop_carried=(), local=()):
     """`while test(): body()`; once the test answers with a tensor, a loop of the program."""
     answer = test()
     while not is_static(answer):
@@ -71,5 +71,5 @@ def rounds(test, body, keeps=(), turns=(), drops=()):
             return
         body()
         answer = test()
-    groups = [variables(names, body, test) for names in (keeps, turns, drops)]
-    Loop(answer, test, body, *groups).made()
+    groups = [variables(names, body, test) for names in (live_out, loop_carried, local)]
+    Loop(answer, test, body, *groups).write()

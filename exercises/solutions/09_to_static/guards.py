@@ -6,9 +6,9 @@ guard: the program may serve again only where the answer is the same. Write thre
 
 - `bounds(x)`: (least, greatest) value of a size, None where there is no bound. `x` is an int, or a
   polynomial: `terms_of(x)` gives {monomial: coefficient} for both, monomials being tuples of names.
-  `x.atoms[name].bounds()` are the bounds of what a name stands for: (1, None) for an argument's
+  A name is a string that knows what it stands for: `name.bounds()` is (1, None) for an argument's
   size, (0, None) for one that values decide, such as how many elements are positive. A name may
-  also stand for a quotient or a maximum, which have others.
+  also stand for a quotient or a maximum, which have other bounds.
     - The bounds of a product of names are the products of their bounds (None if one is None). This
       is right only for numbers that are not negative. So if a product of two names or more has one
       whose least value is None or negative, the bounds of x are (None, None).
@@ -33,14 +33,14 @@ Ansel and others, ASPLOS 2024.
 from math import prod
 
 from minipaddle.engine.core.dim import COMPARE, at, symbols
-from minipaddle.engine.core.polynomial import terms_of
+from minipaddle.engine.core.symbols import terms_of
 
 
 def bounds(x):
     """The least and the greatest value of a size; None where there is no bound."""
     lows, highs = [], []
     for monomial, coefficient in terms_of(x).items():
-        ends = [x.atoms[name].bounds() for name in monomial]
+        ends = [name.bounds() for name in monomial]
         if len(ends) > 1 and any(least is None or least < 0 for least, _ in ends):
             return None, None
         pair = [_scaled(side, coefficient) for side in ([e[0] for e in ends], [e[1] for e in ends])]

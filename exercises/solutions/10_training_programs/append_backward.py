@@ -3,7 +3,7 @@
 Write `append_backward(seeds, wanted=None, *, blocked=frozenset(), release=False)`. All derivatives
 of the engine come from this one walk: `backward()`, `paddle.grad`, and, while a program is traced,
 the backward that is written behind the forward, since a rule that is asked for a cotangent applies
-operators, and an operator that is applied to a promise is appended to the program.
+operators, and an operator that is applied to a symbolic array is appended to the program.
 
 - `seeds` is a list of pairs (record, cotangent): the results we start from. A record may stand
   there more than once;

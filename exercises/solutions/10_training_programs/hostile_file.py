@@ -1,6 +1,6 @@
 """A hostile file: sizes and names are looked at before anything is done with them.
 
-A saved model is a program as text, tensors, and a description. Whoever loads it does not know who
+A saved model is a program as text, tensors, and a description. The loader does not know who
 wrote it. Nothing in it is executed but operators of the engine; but a file may also ask for a
 tensor with more elements than there are atoms, or for a method that takes the place of one that the
 loaded layer needs. So the reader asks first. Write three functions:
@@ -54,7 +54,7 @@ def check_names(names) -> None:
     seen = set()
     for name in names:
         if name in taken or name in seen or not name.isidentifier() or name.startswith("_"):
-            raise Damaged(f"{name[:80]!r} can not be the name of a method or a property")
+            raise Damaged(f"{name[:80]!r} cannot be the name of a method or a property")
         seen.add(name)
 
 

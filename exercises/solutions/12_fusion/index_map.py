@@ -1,10 +1,10 @@
 """Index maps: from where an element comes.
 
-A movement (a transpose, a reshape, a slice) changes no value. So it need not be done: whoever uses
-its result can read the input at another place. The *index map* of a movement says at which. Write
-it for five operators. Each function takes `i`, a list with an index of the *result*, a number for
-each axis; `x`, the spec of the *input* (`x.shape`); and the attributes of the operator by name. It
-returns a list, the index of the same element in the input:
+A movement (a transpose, a reshape, a slice) changes no value. So it need not be done: a kernel that
+uses its result can read the input at another place. The *index map* of a movement says at which.
+Write it for five operators. Each function takes `i`, a list with an index of the *result*, a number
+for each axis; `x`, the spec of the *input* (`x.shape`); and the attributes of the operator by name.
+It returns a list, the index of the same element in the input:
 
 - `transposed(i, x, *, perm)`: axis d of the result is axis perm[d] of x.
 - `reshaped(i, x, *, shape)`: `shape` is that of the result. Elements keep their order: the

@@ -10,10 +10,11 @@ and then two groups at a time are joined. Write two functions:
   others need: results of the program, and what a record outside the group takes. They are stored.
   A value that only the group itself needs never reaches memory; that is what fusion is for. In the
   order in which they stand in `records`.
-- `between(fusion, a, b)`: may the groups a and b not be joined, since a third one must run between
-  them? It must if there is a way from one of them to the other, in either direction, from a record
-  to one that takes it and so on, that goes through any other group. That one needs something of the
-  first and makes something for the second, and a kernel cannot stop in the middle and wait.
+- `has_path_through(fusion, a, b)`: may the groups a and b not be joined, since a third one must run
+  between them? It must if there is a path from one of them to the other, in either direction, from
+  a record to one that takes it and so on, that goes through any other group. That one needs
+  something of the first and makes something for the second, and a kernel cannot stop in the middle
+  and wait.
   A way that leads from a to b directly does no harm.
 
     v1 = exp(x); v2 = matmul(v1, v1); v3 = add(v1, v2): v1 and v3 may not be joined. And v1 is an
@@ -55,6 +56,6 @@ def _leads(fusion, a, b):
     return False
 
 
-def between(fusion, a, b) -> bool:
+def has_path_through(fusion, a, b) -> bool:
     """Must another group run after one of the two and before the other?"""
     return _leads(fusion, a, b) or _leads(fusion, b, a)

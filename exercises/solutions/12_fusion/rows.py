@@ -6,7 +6,7 @@ several times: once for each *stage*. Write two functions:
 
 - `stage_of(kind, args)`: the stage of a value, that is how many reductions of the row must be
   finished before it can be computed. `args` are what it is made of, each with a `.stage`. A value
-  of the kind "fold" is the result of a reduction: it is there one stage later than what it folds.
+  of the kind "reduce" is the result of a reduction: it is there one stage later than what it folds.
   All others are there as soon as all their args are; what has no args, at stage 0.
 
 - `needed_later(writer, keeps)`: at each stage the kernel goes along the row and computes what that
@@ -21,7 +21,7 @@ several times: once for each *stage*. Write two functions:
     - If a node's stage is less than the stage that asks, it has been computed before. It belongs in
       the dict if it is a node of the nest's outputs (the second entry of the tuples
       `writer.nest.outputs`), for then it lies in memory; or else if `keeps` says that there is room
-      for a row, and `dear(node)` that a function such as exp is called for it. Then go no further.
+      for a row, and `expensive(node)` that its formula calls a function such as exp. Then stop.
     - What is cheap is computed again: go on to its args.
 
     softmax: max at stage 1, exp(x - max) at stage 1, their sum and the quotient at stage 2. Stage 2
@@ -31,7 +31,7 @@ Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 201
 along a row; operators that reduce and use as one kernel: Chen and others, "TVM", OSDI 2018.
 """
 
-from minipaddle.engine.codegen.writer import dear
+from minipaddle.engine.codegen.writer import expensive
 
 
 def stage_of(kind, args) -> int:
@@ -39,7 +39,7 @@ def stage_of(kind, args) -> int:
     latest = 0
     for arg in args:
         latest = max(latest, arg.stage)
-    return latest + 1 if kind == "fold" else latest
+    return latest + 1 if kind == "reduce" else latest
 
 
 def needed_later(writer, keeps) -> dict:
@@ -53,7 +53,7 @@ def needed_later(writer, keeps) -> dict:
             node = asked.pop()
             if node.kind == "load" or nest.is_row(node):
                 continue
-            if node.stage < stage and (node in in_memory or (keeps and dear(node))):
+            if node.stage < stage and (node in in_memory or (keeps and expensive(node))):
                 found[node] = None
             else:
                 asked.extend(node.args)

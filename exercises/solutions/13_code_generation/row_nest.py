@@ -15,14 +15,14 @@ stored is of stage 2. So there is one walk for each stage:
 
 Write `row_nest(w)`, which writes that C. `w` is the engine's writer of a nest:
 
-- `w.nest.loops` are all loops, the outermost first, `w.kept` is the set of those over rows;
+- `w.nest.loops` are all loops, the outermost first, `w.parallel` is the set of those over rows;
 - `with w.each_row(loops):` and `with w.loop(loops):` write `for` around what is written inside;
   both take a list, maybe empty. `w.put("…")` writes a line (or several) as it is;
 - `w.stages` is how many stages there are. `w.folds(stage)` are the folds whose terms are known at a
   stage; `w.outputs(stage, True)` the results that are stored once a row then, and
   `w.outputs(stage, False)` those that are stored inside the row;
-- `fold = Fold(node, w.fresh(node.of.op.name))` describes one fold: `fold.type`, `fold.name` and
-  `fold.identity` for its declaration, `fold.dtype`; `fold.combined(term, fold.name)` is the
+- `fold = Accumulator(node, w.fresh(node.of.op.name))` describes one: `fold.type`, `fold.name` and
+  `fold.identity` for its declaration, `fold.dtype`; `fold.combine(term, fold.name)` is the
   accumulator with one more term, and the term is `w.text(node.args[0], memo)`;
 - `w.stores(outputs, memo)` is a list of targets (C text, value, dtype); a fold's target is
   (fold.name, combined value, fold.dtype). `w.assign(targets)` writes the statements for a list of
@@ -41,19 +41,19 @@ The engine writes each such kernel with it: your code normalises, and takes the 
 Source: rows in one pass, Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 """
 
-from minipaddle.engine.codegen.fold import Fold
+from minipaddle.engine.codegen.accumulator import Accumulator
 from minipaddle.engine.codegen.scalar import Text
 
 
 def row_nest(w):
     """Write a nest whose innermost loop is folded."""
-    rows = [loop for loop in w.nest.loops if loop in w.kept]
-    along = [loop for loop in w.nest.loops if loop not in w.kept]
+    rows = [loop for loop in w.nest.loops if loop in w.parallel]
+    along = [loop for loop in w.nest.loops if loop not in w.parallel]
     with w.each_row(rows, *w.threads(w.nest.size)):
         for stage in range(w.stages):
             if once := w.outputs(stage, True):
                 w.assign(w.stores(once, {}))
-            folds = [Fold(node, w.fresh(node.of.op.name)) for node in w.folds(stage)]
+            folds = [Accumulator(node, w.fresh(node.of.op.name)) for node in w.folds(stage)]
             inside = w.outputs(stage, False)
             if folds or inside:
                 for fold in folds:
@@ -70,5 +70,5 @@ def _walk(w, along, folds, inside):
         targets = w.stores(inside, memo)
         for fold in folds:
             term = w.text(fold.node.args[0], memo)
-            targets.append((fold.name, fold.combined(term, fold.name), fold.dtype))
+            targets.append((fold.name, fold.combine(term, fold.name), fold.dtype))
         w.assign(targets)

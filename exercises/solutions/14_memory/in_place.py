@@ -10,7 +10,7 @@ be written over `input`.
 - `self.outputs` is a list of (record, node, flat): what is stored, its value, and the index at
   which it is stored. `self.once_a_row(node, flat)` says whether that is once for each row.
 - `self.reading()` yields (stage, row, load) for each read of memory, wherever it is computed:
-  `self.number_of(load)` is the input (a record), `load.index` the index, `load.guard` the
+  `self.loaded_input(load)` is the input (a record), `load.index` the index, `load.guard` the
   conditions under which it is read at all, () if there are none. `stage` and `node.stage` say how
   many folds come before.
 - Allowed if input and result have the same number of elements (`record.spec.size`) and bytes of an
@@ -44,7 +44,7 @@ def in_place(self) -> list:
     """(output k, input): the output may be written over the input."""
     reads = {}
     for stage, row, load in self.reading():
-        reads.setdefault(self.number_of(load), []).append((stage, not row, load))
+        reads.setdefault(self.loaded_input(load), []).append((stage, not row, load))
     found = []
     for k, (record, node, flat) in enumerate(self.outputs):
         written = node.stage, not self.once_a_row(node, flat)

@@ -1,9 +1,9 @@
 """From when to when a value is needed, where several names may mean one memory.
 
 In chapter 6 a value was let go when its last reader had run. Memory asks for more. A reshape looks
-into the memory of its input, so whoever reads the reshape reads the input's memory; a record may
-have several results; and a value that nobody reads must lie somewhere while it is made. A *value*
-here is a pair (record, k): result number k of a record. Write two functions.
+into the memory of its input, so a record that reads the reshape reads the input's memory; a record
+may have several results; and a value that nobody reads must lie somewhere while it is made. A
+*value* here is a pair (record, k): result number k of a record. Write two functions.
 
 `roots(program)`: a dict that has, for each of `program.given` (inputs and states), each number that
 is an input of a record or a result of the program, and each of `program.records` with one result,
@@ -11,7 +11,7 @@ the value whose memory holds it.
 
 - A record has one result if its `dtype` is not None. A number is a record whose `op` is NUMBER.
 - Given records and numbers hold themselves: (record, 0).
-- `looked_into(record)` (for a record with one result) is None if it has memory of its own;
+- `viewed_value(record)` (for a record with one result) is None if it has memory of its own;
   otherwise it is the value one step back: result k of another record. Views may look into views.
 
 `lifetimes(program, root)`: a dict from each value that is given or made to its `Life(start, end,
@@ -19,7 +19,7 @@ nbytes)`. Time counts records: while record t runs, what it reads and what it ma
 
 - A given value starts at GIVEN, a made one at the number of the record that makes it. A record with
   several results makes (record, 0), (record, 1) and so on, `len(record.shape)` of them. A record
-  with one result makes a value if it is its own root. `looks_only(record, root)` is True for what
+  with one result makes a value if it is its own root. `is_view(record, root)` is True for what
   neither reads nor makes anything when its turn comes: skip it.
 - It ends one after the last time it is read, through whatever name; if nobody reads it, one after
   it started, be it a given one. Inputs that have several results (dtype None) are not read as a
@@ -38,9 +38,9 @@ from minipaddle.engine.passes.lifetimes import (
     GIVEN,
     Life,
     bytes_of,
-    looked_into,
-    looks_only,
+    is_view,
     specs_of,
+    viewed_value,
 )
 
 
@@ -52,7 +52,7 @@ def roots(program) -> dict:
         found.update((number, (number, 0)) for number in numbers)
         if record in found or record.dtype is None:
             continue
-        below = looked_into(record) or (record, 0)
+        below = viewed_value(record) or (record, 0)
         found[record] = found.get(below[0], below)  # a view of a view ends where that ends
     return found
 
@@ -62,7 +62,7 @@ def lifetimes(program, root) -> dict:
     start = {(record, 0): GIVEN for record in program.given}
     last = {}
     for t, record in enumerate(program.records):
-        if looks_only(record, root):
+        if is_view(record, root):
             continue
         for k in range(len(specs_of(record))):
             start[record, k] = t

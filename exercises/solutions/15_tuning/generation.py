@@ -15,10 +15,10 @@ number in [0, 1).
 Write three functions; none may change what it is given.
 
 - `mutate(space, parent, rng)`: a point with one of the parent's answers made differently: a
-  question by chance (each equally likely), another of its options by chance (likewise). A parent
+  question at random (each equally likely), another of its options at random (likewise). A parent
   without questions is returned.
 - `crossover(space, mother, father, rng)`: a point whose answers are each the mother's or the
-  father's, by chance (1/2); where only one of them has an answer, it is that one's.
+  father's, at random (1/2); where only one of them has an answer, it is that one's.
 - `picked(points, scores, count, rng, epsilon=0.2)`: a list of `count` different ones of the points
   (all, if there are fewer). One after the other: with probability `epsilon` any of those left,
   otherwise the one of those left with the highest score.
@@ -51,7 +51,7 @@ def crossover(space, mother, father, rng):
 
 
 def picked(points, scores, count, rng, epsilon=0.2):
-    """The points to measure: the best scores, and some by chance."""
+    """The points to measure: the best scores, and some at random."""
     left = sorted(range(len(points)), key=lambda k: scores[k], reverse=True)
     chosen = []
     while left and len(chosen) < count:

@@ -1,7 +1,7 @@
-"""What a record becomes on a GPU: calls, one after the other, of kernels and of matrix products.
+"""The calls that compute a record on a GPU, one after another: kernels and matrix products.
 
-A call does not know addresses, only whose memory it works on (`Operand`); so a plan of memory can
-be made from calls, and calls can be run by anything that has memory: a GPU, or a test without one.
+A call does not know addresses, only whose memory it works on (`Operand`). So a memory plan
+can be made from calls, and anything that has memory can run them: a GPU, or a test without one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Clear(NamedTuple):
     nbytes: int
 
 
-class Work(NamedTuple):
+class Calls(NamedTuple):
     """All calls that compute a record, and the bytes of workspace they need."""
 
     calls: tuple
@@ -82,15 +82,15 @@ def operands(record) -> tuple[Operand, ...]:
     return (*ins, *(Operand("out", k) for k in range(len(results(record)))))
 
 
-WORK: dict[str, object] = {}
-"""Operator name -> `emit(record, name) -> Work`; names of kernels begin with `name`."""
+CUDA_EMITTERS: dict[str, object] = {}
+"""Operator name -> `emit(record, name) -> Calls`; names of kernels begin with `name`."""
 
 
-def works(*names):
+def cuda_emitter(*names):
     """Decorator: what makes the calls for the operators of these names."""
 
     def register(emit):
-        WORK.update(dict.fromkeys(names, emit))
+        CUDA_EMITTERS.update(dict.fromkeys(names, emit))
         return emit
 
     return register

@@ -12,39 +12,17 @@ from __future__ import annotations
 
 from math import prod
 
+from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..pooling import per_axis, three
 from ..target import fill
-from .calls import CUDA_TYPES, Clear, Gemm, Matrix, Operand, Work, operands, works
+from .calls import CUDA_TYPES, Calls, Clear, Gemm, Matrix, Operand, cuda_emitter, operands
 from .text import each
 
-COLUMNS = """
-const int64_t c = i % CHANNELS, t = i / CHANNELS % TAPS, p = i / (CHANNELS * TAPS) % POSITIONS;
-const int64_t n = i / (CHANNELS * TAPS * POSITIONS) % IMAGES;
-const int64_t g = i / (CHANNELS * TAPS * POSITIONS * IMAGES);
-const int64_t d = p / (OH * OW) * SD - PD + t / (KH * KW) * GD;
-const int64_t h = p / OW % OH * SH - PH + t / KW % KH * GH;
-const int64_t w = p % OW * SW - PW + t % KW * GW;
-const bool inside = d >= 0 && d < ID && h >= 0 && h < IH && w >= 0 && w < IW;
-columns[i] = inside ? x[(((n * ID + d) * IH + h) * IW + w) * (GROUPS * CHANNELS) + g * CHANNELS + c]
-    : STORE(0);
-"""
+COLUMNS = read_template("columns.cu", __file__)
 
-SPREAD = """
-const int64_t c = i % CHANNELS, g = i / CHANNELS % GROUPS, q = i / (CHANNELS * GROUPS);
-const int64_t w = q % IW, h = q / IW % IH, d = q / (IW * IH) % ID, n = q / (IW * IH * ID);
-T sum = 0;
-for (int t = 0; t < TAPS; t++) {
-    const int64_t a = d + PD - t / (KH * KW) * GD, b = h + PH - t / KW % KH * GH;
-    const int64_t e = w + PW - t % KW * GW;
-    if (a < 0 || b < 0 || e < 0 || a % SD || b % SH || e % SW) continue;
-    if (a / SD >= OD || b / SH >= OH || e / SW >= OW) continue;
-    const int64_t p = (a / SD * OH + b / SH) * OW + e / SW;
-    sum += LOAD(columns[(((g * IMAGES + n) * POSITIONS + p) * TAPS + t) * CHANNELS + c]);
-}
-image[i] = STORE(sum);
-"""
+SPREAD = read_template("spread.cu", __file__)
 
 
 class Convolution:
@@ -100,44 +78,44 @@ class Convolution:
         return (each(f"{name}_columns", own, size, text, (at, Operand("work"))),)
 
 
-@works("conv_last")
-def emit_conv(record, name: str) -> Work:
+@cuda_emitter("conv_last")
+def emit_conv(record, name: str) -> Calls:
     """The calls of `conv_last`."""
     x, w = record.inputs
     c = Convolution(record, x.spec, record.spec, w.shape[:-2])
     if c.empty:
-        return Work((Clear(Operand("out"), record.spec.nbytes),))
+        return Calls((Clear(Operand("out"), record.spec.nbytes),))
     image, weight, out = operands(record)
     product = c.gemm(c.columns(image), c.outputs(weight), c.outputs(out),
                      c.rows, c.outs // c.groups, c.width)  # fmt: skip
-    return Work((*c.laid(name, image), product), c.nbytes)
+    return Calls((*c.laid(name, image), product), c.nbytes)
 
 
-@works("conv_last_input_grad")
-def emit_input_grad(record, name: str) -> Work:
+@cuda_emitter("conv_last_input_grad")
+def emit_input_grad(record, name: str) -> Calls:
     """The calls of `conv_last_input_grad`."""
     g, w = record.inputs
     c = Convolution(record, record.spec, g.spec, w.shape[:-2])
     if c.empty:
-        return Work((Clear(Operand("out"), record.spec.nbytes),))
+        return Calls((Clear(Operand("out"), record.spec.nbytes),))
     given, weight, out = operands(record)
     product = c.gemm(c.outputs(given), c.outputs(weight, True), c.columns(out),
                      c.rows, c.width, c.outs // c.groups)  # fmt: skip
     if c.same:
-        return Work((product,))
+        return Calls((product,))
     E, text = CUDA_TYPES[c.dtype], fill(SPREAD, CUDA_TYPES, c.dtype, c.words)
     own = [f"const {E} *columns", f"{E} *image"]
-    return Work((product, each(name, own, c.image_size, text, (Operand("work"), out))), c.nbytes)
+    return Calls((product, each(name, own, c.image_size, text, (Operand("work"), out))), c.nbytes)
 
 
-@works("conv_last_weight_grad")
-def emit_weight_grad(record, name: str) -> Work:
+@cuda_emitter("conv_last_weight_grad")
+def emit_weight_grad(record, name: str) -> Calls:
     """The calls of `conv_last_weight_grad`."""
     x, g = record.inputs
     c = Convolution(record, x.spec, g.spec, record.attrs["kernel"])
     if c.empty:
-        return Work((Clear(Operand("out"), record.spec.nbytes),))
+        return Calls((Clear(Operand("out"), record.spec.nbytes),))
     image, given, out = operands(record)
     product = c.gemm(c.columns(image, True), c.outputs(given), c.outputs(out),
                      c.width, c.outs // c.groups, c.rows)  # fmt: skip
-    return Work((*c.laid(name, image), product), c.nbytes)
+    return Calls((*c.laid(name, image), product), c.nbytes)

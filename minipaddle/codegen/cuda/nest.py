@@ -10,22 +10,15 @@ Few long rows are split: a first kernel folds the parts, a second joins them and
 
 from __future__ import annotations
 
-from ...engine.codegen.fold import Fold, join
-from ...engine.codegen.group import written
+from ...engine.codegen.accumulator import Accumulator, join
 from ...engine.codegen.kernel import C_TYPES
+from ...engine.codegen.nest_kernel import nest_writer
 from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import Text, wide
 from ...engine.codegen.writer import Writer
 from ...engine.passes.node import Node
-from .calls import CUDA_TYPES, Launch, Operand, Work, operands
-from .shape import (
-    Teams,
-    declare_loops,
-    flat_name,
-    splits_of,
-    teams_of,
-    whole,
-)
+from .calls import CUDA_TYPES, Calls, Launch, Operand, operands
+from .teams import Teams, declare_loops, flat_name, index_type, splits_of, teams_of
 from .text import MOST_BLOCKS, THREADS, kernel
 
 WORDS = """
@@ -39,22 +32,22 @@ SHARED = 40_000
 """Bytes of rows that a block keeps between two stages."""
 
 
-def emit_nest(record, name: str) -> Work:
+def emit_nest(record, name: str) -> Calls:
     """The calls for a record that is one loop nest."""
-    writer, parameters = written(record, CUDA_TYPES, TAKEN)
-    if not writer.nest.folded:
+    writer, parameters = nest_writer(record, CUDA_TYPES, TAKEN)
+    if not writer.nest.reduces:
         return elements(record, name, writer, parameters)
     teams = teams_of(writer.nest)
     if splittable(writer) and (splits := splits_of(teams, writer.nest)) > 1:
         return in_parts(record, name, parameters, teams._replace(splits=splits))
-    return Folding(writer, teams).work(record, name, parameters)
+    return TeamRows(writer, teams).work(record, name, parameters)
 
 
-def elements(record, name: str, w: Writer, parameters) -> Work:
+def elements(record, name: str, w: Writer, parameters) -> Calls:
     """No reductions: every element once."""
     nest = w.nest
     blocks = min(-(-nest.size // THREADS), MOST_BLOCKS)
-    T, at = whole(nest), flat_name(nest.loops, "at")
+    T, at = index_type(nest), flat_name(nest.loops, "at")
     w.put(f"for ({T} {at} = blockIdx.x * {THREADS} + threadIdx.x; {at} < {nest.size}; "
           f"{at} += {blocks * THREADS}) {{")  # fmt: skip
     w.depth += 1
@@ -63,27 +56,27 @@ def elements(record, name: str, w: Writer, parameters) -> Work:
     w.depth -= 1
     w.put("}")
     text = kernel(name, parameters, w.lines, (THREADS, 1))
-    return Work((Launch(name, text, (blocks, 1), (THREADS, 1), operands(record)),))
+    return Calls((Launch(name, text, (blocks, 1), (THREADS, 1), operands(record)),))
 
 
-class Folding(Rows):
+class TeamRows(Rows):
     """A nest with reductions: `Rows` as in C, each row by a team."""
 
     def __init__(self, writer: Writer, teams: Teams):
         super().__init__(writer)
-        self.teams, self.T = teams, whole(writer.nest)
-        self.kept = [a for a in self.nest.loops if a in writer.kept]
+        self.teams, self.T = teams, index_type(writer.nest)
+        self.kept = [a for a in self.nest.loops if a in writer.parallel]
         self.at, self.number = flat_name(self.along, "at"), flat_name(self.kept, "row")
         self.helpers: dict[str, None] = {}
         self.checked = bool(self.nest.rows % teams.beside)
 
-    def work(self, record, name: str, parameters) -> Work:
+    def work(self, record, name: str, parameters) -> Calls:
         self.write()
         text = kernel(name, parameters, self.w.lines, self.teams.threads)
         blocks = self.teams.blocks(self.nest.rows), 1
         helpers = tuple(self.helpers)
         given = operands(record)
-        return Work((Launch(name, text, blocks, self.teams.threads, given, helpers),))
+        return Calls((Launch(name, text, blocks, self.teams.threads, given, helpers),))
 
     def write(self) -> None:
         w = self.w
@@ -153,9 +146,9 @@ class Folding(Rows):
 
     def join_all(self, folds) -> None:
         for f in folds:
-            self.w.put(*self.joined(f))
+            self.w.put(*self.join_statements(f))
 
-    def joined(self, f: Fold) -> list[str]:
+    def join_statements(self, f: Accumulator) -> list[str]:
         """Statements: a fold of one thread becomes that of its team."""
         size, name = self.teams.size, f"join_{f.op.name}_{f.type}"
         if size == 1:
@@ -178,10 +171,10 @@ def splittable(w: Writer) -> bool:
     return w.stages == 2 and all(n.stage == 1 and w.nest.once_a_row(n, at) for _, n, at in outputs)
 
 
-def in_parts(record, name: str, parameters, teams: Teams) -> Work:
+def in_parts(record, name: str, parameters, teams: Teams) -> Calls:
     """Two kernels: parts of rows are folded, then joined."""
-    writer, _ = written(record, CUDA_TYPES, TAKEN)
-    parts = Parts(writer, teams)
+    writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
+    parts = PartialRows(writer, teams)
     first, folds = parts.first(record, name, parameters)
     offsets, size = [], 0
     for f in folds:
@@ -189,12 +182,12 @@ def in_parts(record, name: str, parameters, teams: Teams) -> Work:
         size += -(-teams.splits * writer.nest.rows * f.dtype.itemsize // 64) * 64
     room = tuple(Operand("work", 0, offset) for offset in offsets)
     given = operands(record)
-    writer, _ = written(record, CUDA_TYPES, TAKEN)
-    rest = Joining(writer, joining_teams(teams))
+    writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
+    rest = JoinRows(writer, joining_teams(teams))
     second = rest.second(record, f"{name}_joined", parameters, teams.splits)
     ins = tuple(x for x in given if x.kind == "in")
     first = first._replace(given=(*ins, *room))
-    return Work((first, second._replace(given=(*given, *room))), size)
+    return Calls((first, second._replace(given=(*given, *room))), size)
 
 
 def joining_teams(teams: Teams) -> Teams:
@@ -202,16 +195,16 @@ def joining_teams(teams: Teams) -> Teams:
     return Teams(8, 32, True) if teams.down else Teams(32, 4, False)
 
 
-class Parts(Folding):
+class PartialRows(TeamRows):
     """The first of the two kernels: blockIdx.y says which part of the row."""
 
-    def first(self, record, name: str, parameters) -> tuple[Launch, list[Fold]]:
+    def first(self, record, name: str, parameters) -> tuple[Launch, list[Accumulator]]:
         w, splits = self.w, self.teams.splits
         self.later = {}
         self.find_row()
         nodes = w.folds(0)
         self.hoist([n.args[0] for n in nodes])
-        folds = [Fold(n, w.fresh(n.of.op.name)) for n in nodes]
+        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in nodes]
         w.put(*(f"{f.type} {f.name} = {f.identity};" for f in folds))
         share, at = -(-self.length // splits), self.at
         w.put(f"const {self.T} end = {share} * (blockIdx.y + 1) < {self.length} "
@@ -237,17 +230,17 @@ class Parts(Folding):
         return Launch(name, text, grid, self.teams.threads, (), tuple(self.helpers)), folds
 
 
-class Joining(Folding):
+class JoinRows(TeamRows):
     """The second: the parts of each row are joined, and all the rest is computed."""
 
     def second(self, record, name: str, parameters, splits: int) -> Launch:
         w, rows = self.w, self.nest.rows
         self.later = {}
         self.find_row()
-        folds = [Fold(n, w.fresh(n.of.op.name)) for n in w.folds(0)]
+        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in w.folds(0)]
         row = self.number if self.kept else "0"
         for k, f in enumerate(folds):
-            term = f.combined(Text(f"part{k}[split * {rows} + {row}]", (), f.dtype), f.name)
+            term = f.combine(Text(f"part{k}[split * {rows} + {row}]", (), f.dtype), f.name)
             w.put(f"{f.type} {f.name} = {f.identity};")
             w.put(f"for (int split = {self.teams.member}; split < {splits}; "
                   f"split += {self.teams.size}) {{")  # fmt: skip

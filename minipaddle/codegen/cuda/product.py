@@ -7,11 +7,12 @@ from __future__ import annotations
 from itertools import product as places
 from math import prod
 
+from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..product import Axis, Product, product_of
 from ..target import fill
-from .calls import CUDA_TYPES, Clear, Gemm, Launch, Matrix, Operand, Work, operands, works
+from .calls import CUDA_TYPES, Calls, Clear, Gemm, Launch, Matrix, Operand, cuda_emitter, operands
 from .text import kernel
 
 TILE = 16
@@ -21,20 +22,20 @@ MOST_CALLS = 16
 """Calls of cuBLAS for one product, beyond which one kernel is better."""
 
 
-@works("product")
-def emit_product(record, name: str) -> Work:
+@cuda_emitter("product")
+def emit_product(record, name: str) -> Calls:
     """The calls for a `product`."""
     x, y = (e.spec for e in record.inputs)
     out = record.spec
     p = product_of(x, y, out, **record.attrs)
     if not (x.size and y.size):
-        return Work((Clear(Operand("out"), out.nbytes),))
+        return Calls((Clear(Operand("out"), out.nbytes),))
     found = gemms(p, out.dtype)
-    return Work(found) if found else Work((tiled(record, name, p),))
+    return Calls(found) if found else Calls((tiled(record, name, p),))
 
 
 def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
-    """The product as calls of cuBLAS; none if it can not do it."""
+    """The product as calls of cuBLAS; none if it cannot do it."""
     x, y = Operand("in", int(p.exchanged)), Operand("in", 1 - int(p.exchanged))
     xs, ys = lines(p.k, p.m, "x"), lines(p.n, p.k, "y")
     if dtype not in dt.FLOATS or None in (xs, ys) or (p.n.out != 1 and p.n.size > 1):
@@ -69,26 +70,7 @@ def lines(across: Axis, down: Axis, of: str) -> tuple[int, bool] | None:
     return None
 
 
-KERNEL = """\
-    const int column = blockIdx.x % ACROSS * TILE + threadIdx.x;
-    const int row = blockIdx.x / ACROSS % DOWN * TILE + threadIdx.y;
-    int64_t batch = blockIdx.x / (ACROSS * DOWN);
-    int64_t at_x = 0, at_y = 0, at_out = 0;
-BATCH
-    __shared__ T tile_x[TILE][TILE], tile_y[TILE][TILE + 1];
-    T sum = 0;
-    for (int first = 0; first < DEPTH; first += TILE) {
-        const int kx = first + threadIdx.x, ky = first + threadIdx.y;
-        tile_x[threadIdx.y][threadIdx.x] = row < ROWS && kx < DEPTH
-            ? LOAD(x[at_x + (int64_t)row * MX + (int64_t)kx * KX]) : 0;
-        tile_y[threadIdx.y][threadIdx.x] = column < COLUMNS && ky < DEPTH
-            ? LOAD(y[at_y + (int64_t)column * NY + (int64_t)ky * KY]) : 0;
-        __syncthreads();
-        for (int k = 0; k < TILE; k++) sum += tile_x[threadIdx.y][k] * tile_y[k][threadIdx.x];
-        __syncthreads();
-    }
-    if (row < ROWS && column < COLUMNS)
-        out[at_out + (int64_t)row * MOUT + (int64_t)column * NOUT] = STORE(sum);"""
+KERNEL = read_template("product.cu", __file__).rstrip("\n")
 
 
 def tiled(record, name: str, p: Product) -> Launch:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...engine.codegen.kernel import mixed, results, without_names
+from ...engine.codegen.kernel import has_mixed_dtypes, results, without_names
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.step import comment, computed, named
+from ...engine.codegen.step import comment, computed_records, kernel_name
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
-from .. import generator, indexing, joining, pooling  # noqa: F401  (each fills KERNELS)
-from ..places import Looked, Places, places_of
+from .. import concat_split, generator, indexing, pooling  # noqa: F401  (each fills KERNELS)
+from ..index_checks import CheckedIndices, IndexInput, index_inputs
 from ..target import KERNELS
-from . import convolution, product  # noqa: F401  (each fills WORK)
-from .calls import WORK, Gemm, Launch, Work
+from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
+from .calls import CUDA_EMITTERS, Calls, Gemm, Launch
+from .indexing import look
 from .nest import emit_nest
-from .places import look
 from .prologue import prologue
 from .target import emit
 
-WORK.update((name, partial(emit, define)) for name, define in KERNELS.items())
+CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
 
 
 class Kernels:
@@ -29,19 +29,19 @@ class Kernels:
     """
 
     def __init__(self, program: Program):
-        self.of: dict[Record, Work | None] = {}
+        self.of: dict[Record, Calls | None] = {}
         self.looks: dict[Record, list[Launch]] = {}
-        self.places: list[tuple[Record, Places]] = []
-        self.looked = Looked()
+        self.places: list[tuple[Record, IndexInput]] = []
+        self.looked = CheckedIndices()
         self.written: dict[str, str] = {}  # the text without its name -> the name
         self.texts: dict[str, str] = {}  # by name
         self.helpers: dict[str, None] = {}
-        for record in computed(program):
+        for record in computed_records(program):
             self.add(record)
 
     def add(self, record: Record) -> None:
-        base = f"k{len(self.texts)}_{named(record)}"
-        for given in places_of(record):
+        base = f"k{len(self.texts)}_{kernel_name(record)}"
+        for given in index_inputs(record):
             self.look(record, base, given)
         work = work_of(record, base)
         if work is not None:
@@ -49,7 +49,7 @@ class Kernels:
             work = work._replace(calls=tuple(calls))
         self.of[record] = work
 
-    def look(self, record: Record, base: str, given: Places) -> None:
+    def look(self, record: Record, base: str, given: IndexInput) -> None:
         """Look at the places that a record goes by, unless that was done before."""
         call = look(record, base, given, len(self.places))
         if call is not None and self.looked.add(record.inputs[given.k], given):
@@ -85,14 +85,14 @@ class Kernels:
         return f"{prologue()}\n{self.body}"
 
 
-def work_of(record: Record, name: str) -> Work | None:
+def work_of(record: Record, name: str) -> Calls | None:
     """The calls for a record; None if array operations must compute it."""
     if record.op.effect:
         return None
     if not any(spec.size for spec in results(record)):
-        return Work(())
-    emit = WORK.get(record.op.name, emit_nest)
-    if emit is not emit_nest and mixed(record):
+        return Calls(())
+    emit = CUDA_EMITTERS.get(record.op.name, emit_nest)
+    if emit is not emit_nest and has_mixed_dtypes(record):
         return None
     try:
         work = emit(record, name)

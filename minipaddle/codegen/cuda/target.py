@@ -1,41 +1,27 @@
-"""What the kernels that C and CUDA share are in CUDA: a thread for every round of the loops.
+"""Shared definitions of kernels as CUDA: a thread for each iteration of the loops.
 
-Nothing is added by two threads at once: places that are equal form a chain, and one thread adds up
-all of a chain in the order of its terms.
+Two threads never add to the same element: equal indices form a chain, and one thread adds all terms
+of a chain in their order.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from ...engine.codegen.fold import join
+from ...engine.codegen.accumulator import join
+from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import wide
 from ...engine.core.op import OPS
 from ..pooling import Windows
 from ..target import Level, Target, insert
-from .calls import CUDA_TYPES, Clear, Operand, Work, operands
-from .shape import declare_loops, flat_name
+from .calls import CUDA_TYPES, Calls, Clear, Operand, operands
+from .teams import declare_loops, flat_name
 from .text import each, parameters
 
-CHAIN = """\
-int next = -1, first = 1;
-for (int64_t n = i + 1; n < COUNT && next < 0; n++)
-    if (in1[n] == at || in1[n] == at - SIZE) next = n;
-for (int64_t n = i - 1; n >= 0 && first; n--)
-    if (in1[n] == at || in1[n] == at - SIZE) first = 0;
-chain[2 * i] = next, chain[2 * i + 1] = first;
-"""
-"""For each place: the next that names the same, and whether none did before."""
+CHAIN = read_template("chain.cu", __file__)
+"""For each index: the next equal one, and whether it is the first."""
 
-SUM = """\
-if (!chain[2 * i + 1]) continue;
-T sum = 0;
-for (int64_t n = i; n >= 0; n = chain[2 * n]) {
-    const int64_t i = n;
-    sum += LOAD(VALUE);
-}
-out0[PLACE] = STORE(sum);
-"""
+SUM = read_template("chain_sum.cu", __file__)
 
 PUT = "if (chain[2 * i] < 0) out0[PLACE] = VALUE;\n"
 
@@ -90,37 +76,19 @@ class Cuda(Target):
         return ThreadWindows(self, image)
 
 
-def emit(define, record, name: str) -> Work:
+def emit(define, record, name: str) -> Calls:
     """The calls of a definition."""
     target = Cuda(record, name)
     define(target)
-    return Work(tuple(target.calls), target.workspace)
+    return Calls(tuple(target.calls), target.workspace)
 
 
 # ---- pooling: a thread for each channel of a window, or of a pixel -------------------------------
 
-WINDOW = """\
-const int64_t c = to % CHANNELS, p = to / CHANNELS;
-const int64_t first_w = p % OW * SW - PW, first_h = p / OW % OH * SH - PH;
-const int64_t first_d = p / (OW * OH) % OD * SD - PD, n = p / (OW * OH * OD);
-"""
+WINDOW = read_template("window.cu", __file__)
 """Where window `to` begins."""
 
-AROUND = """\
-const int64_t c = i % CHANNELS, q = i / CHANNELS;
-const int64_t x = q % IW, y = q / IW % IH, z = q / (IW * IH) % ID, n = q / (IW * IH * ID);
-T total = 0;
-for (int u = 0; u < KD * KH * KW; u++) {
-    const int64_t e = z + PD - u / (KH * KW), b = y + PH - u / KW % KH, a = x + PW - u % KW;
-    if (e < 0 || b < 0 || a < 0 || e % SD || b % SH || a % SW) continue;
-    if (e / SD >= OD || b / SH >= OH || a / SW >= OW) continue;
-    const int64_t first_d = e / SD * SD - PD, first_h = b / SH * SH - PH;
-    const int64_t first_w = a / SW * SW - PW;
-    const int64_t to = (((n * OD + e / SD) * OH + b / SH) * OW + a / SW) * CHANNELS + c;
-    INSIDE
-}
-out0[i] = STORE(total);
-"""
+AROUND = read_template("windows_around.cu", __file__)
 """Pixel i adds up over the windows `to` that it is in."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...engine.core.dispatch import Recording
-from ...engine.distributed.reducer import buckets_of
+from ...engine.distributed.reducer import build_buckets
 from ...engine.eager.control_flow import cond
 from ...engine.eager.tensor import Tensor
 from ...tensor.creation import zeros_like
@@ -73,7 +73,7 @@ class GradientMerge:
         group = group_of(None)
         if group.size == 1:
             return [*self.merged.items()]
-        buckets = [b.parameters for b in buckets_of([*self.merged], *self.sizes)]
+        buckets = [b.parameters for b in build_buckets([*self.merged], *self.sizes)]
         tickets = [
             start_all_reduce(*(self.merged[p] for p in bucket), op="avg", group=group.id)
             for bucket in buckets

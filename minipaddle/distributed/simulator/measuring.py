@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from statistics import median
 from time import perf_counter, sleep
 
-from ...engine.distributed.group import ProcessGroup, Work
+from ...engine.distributed.process_group import ProcessGroup, Work
 from ...engine.eager.device import current_place
 from ...engine.eager.tensor import Tensor
 from ...engine.executors.native import Executable
@@ -38,7 +38,7 @@ def measured(
             p.averaged = averaged
     program = function.concrete_program.program
     made = Executable(program, options, timed=True)
-    arrays = [*(x.array for x in inputs), *(s.cell.read().copy() for s in program.states)]
+    arrays = [*(x.array for x in inputs), *(s.storage.read().copy() for s in program.states)]
     samples, so_far = [], [0.0] * len(made.times())
     for _ in range(1 + runs):
         made(program, arrays)
@@ -98,13 +98,13 @@ def slowed(group: ProcessGroup, cluster: Cluster):
     """
     begin, free = group.start, 0.0  # when the link is
 
-    def start(name: str, array, **how) -> Work:
+    def start(name: str, array, **options) -> Work:
         nonlocal free
         if name != "all_reduce":
-            return begin(name, array, **how)
+            return begin(name, array, **options)
         cost = seconds(best_of(cluster), array.nbytes, cluster)
         free = max(free, perf_counter()) + cost
-        return Late(begin(name, array, **how), free)
+        return Late(begin(name, array, **options), free)
 
     group.start = start
     try:
@@ -127,9 +127,9 @@ class Watch:
         begin = self.group.start
         self.before = vars(self.group).get("start")  # one that slows down, maybe
 
-        def start(name: str, array, **how) -> Work:
+        def start(name: str, array, **options) -> Work:
             now = perf_counter()
-            work = begin(name, array, **how)
+            work = begin(name, array, **options)
             return Seen(work, self, now) if name == "all_reduce" else work
 
         self.group.start = start
@@ -172,8 +172,8 @@ class Seen(Work):
     def is_completed(self) -> bool:
         return self.work.is_completed()
 
-    def unwatched(self) -> None:
-        self.work.unwatched()
+    def run_in_background(self) -> None:
+        self.work.run_in_background()
 
 
 def timeline_of(watches: Sequence[Watch]) -> Timeline:
@@ -198,5 +198,5 @@ class Late(Work):
     def is_completed(self) -> bool:
         return self.work.is_completed() and perf_counter() >= self.until
 
-    def unwatched(self) -> None:
-        self.work.unwatched()
+    def run_in_background(self) -> None:
+        self.work.run_in_background()

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def number(value, dtype) -> str:
-    """A number of a dtype."""
+    """A number of any dtype."""
     if dtype.kind == "f":
         return real(float(value), dtype)
     if dtype == np.bool_:
@@ -17,7 +17,7 @@ def number(value, dtype) -> str:
 
 
 def whole(value: int, dtype) -> str:
-    """A whole number."""
+    """An integer."""
     if dtype == np.uint64:
         return f"{value}ULL"
     if value == -(2**63):
@@ -27,7 +27,7 @@ def whole(value: int, dtype) -> str:
 
 
 def real(value: float, dtype) -> str:
-    """A float, exactly; infinite if it is too large for its dtype."""
+    """A float, exactly. It becomes infinite if it is too large for its dtype."""
     suffix = "" if dtype == np.float64 else "f"
     with np.errstate(over="ignore"):
         value = np.float32(value) if suffix else np.float64(value)

@@ -17,35 +17,35 @@ from math import prod
 from operator import attrgetter
 
 from ..core import dtype as dt
+from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
-from ..passes.index import Index
 from ..passes.node import Node, reached
-from .fold import Fold, joined
-from .kernel import C_TYPES, local
+from .accumulator import Accumulator, reduction_clauses
+from .kernel import C_TYPES, stack_array
+from .kernel_schedule import pick
 from .scalar import Text, wide
-from .schedule import pick
-from .writer import Writer, dear
+from .writer import Writer, expensive, in_c
 
 BLOCK = 1024
-"""Columns that are accumulated at a time."""
+"""Columns that are accumulated together."""
 
 WIDENED = 4096
-"""Flags of a row that are read ahead at most."""
+"""Longest row of flags that is read in advance."""
 
 ALONG, DOWN = 2048, 128
-"""Terms of a row, or of a column, that are summed in their own dtype before the sum goes on in
-double: a row has many partial sums, a lane each; a column has one."""
+"""Terms of a row, or of a column, that are summed in their own dtype before the sum continues in
+double. A row may have more terms: each vector lane has a partial sum; a column has only one."""
 
 ROW_BUFFER = 1 << 16
-"""Bytes of a row that are kept between two stages."""
+"""Largest buffer, in bytes, that keeps values of a row between two stages."""
 
 
 def body_of(writer: Writer) -> str:
     """The body of the function that computes a nest."""
     loops = writer.nest.loops
-    if not writer.nest.folded:
+    if not writer.nest.reduces:
         elementwise(writer, loops)
-    elif not loops or loops[-1] not in writer.kept:
+    elif not loops or loops[-1] not in writer.parallel:
         row_nest(writer)
     else:
         Columns(writer).write()
@@ -53,18 +53,18 @@ def body_of(writer: Writer) -> str:
 
 
 def elementwise(w: Writer, loops) -> None:
-    """No reductions: every element once."""
+    """A nest without reductions: each element once."""
     if len(loops) == 1:
         with w.along_rows(loops[0]):
             w.assign(w.stores(w.outputs(), {}))
         return
-    threads = collapsed(w.threads(w.nest.size), loops[:-1], 1)
+    threads = collapse(w.threads(w.nest.size), loops[:-1], 1)
     with w.each_row(loops[:-1], *threads), w.loop(loops[-1:], w.simd):
         w.assign(w.stores(w.outputs(), {}))
 
 
-def collapsed(threads: tuple, loops, rule: int) -> tuple:
-    """OpenMP's words with how many of the outer loops are shared out as one."""
+def collapse(threads: tuple, loops, rule: int) -> tuple:
+    """The OpenMP clauses, with the number of outer loops that are collapsed into one."""
     if not threads or len(loops) < 2:
         return threads
     count = pick("collapse", rule, range(1, len(loops) + 1))
@@ -82,16 +82,16 @@ class Rows:
 
     def __init__(self, writer: Writer):
         self.w, self.nest = writer, writer.nest
-        self.along = [a for a in self.nest.loops if a not in writer.kept]
-        self.row: dict[Node, Text] = {}  # what is known once a row
+        self.along = [a for a in self.nest.loops if a not in writer.parallel]
+        self.row: dict[Node, Text] = {}  # values that are computed once for each row
         self.length = prod(a.extent for a in self.along)
 
     def write(self) -> None:
         w, nest = self.w, self.nest
-        kept = [a for a in nest.loops if a in w.kept]
+        kept = [a for a in nest.loops if a in w.parallel]
         threads = w.threads(nest.size) if nest.rows > 1 else ()
-        threads = collapsed(threads, kept, len(kept))
-        self.later = self.kept_values()
+        threads = collapse(threads, kept, len(kept))
+        self.later = self.buffered_values()
         with w.each_row(kept, *threads):
             self.widen()
             for stage in range(w.stages):
@@ -99,8 +99,8 @@ class Rows:
                 self.stage(stage)
 
     def widen(self) -> None:
-        """Read the flags of a row once, as wide as floats: beside bytes a sum of floats has as many
-        lanes as bytes fit into a vector, and they are added up one by one.
+        """Read the flags of a row once, as integers as wide as floats. In a loop over bytes gcc
+        gives a sum of floats as many lanes as a vector has bytes, and adds them one by one.
         """
         w, along = self.w, {*self.along}
         flags = [n for n in self.nest.nodes() if n.kind == "load" and n.dtype == dt.bool_.numpy]
@@ -108,14 +108,14 @@ class Rows:
         if not flags or len(along) > 1 or self.length > WIDENED:
             return
         read = [(w.fresh("flags"), w.text(n, {}).template) for n in flags]
-        w.put(*(local("int32_t", name, self.length) for name, _ in read))
+        w.put(*(stack_array("int32_t", name, self.length) for name, _ in read))
         with w.loop(self.along, w.simd):
             w.put(*(f"{name}[{self.flat()}] = {text};" for name, text in read))
         for node, (name, _) in zip(flags, read, strict=True):
             w.known[node] = Text(f"{name}[{self.flat()}]", (), node.dtype)
 
-    def kept_values(self) -> dict[Node, None]:
-        """What a later stage finds again: if the row is short, also what was not stored."""
+    def buffered_values(self) -> dict[Node, None]:
+        """The values that a later stage reads back; in a short row also expensive ones."""
         kept = self.w.needed_later(self.length * 8 <= ROW_BUFFER)
         stored = self.w.needed_later(False)
         return kept if len(kept) == len(stored) or pick("keep", True, (False, True)) else stored
@@ -128,7 +128,7 @@ class Rows:
     def stage(self, stage: int) -> None:
         """One loop along the row: fold, keep, store."""
         w = self.w
-        folds = [Fold(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
+        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
         outputs = w.outputs(stage, False)
         stored = {n for *_, n, _ in outputs}
         kept = [n for n in self.later if n.stage == stage and n not in stored]
@@ -140,19 +140,19 @@ class Rows:
         w.known.update({f.node: f.result(totals.get(f)) for f in folds})
         for name, record, node, at in outputs:
             if node in self.later:
-                w.known[node] = self.reread(f"{name}[{at}]", record.dtype)
+                w.known[node] = self.reread(f"{name}[{in_c(at)}]", record.dtype)
         w.known.update({n: Text(t, (), wide(n.dtype)) for n, t in buffers.items()})
 
     def buffer(self, node: Node) -> str:
         name = self.w.fresh("row")
-        self.w.put(local(C_TYPES[wide(node.dtype)], name, self.length))
+        self.w.put(stack_array(C_TYPES[wide(node.dtype)], name, self.length))
         return f"{name}[{self.flat()}]"
 
-    def flat(self) -> Index:
-        """The position in the row."""
-        i = Index({})
+    def flat(self) -> Polynomial:
+        """The index of an element in its row."""
+        i = ZERO
         for a in self.along:
-            i = i * a.extent + Index({a: 1})
+            i = i * a.extent + as_polynomial(a)
         return i
 
     @staticmethod
@@ -161,12 +161,12 @@ class Rows:
         return Text(text, (), wide(dtype))
 
     def hoist(self, roots: list[Node]) -> None:
-        """Name what the loop needs of the row, before it begins."""
+        """Compute the values of the row that the loop needs before the loop begins."""
         w = self.w
         nodes = reached(roots, lambda n: n not in w.known and not w.nest.is_row(n))
         found = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
         found = [n for n in found if n.kind in ("apply", "load", "select")]
-        for node in sorted(found, key=attrgetter("depth")):  # what others are made of comes first
+        for node in sorted(found, key=attrgetter("depth")):  # operands come first
             name, dtype = (
                 w.fresh(node.of.op.name if node.kind == "apply" else "r"),
                 wide(node.dtype),
@@ -174,20 +174,24 @@ class Rows:
             w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])
             self.row[node] = w.known[node] = Text(name, (), dtype)
 
-    def loops(self, folds, outputs, buffers) -> dict[Fold, str]:
-        """The loops along the row, shared among threads where there is no other row; gives the
-        totals of the sums that go on in double.
+    def loops(self, folds, outputs, buffers) -> dict[Accumulator, str]:
+        """The loops along the row. If there is only one row, threads share them. Returns the totals
+        of the sums that continue in double.
         """
         w, few = self.w, self.length <= ALONG
-        totals = {} if few else {f: w.fresh("total") for f in folds if f.rounds}
+        totals = {} if few else {f: w.fresh("total") for f in folds if f.is_rounded}
         others = [f for f in folds if f not in totals]
         w.put(*(f"{f.type} {f.name} = {f.identity};" for f in others))
         w.put(*(f"double {total} = 0;" for total in totals.values()))
         share = w.threads(self.length) if self.nest.rows == 1 else ()
-        across = (*share, *joined(others), *joined(totals, totals)) if share else ()
+        across = (
+            (*share, *reduction_clauses(others), *reduction_clauses(totals, totals))
+            if share
+            else ()
+        )
         with w.blocks(self.along, ALONG, *across) as along:
             w.put(*(f"{f.type} {f.name} = 0;" for f in totals))
-            lanes = (w.simd, *joined(folds))
+            lanes = (w.simd, *reduction_clauses(folds))
             with w.loop(along[:-1], *(across if few else ())), w.loop(along[-1:], *lanes):
                 self.body(folds, outputs, buffers)
             w.put(*(f"{total} += {f.name};" for f, total in totals.items()))
@@ -198,7 +202,7 @@ class Rows:
         targets = w.stores(outputs, memo)
         targets += [(t, w.text(n, memo), wide(n.dtype)) for n, t in buffers.items()]
         targets += [
-            (f.name, f.combined(w.text(f.node.args[0], memo), f.name), f.dtype) for f in folds
+            (f.name, f.combine(w.text(f.node.args[0], memo), f.name), f.dtype) for f in folds
         ]
         w.assign(targets)
 
@@ -208,8 +212,8 @@ class Columns:
 
     def __init__(self, writer: Writer):
         self.w, self.nest = writer, writer.nest
-        self.down = [a for a in self.nest.loops if a not in writer.kept]
-        kept = [a for a in self.nest.loops if a in writer.kept]
+        self.down = [a for a in self.nest.loops if a not in writer.parallel]
+        kept = [a for a in self.nest.loops if a in writer.parallel]
         self.outer, self.across = kept[:-1], kept[-1]
         n = self.across.extent
         self.block = pick("columns", BLOCK, [b for b in (64, 128, 256, 512, 2048, 4096) if b < n])
@@ -249,20 +253,20 @@ class Columns:
         w.put("}")
 
     def set(self, *values: tuple[str, str], sign: str = "=") -> None:
-        """The loop across the columns that sets, or adds to, arrays of accumulators."""
+        """A loop across the columns that sets, or adds to, arrays of accumulators."""
         if values:
             with self.columns():
                 self.w.put(*(f"{name}[{self.place}] {sign} {value};" for name, value in values))
 
     def finish(self, stage: int) -> None:
-        """What is known of each column by now: outputs, and values the next stages ask for."""
+        """Compute what each column allows by now: outputs, and values that later stages need."""
         w = self.w
         outputs = w.outputs(stage, True)
         wanted: dict[Node, None] = {}
 
         def own(node: Node) -> bool:
             row = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
-            return row and node not in w.known and bool(stage or dear(node))
+            return row and node not in w.known and bool(stage or expensive(node))
 
         def before(node: Node) -> bool:
             return node not in w.known and (not w.nest.is_row(node) or node.stage <= stage)
@@ -275,7 +279,7 @@ class Columns:
                     wanted[node] = None
         arrays = {n: w.fresh(n.of.op.name) for n in wanted}
         for n, name in arrays.items():
-            w.put(local(C_TYPES[wide(n.dtype)], name, self.width))
+            w.put(stack_array(C_TYPES[wide(n.dtype)], name, self.width))
         if outputs or arrays:
             with self.columns():
                 memo: dict = {}
@@ -288,23 +292,26 @@ class Columns:
         )
 
     def stage(self, stage: int) -> None:
-        """One way down the columns: accumulate, store."""
+        """One pass down the columns: accumulate and store."""
         w = self.w
-        folds = [Fold(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
+        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
         outputs = w.outputs(stage, False)
         if not (folds or outputs):
             return
         few = prod(a.extent for a in self.down) <= DOWN
-        totals = {} if few else {f: w.fresh("total") for f in folds if f.rounds}
+        totals = {} if few else {f: w.fresh("total") for f in folds if f.is_rounded}
         others = [f for f in folds if f not in totals]
-        w.put(*(local(f.type, f.name, self.width) for f in others))
-        w.put(*(local("double", total, self.width) for total in totals.values()))
+        w.put(*(stack_array(f.type, f.name, self.width) for f in others))
+        w.put(*(stack_array("double", total, self.width) for total in totals.values()))
         self.set(*((f.name, f.identity) for f in others), *((t, "0") for t in totals.values()))
-        across = [*joined(others, size=self.width), *joined(totals, totals, self.width)]
+        across = [
+            *reduction_clauses(others, size=self.width),
+            *reduction_clauses(totals, totals, self.width),
+        ]
         simple = all(f.clause in "+*" for f in folds)
         share = (*self.shared, *across) if self.shared and simple else ()
         with w.blocks(self.down, DOWN, *share) as down:
-            w.put(*(local(f.type, f.name, self.width) for f in totals))
+            w.put(*(stack_array(f.type, f.name, self.width) for f in totals))
             self.set(*((f.name, "0") for f in totals))
             with w.loop(down, *(share if few else ())), self.columns():
                 memo: dict = {}
@@ -312,11 +319,11 @@ class Columns:
                 for f in folds:
                     target = f"{f.name}[{self.place}]"
                     term = w.text(f.node.args[0], memo)
-                    targets.append((target, f.combined(term, target), f.dtype))
+                    targets.append((target, f.combine(term, target), f.dtype))
                 w.assign(targets)
             self.set(*((t, f"{f.name}[{self.place}]") for f, t in totals.items()), sign="+=")
         for f in folds:
             w.known[f.node] = f.result(totals.get(f), f"[{self.place}]")
         for name, record, node, at in outputs:
             if node in self.later:
-                w.known[node] = Rows.reread(f"{name}[{at}]", record.dtype)
+                w.known[node] = Rows.reread(f"{name}[{in_c(at)}]", record.dtype)

@@ -1,13 +1,15 @@
 """Scalar formulas as text: an operator's own body, run on expressions instead of arrays.
 
-`Text` stands where a body expects an array, `C` where it expects the array module; what comes out
-is a tree of C expressions, which `statements` writes down; a value that is used twice has a name of
-its own there. CUDA C differs in nothing that a formula uses.
+A body gets `Text` objects in place of arrays, and `C` in place of the array module. The result is a
+tree of C expressions. `statements` turns it into C statements, in which a value that is used twice
+has a name of its own. Formulas look the same in CUDA C.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -20,18 +22,18 @@ SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bo
 
 
 C_NAMES = C_TYPES | {np.dtype("uint64"): "uint64_t"}
-"""Random numbers are made of unsigned bits, which no tensor holds."""
+"""The random generator computes with unsigned bits. No tensor holds them."""
 
 LONG = 70
-"""An expression of more characters is cut in two."""
+"""An expression with more characters becomes two statements."""
 
 
 class CannotWrite(Exception):
-    """A formula asks for what C does not have."""
+    """A formula uses something that C does not have."""
 
 
 class Text:
-    """An expression of a dtype: a template with holes for its `args`."""
+    """An expression with a dtype: a template with holes for its `args`."""
 
     __slots__ = ("args", "dtype", "template")
 
@@ -80,7 +82,7 @@ class Text:
 
 
 def arithmetic(template: str, *args: Text) -> Text:
-    """C computes with 32 bits where NumPy has fewer: what is more is cut off."""
+    """An operation. C computes short integers with 32 bits; a cast cuts off the upper ones."""
     dtype = args[0].dtype
     short = dtype.kind in "iu" and dtype.itemsize < 4
     return Text(f"(({C_NAMES[dtype]}){template})" if short else template, args, dtype)
@@ -91,7 +93,7 @@ def operator(sign: str, result=None, swapped: bool = False):
 
     def call(self, other):
         x, y = same(other, self) if swapped else same(self, other)
-        if sign == "-" and x.dtype == np.bool_:  # for NumPy too
+        if sign == "-" and x.dtype == np.bool_:  # NumPy refuses it too
             raise CannotWrite("a difference of booleans")
         template = f"({{}} {of_booleans if x.dtype == np.bool_ else sign} {{}})"
         return Text(template, [x, y], result) if result else arithmetic(template, x, y)
@@ -114,7 +116,7 @@ Text.__mod__ = lambda self, other: (
 
 
 def same(*given) -> list[Text]:
-    """Operands in their common dtype; a Python number takes that of the others, as in NumPy."""
+    """Operands in their common dtype; Python numbers take the dtype of the others."""
     dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in given))
     return [cast(a, dtype) for a in given]
 
@@ -124,7 +126,7 @@ def cast(x, dtype) -> Text:
 
 
 def inexact(x: Text, y: Text) -> tuple[Text, Text]:
-    """Operands of a true division."""
+    """The operands of a true division, as floats."""
     return (x, y) if x.dtype.kind == "f" else (x.astype("float64"), y.astype("float64"))
 
 
@@ -136,11 +138,11 @@ def powered(x, y) -> Text:
 
 
 class Literal(Text):
-    """A number."""
+    """A number as an expression."""
 
 
 def literal(value, dtype) -> Literal:
-    """A number as C writes it."""
+    """A number as a C literal."""
     return Literal(number(value, np.dtype(dtype)), (), dtype)
 
 
@@ -160,15 +162,15 @@ PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": 
           "fmin": "fmin"}  # fmt: skip
 
 HELPED = {"floor_divide": "iuf", "remainder": "iuf", "logaddexp": "f", "gcd": "iu", "lcm": "iu"}
-"""What `c_helpers` has, and for which kinds of numbers."""
+"""The functions of `c_helpers`, and the kinds of their dtypes."""
 
 
-SPECIAL: set[str] = set()
-"""Names of functions whose C text was registered with `c_helpers`, in double."""
+FUNCTIONS: dict[str, Callable] = {}
+"""Further functions of formulas by NumPy's name; each takes `C` and its arguments."""
 
 
 class Module:
-    """What a formula finds in place of the array module."""
+    """The object that formulas get in place of the array module."""
 
     name = "c"
     inf, nan, pi = math.inf, math.nan, math.pi
@@ -182,8 +184,8 @@ class Module:
             return lambda x, y: self.real(PAIRED[name], *same(x, y))
         if name in HELPED:
             return lambda x, y: self.helper(name, *same(x, y))
-        if name in SPECIAL:
-            return lambda *given: self.special(name, *same(*given))
+        if name in FUNCTIONS:
+            return partial(FUNCTIONS[name], self)
         raise CannotWrite(name)
 
     def real(self, function: str, *args) -> Text:
@@ -194,7 +196,7 @@ class Module:
         return Text(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
 
     def of_whole(self, function: str, x, y=None) -> Text:
-        """What is exact for whole numbers; others are cut off after, where the last bit counts."""
+        """Functions that are exact for integers. Others would depend on the last bit of a float."""
         if function in ("floor", "ceil", "trunc"):
             return x
         if function == "copysign":
@@ -209,10 +211,6 @@ class Module:
             raise CannotWrite(f"{name} of {x.dtype}")
         holes = ", ".join(["{}"] * len(args))
         return Text(f"{name}_{C_NAMES[x.dtype]}({holes})", args, dtype or x.dtype)
-
-    def special(self, name: str, *given: Text) -> Text:
-        """Computed in double, as SciPy does."""
-        return self.helper(name, *(x.astype(self.float64) for x in given)).astype(given[0].dtype)
 
     def where(self, condition, x, y) -> Text:
         x, y = same(x, y)
@@ -229,8 +227,8 @@ class Module:
 
     @staticmethod
     def extreme(sign: str, x: Text, y: Text) -> Text:
-        """NaN if either is."""
-        if isinstance(y, Literal) and "NAN" not in y.template:  # x, if that is NaN
+        """The larger or smaller value; NaN if either is NaN."""
+        if isinstance(y, Literal) and "NAN" not in y.template:  # if x is NaN, the result is x
             opposite = "<" if sign == ">=" else ">"
             return Text(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
         nan = " || {0} != {0}" if x.dtype.kind == "f" else ""
@@ -244,21 +242,6 @@ class Module:
     def sign(self, x) -> Text:
         nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
         return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
-
-    def round(self, x, decimals=0) -> Text:
-        tens = float(f"1e{abs(decimals)}")
-        if x.dtype.kind != "f" and decimals >= 0:
-            return x
-        if decimals:
-            return self.round(x * tens) / tens if decimals > 0 else self.round(x / tens) * tens
-        return Text(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
-
-    def sinc(self, x) -> Text:
-        x = x * math.pi
-        return self.where(x == 0, 1, self.sin(x) / x)
-
-    def frexp(self, x) -> tuple[Text, Text]:
-        return self.helper("fraction", x), self.helper("exponent", x, dtype=np.int32)
 
     def isnan(self, x) -> Text:
         return x != x
@@ -290,19 +273,6 @@ class Module:
     def logical_not(self, x) -> Text:
         return ~cast(x, np.bool_)
 
-    def heaviside(self, x, y) -> Text:
-        step = self.where(x > 0, 1, self.where(x < 0, 0, y))
-        return self.where(x != x, x, step)
-
-    def nan_to_num(self, x, nan=0.0, posinf=None, neginf=None) -> Text:
-        if x.dtype.kind != "f":
-            return x
-        largest = float(np.finfo(x.dtype).max)
-        high = largest if posinf is None else posinf
-        low = -largest if neginf is None else neginf
-        x = self.where(x != x, nan, x)
-        return self.where(x == math.inf, high, self.where(x == -math.inf, low, x))
-
 
 C = Module()
 
@@ -324,12 +294,12 @@ def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
 
 
 def wide(dtype):
-    """The dtype a value is computed in: halves are stored, not computed with."""
+    """The dtype in which a value is computed: half precision only exists in memory."""
     return dt.float32.numpy if dtype in dt.HALVES else dtype
 
 
 class Scalar:
-    """What `Elementwise.dtypes` looks at: something that has a dtype."""
+    """An object with a dtype, for `Elementwise.dtypes`."""
 
     def __init__(self, dtype):
         self.dtype, self.shape = dtype, ()
@@ -346,9 +316,9 @@ def spec_like(x):
 def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str], list[str]]:
     """C statements, and after them an expression for each root.
 
-    What is used twice, or is long, is computed once, in a statement that gives it a name of its own
-    (`fresh()` is a new one). `apart`: whatever is computed or read for a root has a name, so that
-    all is read before the first root is written.
+    A value that is used twice, or is long, gets a name (`fresh()` returns a new one) in a statement
+    of its own. With `apart` every value that is computed or read for a root has a name, so that all
+    reads come before the first root is stored.
     """
     uses, lines, known = used(roots, 2 if apart else 1), [], {}
 
@@ -367,7 +337,7 @@ def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str]
 
 
 def used(roots: list[Text], most: int) -> dict[int, int]:
-    """How often each value is needed, by its id; a root counts `most` times."""
+    """How many times each value is used, by its id; a root counts as `most` uses."""
     uses: dict[int, int] = {}
     todo = roots * most
     while todo:
@@ -385,7 +355,7 @@ def bare(text: str) -> str:
 
 
 def enclosing(text: str) -> bool:
-    """Does the first parenthesis close at the end?"""
+    """Whether the first parenthesis closes at the end."""
     depth = 0
     for k, c in enumerate(text):
         depth += (c == "(") - (c == ")")

@@ -3,11 +3,11 @@
     int step(char *arena, void *const *in, void *const *state, void *const *out)
     int PREFIX_run(void *const *all)
 
-`in`, `state` and `out` are the memory of inputs, states and outputs; everything else lies in the
-arena where the plan put it. `all` is one table of these pointers: arena, in, state, out. `cond` and
-`while_loop` are C's `if` and `for`; each region is a function like the first one. A record that has
-no kernel in C is computed by the host: `host(k, …)`. The result is 0, or what the host returned
-when it was no success.
+`in`, `state` and `out` point to inputs, states and outputs. All other values lie in the arena,
+where the memory plan puts them. `all` is one table of these pointers: arena, in, state, out. `cond`
+and `while_loop` become `if` and `for` in C; each region is a function like `step`. If a record has
+no kernel in C, the host (Python) computes it: `host(k, …)`. The result is 0, or 1 if a call of the
+host fails.
 """
 
 from __future__ import annotations
@@ -20,104 +20,108 @@ from ..core.errors import line_of
 from ..core.record import Record
 from ..ir.control import cond, fused, while_loop
 from ..ir.program import ITEM, NUMBER, Program, regions
-from ..passes.lifetimes import looked_into, specs_of
+from ..passes.buffer_assignment import Location, MemoryPlan
+from ..passes.lifetimes import specs_of, viewed_value
 from ..passes.nest import NotOneNest
-from ..passes.places import Place, Plan
-from .group import emit_nest
+from . import plain_products  # noqa: F401  (registers its emitters)
 from .kernel import (
     BAD_INDEX,
     C_TYPES,
     EMITTERS,
-    Ahead,
     Kernel,
+    Prepack,
+    constant_inputs,
     group_emitter,
-    keeping,
-    mixed,
+    has_mixed_dtypes,
+    read_template,
     without_names,
 )
+from .kernel_schedule import Schedule, following
+from .nest_kernel import emit_nest
 from .scalar import CannotWrite, literal
-from .schedule import Schedule, following
 from .translation_unit import Source
 
 
 class Kernels:
-    """The kernels of a program's records; those that differ in names alone are written once, with
-    the names of the first."""
+    """The kernels of a program's records. Kernels that differ only in names are written once, with
+    the names of the first.
+    """
 
     def __init__(self, program: Program, tuned=None, kept=()):
-        """`tuned`, from the signature of a kernel to the choices to write it by, or None. `kept`
-        are states that hold the same in every run: kernels may want something made of them
-        (`ahead`).
+        """`tuned` maps the signature of a kernel to the choices for its schedule, or None. `kept`
+        are constant states: kernels may want them in another form (`prepacked`).
         """
         self.of: dict[Record, Kernel | None] = {}
         self.signatures: dict[Record, str] = {}
-        self.choices: dict[str, dict] = {}  # of the kernels that are not as the rules say
+        self.choices: dict[str, dict] = {}  # of the kernels that follow a schedule
         self.tuned = tuned or (lambda signature: None)
         self.written: dict[str, str] = {}  # the text without names -> the name
         self.texts: dict[str, str] = {}  # by name
         self.helpers: dict[str, None] = {}
         self.hosted: list[Record] = []
-        self.ahead: dict[Record, Ahead] = {}
+        self.prepacked: dict[Record, Prepack] = {}
         uses = Counter(x for r in program.records for x in r.inputs)
         self.kept = {x for x in kept if uses[x] == 1 and x not in program.results}
-        for record in computed(program):
+        for record in computed_records(program):
             self.add(record)
 
     def add(self, record: Record) -> None:
-        kernel = kernel_of(record, f"k{len(self.texts)}_{named(record)}")
+        kernel = kernel_of(record, f"k{len(self.texts)}_{kernel_name(record)}")
         self.of[record] = kernel
         if kernel is None or BAD_INDEX in kernel.helpers:
             self.hosted.append(record)
         if kernel is None:
             return
         self.signatures[record] = signature = signature_of(kernel)
-        choices, kept = self.tuned(signature), self.kept_by(record)
+        choices, kept = self.tuned(signature), self.constant_inputs_of(record)
         if choices:
             self.choices[signature] = choices
         if choices or kept:
-            with following(Schedule(choices) if choices else None), keeping(kept):
+            with following(Schedule(choices) if choices else None), constant_inputs(kept):
                 kernel = kernel_of(record, kernel.name)
-        if kernel.ahead is not None:
-            self.ahead[kept[kernel.ahead.edge]] = kernel.ahead
+        if kernel.prepack is not None:
+            self.prepacked[kept[kernel.prepack.edge]] = kernel.prepack
         name = self.written.setdefault(without_names(kernel.source, kernel.name), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
             self.texts[name] = comment(record) + kernel.source
         self.of[record] = kernel._replace(name=name)
 
-    def kept_by(self, record: Record) -> dict[Record, Record]:
-        """What is kept of a record's inputs, by the inputs of its first record if it is a group."""
+    def constant_inputs_of(self, record: Record) -> dict[Record, Record]:
+        """The constant inputs of a record, by the inputs of its region if it is a group."""
         inner = record.attrs["region"].inputs if record.op is fused else record.inputs
         pairs = zip(inner, record.inputs, strict=True) if self.kept else ()
         return {x: y for x, y in pairs if y in self.kept}
 
     def workspace(self, record: Record) -> int:
-        """The bytes of memory of its own that a record's kernel needs."""
+        """The bytes of workspace that the kernel of a record needs."""
         kernel = self.of.get(record)
         return kernel.workspace if kernel is not None else 0
 
 
-def computed(program: Program):
-    """The records that kernels compute: also those of branches and loops, not those of groups."""
+def computed_records(program: Program):
+    """The records that have kernels, also inside branches and loops. A group counts as one."""
     for record in program.records:
         if record.op in (cond, while_loop):
             for region in regions(record).values():
-                yield from computed(region)
+                yield from computed_records(region)
         elif not is_alias(record):
             yield record
 
 
 def is_alias(record: Record) -> bool:
-    return record.op is ITEM or (record.dtype is not None and looked_into(record) is not None)
+    return record.op is ITEM or (record.dtype is not None and viewed_value(record) is not None)
 
 
 def kernel_of(record: Record, name: str) -> Kernel | None:
-    """The kernel of a record; None if the host must compute it."""
+    """The kernel of a record; None if the host computes the record."""
     if record.op.effect:
         return None
     group = group_emitter(record)
     emit = group.emit if group else EMITTERS.get(record.op.name)
-    if emit is not None and mixed(record.attrs["region"].records[0] if group else record):
+    if emit is not None and has_mixed_dtypes(
+        record.attrs["region"].records[0] if group else record
+    ):
         return None
     try:
         return emit(record, name) if emit is not None else emit_nest(record, name)
@@ -126,20 +130,21 @@ def kernel_of(record: Record, name: str) -> Kernel | None:
 
 
 def signature_of(kernel: Kernel) -> str:
-    """What a kernel is known by: its text as the rules make it, but for names: its own, and those
-    of its parameters, which are the user's."""
+    """What identifies a kernel for tuning: its text without a schedule, and without the names of
+    the kernel and of its parameters, which come from the user's program.
+    """
     texts = without_names(kernel.source, kernel.name), *kernel.helpers
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
 
 
-def named(record: Record) -> str:
-    """What a kernel is called: its last operator, and the layer it is in."""
+def kernel_name(record: Record) -> str:
+    """The name of a kernel: its last operator."""
     op = record.attrs["region"].outputs[-1].op.name if record.op is fused else record.op.name
     return re.sub(r"\W", "_", op, flags=re.ASCII)
 
 
 def comment(record: Record) -> str:
-    """The user's line, as a comment."""
+    """A comment that names the user's line."""
     line = line_of(record.where) if record.where else ""
     return f"/* {line.replace('*/', '* /')} */\n" if line else ""
 
@@ -147,19 +152,19 @@ def comment(record: Record) -> str:
 class Step:
     """Writes the file of a program with its kernels and its plan."""
 
-    def __init__(self, kernels: Kernels, plan: Plan, prefix: str, timed: bool = False):
-        self.kernels, self.prefix = kernels, prefix
+    def __init__(self, kernels: Kernels, plan: MemoryPlan, timed: bool = False):
+        self.kernels = kernels
         self.timed: list[Record] | None = [] if timed else None
         self.functions: list[str] = []
         self.count = 0
         self.function(plan, "step")
         inputs, states = len(plan.program.inputs), len(plan.program.states)
         table = f"all[0], all + 1, all + {1 + inputs}, all + {1 + inputs + states}"
-        self.functions.append(RUN.replace("PREFIX", prefix).replace("TABLE", table))
-        if kernels.ahead:
-            self.functions.append(self.ahead())
+        self.functions.append(RUN.replace("TABLE", table))
+        if kernels.prepacked:
+            self.functions.append(self.prepack())
 
-    def function(self, plan: Plan, name: str) -> None:
+    def function(self, plan: MemoryPlan, name: str) -> None:
         lines = [f"    {self.copy(plan, c)}" for c in plan.before]
         for record in plan.program.records:
             lines += [f"    {line}" for line in self.record(plan, record)]
@@ -168,31 +173,31 @@ class Step:
         body = "\n".join([*lines, "    return 0;"])
         self.functions.append(f"static int {name}({arguments})\n{{\n{body}\n}}\n")
 
-    def ahead(self) -> str:
-        """The function that makes of kept states what kernels want in their place."""
+    def prepack(self) -> str:
+        """The function that brings constant states into the form that kernels want."""
         lines = []
-        for k, (state, ahead) in enumerate(self.kernels.ahead.items()):
+        for k, (state, form) in enumerate(self.kernels.prepacked.items()):
             kind = C_TYPES[state.dtype]
             names = f"const {kind} *given = all_given[{k}]; {kind} *made = all_made[{k}];"
-            lines.append(f"    {{ {names} {ahead.call} }}")
-        return AHEAD.replace("PREFIX", self.prefix).replace("LINES", "\n".join(lines))
+            lines.append(f"    {{ {names} {form.call} }}")
+        return PREPACK.replace("LINES", "\n".join(lines))
 
     # ---- places ------------------------------------------------------------------------------
 
-    def pointer(self, place: Place) -> str:
+    def pointer(self, place: Location) -> str:
         if place.kind == "arena":
             return f"arena + {place.offset}"
         return {"input": "in", "state": "state", "output": "out"}[place.kind] + f"[{place.k}]"
 
-    def at(self, plan: Plan, record: Record, k: int = 0, const: bool = False) -> str:
+    def at(self, plan: MemoryPlan, record: Record, k: int = 0, const: bool = False) -> str:
         """Where a value lies, as a pointer of its type."""
-        place = plan.place(record, k)
+        place = plan.location(record, k)
         spec = specs_of(record)[k]
         kind = f"const {C_TYPES[spec.dtype]} *" if const else f"{C_TYPES[spec.dtype]} *"
         text = self.pointer(place)
         return f"({kind})({text})" if "+" in text else f"({kind}){text}"
 
-    def copy(self, plan: Plan, copy) -> str:
+    def copy(self, plan: MemoryPlan, copy) -> str:
         value, source, target = copy
         if source.kind == "number":
             kind, number = C_TYPES[value.dtype], literal(value.attrs["value"], value.dtype)
@@ -201,43 +206,43 @@ class Step:
 
     # ---- records -----------------------------------------------------------------------------
 
-    def record(self, plan: Plan, record: Record) -> list[str]:
+    def record(self, plan: MemoryPlan, record: Record) -> list[str]:
         if record.op is cond:
             return self.branches(plan, record)
         if record.op is while_loop:
-            return self.rounds(plan, record)
+            return self.loop(plan, record)
         if record not in self.kernels.of:
             return []
         kernel = self.kernels.of[record]
         if kernel is None:
-            return self.by_host(plan, record)
+            return self.call_host(plan, record)
         given = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
         made = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
         work = self.pointer(plan.work[record]) if kernel.workspace else ""
         lines = self.call(f"{kernel.call(given, made, work)};", record)
-        if BAD_INDEX in kernel.helpers:  # NumPy knows best how to say what is wrong
-            asked = ["    " + line for line in self.by_host(plan, record)]
+        if BAD_INDEX in kernel.helpers:  # NumPy has the right error message
+            asked = ["    " + line for line in self.call_host(plan, record)]
             lines += ["if (bad_index != before) {", *asked, "}"]
             lines = ["{", *(f"    {x}" for x in ["const int before = bad_index;", *lines]), "}"]
         return lines
 
     def call(self, call: str, record: Record) -> list[str]:
-        """The call of a kernel, and if they are taken, its time."""
+        """The call of a kernel; with `timed`, between two readings of the clock."""
         if self.timed is None:
             return [call]
         self.timed.append(record)
-        seconds = f"{self.prefix}_seconds[{len(self.timed) - 1}]"
+        seconds = f"PREFIX_seconds[{len(self.timed) - 1}]"
         return [f"{seconds} -= now();", call, f"{seconds} += now();"]
 
     def array(self, name: str, pointers: list[str]) -> str:
         return f"void *const {name}[] = {{{', '.join(f'(void *)({p})' for p in pointers) or 0}}};"
 
-    def pointers(self, plan: Plan, records) -> list[str]:
-        return [self.pointer(plan.place(x)) for x in records if x.op is not NUMBER]
+    def pointers(self, plan: MemoryPlan, records) -> list[str]:
+        return [self.pointer(plan.location(x)) for x in records if x.op is not NUMBER]
 
-    def by_host(self, plan: Plan, record: Record) -> list[str]:
+    def call_host(self, plan: MemoryPlan, record: Record) -> list[str]:
         k = self.kernels.hosted.index(record)
-        made = [self.pointer(plan.place(record, j)) for j in range(len(specs_of(record)))]
+        made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
         return [
             f"{{  /* {record.op.name} by the host */",
             "    " + self.array("given", self.pointers(plan, record.inputs)),
@@ -246,19 +251,22 @@ class Step:
             "}",
         ]
 
-    def called(self, base: str, plan: Plan) -> str:
+    def region_function(self, base: str, plan: MemoryPlan) -> str:
         self.count += 1
         name = f"{base}{self.count}"
         self.function(plan, name)
         return name
 
-    def inner_arena(self, plan: Plan, record: Record) -> str:
+    def inner_arena(self, plan: MemoryPlan, record: Record) -> str:
         return self.pointer(plan.work[record]) if record in plan.work else "arena"
 
-    def branches(self, plan: Plan, record: Record) -> list[str]:
+    def branches(self, plan: MemoryPlan, record: Record) -> list[str]:
         regions, arena = plan.regions[record], self.inner_arena(plan, record)
-        yes, no = self.called("if_true", regions["true"]), self.called("if_false", regions["false"])
-        made = [self.pointer(plan.place(record, j)) for j in range(len(specs_of(record)))]
+        yes, no = (
+            self.region_function("if_true", regions["true"]),
+            self.region_function("if_false", regions["false"]),
+        )
+        made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
         test = self.at(plan, record.inputs[0], const=True)
         return [
             "{",
@@ -269,11 +277,14 @@ class Step:
             "}",
         ]
 
-    def rounds(self, plan: Plan, record: Record) -> list[str]:
+    def loop(self, plan: MemoryPlan, record: Record) -> list[str]:
         regions, arena = plan.regions[record], self.inner_arena(plan, record)
-        test, body = self.called("test", regions["test"]), self.called("body", regions["body"])
+        test, body = (
+            self.region_function("test", regions["test"]),
+            self.region_function("body", regions["body"]),
+        )
         n = record.attrs["carried"]
-        now = [self.pointer(plan.place(record, j)) for j in range(n)]
+        now = [self.pointer(plan.location(record, j)) for j in range(n)]
         rest = self.pointers(plan, record.inputs[n:])
         kind = C_TYPES[record.attrs["test"].outputs[0].dtype]
         starts = []
@@ -281,7 +292,7 @@ class Step:
             if x.op is NUMBER:
                 number = literal(x.attrs["value"], spec.dtype).template
                 starts.append(f"*({C_TYPES[spec.dtype]} *)({target}) = {number};")
-            elif (source := self.pointer(plan.place(x))) != target:
+            elif (source := self.pointer(plan.location(x))) != target:
                 starts.append(f"memcpy({target}, {source}, {spec.nbytes});")
         return [
             *starts,
@@ -305,38 +316,16 @@ __attribute__((visibility("default"))) int PREFIX_run(void *const *all)
 }
 """
 
-AHEAD = """\
-/* what is made of weights before the first run, and again when they have changed */
-__attribute__((visibility("default")))
-void PREFIX_ahead(void *const *all_given, void *const *all_made)
-{
-LINES
-}
-"""
+PREPACK = read_template("prepack.c", __file__)
 
-NOW = """\
-#include <time.h>
-
-static double now(void)  /* seconds; of one thread those in which the processor works for it */
-{
-    struct timespec t;
-    if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-        clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
-"""
+NOW = read_template("now.c", __file__)
 
 
-def source_of(kernels: Kernels, plan: Plan, prefix: str, *, timed: bool = False) -> Source:
+def source_of(kernels: Kernels, plan: MemoryPlan, *, timed: bool = False) -> Source:
     """The C file of a program; `timed` adds up how long each kernel takes."""
-    step = Step(kernels, plan, prefix, timed)
-    functions = step.functions
+    step = Step(kernels, plan, timed)
+    functions, records = step.functions, step.timed or []
     if timed:
-        functions = [
-            NOW + '__attribute__((visibility("default"))) '
-            f"double {prefix}_seconds[{max(len(step.timed), 1)}];\n",
-            *functions,
-        ]
-    helpers, hosted = [*kernels.helpers], kernels.hosted
-    return Source(helpers, kernels.texts, functions, prefix, hosted, step.timed or [])
+        seconds = f"double PREFIX_seconds[{max(len(records), 1)}];"
+        functions.insert(0, f'{NOW}__attribute__((visibility("default"))) {seconds}\n')
+    return Source([*kernels.helpers], kernels.texts, functions, kernels.hosted, records)

@@ -1,13 +1,12 @@
-"""A C file: whole, as people read it, or in parts, so that a compiler works on each at once."""
+"""The C file of a program, and the facts that the executor needs."""
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+import hashlib
 
 from ..core.record import Record
 from .c_helpers import prologue
-from .kernel import BAD_INDEX, BLAS
+from .kernel import BLAS
 
 SHARED = """\
 static int threads = 1;
@@ -23,94 +22,33 @@ SET_BLAS = """\
 __attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = f; }
 """
 
-VARIABLES = (SHARED, BLAS, BAD_INDEX)
-"""Of what kernels share the variables: a part that has none of its own looks at those of the last.
-"""
-ONCE_SIZE = 5000
-"""Letters of kernels that take a compiler as long as one function that all parts share: most of
-them are loops that are written out."""
-
 
 def setters(prefix: str, helpers) -> str:
-    """The functions by which the variables of a file are set from outside."""
+    """The functions with which Python sets the variables of a file."""
     return (SETTERS + (SET_BLAS if BLAS in helpers else "")).replace("PREFIX", prefix)
 
 
-class Source(NamedTuple):
-    """A C file, and what must be known to run it."""
+class Source:
+    """A C file. Its exported functions begin with `prefix`, which is made of the file's content."""
 
-    helpers: list[str]
-    kernels: dict[str, str]  # by their names
-    functions: list[str]
-    prefix: str
-    hosted: list[Record]  # record number k of these is (or may be) computed by `host(k, …)`
-    timed: list[Record]  # whose times stand in `PREFIX_seconds`, if they are taken
-
-    @property
-    def text(self) -> str:
-        """The file."""
-        return whole([SHARED, *self.helpers, setters(self.prefix, self.helpers), self.own])
-
-    @property
-    def own(self) -> str:
-        """The part of it that belongs to this program: no helpers."""
-        return "\n".join([*self.kernels.values(), *self.functions])
+    def __init__(self, helpers, kernels: dict[str, str], functions, hosted, timed):
+        self.helpers = helpers
+        self.kernels = kernels  # by their names
+        self.hosted: list[Record] = hosted  # by number: the host computes them, or their errors
+        self.timed: list[Record] = timed  # whose seconds the array `PREFIX_seconds` holds
+        own = "\n".join([*kernels.values(), *functions])
+        text = with_prologue([SHARED, *helpers, setters("PREFIX", helpers), own])
+        self.prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.text = text.replace("PREFIX", self.prefix)
+        self.own = own.replace("PREFIX", self.prefix)  # without helpers
+        self.functions = [each.replace("PREFIX", self.prefix) for each in functions]
 
     @property
     def uses_blas(self) -> bool:
         return BLAS in self.helpers
 
-    def parts(self, n: int) -> list[str]:
-        """n files with about as much to compile in each; the last calls the kernels of all."""
-        sizes = {name: len(text) for name, text in self.kernels.items()}
-        sizes |= {text: ONCE_SIZE * len(once(text)) for text in self.helpers if once(text)}
-        shares: list[list[str]] = [[] for _ in range(n)]
-        full = [0] * (n - 1) + [sum(map(len, self.functions))]
-        for own in sorted(sizes, key=lambda k: -sizes[k]):
-            least = full.index(min(full))
-            shares[least].append(own)
-            full[least] += sizes[own]
-        texts = [self.part(share) for share in shares[:-1]]
-        others = [declared(k, text) for k, text in self.kernels.items() if k not in shares[-1]]
-        calls = [*others, setters(self.prefix, self.helpers), *self.functions]
-        return [*texts, self.part(shares[-1], calls)]
 
-    def part(self, share: list[str], calls=()) -> str:
-        """A file of some kernels and helpers, which others call; with `calls` it is the last."""
-        linked = "" if calls else "extern "
-        head = []
-        for text in (SHARED, *self.helpers):
-            if text in VARIABLES:
-                text = "\n".join(variable(line, linked) for line in text.splitlines())
-            elif text not in share and once(text):
-                text = "\n".join(f"{function};" for function in once(text))
-            head.append(text.replace("define ONCE static", "define ONCE"))
-        kernels = (opened(k, text) for k, text in self.kernels.items() if k in share)
-        return whole([*head, *kernels, *calls])
-
-
-def once(text: str) -> list[str]:
-    """The heads of the functions that a text says to compile once."""
-    return re.findall(r"^ONCE (void [^{]*?)\s*{", text, re.MULTILINE)
-
-
-def whole(texts: list[str]) -> str:
-    """Texts as a file, after what they need of the functions that all programs share."""
+def with_prologue(texts: list[str]) -> str:
+    """One file: the functions of `c_helpers` that the texts call, then the texts."""
     text = "\n".join(texts)
     return f"{prologue(text)}\n{text}"
-
-
-def variable(line: str, linked: str) -> str:
-    """A line that declares a variable of a file, as one of all parts."""
-    line = line.replace("static ", linked, 1)
-    return line.replace(" = 1", "") if linked else line
-
-
-def opened(name: str, text: str) -> str:
-    """A kernel that other parts may call."""
-    return text.replace(f"static void {name}(", f"void {name}(", 1)
-
-
-def declared(name: str, text: str) -> str:
-    """The declaration of a kernel of another part."""
-    return re.search(rf"^static (void {name}\([^)]*\))$", text, re.MULTILINE)[1] + ";"

@@ -1,8 +1,8 @@
-"""A loop nest as C: statements for the values at the places of its loops.
+"""A loop nest as C: loops, and statements for the values in them.
 
-What a later stage of the same row needs again is read back where it was stored anyway; if it is
-dear (a function of mathematics is in it) it is kept in a buffer of the row; if it is cheap it is
-computed again.
+A later stage of the same row may need a value again. If an output stored the value, the stage reads
+it back. Otherwise an expensive value (its formula calls a mathematical function) stays in a buffer
+of the row, and a cheap one is computed again.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.slots import slot
-from ..passes.index import Loop
+from ..core.symbols import Loop
 from ..passes.nest import Nest
 from ..passes.node import Node, reached
+from .kernel_schedule import pick
 from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
-from .schedule import pick
 
 FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
-"""What a variable can not be called: formulas call these."""
+"""What a variable cannot be called: formulas call these."""
 
 PARALLEL = 32768
-"""Elements from which on a nest is worth several threads."""
+"""Smallest number of elements for which several threads pay."""
 
 
 class Writer:
@@ -33,13 +33,13 @@ class Writer:
 
     def __init__(self, nest: Nest, names: list[str], outs: list[str], rows=None):
         self.nest, self.names, self.outs = nest, names, outs
-        self.rows = rows  # (first, last, elements of one), if only some rows are computed
-        self.kept = set(nest.kept)
+        self.rows = rows  # (first, last, elements of a row), if only some rows are computed
+        self.parallel = set(nest.parallel_loops)
         self.taken = dict.fromkeys([*names, *outs, *FUNCTIONS], 0)
         self.lines: list[str] = []
         self.depth = 1
         self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them
-        self.starts: dict[Loop, str] = {}  # where loops start and end that do not go all the way
+        self.starts: dict[Loop, str] = {}  # bounds of loops, if not 0 and the extent
         self.ends: dict[Loop, str] = {}
 
     # ---- text --------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ class Writer:
         self.lines += ["    " * self.depth + line if line else "" for line in lines]
 
     def fresh(self, base: str) -> str:
-        """A name that is not used yet: base, base1, base2, …"""
+        """A new name: base, base1, base2, …"""
         name = base
         while name in self.taken:
             self.taken[base] = self.taken.get(base, 0) + 1
@@ -58,7 +58,7 @@ class Writer:
 
     @contextmanager
     def loop(self, loops: list[Loop], *words: str):
-        """Nested loops; `words` make an OpenMP pragma for the outermost."""
+        """Nested loops; `words` form an OpenMP pragma for the outermost loop."""
         if loops and words:
             self.put("#pragma omp " + " ".join(words))
         for a in loops:
@@ -72,8 +72,8 @@ class Writer:
 
     @contextmanager
     def blocks(self, loops: list[Loop], count: int, *words: str):
-        """Nested loops in blocks of about `count` iterations each: opens what is outside of one
-        block and yields the loops of one block; all of them, with nothing opened, if they are few.
+        """Nested loops in blocks of about `count` iterations. Opens the loops over blocks, and
+        yields the loops inside one block. If all iterations fit one block, it yields all loops.
         """
         k, inside = len(loops), 1
         while k and inside * loops[k - 1].extent <= count:
@@ -143,7 +143,7 @@ class Writer:
         self.put("}")
 
     def threads(self, size: int) -> tuple[str, ...]:
-        """Words that share a loop among threads, if there is enough to do."""
+        """The OpenMP words that share a loop among threads, if there is enough work."""
         return (
             ("parallel for", "if (parallel: threads > 1) num_threads(threads)")
             if self.shares(size)
@@ -155,14 +155,14 @@ class Writer:
 
     @property
     def simd(self) -> str:
-        """OpenMP's words for vectors; as long as the schedule says, else as the compiler does."""
+        """The OpenMP words for vectors; the schedule may set their length."""
         lanes = pick("lanes", 0, (4, 8, 16, 32))
         return f"simd simdlen({lanes})" if lanes else "simd"
 
     # ---- values ------------------------------------------------------------------------------
 
     def text(self, node: Node, memo: dict):
-        """The expression of a value in the loop that `memo` belongs to (a number stays one)."""
+        """The expression of a value in the loop that `memo` belongs to; a number stays a number."""
         found = self.known.get(node)
         if found is None:
             found = memo.get(node)
@@ -171,7 +171,7 @@ class Writer:
         return found
 
     def load(self, node: Node, memo) -> Text:
-        text = f"{self.names[node.of]}[{node.index}]"
+        text = f"{self.names[node.of]}[{in_c(node.index)}]"
         if node.dtype == dt.bfloat16.numpy:
             text = f"widen({text})"
         elif node.dtype == dt.float16.numpy:
@@ -184,7 +184,7 @@ class Writer:
         return node.of if node.dtype is None else literal(node.of, wide(node.dtype))
 
     def place(self, node: Node, memo) -> Text:
-        i = Text(f"(int64_t)({node.index})", (), np.int64)
+        i = Text(f"(int64_t)({in_c(node.index)})", (), np.int64)
         return cast(node.of.op.element(i, **node.of.attrs), wide(node.dtype))
 
     def select(self, node: Node, memo) -> Text:
@@ -196,9 +196,9 @@ class Writer:
         return formula(node.of.op, args, node.of.attrs, node.dtype)
 
     def assign(self, targets: list[tuple[str, object, object]]) -> None:
-        """Statements `target = value` for all (target, value, dtype), with what they need.
+        """Write `target = value` for all (target, value, dtype), after the statements they need.
 
-        Everything is read before anything is written: a target may lie where a value was.
+        All reads come before the first store, because a target may overlap a value.
         """
         roots = [cast(v, wide(d)) for _, v, d in targets]
         lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)
@@ -209,7 +209,7 @@ class Writer:
 
     def stores(self, outputs, memo) -> list[tuple]:
         """Targets of outputs: [(name in C, record, node, place)]."""
-        return [(f"{o}[{at}]", self.text(n, memo), r.dtype) for o, r, n, at in outputs]
+        return [(f"{o}[{in_c(at)}]", self.text(n, memo), r.dtype) for o, r, n, at in outputs]
 
     # ---- what happens at which stage -------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Writer:
 
     def folds(self, stage: int) -> list[Node]:
         """The reductions whose terms are known at a stage."""
-        found = {id(n): n for n in self.nest.memo.values() if n.kind == "fold"}
+        found = {id(n): n for n in self.nest.memo.values() if n.kind == "reduce"}
         return [n for n in found.values() if n.args[0].stage == stage]
 
     @property
@@ -231,16 +231,18 @@ class Writer:
 
     @slot("codegen.needed_later")
     def needed_later(self, keeps: bool) -> dict[Node, None]:
-        """Values inside a row that a later stage shall find: dear ones, if they can be kept."""
-        return {n: None for stage in range(self.stages) for n in self.found_at(stage, keeps)}
+        """The values inside a row that a later stage reads back: those that are stored, and if
+        `keeps`, the expensive ones.
+        """
+        return {n: None for stage in range(self.stages) for n in self.reused_at(stage, keeps)}
 
-    def found_at(self, stage: int, keeps: bool) -> list[Node]:
-        """Those that one stage asks for."""
+    def reused_at(self, stage: int, keeps: bool) -> list[Node]:
+        """The values that one stage reads back."""
         stored = {n for _, n, _ in self.nest.outputs}
 
         def kept(node: Node) -> bool:
             inside = node.kind != "load" and not self.nest.is_row(node)
-            return inside and node.stage < stage and (node in stored or (keeps and dear(node)))
+            return inside and node.stage < stage and (node in stored or (keeps and expensive(node)))
 
         roots = [f.args[0] for f in self.folds(stage)]
         roots += [n for _, _, n, _ in self.outputs(stage, False)]
@@ -258,23 +260,23 @@ EXPRESSIONS = {
 
 
 FEW = 3
-"""Operations that are done again sooner than kept."""
+"""Largest number of operations for which computing again is cheaper than a buffer."""
 
 
-def dear(node: Node) -> bool:
-    """Is a function of mathematics called for a value, a division done, or much else at once?"""
+def expensive(node: Node) -> bool:
+    """Whether a value needs a mathematical function, a division or many operations."""
     return any(n.kind == "apply" and cost(n) > FEW for n in reached([node]))
 
 
 def cost(node: Node) -> int:
-    """The operations of the formula that is applied last."""
+    """The number of operations of the formula that is applied last."""
     numbers = tuple(a.of if a.kind == "number" else None for a in node.args)
     return cost_of(node.of.op, numbers, tuple(node.of.attrs.items()))
 
 
 @lru_cache(maxsize=4096)
 def cost_of(op, numbers, attrs) -> int:
-    """The operations of a formula of these numbers and of values (None)."""
+    """The number of operations of a formula; an argument is a number, or None for a value."""
     given = [Text("x", (), dt.float32.numpy) if n is None else n for n in numbers]
     return operations(formula(op, given, dict(attrs), dt.float32.numpy))
 
@@ -284,16 +286,21 @@ CAST = re.compile(r"\(\(\w+\)")
 
 
 def operations(text: Text) -> int:
-    """Those of an expression: a choice counts as two, a call or a division as many."""
+    """The operations of an expression; a choice counts as two, a call or division as many."""
     own = 0 if CAST.match(text.template) or not text.args else 1
     own = FEW + 1 if CALL.search(text.template) else 2 * text.template.count("?") or own
     return own + sum(map(operations, text.args))
 
 
+def in_c(index) -> str:
+    """An index in C, where `/` of numbers that are not negative is Python's `//`."""
+    return str(index).replace("//", "/")
+
+
 def condition(ranges) -> str:
-    """C for: every index of (index, low, high) is in its range."""
+    """The C condition that each index of (index, low, high) is in its range."""
     parts = []
     for i, low, high in ranges:
-        parts += [f"{i} >= {low}"] if low > i.low else []
-        parts += [f"{i} < {high}"] if high <= i.high else []
+        parts += [f"{in_c(i)} >= {low}"] if low > i.low else []
+        parts += [f"{in_c(i)} < {high}"] if high <= i.high else []
     return "(" + (" && ".join(parts) or "true") + ")"

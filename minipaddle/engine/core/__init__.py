@@ -1,4 +1,4 @@
-"""What everything else stands on: specs, operators and their kinds, records, interpreters, `grad`.
+"""The base of everything else: specs, operators and their kinds, records, interpreters, `grad`.
 
 Read in this order: `errors`, `dtype`, `slots`, `spec`, `record`, `op`, `interpreter`, `grad`.
 """

@@ -1,11 +1,11 @@
-"""Sizes that are known only when a program runs: `n`, `2*n + 1`, `(n + 1)//2`, `max(n + -2, 0)`.
+"""Sizes that are known only when a program runs: `n`, `2*n + 1`, `(n + 1)//2`, `max(n - 2, 0)`.
 
-A `Dim` is a polynomial with whole coefficients in symbols, in quotients of polynomials and in the
-larger or smaller of two. What simplifies to a number is a number: `n - n` is 0, `6*n // (2*n)` is
-3. Two Dims are equal if they are the same polynomial. The order of two Dims is that of their hints,
-the sizes a symbol was seen with; a `guarded` Dim (what user code gets from `x.shape`) notes each
-answer that another size might change, so that a program is used only where its decisions hold.
-Two sizes that must be equal, or an operator makes no sense, are taken to be (`same`).
+A `Dim` is a polynomial that can be compared. Where nothing unknown is left it becomes a number:
+`n - n` is 0, `6*n // (2*n)` is 3. Two Dims are equal if they are the same polynomial. The order of
+two Dims is that of their hints, the sizes with which a symbol was seen. A `guarded` Dim (user code
+gets it from `x.shape`) notes each answer that could be another one for other sizes; so a program
+serves only where its decisions hold. Where an operator makes sense only for equal sizes, the
+program assumes that they are equal (`same`).
 """
 
 from __future__ import annotations
@@ -16,73 +16,70 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from itertools import count
 
-from .polynomial import (
-    UNSEEN,
-    Polynomial,
-    Symbol,
-    at,
-    bounds,
-    hint_of,
-    larger,
-    renamed,
-    smaller,
-    symbols,
-    terms_of,
-)
+from .dispatch import current
+from .polynomial import HIGHEST_DEGREE, MOST_TERMS, Polynomial, larger, renamed, smaller, too_large
 from .slots import slot
+from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, terms_of
 
 __all__ = [
-    "COMPARE", "HINT", "UNSEEN", "Dim", "Matching", "as_guarded", "assume", "assumed", "assuming",
-    "at", "bounds", "decided", "hint_of", "hinted", "is_one", "is_one_beside", "larger", "never",
-    "notes", "renamed", "same", "same_shape", "settled", "smaller", "suppose", "symbol", "symbols",
-    "unknown",
+    "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "Matching", "as_guarded", "assuming", "at",
+    "bounds", "decide", "hint_of", "is_one", "is_one_beside", "larger", "never",
+    "renamed", "same", "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
+    "with_equalities", "with_hints",
 ]  # fmt: skip
 
 
 class Dim(Polynomial):
-    """A size: a polynomial that can be compared. A guarded one notes what is decided by it."""
+    """A size: a polynomial that can be compared. A guarded one notes its decisions."""
 
     __slots__ = ("guarded",)
 
-    def __init__(self, terms: dict, atoms: dict, guarded: bool = False):
-        super().__init__(terms, atoms)
+    def __init__(self, terms: dict, guarded: bool = False):
+        super().__init__(terms)
         self.guarded = guarded
 
-    def like(self, terms: dict, atoms: dict, parents) -> Dim:
-        return Dim(terms, atoms, any(map(guarded, parents)))
+    def like(self, terms: dict, *parents) -> Dim | int:
+        """A number if nothing unknown is left, else a size."""
+        size = Dim(terms, self.guarded or any(map(guarded, parents)))
+        if not size.terms.keys() - {()}:
+            return size.terms.get((), 0)
+        if len(size.terms) > MOST_TERMS or max(map(len, size.terms)) > HIGHEST_DEGREE:
+            raise too_large()
+        return size
 
-    def __hash__(self) -> int:
-        return hash(self.text)
+    __hash__ = Polynomial.__hash__
 
     def __eq__(self, other):
-        if isinstance(other, Dim) and self.text == other.text:
+        if isinstance(other, Dim) and self.terms == other.terms:
             return True
         if isinstance(other, int | float | Dim) and (self.guarded or guarded(other)):
-            return decided(self, other, "==")
+            return decide(self, other, "==")
         if not isinstance(other, int | Dim):
             return NotImplemented
-        if assumed and not terms_of(settled(self - other)):
+        if equalities() and not terms_of(with_equalities(self - other)):
             return True
-        return Matching.on and not (isinstance(other, int) and other < 2) and same(self, other)
+        if not current.top.matching or (isinstance(other, int) and other < 2):
+            return False
+        return same(self, other)
 
     def __ne__(self, other):
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else not equal
 
     def __lt__(self, other):
-        return decided(self, other, "<")
+        return decide(self, other, "<")
 
     def __le__(self, other):
-        return decided(self, other, "<=")
+        return decide(self, other, "<=")
 
     def __gt__(self, other):
-        return decided(self, other, ">")
+        return decide(self, other, ">")
 
     def __ge__(self, other):
-        return decided(self, other, ">=")
+        return decide(self, other, ">=")
 
     def __bool__(self) -> bool:
-        return not decided(self, 0, "==")
+        return not decide(self, 0, "==")
 
     def __format__(self, spec: str) -> str:
         return format(self.text, spec.rstrip("d"))
@@ -98,11 +95,11 @@ class Dim(Polynomial):
 
 def symbol(name: str, hint: int, guarded: bool = False) -> Dim:
     """An unknown size."""
-    return Dim({(name,): 1}, {name: Symbol(name, hint)}, guarded)
+    return Dim({(Symbol(name, hint),): 1}, guarded)
 
 
 def unknown() -> Dim:
-    """A size that nobody knows before some values are: a builder gives it its name."""
+    """A size that only values decide: a builder gives it its name."""
     return symbol(f"?{next(fresh)}", HINT)
 
 
@@ -114,19 +111,20 @@ class Unhinted(int):
 
 
 HINT = Unhinted(480)
-"""Stands for a size nobody has seen: many small numbers divide it."""
+"""The hint of a size that nobody has seen: many small numbers divide it."""
 
 
-def unhinted(x) -> bool:
-    """Does a size hold one that nobody has seen?"""
-    return any(
-        type(a.hint) is Unhinted if type(a) is Symbol else unhinted(a.over) or unhinted(a.under)
-        for a in getattr(x, "atoms", {}).values()
-    )
+def has_unseen_hint(x) -> bool:
+    """Whether a size depends on one that nobody has seen."""
+    for a in getattr(x, "atoms", ()):
+        operands = (a.over, a.under) if type(a) is Composite else ()
+        if type(a.hint) is Unhinted or any(map(has_unseen_hint, operands)):
+            return True
+    return False
 
 
-def hinted(x, sizes: dict):
-    """The same size, its symbols having these sizes as hints."""
+def with_hints(x, sizes: dict):
+    """The same size, with these sizes as the hints of its symbols."""
     return renamed(x, {name: symbol(name, hint) for name, hint in sizes.items()})
 
 
@@ -136,7 +134,7 @@ def guarded(x) -> bool:
 
 def as_guarded(x, yes: bool):
     """The same size, guarded or not."""
-    return Dim(x.terms, x.atoms, yes) if isinstance(x, Dim) and x.guarded != yes else x
+    return Dim(x.terms, yes) if isinstance(x, Dim) and x.guarded != yes else x
 
 
 # ---- decisions ---------------------------------------------------------------------------------
@@ -149,70 +147,76 @@ COMPARE = {
     ">=": operator.ge,
 }
 
-notes: list[Callable] = []
-"""Who wants to know of decisions: functions (left, sign, right, answer). A trace adds itself."""
 
+class Assumptions:
+    """The facts about sizes that a program relies on.
 
-assumed: dict[str, int | Dim] = {}
-"""Sizes that the program being traced takes to be other sizes; see `same`."""
+    They begin with the assumptions of an `outer` block and the `guards` of a program. Each further
+    decision is reported to `note(left, sign, right, answer)`.
+    """
 
+    def __init__(self, guards=(), note: Callable | None = None, outer: Assumptions | None = None):
+        self.equal: dict[str, int | Dim] = dict(outer.equal) if outer else {}  # size -> other size
+        self.answers: dict[tuple, bool] = dict(outer.answers) if outer else {}  # (a - b, sign)
+        self.note = note or (outer.note if outer else None)
+        for left, sign, right, answer in guards:
+            self.learn(left, sign, right, answer)
 
-facts: dict[tuple, bool] = {}
-"""What was decided for the program being traced: (difference, sign) -> answer."""
+    def learn(self, a, sign: str, b, answer: bool) -> None:
+        """From now on the answer to `a sign b` is this one."""
+        self.answers[str(a - b), sign] = answer
+        if sign == "==" and answer:
+            self.answers[str(b - a), sign] = answer
+            self.equate(a, b)
+
+    def equate(self, a, b) -> None:
+        """From now on two sizes are the same: solve the equation for one of their symbols."""
+        difference = renamed(as_guarded(a - b, False), self.equal)
+        for name in sorted(symbols(difference), key=lambda name: (not UNSEEN.match(name), name)):
+            c = terms_of(difference).get((name,))
+            rest = difference - (c or 0) * symbol(name, 1)
+            if c and name not in symbols(rest) and not any(k % c for k in terms_of(rest).values()):
+                found = {name: rest // -c}
+                self.equal = {k: renamed(x, found) for k, x in self.equal.items()} | found
+                return
 
 
 @contextmanager
-def assuming(guards=()):
-    """Sizes are taken to be what these guards say, and what the block goes on to assume."""
-    global assumed, facts
-    before = assumed, facts
-    assumed, facts = dict(assumed), dict(facts)
+def assuming(guards=(), note: Callable | None = None):
+    """Within the block the guards hold, and each decision that is made there."""
+    top, outer = current.top, current.top.assumptions
+    top.assumptions = Assumptions(guards, note, outer)
     try:
-        for left, sign, right, answer in guards:
-            learn(left, sign, right, answer)
         yield
     finally:
-        assumed, facts = before
+        top.assumptions = outer
 
 
-def learn(a, sign: str, b, answer: bool) -> None:
-    """From now on `a sign b` is answered so."""
-    facts[str(a - b), sign] = answer
-    if sign == "==" and answer:
-        facts[str(b - a), sign] = answer
-        assume(a, b)
+def equalities() -> dict:
+    """{name of a symbol: the size that it is assumed to equal}."""
+    assumptions = current.top.assumptions
+    return assumptions.equal if assumptions else {}
 
 
-def assume(a, b) -> None:
-    """From now on two sizes are the same: one of their symbols is what follows from that."""
-    difference = settled(as_guarded(a - b, False))
-    for name in sorted(symbols(difference), key=lambda name: (not UNSEEN.match(name), name)):
-        c = terms_of(difference).get((name,))
-        rest = difference - (c or 0) * symbol(name, 1)
-        if c and name not in symbols(rest) and not any(k % c for k in terms_of(rest).values()):
-            found = {name: rest // -c}
-            for other, x in assumed.items():
-                assumed[other] = renamed(x, found)
-            assumed.update(found)
-            return
-
-
-def settled(x):
-    """The size in terms of those that are not taken to be others."""
-    return renamed(x, assumed) if assumed else x
+def with_equalities(x):
+    """The size with each symbol replaced that is assumed to equal another size."""
+    equal = equalities()
+    return renamed(x, equal) if equal else x
 
 
 def same(a, b) -> bool:
-    """Are two sizes equal that must be? If only the hints say so, the program relies on it; so it
-    does where nobody has seen one of them: it fails in a run in which they differ.
+    """Whether two sizes are equal, where anything else would be an error.
+
+    If only the hints say so, or if nobody has seen one of them, the program relies on it and fails
+    in a run in which they differ.
     """
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return decided(as_guarded(a, True), as_guarded(b, True), "==", must=True)
+        return decide(as_guarded(a, True), as_guarded(b, True), "==", must=True)
     return a == b
 
 
 class Matching:
-    """While an operator's shape rule is asked, `==` of two sizes means `same`, but against 0 and 1.
+    """While an operator's shape rule runs, `==` of two sizes means `same`, except against 0 and 1.
 
     >>> from minipaddle.engine.core.dim import Matching, symbol
     >>> n = symbol("n", hint=3)
@@ -221,33 +225,33 @@ class Matching:
     (True, False)
     """
 
-    on = False
-
     def __enter__(self):
-        self.before, Matching.on = Matching.on, True
+        self.top, self.before = current.top, current.top.matching
+        self.top.matching = True
 
     def __exit__(self, *exc):
-        Matching.on = self.before
+        self.top.matching = self.before
 
 
 def is_one(n) -> bool:
-    """Is a size 1? For an open one it is its hint that says so, and the program relies on it."""
+    """Whether a size is 1. For an open size the hint decides, and the program relies on it."""
     return bool(as_guarded(n, True) == 1)
 
 
 def is_one_beside(n, other) -> bool:
-    """Is a size that was seen 1, the `other` being one that nobody has seen?"""
-    return unhinted(other) and isinstance(n, Dim) and not unhinted(n) and is_one(n)
+    """Whether a size is 1 that somebody has seen, while nobody has seen the `other`."""
+    return has_unseen_hint(other) and isinstance(n, Dim) and not has_unseen_hint(n) and is_one(n)
 
 
 def same_shape(a, b) -> bool:
-    """Are two shapes equal that must be?"""
+    """Whether two shapes are equal, where anything else would be an error."""
     return len(a) == len(b) and all(map(same, a, b))
 
 
-def decided(a, b, sign: str, must: bool = False):
-    """Whether `a sign b`: for every size if that can be shown, else for the hints; where one of
-    these is none, what `must` be is.
+def decide(a, b, sign: str, must: bool = False):
+    """Whether `a sign b` holds: for every size if that can be shown, else for the hints.
+
+    With `must` it also holds where a size has no hint.
     """
     if isinstance(b, float):
         if not math.isfinite(b) or (sign == "==" and not b.is_integer()):
@@ -255,44 +259,46 @@ def decided(a, b, sign: str, must: bool = False):
         b = math.ceil(b) if sign in ("<", ">=") else math.floor(b)
     if not isinstance(b, int | Dim):
         return NotImplemented
-    difference = settled(a - b)
+    difference = with_equalities(a - b)
     if isinstance(difference, int):
         return COMPARE[sign](difference, 0)
     answer = certain(*bounds(difference), sign)
-    answer = facts.get((str(a - b), sign)) if answer is None else answer
+    assumptions = current.top.assumptions
+    if answer is None and assumptions:
+        answer = assumptions.answers.get((str(a - b), sign))
     if answer is not None:
         return answer
-    answer = COMPARE[sign](hint_of(difference), 0) or (must and unhinted(difference))
-    note_all(a, sign, b, answer)
+    answer = COMPARE[sign](hint_of(difference), 0) or (must and has_unseen_hint(difference))
+    note_decision(a, sign, b, answer)
     return answer
 
 
-def note_all(a, sign: str, b, answer: bool) -> None:
-    """What was decided holds from now on, and whoever traces is told."""
-    if notes:
-        learn(a, sign, b, answer)
-    for note in notes:
-        note(a, sign, b, answer)
+def note_decision(a, sign: str, b, answer: bool) -> None:
+    """From now on this decision holds in the trace, and the program notes it."""
+    assumptions = current.top.assumptions
+    if assumptions and assumptions.note:
+        assumptions.learn(a, sign, b, answer)
+        assumptions.note(a, sign, b, answer)
 
 
 def never(a, sign: str, b) -> bool:
-    """Is `a sign b` wrong for every size? What may be right is left to the run."""
-    difference = settled(a - b)
+    """Whether `a sign b` is false for every size. Otherwise the run decides."""
+    difference = with_equalities(a - b)
     if isinstance(difference, int):
         return not COMPARE[sign](difference, 0)
     return certain(*bounds(difference), sign) is False
 
 
 def suppose(a, sign: str, b) -> None:
-    """Take `a sign b` for granted, whatever the hints say; the program fails where it is not so."""
-    difference = settled(a - b)
+    """Assume `a sign b`, whatever the hints say. The program fails in a run where it is false."""
+    difference = with_equalities(a - b)
     if isinstance(difference, int) or certain(*bounds(difference), sign) is None:
-        note_all(a, sign, b, True)
+        note_decision(a, sign, b, True)
 
 
 @slot("dim.certain")
 def certain(low, high, sign: str) -> bool | None:
-    """Whether every number between the bounds is `sign` 0, none of them is (False), or some."""
+    """Whether `x sign 0` holds for all x between the bounds; None if it does for some of them."""
     if sign in (">", ">="):
         low, high = (None if x is None else -x for x in (high, low))
         sign = sign.replace(">", "<")

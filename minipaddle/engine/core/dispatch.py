@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from contextlib import ContextDecorator, contextmanager, nullcontext
 from functools import wraps
+from types import MappingProxyType
 
 from .errors import inside
 
@@ -17,14 +18,25 @@ OUT = -1
 
 
 class Interpreter:
-    """What an interpreter is asked for; the attributes are what `no_grad` and layers switch."""
+    """The base of interpreters. Its attributes are the whole context of a computation or a trace.
 
-    recording = True  # does what is computed now get a derivative?
+    Nothing of a trace is a global: code asks `current.top` for it.
+    """
+
+    recording = True  # whether computations are recorded for a derivative
     scope = None  # the layer being called, as a chain (parent scope, layer)
     passing = None  # the record a reverse walk is passing
-    tracing = False  # is a program written? Then writes to tensors are its business
+    tracing = False  # whether it writes a program; then it also handles writes to tensors
     refusal: Exception | None = None  # why the traced function cannot become a program
-    by_hand = False  # is it one that a user defines, between enable_static and disable_static?
+    by_hand = False  # whether a user defines the program, by enable_static and disable_static
+    pack = None  # a function of what a record keeps, {k: array}, for what it keeps instead
+    builder = None  # of a trace: what writes the records of the innermost region
+    assumptions = None  # of a trace: what is taken for granted of sizes, see `core/dim.py`
+    matching = False  # is a shape rule asked? Then sizes that must be equal are taken to be
+    journals = ()  # of a trace: for each region what it wrote, see `jit/journal.py`
+    merged = MappingProxyType({})  # of a trace: containers that may be one, see `jit/aliasing.py`
+    handlers = ()  # of a trace: the exceptions that the `try` statements around it catch
+    after_backward: list | None = None  # calls for the end of the backward that runs, if one does
 
     def apply(self, op, inputs, attrs):
         """The result of `op` on `inputs`, which are Vars or Python scalars."""
@@ -34,8 +46,8 @@ class Interpreter:
         """Input `k` (or `OUT`) of a record as a Var, for a derivative rule."""
         raise NotImplementedError
 
-    def viewed(self, x, y) -> None:
-        """`y` is part of x at a place that only a run knows: eagerly it is a view of x."""
+    def note_view(self, x, y) -> None:
+        """Note that `y` is a view of x at a place that only a run knows."""
 
     def full(self, spec, value, like):
         """A Var of `spec` with `value` everywhere, on the device of the Var `like`."""
@@ -46,22 +58,22 @@ class Interpreter:
         raise NotImplementedError
 
     def sizes(self, x):
-        """The whole numbers of a Var that says sizes or places, as Python's: nested lists."""
+        """The whole numbers of a Var that holds sizes or indices, as nested lists."""
         return x.tolist()
 
     def modes(self, training, testing):
-        """`training()`; a program that can be cloned for testing keeps both."""
+        """The result of `training()`; a program that can be cloned for testing records both."""
         return training()
 
     def made(self, parameter, draw) -> None:
-        """A parameter was made, its values by `draw()`."""
+        """Note a new parameter, whose values `draw()` computes."""
 
     def settled(self, part):
-        """A part of a layer, its value worked out where a program is defined by hand."""
+        """A part of a layer; where a program is defined by hand, its value is computed."""
         return part
 
     def outside(self):
-        """A context in which nothing is written into a program that is defined by hand."""
+        """A context in which a program that is defined by hand records nothing."""
         return nullcontext()
 
 
@@ -115,20 +127,20 @@ def note_refusal(error: Exception) -> Exception:
 
 @contextmanager
 def raise_refusal(top: Interpreter):
-    """A block that traces: at its end it raises the refusal noted in it, whichever of the user's
-    handlers caught that error on its way.
+    """A block that traces: at its end it raises the refusal noted in it, even if a handler of the
+    user's code caught that error.
     """
     try:
         yield
     except Exception as error:
-        if top.refusal is None or says_again(error, top.refusal):
+        if top.refusal is None or is_same_refusal(error, top.refusal):
             raise
     if top.refusal is not None:
         raise top.refusal
 
 
-def says_again(error: Exception, refusal: Exception) -> bool:
-    """Is an error the refusal itself, or does this package tell it in other words?"""
+def is_same_refusal(error: Exception, refusal: Exception) -> bool:
+    """Whether an error is the refusal itself, or this package raised it from the refusal."""
     if error is refusal:
         return True
     last = error.__traceback__

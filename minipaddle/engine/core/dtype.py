@@ -105,7 +105,7 @@ def wider(a: np.dtype, b: np.dtype) -> np.dtype:
 
 
 def default() -> np.dtype:
-    """What a Python float becomes: float32 unless `set_default_dtype` says otherwise."""
+    """The dtype of Python floats: float32 unless `set_default_dtype` changed it."""
     return _default.now
 
 

@@ -1,4 +1,4 @@
-"""Errors that teach: what was given, what was expected, where in the user's file, what to try."""
+"""Errors that teach: the fact, what was expected, the line in the user's file, what to try."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def line_number(where) -> int:
 
 
 def inside(frame) -> bool:
-    """Is it a frame of this package?"""
+    """Whether a frame belongs to this package."""
     return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
 
 
@@ -55,7 +55,7 @@ def describe(x) -> str:
     return str(spec) if spec is not None else repr(x)
 
 
-def teach(what: str, *, expected: str = "", hint: str = "", where=None) -> str:
+def teach(what: str, expected: str = "", *, hint: str = "", where=None) -> str:
     """Lay out one error message: the fact, then what was expected, the line, and what to try.
 
     The line is the user's: where the wrong call stands, or `where` a record says it was made.
@@ -70,16 +70,16 @@ def teach(what: str, *, expected: str = "", hint: str = "", where=None) -> str:
     return "\n".join(lines)
 
 
-def value_error(what: str, **more) -> ValueError:
+def value_error(what: str, expected: str = "", **more) -> ValueError:
     """A ValueError with the message that `teach` lays out of the same arguments."""
-    return ValueError(teach(what, **more))
+    return ValueError(teach(what, expected, **more))
 
 
-def type_error(what: str, **more) -> TypeError:
+def type_error(what: str, expected: str = "", **more) -> TypeError:
     """A TypeError with the message that `teach` lays out of the same arguments."""
-    return TypeError(teach(what, **more))
+    return TypeError(teach(what, expected, **more))
 
 
-def not_supported(what: str, **more) -> NotImplementedError:
+def not_supported(what: str, expected: str = "", **more) -> NotImplementedError:
     """A NotImplementedError with the message that `teach` lays out of the same arguments."""
-    return NotImplementedError(teach(what, **more))
+    return NotImplementedError(teach(what, expected, **more))

@@ -1,11 +1,11 @@
 """The reverse walk: one function differentiates the eager tape and a program.
 
 A *cotangent* of a value v is ∂L/∂v, how much the result L changes with v: an array of v's shape.
-The walk begins with those of the results and passes the records newest first. At each it asks the
-operator's rules for the cotangents of the inputs. Three things make that right:
+The walk begins with the cotangents of the results and passes the records, newest first. At each
+record the operator's rules give the cotangents of the inputs. Three things make that right:
 
-- A record is passed when all that used it has been passed: `history` gives the order.
-- A value used twice receives the sum of what its uses send: `accumulate`.
+- A record is passed after all records that used it: `history` gives the order.
+- A value used twice receives the sum of the cotangents from its uses: `accumulate`.
 - A value that was broadcast receives the sum over its copies: `fit`.
 
 Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3.
@@ -21,7 +21,7 @@ from .slots import slot
 
 
 class Pieces(dict):
-    """The cotangent of a tuple: {place: cotangent} of those results that something was made of."""
+    """The cotangent of a tuple of results: {place: cotangent}, for the results that were used."""
 
     def __add__(self, other):
         met = {k: self[k] + g if k in self else g for k, g in other.items()}
@@ -41,7 +41,7 @@ def history(roots) -> list[Record]:
 
 
 def leading_to(order, wanted) -> set[Record]:
-    """The records of `order` (oldest first) that depend on a wanted one, and those themselves."""
+    """The wanted records, and those of `order` (oldest first) that depend on one."""
     useful = set(wanted)
     for record in order:
         if not useful.isdisjoint(record.inputs):
@@ -54,8 +54,7 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
     """Cotangents of the wanted records (of the leaves, if None), given those of the results.
 
     `seeds` are pairs (record, cotangent). No cotangent passes a blocked record. With `release` each
-    record lets go of what it kept as soon as it has been passed, so memory falls while the walk
-    goes.
+    record frees its saved values once it has been passed, so memory falls during the walk.
     """
     cotangents: dict[Record, object] = {}  # what has arrived so far at records not yet passed
     for record, g in seeds:
@@ -136,7 +135,7 @@ def input_cotangents(record: Record, g, useful):
 
 
 def filled(record: Record, pieces: Pieces) -> list:
-    """The cotangents of all results: zeros for those that nothing was made of."""
+    """The cotangents of all results: zeros for results that were not used."""
     like = next(iter(pieces.values()))
     specs = enumerate(record.shape)
     return [pieces[k] if k in pieces else current.top.full(s, 0, like) for k, s in specs]
@@ -145,7 +144,7 @@ def filled(record: Record, pieces: Pieces) -> list:
 def fit(gx, edge: Record, record: Record, k: int):
     """A cotangent in the shape and dtype of the input it belongs to.
 
-    Broadcasting repeats values, so its adjoint sums: an elementwise rule need not know of it.
+    Broadcasting repeats values, so its adjoint sums. Elementwise rules need not handle it.
     """
     spec = gx.spec
     if spec.shape != edge.shape:

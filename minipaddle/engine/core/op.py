@@ -26,13 +26,13 @@ SCALARS = (bool, int, float)
 
 
 NOTHING = ((), False, ())
-"""What `Op.kept` says of an operator like `add`, whose derivative needs no values."""
+"""The entry of `Op.saves` for an operator like `add`, whose derivative needs no values."""
 
 
 class Rule:
     """The derivative of an operator for one input: output cotangent -> input cotangent.
 
-    A rule *names* what it needs, and only that is kept until the backward: the cotangent first
+    A rule *names* what it needs, and only that is saved for the backward: the cotangent first
     (any name), then `out` for the result, an input's name for its value, `<input>_spec` for its
     shape and dtype alone, an attribute's name, or for a variadic operator `k`, the place of the
     input, and `specs`, the specs of the inputs up to and including that one.
@@ -51,7 +51,7 @@ class Rule:
     def source(op: Op, name: str) -> tuple[str, object]:
         base = name.removesuffix("_spec")
         if name == "out" and name in op.attrs:
-            raise TypeError(f"{op.name} has an attribute 'out', which a rule can not ask for")
+            raise TypeError(f"{op.name} has an attribute 'out', which a rule cannot ask for")
         if name == "out":
             return "value", OUT
         if name in op.inputs:
@@ -83,7 +83,7 @@ class Rule:
         return self.fn(g, *args)
 
     def value(self, record, g, k: int):
-        """Input `k` (or the result) of a record, as it was computed with."""
+        """Input `k` (or the result) of a record, in the dtype of the computation."""
         x = current.top.read(record, k)
         whole = self.floats and hasattr(x, "spec") and x.spec.dtype.kind in "biu"
         return x.astype(g.spec.dtype) if whole else x
@@ -95,22 +95,18 @@ def spec_of(record, k: int) -> Spec:
     return edge.spec if edge is not None else record.saved["spec", k]
 
 
-class Kept(dict):
-    """What a backward into some inputs of an operator will ask for, worked out when first needed.
+class Saves(dict):
+    """The values that a record must save for a backward into some inputs, computed on demand.
 
-    Keyed by the set of those inputs, one bit each: (inputs to keep, keep the result?, inputs of
-    which the spec is enough). Empty if none of them has a derivative.
+    The key is the set of those inputs, one bit each. The value is (inputs to save, whether to save
+    the result, inputs of which the spec is enough), or empty if none of them has a derivative.
     """
 
     def __init__(self, op: Op):
         self.op = op
 
     def __missing__(self, mask: int) -> tuple:
-        self[mask] = found = self.work_out(mask)
-        return found
-
-    def work_out(self, mask: int) -> tuple:
-        op = self.op
+        op, self[mask] = self.op, ()
         rules = {k: op.rule(k) for k in range(mask.bit_length()) if mask >> k & 1}
         rules = {k: rule for k, rule in rules.items() if rule is not None}
         if not rules:
@@ -122,24 +118,25 @@ class Kept(dict):
             specs |= set() if op.variadic else rule.specs
         unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
         found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
-        return NOTHING if found == NOTHING else found
+        self[mask] = NOTHING if found == NOTHING else found
+        return self[mask]
 
 
 class Op:
     """A name, a body and rules. Calling it hands it to the interpreter on top of the stack."""
 
     kind = "opaque"
-    direct = True  # may the body be called on equal float dtypes without `evaluate`?
+    direct = True  # whether the body may be called without `evaluate` on equal float dtypes
     pull = None
     """`pull(record, g, useful)` yields pairs (input record, cotangent), where the derivatives of
     all inputs come at once; it stands instead of the rules."""
-    effect = False  # does it do something beside computing its result?
-    view = False  # does the result share the memory of the first input?
-    by_rows = False  # does its kernel hand out rows that are complete, to what follows?
-    composite = False  # is its body written in operators, which stand for it when they are fused?
+    effect = False  # whether it has a side effect
+    view = False  # whether the result shares the memory of the first input
+    by_rows = False  # whether its kernel hands complete rows to the operators that follow
+    composite = False  # whether its body is written in operators, into which fusion decomposes it
     parts = element = None  # see `joins` and `makes`
-    exact = False  # is each value of the result one of the inputs' values, not rounded?
-    compares = False  # does the result depend on whether two inputs hold the same bits?
+    exact = False  # whether each value of the result is a value of an input, not rounded
+    compares = False  # whether the result depends on two inputs holding the same bits
     on_sizes = None  # the body on arrays of symbolic sizes, if there is one
 
     def __init__(self, body, *, promote=(), result=None):
@@ -154,14 +151,14 @@ class Op:
         self.promoted = self.inputs if promote is True else promote
         self.result = result
         self.rules: dict[int, Rule] = {}
-        self.kept = self.keeping()
+        self.saves = self.what_to_save()
         self.__doc__ = self.doc
         self.__name__ = self.name
         OPS[self.name] = self
 
-    def keeping(self):
-        """What of the inputs and the result a backward will ask for."""
-        return Kept(self)
+    def what_to_save(self):
+        """The inputs and results to save for a backward."""
+        return Saves(self)
 
     def __call__(self, *inputs, **attrs):
         return current.top.apply(self, inputs, self.defaults | attrs if self.defaults else attrs)
@@ -184,12 +181,12 @@ class Op:
         return None
 
     def set_rule(self, k: int, rule):
-        """Make `rule` the derivative for input `k`; None takes it away."""
+        """Make `rule` the derivative for input `k`; None removes it."""
         if rule is None:
             self.rules.pop(k, None)
         else:
             self.rules[k] = rule if isinstance(rule, Rule) else Rule(self, rule)
-        self.kept.clear()
+        self.saves.clear()
         return rule
 
     def rule(self, k: int) -> Rule | None:
@@ -214,7 +211,7 @@ class Op:
         return rule
 
     def makes(self, rule):
-        """Decorator: the formula `(i, **attrs)` of element i of what comes from no input."""
+        """Decorator: the formula `(i, **attrs)` for element i of an operator without inputs."""
         self.element = rule
         return rule
 
@@ -230,11 +227,11 @@ class Op:
             arrays = self._promote(arrays)
         for a in arrays:  # `any` takes twice as long
             if getattr(a, "itemsize", 0) == 2 and a.dtype in dt.HALVES:
-                return self.of_halves(m, arrays, attrs)
+                return self.evaluate_halves(m, arrays, attrs)
         return self.body(m, *arrays, **attrs)
 
-    def of_halves(self, m, arrays, attrs):
-        """What `evaluate` gives where an array is of half precision."""
+    def evaluate_halves(self, m, arrays, attrs):
+        """`evaluate` for arrays of which at least one has half precision."""
         y = self.body(m, *map(widen, arrays), **attrs)
         specs = [Spec(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays]
         said = self.infer(*specs, **attrs)
@@ -252,13 +249,13 @@ class Op:
         ]
 
     def result_spec(self, specs, attrs) -> Spec:
-        """What `infer` says once the promoted inputs have their common dtype."""
+        """The result of `infer` after the promoted inputs got their common dtype."""
         if self.promoted and self.kind != "elementwise" and len(specs) > 1:
             specs = [Spec(a.shape, a.dtype) for a in self._promote(list(specs))]
         return self.infer(*specs, **attrs)
 
     def explain(self, error: Exception, inputs, attrs) -> Exception:
-        """The same error, said in terms of this operator and what it was given."""
+        """The same error with a message that names this operator and its arguments."""
         given = ", ".join([*map(describe, inputs), *(f"{k}={v!r}" for k, v in attrs.items())])
         try:
             specs = [getattr(x, "spec", x) for x in inputs]

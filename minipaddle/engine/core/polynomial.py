@@ -1,117 +1,104 @@
-"""Polynomials with whole coefficients, in sizes that are known only when a program runs.
+"""Polynomials with whole coefficients: sizes that only a run knows, and positions in loops.
 
-What simplifies to a number is a number: `n - n` is 0, `6*n // (2*n)` is 3. What does not come out
-even is an atom of its own: `(n + 1)//2`, `max(n + -2, 0)`. `Dim` (in `dim.py`) adds what decides.
+A polynomial is a sum of products of symbols. `Dim` (in `dim.py`) is one that can be compared; the
+index of an element in a loop nest is a plain one. With such indices a chain of reshapes and
+transposes folds into one sum of strides: `(4*i + j)//4` is `i` for j in [0, 4).
 """
 
 from __future__ import annotations
 
 import math
 import operator
-import re
 
 from . import dtype as dt
 from .dispatch import current, note_refusal
 from .errors import teach
 from .slots import slot
-
-Monomial = tuple  # of atoms, sorted by their text; () is the number 1
-
-
-class Symbol:
-    """An unknown size called `name`; `hint` is the size it stands for while something decides."""
-
-    def __init__(self, name: str, hint: int):
-        self.name, self.hint = name, hint
-
-    def __str__(self) -> str:
-        return self.name
-
-    def value(self, sizes):
-        return sizes[self.name]
-
-    def bounds(self) -> tuple:
-        return (0 if UNSEEN.match(self.name) else 1), None
-
-
-UNSEEN = re.compile(r"[?u]\d+$")
-"""Names of sizes that values decide (`u0`): they may be 0, others are at least 1."""
-
-
-class Joined:
-    """`over // under`, `over % under`, `max(over, under)` or the min, where it stays as it is."""
-
-    def __init__(self, sign: str, over, under):
-        self.sign, self.over, self.under = sign, over, under
-        self.hint = APPLY[sign](hint_of(over), hint_of(under))
-
-    def __str__(self) -> str:
-        if self.sign in ("max", "min"):
-            return f"{self.sign}({self.over}, {self.under})"
-        over, under = (
-            f"({x})" if isinstance(x, Polynomial) else x for x in (self.over, self.under)
-        )
-        return f"({over}{self.sign}{under})"
-
-    def value(self, sizes):
-        return JOIN[self.sign](at(self.over, sizes), at(self.under, sizes))
-
-    def bounds(self) -> tuple:
-        (a, b), (c, d) = bounds(self.over), bounds(self.under)
-        if self.sign in ("max", "min"):
-            return BOUND[self.sign, 0](a, c), BOUND[self.sign, 1](b, d)
-        if a is None or c is None or min(a, c) < 0:
-            return None, None
-        if self.sign == "%":
-            return 0, None if d is None else d - 1
-        return (0 if d is None else a // max(d, 1)), (None if b is None else b // max(c, 1))
-
-
-def either(fold):
-    """The bound that one of two gives, where one is enough."""
-    return lambda *ends: fold((x for x in ends if x is not None), default=None)
-
-
-def both(fold):
-    """The bound that two give together."""
-    return lambda *ends: None if None in ends else fold(ends)
-
-
-BOUND = {
-    ("max", 0): either(max), ("max", 1): both(max),
-    ("min", 0): both(min), ("min", 1): either(min),
-}  # fmt: skip
-APPLY = {"//": operator.floordiv, "%": operator.mod, "max": max, "min": min}
+from .symbols import Composite, Loop, Symbol, bounds, composite_text, symbols, terms_of
 
 
 class Polynomial:
-    """{monomial: coefficient}, monomials being tuples of names of `atoms`."""
+    """{monomial: coefficient}; a monomial is a sorted tuple of symbols, () that of a number."""
 
-    __slots__ = ("atoms", "terms", "text")
+    __slots__ = ("_ends", "_hash", "_text", "terms")
 
-    def __init__(self, terms: dict, atoms: dict):
-        self.terms, self.atoms, self.text = terms, atoms, written(terms)
+    def __init__(self, terms: dict):
+        self.terms = {k: c for k, c in terms.items() if c}
+        self._ends = self._hash = self._text = (
+            None  # computed when they are needed, which is seldom
+        )
 
-    def like(self, terms: dict, atoms: dict, parents) -> Polynomial:
-        """Another one, made of `parents`."""
-        return type(self)(terms, atoms)
+    def like(self, terms: dict, *parents) -> Polynomial:
+        """A polynomial of this kind with other terms, computed from this one and `parents`."""
+        return Polynomial(terms)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            self._text = format_terms(self.terms)
+        return self._text
 
     def __str__(self) -> str:
         return self.text
 
     __repr__ = __str__
 
+    @property
+    def ends(self) -> tuple:
+        """Its bounds, computed once."""
+        if self._ends is None:
+            self._ends = bounds(self)
+        return self._ends
+
+    @property
+    def low(self):
+        """The least value that it can have."""
+        return self.ends[0]
+
+    @property
+    def high(self):
+        """The greatest value that it can have."""
+        return self.ends[1]
+
+    @property
+    def atoms(self) -> set[Symbol]:
+        """The symbols in its terms."""
+        return {a for monomial in self.terms for a in monomial}
+
+    @property
+    def loops(self) -> frozenset:
+        """The loop variables it depends on."""
+        return frozenset().union(*(a.loops for monomial in self.terms for a in monomial))
+
     # ---- arithmetic --------------------------------------------------------------------------
 
     def __add__(self, other):
         if type(other) is float:
             return self.as_float() + other
-        return combined(self, other, plus)
+        if not isinstance(other, NUMBERS):
+            return NotImplemented
+        theirs = terms_of(other)
+        return self.like(plus(self.terms, theirs), other) if theirs else self
 
     def __mul__(self, other):
+        if type(other) is int:
+            return self.like(scaled(self.terms, other)) if other != 1 else self
         if type(other) is float:
             return self.as_float() * other
-        return combined(self, other, times)
+        if not isinstance(other, NUMBERS):
+            return NotImplemented
+        ours, theirs = self.terms, terms_of(other)
+        if len(ours) * len(theirs) > MOST_TERMS:
+            raise too_large()
+        return self.like(times(ours, theirs), other)
 
     def __neg__(self):
         return self * -1
@@ -125,22 +112,38 @@ class Polynomial:
     __radd__, __rmul__ = __add__, __mul__
 
     def __floordiv__(self, other):
-        return quotient(self, other, "//")
+        return divide(self, other)[0]
 
     def __rfloordiv__(self, other):
-        return quotient(other, self, "//")
+        return divide(other, self)[0]
 
     def __mod__(self, other):
-        return quotient(self, other, "%")
+        return divide(self, other)[1]
 
     def __rmod__(self, other):
-        return quotient(other, self, "%")
+        return divide(other, self)[1]
 
     def __divmod__(self, other):
-        return self // other, self % other
+        return divide(self, other)
 
     def __rdivmod__(self, other):
-        return other // self, other % self
+        return divide(other, self)
+
+    @slot("index.divided")
+    def divided(self, n: int) -> tuple:
+        """(quotient, remainder) by n ≥ 1 of a polynomial whose bounds are known."""
+        whole, rest = (self.like(terms) for terms in split(self.terms, {(): n}))
+        low, high = bounds(rest)
+        if low // n == high // n:  # the rest stays within one multiple of n
+            return whole + low // n, rest - low // n * n
+        common = math.gcd(n, *rest.terms.values())
+        if common > 1:
+            rest = self.like({k: c // common for k, c in rest.terms.items()})
+            n, low = n // common, low // common
+        if low < 0:  # C's division rounds to 0: keep it positive
+            up = -(low // n)
+            rest, whole = rest + up * n, whole - up
+        return whole + composite("//", rest, n), composite("%", rest, n) * common
 
     def __truediv__(self, other):
         return self.as_float() / other
@@ -163,7 +166,7 @@ class Polynomial:
         return larger(self, -self)
 
     def as_float(self):
-        """What is no whole number any more is a tensor of the program."""
+        """A tensor of the program with this value, for results that are no whole numbers."""
         if not current.top.tracing:
             raise self.unknown_yet()
         return current.top.constant(self, dt.default())
@@ -177,6 +180,8 @@ class Polynomial:
         return note_refusal(TypeError(message))
 
 
+NUMBERS = (int, Polynomial)
+
 MOST_TERMS, HIGHEST_DEGREE = 1000, 64
 """No real size needs more; a product of sums could have millions."""
 
@@ -186,83 +191,78 @@ def too_large() -> Exception:
     return note_refusal(OverflowError(message))
 
 
-def terms_of(x) -> dict:
-    return x.terms if isinstance(x, Polynomial) else {(): int(x)} if x else {}
+def as_polynomial(x) -> Polynomial:
+    """A number or a symbol as a plain polynomial; a polynomial as it is."""
+    if isinstance(x, Polynomial):
+        return x
+    return Polynomial({(x,): 1} if isinstance(x, Symbol) else {(): int(x)})
 
 
-def combined(a, b, rule):
-    """A Polynomial or a number from the terms that `rule` makes of those of a and b."""
-    if not isinstance(b, int | Polynomial):
-        return NotImplemented
-    ours, theirs = terms_of(a), terms_of(b)
-    if rule is times and len(ours) * len(theirs) > MOST_TERMS:
-        raise too_large()
-    return simplest(rule(ours, theirs), a, b)
+ZERO = as_polynomial(0)
+
+
+def loop(name: str, extent: int) -> Polynomial:
+    """A loop variable; one with a single iteration is 0."""
+    return as_polynomial(Loop(name, extent)) if extent != 1 else ZERO
+
+
+def scaled(terms: dict, n: int) -> dict:
+    return {k: c * n for k, c in terms.items()}
 
 
 def plus(a: dict, b: dict) -> dict:
-    """The terms of a sum."""
-    return collected([*a.items(), *b.items()])
+    """The terms of a sum, where n·(w // n) + w % n is w again: rows that are merged and split."""
+    terms = dict(a)
+    for monomial, c in b.items():
+        terms[monomial] = terms.get(monomial, 0) + c
+    for monomial, c in terms.items():
+        atom = monomial[0] if len(monomial) == 1 else None
+        if type(atom) is Composite and atom.sign == "%" and type(atom.under) is int:
+            quotient = (composite_text("//", atom.over, atom.under),)
+            if c and terms.get(quotient) == c * atom.under:
+                rest = {k: d for k, d in terms.items() if k not in (monomial, quotient)}
+                return plus(rest, scaled(atom.over.terms, c))
+    return terms
 
 
 @slot("dim.times")
 def times(a: dict, b: dict) -> dict:
     """The terms of a product: each of a with each of b."""
-    return collected((tuple(sorted(k + j)), c * d) for k, c in a.items() for j, d in b.items())
-
-
-def collected(pairs) -> dict:
-    """Terms, like ones added up."""
     terms: dict = {}
-    for monomial, c in pairs:
-        terms[monomial] = terms.get(monomial, 0) + c
+    for j, c in a.items():
+        for k, d in b.items():
+            monomial = tuple(sorted(j + k))
+            terms[monomial] = terms.get(monomial, 0) + c * d
     return terms
 
 
-def simplest(terms: dict, *parents):
-    """A number if nothing unknown is left."""
-    terms = {k: c for k, c in terms.items() if c}
-    if not terms.keys() - {()}:
-        return terms.get((), 0)
-    if len(terms) > MOST_TERMS or max(map(len, terms)) > HIGHEST_DEGREE:
-        raise too_large()
-    atoms = {k: v for p in parents if isinstance(p, Polynomial) for k, v in p.atoms.items()}
-    used = {a for monomial in terms for a in monomial}
-    return first(parents).like(terms, {a: atoms[a] for a in used}, parents)
-
-
-def first(parents) -> Polynomial:
-    return next(p for p in parents if isinstance(p, Polynomial))
-
-
-def quotient(over, under, sign: str):
-    if not isinstance(over, int | Polynomial) or not isinstance(under, int | Polynomial):
-        return NotImplemented
-    if isinstance(under, int) and under == 0:
-        raise ZeroDivisionError(f"{over} {sign} 0")
-    parts = divided(terms_of(over), terms_of(under))
-    whole, rest = (simplest(terms, over, under) for terms in parts)
+def divide(over, under) -> tuple:
+    """(over // under, over % under). What does not come out even is a symbol of its own."""
+    if not isinstance(over, NUMBERS) or not isinstance(under, NUMBERS):
+        return NotImplemented, NotImplemented
+    if isinstance(under, int):
+        if not under:
+            raise ZeroDivisionError(f"{over} // 0")
+        if under > 0 and None not in over.ends:
+            return over.divided(under)
+    like = (over if isinstance(over, Polynomial) else under).like
+    parts = split(terms_of(over), terms_of(under))
+    whole, rest = (like(terms, over, under) for terms in parts)
     if isinstance(rest, int) and (rest == 0 or (isinstance(under, int) and 0 <= rest < under)):
-        return whole if sign == "//" else rest
-    left = atom_of(Joined(sign, rest, under), over, under)
-    return whole + left if sign == "//" else left
-
-
-def atom_of(atom: Joined, *parents) -> Polynomial:
-    return first(parents).like({(str(atom),): 1}, {str(atom): atom}, parents)
+        return whole, rest
+    return whole + composite("//", rest, under), composite("%", rest, under)
 
 
 @slot("dim.divided")
-def divided(over: dict, under: dict) -> tuple[dict, dict]:
+def split(over: dict, under: dict) -> tuple[dict, dict]:
     """(whole, rest) with over = whole · under + rest, term by term where that comes out even."""
     if len(under) != 1:
         return ({(): 1}, {}) if over == under else ({}, over)
     ((monomial, c),) = under.items()
     whole, rest = {}, {}
     for k, coefficient in over.items():
-        left = without(k, monomial)
-        fits = left is not None and coefficient % c == 0
-        if fits:
+        left = without(k, monomial) if monomial else k
+        if left is not None and coefficient % c == 0:
             whole[left] = coefficient // c
         elif not k and not monomial:
             whole[()], rest[()] = divmod(coefficient, c)
@@ -271,9 +271,9 @@ def divided(over: dict, under: dict) -> tuple[dict, dict]:
     return whole, rest
 
 
-def without(atoms: tuple, taken: tuple):
-    """`atoms` with those of `taken` removed; None if one of them is not there."""
-    left = list(atoms)
+def without(symbols: tuple, taken: tuple):
+    """`symbols` with those of `taken` removed; None if one of them is not there."""
+    left = list(symbols)
     for a in taken:
         if a not in left:
             return None
@@ -281,116 +281,60 @@ def without(atoms: tuple, taken: tuple):
     return tuple(left)
 
 
-def written(terms: dict) -> str:
-    """`2*n + 1`: monomials by degree and name, the number last."""
-    parts = []
+def composite(sign: str, over, under) -> Polynomial:
+    like, other = (over, under) if isinstance(over, Polynomial) else (under, over)
+    return like.like({(Composite(sign, over, under),): 1}, other)
+
+
+def format_terms(terms: dict) -> str:
+    """`2*n - 1`: monomials by degree and name, the number last."""
+    text = ""
     for monomial, c in sorted(terms.items(), key=lambda t: (-len(t[0]), t[0])):
-        factors = [*([str(c)] if c != 1 or not monomial else []), *monomial]
-        parts.append("*".join(factors))
-    return " + ".join(parts)
+        number = [str(abs(c))] if abs(c) != 1 or not monomial else []
+        minus, sign = ("-", " - ") if c < 0 else ("", " + ")
+        text += (sign if text else minus) + "*".join([*number, *monomial])
+    return text or "0"
 
 
 def renamed(x, names: dict):
-    """The same size with other names (or sizes) for its symbols."""
+    """The same polynomial with other names, sizes or loops for its symbols."""
     if not isinstance(x, Polynomial) or not names.keys() & symbols(x):
         return x
-    out = 0
+    out = x.like({})
     for monomial, c in x.terms.items():
         for a in monomial:
-            atom = x.atoms[a]
-            if isinstance(atom, Joined):
-                over, under = renamed(atom.over, names), renamed(atom.under, names)
-                c = c * JOIN[atom.sign](over, under)
-            else:
-                new = names.get(a, a)
-                if isinstance(new, str):
-                    new = x.like({(new,): 1}, {new: Symbol(new, atom.hint)}, (x,))
-                c = c * new
+            c = c * renamed_symbol(a, names, x)
         out = out + c
     return out
 
 
-# ---- bounds -----------------------------------------------------------------------------------
-
-
-@slot("dim.bounds")
-def bounds(x) -> tuple:
-    """The least and the greatest value of a size; None where there is none, or it is not seen."""
-    low = high = 0
-    for monomial, c in terms_of(x).items():
-        ends = [x.atoms[a].bounds() for a in monomial]
-        if any(least is None or least < 0 for least, _ in ends) and len(ends) > 1:
-            return None, None
-        least, most = product_of(e[0] for e in ends), product_of(e[1] for e in ends)
-        least, most = (None if e is None else c * e for e in (least, most))
-        least, most = (most, least) if c < 0 else (least, most)
-        low = None if None in (low, least) else low + least
-        high = None if None in (high, most) else high + most
-    return low, high
-
-
-def product_of(ends):
-    """The product of bounds; None if one of them is missing."""
-    ends = list(ends)
-    return None if None in ends else math.prod(ends)
+def renamed_symbol(a: Symbol, names: dict, x: Polynomial):
+    """The polynomial or number that replaces a symbol of x."""
+    if type(a) is Composite:
+        return JOIN[a.sign](renamed(a.over, names), renamed(a.under, names))
+    new = names.get(a, a)
+    if type(new) is str:
+        new = Symbol(new, a.hint)
+    return x.like({(new,): 1}) if isinstance(new, Symbol) else new
 
 
 def larger(a, b):
     """`max(a, b)`, for every size."""
-    return joined("max", a, b)
+    return extreme("max", a, b)
 
 
 def smaller(a, b):
     """`min(a, b)`, for every size."""
-    return joined("min", a, b)
+    return extreme("min", a, b)
 
 
-def joined(sign: str, a, b):
-    difference = a - b
-    low, high = (difference,) * 2 if isinstance(difference, int) else bounds(difference)
+def extreme(sign: str, a, b):
+    low, high = bounds(a - b)
     if low is not None and low >= 0:
         return a if sign == "max" else b
     if high is not None and high <= 0:
         return b if sign == "max" else a
-    return atom_of(Joined(sign, *sorted((a, b), key=str, reverse=True)), a, b)
+    return composite(sign, *sorted((a, b), key=str, reverse=True))
 
 
 JOIN = {"//": operator.floordiv, "%": operator.mod, "max": larger, "min": smaller}
-
-
-# ---- values --------------------------------------------------------------------------------------
-
-
-def at(x, sizes: dict) -> int:
-    """The number that a Polynomial is for these sizes of its symbols; a number is itself."""
-    if not isinstance(x, Polynomial):
-        return x
-    total = 0
-    for monomial, c in x.terms.items():
-        for a in monomial:
-            c *= x.atoms[a].value(sizes)
-        total += c
-    return total
-
-
-def hint_of(x) -> int:
-    """The number that a Polynomial is for the hints of its symbols."""
-    if not isinstance(x, Polynomial):
-        return x
-    total = 0
-    for monomial, c in x.terms.items():
-        for a in monomial:
-            c *= x.atoms[a].hint
-        total += c
-    return total
-
-
-def symbols(x) -> set[str]:
-    """The names of the unknown sizes in a Polynomial."""
-    if not isinstance(x, Polynomial):
-        return set()
-    found = set()
-    for name, atom in x.atoms.items():
-        inside = isinstance(atom, Joined)
-        found |= symbols(atom.over) | symbols(atom.under) if inside else {name}
-    return found

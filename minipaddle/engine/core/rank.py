@@ -1,7 +1,7 @@
-"""What each rank has of its own, where several ranks are threads of one process.
+"""Settings of each rank, where several ranks are threads of one process.
 
-A rank of a process of its own has its own generator, default dtype, names. So must one that is a
-thread: such a value is made with `per_rank`. Threads that are no ranks share one.
+A rank that is a process has its own generator, default dtype and names. A rank that is a thread
+needs them too: such a setting is created with `per_rank`. Threads that are no ranks share one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def per_rank(value, name: str = "") -> PerRank:
 
 
 def own_settings() -> None:
-    """This thread is a rank from now on: what it sets, nobody else sees.
+    """Make this thread a rank: from now on no other thread sees its settings.
 
     >>> import minipaddle as paddle
     >>> import threading
@@ -56,4 +56,4 @@ def own_settings() -> None:
 
 
 among = per_rank((0, 1))
-"""Which of how many ranks the code that runs belongs to."""
+"""(rank, number of ranks) of the code that runs."""

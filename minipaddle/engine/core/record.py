@@ -19,7 +19,7 @@ tick = count(1).__next__
 
 
 class Spec(NamedTuple):
-    """What is known of an array before it exists: `float32[2, 3]`."""
+    """Shape and dtype of an array: `float32[2, 3]`."""
 
     shape: tuple
     dtype: np.dtype
@@ -51,18 +51,9 @@ class Record:
     """`op` applied to `inputs`; `None` among the inputs is a value that needs no gradient."""
 
     __slots__ = (
-        "__weakref__",
-        "attrs",
-        "dtype",
-        "hooks",
-        "inputs",
-        "op",
-        "saved",
-        "scope",
-        "shape",
-        "time",
+        "__weakref__", "attrs", "dtype", "hooks", "inputs", "op", "saved", "scope", "shape", "time",
         "where",
-    )
+    )  # fmt: skip
 
     def __init__(self, op, inputs, attrs, shape, dtype, saved=None, scope=None):
         self.op = op
@@ -70,7 +61,7 @@ class Record:
         self.attrs = attrs
         self.shape = shape
         self.dtype = dtype
-        self.saved = saved  # what the derivative rules asked for; FREED after a backward
+        self.saved = saved  # the values that derivative rules ask for; FREED after a backward
         self.scope = scope  # the layer being called, as a chain (parent scope, layer)
         self.hooks = None  # functions gradient -> gradient or None
         self.where = None  # the user's line, as (code object, instruction offset)
@@ -104,8 +95,9 @@ FREED = ("freed",)
 """Stands in `Record.saved` once a backward has consumed it."""
 
 
-# When was a piece of memory last written in place, and how often? Keyed by the array that owns the
-# memory, so views, detached aliases and reshapes share one entry. Empty if nothing was.
+# The time of the last in-place write to a buffer, and the number of writes. The key is the id of
+# the array that owns the buffer, so views and reshapes share one entry. Threads share memory, so
+# this is no part of a trace.
 _written: dict[int, tuple[int, int]] = {}
 
 
@@ -116,12 +108,12 @@ def owner(array):
 
 
 def mark_written(array) -> None:
-    """Note that the memory behind `array` was just overwritten."""
+    """Note that the memory of `array` was just overwritten."""
     mark_keys([key_of(array)])
 
 
 def key_of(array) -> int:
-    """Under which key writes to the memory behind `array` are noted, while that is alive."""
+    """The key of the memory of `array` in `_written`, valid while the memory lives."""
     root = owner(array)
     key = id(root)
     if key not in _written:
@@ -131,19 +123,19 @@ def key_of(array) -> int:
 
 
 def mark_keys(keys) -> None:
-    """Note that memory was just overwritten, by its keys."""
+    """Note that the memory with these keys was just overwritten."""
     now = tick()
     for key in keys:
         _written[key] = now, _written[key][1] + 1
 
 
-def written_at(array) -> int:
+def last_write(array) -> int:
     """The time of the last in-place write to the memory of `array`, 0 if never."""
     return _written.get(id(owner(array)), NEVER)[0] if _written else 0
 
 
-def writes(array) -> int:
-    """How often the memory of `array` was written in place."""
+def write_count(array) -> int:
+    """The number of in-place writes to the memory of `array`."""
     return _written.get(id(owner(array)), NEVER)[1]
 
 

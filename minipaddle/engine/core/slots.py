@@ -1,4 +1,4 @@
-"""Slots: the places of the engine where a reader's own code can be plugged in.
+"""Slots: functions of the engine that a reader's own code can replace.
 
 `with plugged("ops.tanh.vjp", mine): ...` runs the real engine on `mine`. An operator keeps its
 identity, only its rule changes. Every change moves `epoch`, which belongs in every cache key.
@@ -28,9 +28,9 @@ def redirect(*args, _plugged, **kwargs):
 class Slot:
     """A function, or a method, that can be replaced.
 
-    Its code is exchanged for a call of the reader's function, so whoever holds it, under any name
-    or in a table, calls the reader's; where nothing is plugged in a call costs what it always did.
-    `reference` is the engine's own function, whatever is plugged in.
+    Its code is replaced by a call of the reader's function, so all who hold the function, under any
+    name or in a table, call the reader's. Where nothing is plugged in a call costs nothing extra.
+    `reference` is always the engine's own function.
     """
 
     def __init__(self, name: str, function: FunctionType):
@@ -53,7 +53,7 @@ class Slot:
 
 
 def copy_function(f: FunctionType) -> FunctionType:
-    """The same function once more."""
+    """A copy of a function."""
     copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     copy.__dict__ = f.__dict__
     for name in (*WRAPPER_ASSIGNMENTS, "__kwdefaults__"):
@@ -120,7 +120,7 @@ def names() -> list[str]:
 
 
 def yours() -> dict[str, object]:
-    """What is plugged in right now: slot name -> the reader's code."""
+    """The code that is plugged in now, by slot name."""
     return dict(_yours)
 
 
@@ -152,13 +152,13 @@ _reserved: frozenset[str] = frozenset()
 
 
 def reference() -> frozenset[str]:
-    """Slots that are the reader's to fill and run on the reference, within `reserved`."""
+    """The slots that the reader has yet to fill, and that run on the reference (see `reserved`)."""
     return _reserved
 
 
 @contextmanager
 def reserved(names):
-    """Within the block, the named slots are known as exercises that are not solved yet."""
+    """Within the block the named slots count as exercises that are not solved yet."""
     global _reserved
     before, _reserved = _reserved, frozenset(names)
     try:

@@ -45,7 +45,7 @@ def mismatch(shapes, d: int) -> ValueError:
 
 
 def fits(shape, whole) -> bool:
-    """Does a shape broadcast to `whole`, which stays as it is?"""
+    """Whether a shape broadcasts to the shape `whole`."""
     behind = whole[len(whole) - len(shape) :] if len(shape) <= len(whole) else None
     return behind is not None and all(
         n == 1 or dims.is_one_beside(n, k) or dims.same(n, k) or dims.is_one(n)
@@ -133,7 +133,7 @@ def normalize_axes(axis, ndim: int) -> tuple:
 
 
 def leaves(data):
-    """What is in nested lists and tuples."""
+    """The elements of nested lists and tuples."""
     if isinstance(data, list | tuple):
         for part in data:
             yield from leaves(part)

@@ -1,5 +1,6 @@
 """Eager execution: tensors, the tape, devices. Importing it puts `Eager` in charge."""
 
-from . import eager
+from ..ir import printer
+from . import execution
 
-__all__ = ["eager"]
+__all__ = ["execution", "printer"]

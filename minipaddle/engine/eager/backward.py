@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 
 from ..core.dispatch import Recording, current
@@ -10,10 +9,10 @@ from ..core.errors import teach, value_error
 from ..core.grad import pull_back
 from ..ops.creation import assign
 from .device import device_guard
-from .tape import leaf_of
+from .tape import get_leaf
 
 
-def seeds_of(tensors, grads):
+def build_seeds(tensors, grads):
     """Pairs (record, cotangent) from results and the gradients given for them."""
     grads = list(grads) if isinstance(grads, list | tuple) else [grads] * len(tensors)
     if len(grads) != len(tensors):
@@ -23,7 +22,7 @@ def seeds_of(tensors, grads):
         if y.record is None:
             if y.stop_gradient:
                 continue
-            leaf_of(y)
+            get_leaf(y)
         if g is None:
             g = current.top.full(y.spec, 1, y)
         elif g.spec.shape != y.spec.shape:
@@ -35,28 +34,20 @@ def seeds_of(tensors, grads):
     return pairs
 
 
-class Ending(threading.local):
-    """What is to be done at the end of the backward that runs on this thread."""
-
-    calls: list | None = None  # None: no backward runs
-
-
-ENDING = Ending()
-
-
 @contextmanager
-def ending():
-    """A backward: when the outermost one is over, do what was left for then."""
-    if ENDING.calls is not None:
+def until_backward_ends():
+    """A block that runs a backward; at the end of the outermost one make the deferred calls."""
+    top = current.top
+    if top.after_backward is not None:
         yield
         return
-    ENDING.calls = []
+    top.after_backward = []
     try:
         yield
-        for call in ENDING.calls:
+        for call in top.after_backward:
             call()
     finally:
-        ENDING.calls = None
+        top.after_backward = None
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
@@ -78,8 +69,8 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
                 hint="set stop_gradient=False on what you want gradients of, before using it",
             )
         )
-    with Recording(False), device_guard(tensors[0].place), ending():
-        seeds = seeds_of(tensors, grad_tensors)
+    with Recording(False), device_guard(tensors[0].place), until_backward_ends():
+        seeds = build_seeds(tensors, grad_tensors)
         found = pull_back(seeds, release=not retain_graph)
         taken = {id(g) for _, g in seeds}
         for record, g in found.items():  # no two leaves may share one gradient's memory
@@ -115,7 +106,7 @@ def grad(
     outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
     inputs = inputs if isinstance(inputs, list | tuple) else [inputs]
     keep = create_graph if retain_graph is None else retain_graph
-    seeds = seeds_of(outputs, grad_outputs)  # an output that is an input gets its leaf here
+    seeds = build_seeds(outputs, grad_outputs)  # an output that is an input gets its leaf here
     wanted = [x.record for x in inputs]
     blocked = {t.record for t in no_grad_vars or ()} - {None}
     with Recording(create_graph), device_guard(outputs[0].place):

@@ -1,7 +1,7 @@
 """`cond` and `while_loop` for code that is traced, and their derivatives.
 
 The derivative of a branch is a branch: it computes the outputs again, now with a tape, and walks
-back. The derivative of a loop is a loop over the rounds that were kept, the last one first.
+back. The derivative of a loop is a loop over the saved iterations, the last one first.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
 from ..core.spec import promote, scalar_dtype
 from ..ir import control
-from ..ir.builder import Builder, Promise
+from ..ir.builder import Builder, SymbolicArray
 from ..ir.flow import leading
 from ..ir.program import INPUT
 from ..ops import creation, movement
 from ..ops.gather import take
-from .aliases import related_by_choice, related_by_loop
+from .aliases import note_choice_aliases, note_loop_aliases
 from .replay import derivative, zeros_like
-from .tape import leaf_of, overwritten
+from .tape import get_leaf, without_past
 from .tensor import Tensor, wrap
 
 NUMBERS = (bool, int, float)
@@ -47,13 +47,13 @@ class CarriedError(ValueError):
 
 
 def is_static(x) -> bool:
-    """Is x a tensor whose value is known only when the program runs?
+    """Whether x is a tensor whose value is known only when the program runs.
 
-    While a program is traced that is any tensor: one of the outside may hold another value then.
+    In a trace that is any tensor: one of the outside may hold another value in a run.
     """
-    if isinstance(x, Tensor) and type(x.array) is not Promise and current.top.tracing:
-        current.top.borrow(x)
-    return isinstance(x, Tensor) and type(x.array) is Promise
+    if isinstance(x, Tensor) and type(x.array) is not SymbolicArray and current.top.tracing:
+        current.top.lift(x)
+    return isinstance(x, Tensor) and type(x.array) is SymbolicArray
 
 
 def as_bool(pred: Tensor) -> Tensor:
@@ -74,34 +74,34 @@ def as_bool(pred: Tensor) -> Tensor:
 
 
 def cond(pred: Tensor, true_fn, false_fn) -> list:
-    """What `true_fn()` returns if `pred` (one element) holds, else what `false_fn()` does.
+    """The result of `true_fn()` if `pred` (one element) holds, else that of `false_fn()`.
 
-    Both return a list of the same length, of tensors, numbers and other values; a number that
-    differs becomes a tensor. What they write in place is written by the branch that runs, only.
+    Both return a list of the same length, of tensors, numbers and other values. A number that
+    differs becomes a tensor. Only the branch that runs writes in place.
     """
     if not is_static(pred):
         return list(true_fn() if bool(pred) else false_fn())
     tracer, pred = current.top, as_bool(pred)
-    branches = [branch(tracer, f, n) for f, n in ((true_fn, "true"), (false_fn, "false"))]
-    specs = agreed(*(b.results for b in branches))
-    written = union(b.builder.changed() for b in branches)
+    branches = [trace_region(tracer, f, n) for f, n in ((true_fn, "true"), (false_fn, "false"))]
+    specs = common_specs(*(b.results for b in branches))
+    written = merge(b.builder.changed() for b in branches)
     tapes = {**branches[1].tapes, **branches[0].tapes}
     outputs = [b.outputs(tracer, specs, written, tapes) for b in branches]
-    captured = union(b.builder.captured for b in branches)
+    captured = merge(b.builder.captured for b in branches)
     for b, records in zip(branches, outputs, strict=True):
         b.close([b.input_of(p) for p in captured], records)
     attrs = {name: b.builder.program for name, b in zip(("true", "false"), branches, strict=True)}
-    edges = [None, *edges_of(tracer, [(p, tapes.get(p)) for p in captured])]
-    outs = iter(emitted(tracer, control.cond, [pred.array, *captured], edges, attrs))
+    edges = [None, *get_edges(tracer, [(p, tapes.get(p)) for p in captured])]
+    outs = iter(emit_with_regions(tracer, control.cond, [pred.array, *captured], edges, attrs))
     plain = [r.value for r in branches[0].results]
     results = [x if s is None else next(outs) for x, s in zip(plain, specs, strict=True)]
-    related_by_choice(tracer, branches, results)
-    settle(tracer, written, list(outs), set().union(*(b.moved for b in branches)))
+    note_choice_aliases(tracer, branches, results)
+    apply_writes(tracer, written, list(outs), set().union(*(b.moved for b in branches)))
     return results
 
 
 class Result(NamedTuple):
-    """What a region gave: its spec if it is a tensor, and where that was made."""
+    """A result of a region: its value, its spec if it is a tensor, and its user's line."""
 
     value: object
     spec: Spec | None
@@ -114,80 +114,80 @@ class Result(NamedTuple):
 def result(x) -> Result:
     if not isinstance(x, Tensor):
         return Result(x, None, "")
-    tracer, promise = current.top, current.top.builder.fresh(current.top.borrow(x))
-    if not x.stop_gradient:  # also if it is given back as it came, and nothing used it
-        tracer.tapes.setdefault(promise, x)
-    where = tracer.builder.value(promise).where
-    now = wrap(promise)  # what was written in the region is taken back at its end
+    tracer, array = current.top, current.top.builder.check_valid(current.top.lift(x))
+    if not x.stop_gradient:  # even if the region returns it unused
+        tracer.tapes.setdefault(array, x)
+    where = tracer.builder.value(array).where
+    now = wrap(array)  # at the end of the region its writes are undone
     now.record, now.stop_gradient = x.record, x.stop_gradient
     return Result(now, x.spec, f", made at {line_of(where)}" if where else "")
 
 
 class Region:
-    """A region that was traced: what it was given, what it gave and wrote, and used."""
+    """A traced region: its inputs, its results, and the outer tensors it wrote or used."""
 
     def __init__(self, builder: Builder, given: list, results: list, written: list, tapes: dict):
         self.builder, self.given, self.results, self.tapes = builder, given, results, tapes
         outer = [x for x, _, stop in written if stop and x.array in builder.captured]
-        self.grown = {x for x in outer if not x.stop_gradient}  # these got a past in it
+        self.grown = {x for x in outer if not x.stop_gradient}  # the region gave these a past
         self.moved = {x for x, past, stop in written if (past, stop) != (x.record, x.stop_gradient)}
 
     def outputs(self, tracer, specs, written, tapes) -> list[Record]:
-        """The records of the results that have a spec, and of what either branch wrote."""
+        """The records of the results that have a spec, and of the arrays `written` in a branch."""
         past, pairs = {*tapes, *self.given}, zip(self.results, specs, strict=True)
         with tracer.inside(self.builder):
-            made = [severed(tracer, as_tensor(r.value, s), past) for r, s in pairs if s]
-            return [self.builder.value(p) for p in [*map(tracer.borrow, made), *written]]
+            made = [copy_if_shared(tracer, as_tensor(r.value, s), past) for r, s in pairs if s]
+            return [self.builder.value(p) for p in [*map(tracer.lift, made), *written]]
 
-    def input_of(self, promise: Promise) -> Record:
-        """The input through which an outer promise comes in; one of its own if it does not."""
-        found = self.builder.captured.get(promise)
-        return found or self.builder.input(self.builder.parent.value(promise).spec)
+    def input_of(self, array: SymbolicArray) -> Record:
+        """The input for an outer symbolic array; a new one if it is not captured."""
+        found = self.builder.captured.get(array)
+        return found or self.builder.input(self.builder.parent.value(array).spec)
 
     def close(self, inputs: list[Record], outputs: list[Record]) -> None:
         self.builder.program.inputs, self.builder.program.outputs = inputs, outputs
 
 
-def severed(tracer, x: Tensor, past: set) -> Tensor:
-    """x, or a copy of it if it wants no gradient and shares its record with one that does."""
+def copy_if_shared(tracer, x: Tensor, past: set) -> Tensor:
+    """x, or a copy if x has no gradient but shares its record with a tensor that has one."""
     if not x.stop_gradient or x.spec.dtype not in FLOATS:
         return x
-    promise = tracer.borrow(x)
-    record = tracer.builder.value(promise)
-    shared = promise in past if record.op is INPUT else record.saved
+    array = tracer.lift(x)
+    record = tracer.builder.value(array)
+    shared = array in past if record.op is INPUT else record.saved
     return creation.assign(x) if shared else x
 
 
-def branch(tracer, function, name: str, given=()) -> Region:
-    """Trace `function` in a region of its own; `given` are what its arguments are at first."""
-    first = [(p := tracer.builder.fresh(tracer.borrow(x)), p.spec) for x in given]
+def trace_region(tracer, function, name: str, given=()) -> Region:
+    """Trace `function` in a new region; `given` are the first values of its arguments."""
+    first = [(p := tracer.builder.check_valid(tracer.lift(x)), p.spec) for x in given]
     with tracer.region(name) as builder:
-        inputs = [wrap(builder.promise(builder.input(s), builder.place)) for _, s in first]
-        for x, (promise, spec) in zip(inputs, first, strict=True):
+        inputs = [wrap(builder.symbolic(builder.input(s), builder.place)) for _, s in first]
+        for x, (array, spec) in zip(inputs, first, strict=True):
             x.stop_gradient = spec.dtype not in FLOATS
-            x.array.may_be(promise)
+            x.array.may_alias(array)
         own, results = [x.array for x in inputs], [result(x) for x in function(*inputs)]
         return Region(builder, own, results, tracer.written, tracer.tapes)
 
 
-def union(groups) -> list:
-    """What is in any of the groups, once each, in order."""
+def merge(groups) -> list:
+    """The members of all groups, each once, in order."""
     return list(dict.fromkeys(x for group in groups for x in group))
 
 
-def agreed(left: list, right: list) -> list[Spec | None]:
-    """For each result the spec both branches give it; None for one that is no tensor."""
+def common_specs(left: list, right: list) -> list[Spec | None]:
+    """For each result the spec it has in both branches; None for one that is no tensor."""
     if len(left) != len(right):
         message = f"one branch gives {len(left)} results, the other {len(right)}"
         raise BranchError(teach(message), -1, left, right)
-    return [common(k, a, b) for k, (a, b) in enumerate(zip(left, right, strict=True))]
+    return [common_spec(k, a, b) for k, (a, b) in enumerate(zip(left, right, strict=True))]
 
 
-def common(k: int, a: Result, b: Result) -> Spec | None:
+def common_spec(k: int, a: Result, b: Result) -> Spec | None:
     """The spec of a result in both branches; None for a Python value that is the same in both."""
     if a.spec and a.spec == b.spec:
         return a.spec
-    if not a.spec and not b.spec and alike(a.value, b.value):
+    if not a.spec and not b.spec and is_same_value(a.value, b.value):
         return None
     given = [r.spec or r.value for r in (a, b)]
     sizes = {r.spec.shape for r in (a, b) if r.spec}
@@ -198,7 +198,7 @@ def common(k: int, a: Result, b: Result) -> Spec | None:
     return Spec(*sizes or [()], promote("cond", given))
 
 
-def alike(a, b) -> bool:
+def is_same_value(a, b) -> bool:
     return a is b or (type(a) is type(b) and bool(a == b))
 
 
@@ -212,14 +212,13 @@ def as_tensor(x, spec: Spec) -> Tensor:
 # ---- while ---------------------------------------------------------------------------------------
 
 
-def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()) -> list:
-    """`carried`, sent through `body_fn` while `test_fn` holds; both take what is carried.
+def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=()) -> list:
+    """The carried values after the loop `while test_fn(*carried): carried = body_fn(*carried)`.
 
-    With `rounds`, while a program is traced, also what it was before each round, stacked.
-    The round that gives one of the values `last` (their numbers) is the last one.
-
-    Numbers become tensors. A value that changes its dtype is promoted beforehand; one that changes
-    its shape raises CarriedError. What the body writes in place is carried too.
+    With `stacked`, in a trace, also the values before each iteration, stacked. No iteration
+    follows one that gives a value of `last` (numbers of carried values). Numbers become tensors.
+    A value that changes its dtype is promoted before the loop; one that changes its shape raises
+    CarriedError. Tensors that the body writes in place are carried too.
     """
     if not any(map(is_static, carried)) and not current.top.tracing:
         while bool(test_fn(*carried)):
@@ -227,30 +226,30 @@ def while_loop(test_fn, body_fn, carried: list, *, rounds: bool = False, last=()
         return list(carried)
     tracer = current.top
     carried = [x if isinstance(x, Tensor) else as_tensor(x, scalar_spec(x)) for x in carried]
-    carried, body = traced_body(tracer, body_fn, carried)
+    carried, body = trace_body(tracer, body_fn, carried)
     specs = [x.spec for x in carried]
-    test = branch(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried)
+    test = trace_region(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried)
     if test.builder.changed():
         raise note_refusal(NotImplementedError(teach("a loop's condition writes to a tensor")))
     written = body.builder.changed()
     tapes = {**test.tapes, **body.tapes}
     outputs = body.outputs(tracer, specs, written, tapes)
     tests = test.outputs(tracer, [BOOL], [], tapes)
-    captured = [p for p in union(r.builder.captured for r in (body, test)) if p not in written]
+    captured = [p for p in merge(r.builder.captured for r in (body, test)) if p not in written]
     for region, records in ((body, outputs), (test, tests)):
         own = region.builder.program.inputs[: len(carried)]
         region.close([*own, *map(region.input_of, [*written, *captured])], records)
-    entering = [*map(tracer.borrow, carried), *written, *captured]
+    entering = [*map(tracer.lift, carried), *written, *captured]
     tensors = [*carried, *(tapes.get(p) for p in entering[len(carried) :])]
-    edges = edges_of(tracer, zip(entering, tensors, strict=True))
+    edges = get_edges(tracer, zip(entering, tensors, strict=True))
     attrs = {"test": test.builder.program, "body": body.builder.program}
-    attrs |= {"carried": len(carried) + len(written), "keep": rounds or any(edges)}
-    outs = emitted(tracer, control.while_loop, entering, edges, attrs)
+    attrs |= {"carried": len(carried) + len(written), "keep": stacked or any(edges)}
+    outs = emit_with_regions(tracer, control.while_loop, entering, edges, attrs)
     n = attrs["carried"]
-    settle(tracer, written, outs[len(carried) : n], body.moved)
+    apply_writes(tracer, written, outs[len(carried) : n], body.moved)
     now = outs[: len(carried)]
-    related_by_loop(tracer, body, carried, now, last)
-    return (now, outs[n + 1 : n + 1 + len(carried)]) if rounds else now
+    note_loop_aliases(tracer, body, carried, now, last)
+    return (now, outs[n + 1 : n + 1 + len(carried)]) if stacked else now
 
 
 def scalar_spec(x) -> Spec:
@@ -258,19 +257,19 @@ def scalar_spec(x) -> Spec:
 
 
 def static(x) -> Tensor:
-    """The outcome of a test as a tensor: a Python answer too."""
+    """The outcome of a test as a tensor, also if it is a Python value."""
     return x if isinstance(x, Tensor) else as_tensor(bool(x), BOOL)
 
 
-def traced_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
+def trace_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
     """The body, and the carried values promoted to the dtypes it gives them."""
     while True:
         specs = [x.spec for x in carried]
-        region = branch(tracer, body_fn, "body", carried)
-        if tracer.recording and region.grown:  # from the second round on they have one before it
+        region = trace_region(tracer, body_fn, "body", carried)
+        if tracer.recording and region.grown:  # from the second iteration on they have one
             for x in region.grown:
                 tracer.written.append((x, x.record, x.stop_gradient))
-                x.record = overwritten(x)
+                x.record = without_past(x)
                 x.stop_gradient = False
             continue
         if len(region.results) != len(carried):
@@ -300,46 +299,46 @@ def carried_spec(k: int, before: Spec, after: Spec) -> Spec:
 # ---- what both need -----------------------------------------------------------------------------
 
 
-def edge_of(x: Tensor | None) -> Record | None:
-    """The tape that leads to x."""
-    return None if x is None or x.stop_gradient else x.record or leaf_of(x)
+def get_edge(x: Tensor | None) -> Record | None:
+    """The record that leads to x, None if x has no gradient."""
+    return None if x is None or x.stop_gradient else x.record or get_leaf(x)
 
 
-def edges_of(tracer, pairs) -> list[Record | None]:
-    """The tapes that lead to what a region uses: pairs (promise, its tensor on a tape or None).
+def get_edges(tracer, pairs) -> list[Record | None]:
+    """The records that lead to what a region uses; `pairs` are (array, its tensor or None).
 
-    The region around uses it too. Under `no_grad` a value that passes through keeps its own tape.
+    The region around uses these too. Under `no_grad` a value that passes through keeps its tape.
     """
     edges = []
-    for promise, x in pairs:
-        edge = edge_of(x) if tracer.differentiable else None
+    for array, x in pairs:
+        edge = get_edge(x) if tracer.differentiable else None
         if edge is not None:
-            tracer.tapes.setdefault(promise, x)
+            tracer.tapes.setdefault(array, x)
         edges.append(edge)
     return edges
 
 
-def emitted(tracer, op, arrays, edges, attrs) -> list[Tensor]:
-    """The results of an operator with regions, on the tape if an input is."""
+def emit_with_regions(tracer, op, arrays, edges, attrs) -> list[Tensor]:
+    """Emit an operator with regions; its results are on the tape if an input is."""
     mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
-    builder = tracer.builder  # kept as it is now: a region may write to what it was given
-    arrays = [builder.promise(builder.value(p), p.place) for p in arrays]
+    builder = tracer.builder  # new arrays: a region may write to those it was given
+    arrays = [builder.symbolic(builder.value(p), p.place) for p in arrays]
     y = builder.emit(op, arrays, attrs, tracer.scope, mask)
-    kept = control.EVERYTHING if mask else None
-    return list(tracer.several(op, edges, arrays, attrs, kept, y))
+    to_save = control.EVERYTHING if mask else None
+    return list(tracer.wrap_results(op, edges, arrays, attrs, to_save, y))
 
 
-def settle(tracer, written, values, moved) -> None:
-    """Outside too what was written in a region has its new value, and its past if that `moved`."""
-    for promise, value in zip(written, values, strict=True):
-        tracer.builder.write(promise, value.array)
-        mark_written(promise)
-        for x in (x for x in moved if x.array is promise):
+def apply_writes(tracer, written, values, moved) -> None:
+    """Write the new values outside the region; tensors in `moved` get their new past."""
+    for array, value in zip(written, values, strict=True):
+        tracer.builder.write(array, value.array)
+        mark_written(array)
+        for x in (x for x in moved if x.array is array):
             tracer.written.append((x, x.record, x.stop_gradient))
             if value.record is not None:
                 x.record, x.stop_gradient = value.record, False
             elif tracer.recording and not x.is_leaf:
-                x.record = overwritten(x)
+                x.record = without_past(x)
 
 
 # ---- derivatives --------------------------------------------------------------------------------
@@ -359,26 +358,27 @@ def pull_cond(record: Record, g, useful):
 
 
 def pull_loop(record: Record, g, useful):
-    """The derivative of `while_loop`: a loop over the kept rounds, the last one first."""
+    """The derivative of `while_loop`: a loop over the saved iterations, the last one first."""
     n, led = record.attrs["carried"], leading(record, set(g))
     inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
     rounds, *stacks = current.top.read(record, OUT)[n:]
     floats, g = [k for k in led if k < n and inputs[k].spec.dtype in FLOATS], filled(record, g)
     ends, kept_ends = ([x[k] if k in floats else None for k in range(n)] for x in (g, g[n + 1 :]))
     shared = [k for k in led if k >= n and record.inputs[k] in useful]
-    found = rounds_back(
+    found = reverse_iterations(
         record.attrs["body"], rounds, stacks, inputs[n:], ends, kept_ends, [k - n for k in shared]
     )
     pairs = [(record.inputs[k], gx) for k, gx in zip([*floats, *shared], found, strict=True)]
     return [(edge, gx) for edge, gx in pairs if edge in useful]
 
 
-@slot("control.rounds_back")
-def rounds_back(body, rounds, stacks, constants, ends, kept_ends, shared) -> list[Tensor]:
-    """Cotangents of what a loop of so many `rounds` carries, and of the `shared` constants.
+@slot("control.reverse_iterations")
+def reverse_iterations(body, rounds, stacks, constants, ends, kept_ends, shared) -> list[Tensor]:
+    """The cotangents of the values that a loop carries, and of its `shared` constants.
 
-    `stacks` hold each carried value as it was before every round. `ends` are the cotangents of the
-    carried values after the loop, None where a value has none; `kept_ends` those of the stacks.
+    The loop ran `rounds` iterations. `stacks` hold each carried value before every iteration.
+    `ends` are the cotangents of the carried values after the loop, None where a value has none;
+    `kept_ends` those of the stacks.
     """
     floats = [k for k, g in enumerate(ends) if g is not None]
     wanted = [*floats, *(len(stacks) + k for k in shared)]

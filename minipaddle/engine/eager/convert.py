@@ -1,4 +1,4 @@
-"""From Python, NumPy and DLPack to arrays of a wanted dtype on a wanted place."""
+"""Conversion of Python's, NumPy's and DLPack's data to arrays of a dtype on a device."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy
 from ..core import dtype as dt
 from ..core.errors import type_error, value_error
 from ..ops.var import Var
-from .device import Place, as_place, current_place
+from .device import as_place, current_place
 
 
 def as_array(data, dtype=None, place=None):
-    """Anything to_tensor takes, as an array; it may share memory with `data`."""
+    """The data that `to_tensor` takes as an array, which may share memory with `data`."""
     if isinstance(data, Var):
         data = data.array
     elif not hasattr(data, "dtype"):
@@ -24,8 +24,8 @@ def as_array(data, dtype=None, place=None):
     return data if data.dtype == want else data.astype(want)
 
 
-def lasts(data, copied) -> bool:
-    """Can a program read the array of which this is a copy whenever it runs?"""
+def can_reread(data, copied) -> bool:
+    """Whether a program can read `data` again in each run; `copied` is a copy of it."""
     return (
         type(data) is numpy.ndarray is type(copied) and data.dtype in SHARED and clean(data) is data
     )
@@ -35,8 +35,9 @@ SHARED = {kind.numpy for kind in dt.NAMES.values()}
 
 
 def clean(array):
-    """The array; booleans whose bytes are not all 0 and 1, as a file or another library may hold
-    them, become such: compiled code computes with the bytes themselves.
+    """The array with booleans as bytes 0 and 1, as compiled code needs them.
+
+    Files and other libraries may have other bytes.
     """
     if array.dtype != numpy.bool_ or not array.size:
         return array
@@ -45,7 +46,7 @@ def clean(array):
 
 
 def own_array(data, dtype=None, place=None):
-    """The same, never sharing memory with `data`."""
+    """`as_array`, but the result never shares memory with `data`."""
     array = as_array(data, dtype, place)
     given = getattr(data, "array", data)
     return array.copy() if array is given or array.base is not None else array
@@ -54,7 +55,7 @@ def own_array(data, dtype=None, place=None):
 def from_python(data, round_floats: bool = True):
     """Numbers and nested lists; Python floats become the default dtype, ints int64.
 
-    Where a dtype was asked for, floats are not rounded to the default one on the way.
+    With `round_floats` False, floats are not rounded to the default dtype.
     """
     tensors = False
     if isinstance(data, list | tuple):
@@ -71,32 +72,3 @@ def from_python(data, round_floats: bool = True):
         )
     floats = round_floats and array.dtype == numpy.float64 and not tensors
     return array.astype(dt.default()) if floats else array
-
-
-def destination(args, kwargs) -> tuple:
-    """(place, dtype) meant by the arguments of `to`; None for what was not given."""
-    found = {"device": None, "dtype": None, "other": None, "blocking": None}
-    for x in args:
-        found[role(x)] = x
-    unknown = kwargs.keys() - found.keys()
-    if unknown:
-        raise TypeError(f"to() takes no argument {unknown.pop()!r}; it has {[*found]}")
-    found |= kwargs
-    device, dtype, other = found["device"], found["dtype"], found["other"]
-    if other is not None:
-        device, dtype = other.place, other.dtype
-    return (
-        None if device is None else as_place(device),
-        None if dtype is None else dt.public(dt.resolve(dtype)),
-    )
-
-
-def role(x) -> str:
-    """Which argument of `to` a positional one is."""
-    if isinstance(x, bool):
-        return "blocking"
-    if isinstance(x, Var):
-        return "other"
-    if x is None or isinstance(x, Place) or (isinstance(x, str) and x not in dt.NAMES):
-        return "device"
-    return "dtype"

@@ -11,7 +11,7 @@ import numpy
 
 from ..core.errors import teach, value_error
 from ..core.rank import per_rank
-from ..ir.builder import Promise
+from ..ir.builder import SymbolicArray
 
 
 class ArrayModule:
@@ -75,8 +75,8 @@ def gpu() -> ArrayModule | str:
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
-class Promised:
-    """The array module of promises: what needs no value."""
+class SymbolicModule:
+    """The array module of symbolic arrays: what needs no value."""
 
     name = "a program that is traced"
     asarray = staticmethod(lambda x: x)
@@ -86,7 +86,7 @@ def module_of(array) -> ArrayModule:
     """The array module an array belongs to."""
     if isinstance(array, numpy.ndarray | numpy.generic):
         return NUMPY
-    return Promised if type(array) is Promise else gpu()
+    return SymbolicModule if type(array) is SymbolicArray else gpu()
 
 
 class Place:
@@ -170,25 +170,6 @@ class CUDAPlace(Place):
         self.index = id
 
 
-class CUDAPinnedPlace(Place):
-    """Page-locked memory of the host: no tensor lives there, so `isinstance` is always False.
-
-    Raises RuntimeError when it is called. Source: Paddle API `paddle.CUDAPinnedPlace`.
-
-    >>> import minipaddle as paddle
-    >>> isinstance(paddle.ones([1]).place, paddle.CUDAPinnedPlace)
-    False
-    """
-
-    def __init__(self):
-        raise RuntimeError(
-            teach(
-                "MiniPaddle pins no memory: CuPy copies from ordinary memory",
-                hint="paddle.CPUPlace()",
-            )
-        )
-
-
 CPU = CPUPlace()
 
 
@@ -205,7 +186,7 @@ def as_place(device) -> Place:
 
 def place_of(array) -> Place:
     """The place an array lives on."""
-    if type(array) is Promise:
+    if type(array) is SymbolicArray:
         return array.place
     return CPU if module_of(array) is NUMPY else CUDAPlace(array.device.id)
 
@@ -250,36 +231,3 @@ def device_guard(device):
         yield
     finally:
         set_device(before)
-
-
-def get_device(input=None) -> str:
-    """The current device, or that of a tensor, such as "cpu" or "gpu:0".
-
-    Source: Paddle API `paddle.device.get_device`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.get_device(paddle.ones([1]).cpu())
-    'cpu'
-    """
-    return (chosen.now if input is None else input.place).name
-
-
-def is_compiled_with_cuda() -> bool:
-    """Is there a GPU that works? Source: Paddle API `paddle.is_compiled_with_cuda`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.is_compiled_with_cuda() in (True, False)
-    True
-    """
-    return not isinstance(gpu(), str)
-
-
-def synchronize(device=None) -> None:
-    """Wait until a GPU has done all work given to it; nothing to wait for on the CPU.
-
-    >>> import minipaddle as paddle
-    >>> paddle.device.synchronize()
-    """
-    place = chosen.now if device is None else as_place(device)
-    if place.kind == "gpu":
-        place.module.cuda.Device(place.index).synchronize()

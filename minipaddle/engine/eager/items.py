@@ -6,7 +6,7 @@ from ..core.dispatch import current
 from ..core.errors import type_error, value_error
 from ..core.record import mark_written
 from ..ops import movement, reduction
-from ..ops.subscripts import getitem, plan, setitem
+from ..ops.subscripts import getitem, parse_key, setitem
 from ..ops.var import Var
 from .convert import as_array
 
@@ -15,12 +15,12 @@ class Indexing:
     """`x[key]` and `x[key] = value`; `ops/subscripts.py` says what a key may be."""
 
     def __getitem__(self, key):
-        if type(key) is int:  # the most frequent key, spared the reading
+        if type(key) is int:  # the most frequent key needs no parsing
             return current.top.apply(movement.slice_, (self,), {"index": (key,)})
         return getitem(self, key)
 
     def __setitem__(self, key, value) -> None:
-        """Write into x; on the tape it is x with other values, and gradients flow to both."""
+        """Write into x. On the tape the result depends on x and on the value."""
         top = current.top
         wanted = not self.stop_gradient or (isinstance(value, Var) and not value.stop_gradient)
         if top.tracing or (top.recording and wanted):
@@ -37,18 +37,18 @@ class Indexing:
         return iter(movement.unstack(self, axis=0))
 
     def __contains__(self, value) -> bool:
-        """Is an element equal to `value`?"""
+        """Whether an element equals `value`."""
         same = self == value
         return bool(reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False))
 
 
 def write(x, key, value) -> None:
     """Put `value` into the memory of x at `key`."""
-    index, arrays = plan(x, key)
+    index, arrays = parse_key(x, key)
     if not isinstance(value, bool | int | float):
         value = as_array(value, None, x.place)
     if (0 in x.array.strides and x.array.size > 1) or not writable(x.array):
-        x.array = x.array.copy()  # a broadcast view shares one element among several places
+        x.array = x.array.copy()  # elements of a broadcast view share memory
     part = x.array[movement.as_key(index or ())]
     places = [slice(None)] * part.ndim
     for axis, k in reversed(arrays):
@@ -62,5 +62,5 @@ def write(x, key, value) -> None:
 
 
 def writable(array) -> bool:
-    """May its memory be written? (CuPy's always may.)"""
+    """Whether its memory may be written. (CuPy's always may.)"""
     return getattr(array.flags, "writeable", True)

@@ -11,24 +11,24 @@ from ..core.dispatch import Recording, current
 from ..core.dtype import FLOATS
 from ..core.errors import teach, value_error
 from ..core.grad import filled, fit
-from ..core.record import Record, tick, written_at
+from ..core.record import Record, last_write, tick
 from ..core.slots import slot
 from ..core.spec import leaves
 from ..ir.program import item_of
 from .custom import with_derivative
-from .tape import leaf_of
+from .tape import get_leaf
 from .tensor import Tensor, wrap
 
 
 class Result(NamedTuple):
-    """A saved tensor that is result `k` itself: its edge is made anew, or it would keep itself."""
+    """A saved tensor that is result `k` itself. It has no edge, which would be a cycle."""
 
     k: int
     array: object
 
 
 class PyLayerContext:
-    """What `forward` hands on to `backward`: tensors through `save_for_backward`, the rest as
+    """Passes data from `forward` to `backward`: tensors by `save_for_backward`, the rest as
     attributes.
 
     >>> import minipaddle as paddle
@@ -48,14 +48,14 @@ class PyLayerContext:
         self.entries, self.time = tensors, tick()
 
     def saved_tensor(self) -> tuple:
-        """What `save_for_backward` was given."""
+        """The tensors given to `save_for_backward`."""
         return tuple(map(self.revive, self.entries))
 
     def revive(self, entry):
         """A saved tensor, with its past; raises RuntimeError if it was overwritten since."""
         if not isinstance(entry, Tensor | Result):
             return entry
-        if written_at(entry.array) > self.time:
+        if last_write(entry.array) > self.time:
             raise RuntimeError(
                 teach(
                     "backward of a PyLayer: a saved tensor was overwritten in place afterwards",
@@ -121,9 +121,9 @@ class PyLayer:
 
 @slot("pylayer.apply")
 def apply(layer, args, kwargs):
-    """What `layer.forward` computes, off the tape, put on the tape as one record.
+    """The results of `layer.forward`, computed off the tape and put on the tape as one record.
 
-    Every application has a context of its own. If nobody will ask for a gradient, the results are
+    Every application has its own context. If no gradient is wanted, the results are
     returned as they are.
     """
     ctx = PyLayerContext()
@@ -139,7 +139,7 @@ def apply(layer, args, kwargs):
 
 @slot("pylayer.gradients")
 def gradients(layer, ctx, grads, count: int) -> tuple:
-    """What `layer.backward` makes of the gradients of the results: `count` of them, as a tuple.
+    """The `count` gradients that `layer.backward` returns for those of the results, as a tuple.
 
     That many tensors went into `forward`; None is the gradient of one that gets none. Raises
     ValueError if `backward` returns another number, or something that is no tensor.
@@ -182,7 +182,7 @@ def on_tape(layer, ctx, inputs, results):
     """The results with their past: one record for all, and an `item` of it for each."""
     whole = type(results) in (tuple, list)
     ys = list(results) if whole else [results]
-    edges = [None if x.stop_gradient else x.record or leaf_of(x) for x in inputs]
+    edges = [None if x.stop_gradient else x.record or get_leaf(x) for x in inputs]
     places = [k for k, y in enumerate(ys) if isinstance(y, Tensor)]
     specs = tuple(ys[k].spec for k in places)
     record = Record(UserOp(layer), edges, {}, specs, None, ctx, current.top.scope)

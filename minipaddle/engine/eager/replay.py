@@ -1,4 +1,4 @@
-"""A program computed by the interpreter on top, operator by operator: so it gets a tape."""
+"""A program applied operator by operator to tensors: so the eager tape, or a trace, records it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..core.record import Record
 from ..ir.control import while_loop
 from ..ir.cut import silent
 from ..ir.edit import with_size
-from ..ir.interpreter import bound
+from ..ir.interpreter import new_sizes
 from ..ir.program import ITEM, NUMBER, Program
 from ..ops import creation, movement
 from .backward import grad
@@ -15,16 +15,16 @@ from .tensor import Tensor, wrap
 
 
 def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) -> list:
-    """The results of a program for tensors as inputs (and states), on the tape of who asks.
+    """The results of a program for these inputs and states, recorded by the interpreter on top.
 
-    Gradients flow where they flowed when the program was traced, and nowhere else. `sizes` gets the
-    unknown sizes by name.
+    Gradients flow where they flowed when the program was traced, and nowhere else. The unknown
+    sizes are added to `sizes` by name.
     """
     values = dict(zip(program.given, inputs, strict=True))
     sizes = {} if sizes is None else sizes
     known: set[str] = set()
     for record, x in values.items():
-        sizes |= {name: x.spec.shape[axis] for axis, name in bound(record.spec, known)}
+        sizes |= {name: x.spec.shape[axis] for axis, name in new_sizes(record.spec, known)}
 
     def value(record):
         return with_size(record.attrs["value"], sizes) if record.op is NUMBER else values[record]
@@ -33,20 +33,22 @@ def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) ->
         if record.op is ITEM:
             y = value(record.inputs[0])[record.attrs["k"]]
         else:
-            args = [flowing(value(r), record.saved >> k & 1) for k, r in enumerate(record.inputs)]
+            args = [
+                detach_unless(value(r), record.saved >> k & 1) for k, r in enumerate(record.inputs)
+            ]
             attrs = {k: with_size(v, sizes) for k, v in record.attrs.items()}
             if record.op is while_loop:
-                attrs["keep"] = attrs["keep"] or wanted(args)
-            with told_by(record):
+                attrs["keep"] = attrs["keep"] or any_differentiable(args)
+            with attribute_errors(record):
                 y = current.top.apply(record.op, args, attrs)
         values[record] = y
         if record.dtype is not None:
-            sizes |= {name: y.spec.shape[axis] for axis, name in bound(record.spec, known)}
+            sizes |= {name: y.spec.shape[axis] for axis, name in new_sizes(record.spec, known)}
     return [value(r) for r in program.results]
 
 
-class told_by:
-    """A block whose errors say which record of a program they are about: so its line is known."""
+class attribute_errors:
+    """A block whose errors get the `record` of the program that they are about."""
 
     def __init__(self, record: Record):
         self.record = record
@@ -59,15 +61,15 @@ class told_by:
             error.record = self.record
 
 
-def flowing(x, flows: int):
+def detach_unless(x, flows: int):
     """x itself if a gradient may flow back to it, else its value alone."""
     if flows or not isinstance(x, Tensor) or x.stop_gradient:
         return x
     return wrap(x.array)
 
 
-def wanted(args) -> bool:
-    """Will a loop be walked back, so that its rounds are to be kept?"""
+def any_differentiable(args) -> bool:
+    """Whether a backward may walk through a loop, which must save its iterations then."""
     tensors = [x for x in args if isinstance(x, Tensor)]
     return current.top.recording and not all(x.stop_gradient for x in tensors)
 
@@ -97,7 +99,7 @@ def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> l
 
 
 def cotangent(g, x: Tensor) -> Tensor:
-    """The cotangent of x, of the shape of x: only inside of a region may 3 be known to be `n`."""
+    """The cotangent of x in the shape of x: in a region alone 3 may be known to be `n`."""
     if g is None:
         return zeros_like(x)
     known = [*map(str, g.spec.shape)] == [*map(str, x.spec.shape)]

@@ -1,7 +1,7 @@
-"""Tensors that say sizes, while a program is traced: `paddle.shape(x)[0] // 2` in a reshape.
+"""Tensors that hold sizes, in a trace: `paddle.shape(x)[0] // 2` in a reshape.
 
-What was computed from sizes is followed back to them. Any other whole number becomes a size of its
-own by `extent`, an operator whose result has that size: so it gets its value when the program runs.
+A value computed from sizes is derived from them again. Any other whole number becomes a new size
+by `extent`, an operator whose result has that size: so it gets its value when the program runs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..core.dtype import float64
 from ..core.errors import teach, type_error
 from ..core.record import Record
 from ..core.spec import scalar_dtype
-from ..ir.builder import Builder, Writing
-from ..ir.program import ITEM, NUMBER, Program
+from ..ir.builder import Builder
+from ..ir.program import ITEM, NUMBER
 from ..ops import creation, elementwise, movement
 from ..ops.gather import extent
 from .tensor import Tensor
@@ -37,8 +37,8 @@ elementwise.minimum.on_sizes = numpy.frompyfunc(dims.smaller, 2, 1)
 
 
 def sizes_in(builder: Builder, record: Record):
-    """The sizes a tensor of whole numbers holds, as an array of ints and Dims."""
-    found = followed(builder, record)
+    """The sizes that a tensor of whole numbers holds, as an array of ints and Dims."""
+    found = derive_sizes(builder, record)
     if found is not None:
         return numpy.asarray(found, object)
     if record.dtype.kind not in "iu" or record.spec.ndim > 1:
@@ -49,7 +49,7 @@ def sizes_in(builder: Builder, record: Record):
             hint="give InputSpec a number there",
         )
         raise note_refusal(TypeError(message))
-    numbers = builder.promise(record, builder.place)
+    numbers = builder.symbolic(record, builder.place)
     flat = [numbers] if not record.shape else builder.emit(movement.unstack, [numbers], {"axis": 0})
     sizes = [builder.emit(extent, [x], {}).shape[0] for x in flat]
     found = numpy.array(sizes, object).reshape(record.shape)
@@ -57,7 +57,7 @@ def sizes_in(builder: Builder, record: Record):
     return found
 
 
-def followed(builder: Builder, record: Record):
+def derive_sizes(builder: Builder, record: Record):
     """The sizes in a value that was computed from sizes; None if it was not."""
     if record in builder.sizes:
         return builder.sizes[record]
@@ -70,7 +70,7 @@ def followed(builder: Builder, record: Record):
         return None
     if record.op is ITEM:
         whole = record.inputs[0]
-        given = [followed(builder, r) for r in whole.inputs]
+        given = [derive_sizes(builder, r) for r in whole.inputs]
         if whole.op.on_sizes is None or None in map(type_or_none, given):
             return None
         return whole.op.on_sizes(*given, **whole.attrs)[record.attrs["k"]]
@@ -83,8 +83,8 @@ def followed(builder: Builder, record: Record):
 
 
 def leaf(builder: Builder, record: Record):
-    """What an operand of arithmetic on sizes is: one number that comes from nowhere is a size."""
-    found = followed(builder, record)
+    """The value of an operand in arithmetic on sizes: a single unknown number is a new size."""
+    found = derive_sizes(builder, record)
     if found is None and record.dtype is not None and not record.shape:
         return sizes_in(builder, record) if record.dtype.kind in "iu" else None
     return found
@@ -101,15 +101,15 @@ def holds_dim(n) -> bool:
 # ---- from sizes to tensors -----------------------------------------------------------------------
 
 
-def later(data) -> bool:
-    """Is it, or holds it, what only the program will know?"""
+def has_symbolic(data) -> bool:
+    """Whether data is, or contains, a tensor or a size that only the program knows."""
     if isinstance(data, list | tuple):
-        return any(map(later, data))
+        return any(map(has_symbolic, data))
     return isinstance(data, dims.Dim | Tensor)
 
 
-def gathered(data, beside: bool = False) -> Tensor:
-    """Nested lists in which tensors of the program or sizes are, as one tensor.
+def stack_symbolic(data, beside: bool = False) -> Tensor:
+    """Nested lists that contain tensors of the program or sizes, as one tensor.
 
     As in eager mode numbers `beside` tensors are not rounded to the default dtype.
     """
@@ -117,20 +117,7 @@ def gathered(data, beside: bool = False) -> Tensor:
         return creation.assign(data)
     if isinstance(data, list | tuple):
         beside = beside or any(isinstance(x, Tensor) for x in data)
-        return movement.stack(*(gathered(x, beside) for x in data), axis=0)
+        return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)
     wide = beside and type(data) is float
     dtype = float64.numpy if wide else scalar_dtype(data)
     return creation.full(shape=(), value=data, dtype=dtype)
-
-
-def noting(program: Program):
-    """Writes down what a program takes for granted of its sizes; a region, what of its values."""
-
-    def note(left, sign, right, answer):
-        guard = (dims.as_guarded(left, False), sign, dims.as_guarded(right, False), answer)
-        unseen = any(map(dims.UNSEEN.match, dims.symbols(left) | dims.symbols(right)))
-        guards = (Writing.top.program if unseen else program).guards
-        if [*map(str, guard)] not in [[*map(str, g)] for g in guards]:
-            guards.append(guard)
-
-    return note

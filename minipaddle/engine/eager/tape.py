@@ -1,4 +1,4 @@
-"""The tape's ends: leaves, where a backward stops, and the records of results in tuples."""
+"""The leaves of the tape, where a backward stops, and the handles of hooks."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ LEAF = Op(leaf)
 ITEM.vjp(lambda g, k: Pieces({k: g}))
 
 
-def leaf_of(tensor) -> Leaf:
+def get_leaf(tensor) -> Leaf:
     """The start of the tape at `tensor`, made when it is first used."""
     tensor.record = Leaf(tensor)
     return tensor.record
 
 
-def overwritten(tensor) -> Record:
-    """The past of a tensor whose values were all replaced by others that have none.
+def without_past(tensor) -> Record:
+    """The record of a tensor whose values were all overwritten by values without a past.
 
-    It was computed, so it is no leaf; but no gradient goes on from here.
+    The tensor is no leaf, but no gradient flows on from here.
     """
     return Record(creation.assign, [None], {}, *tensor.spec, {})
 
 
 class HookHandle:
-    """What `register_hook` returns: `remove()` takes the hook away."""
+    """The result of `register_hook`: `remove()` removes the hook."""
 
     def __init__(self, record, hook):
         self.record, self.hook = record, hook
@@ -59,11 +59,11 @@ class HookHandle:
 
 
 class LeafError(ValueError):
-    """A leaf that wants a gradient was to be changed in place."""
+    """A leaf that wants a gradient would be changed in place."""
 
 
-def leaf_written(argument: bool = False) -> LeafError:
-    """The error for that; of an `argument` of a program nobody knows yet whether it is a leaf."""
+def leaf_write_error(argument: bool = False) -> LeafError:
+    """The error for that. Only a run knows whether an `argument` of a program is a leaf."""
     if argument:
         what = "an argument that wants a gradient, in a branch or a loop on a tensor: if it is a "
         what, hint = what + "leaf its gradient would be", "clone() it before: y = y.clone()"

@@ -10,21 +10,19 @@ from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
 from ..core.errors import teach, value_error
-from ..core.record import Spec, writes
+from ..core.record import Spec
 from ..ops.creation import assign
-from ..ops.gradient import AVERAGING, gradient
+from ..ops.marks import AVERAGING, gradient
 from ..ops.var import Var
 from .backward import backward
 from .convert import own_array
-from .device import module_of
+from .device import Place, module_of, place_of
 from .items import Indexing
-from .placed import Placed
-from .printing import format_tensor
-from .tape import HookHandle, leaf_of, leaf_written, overwritten
+from .tape import HookHandle, get_leaf, leaf_write_error, without_past
 from .values import Values
 
 
-class Tensor(Indexing, Values, Placed, Var):
+class Tensor(Indexing, Values, Var):
     """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
 
     `stop_gradient` is True unless said otherwise: only what has it False gets a gradient.
@@ -38,15 +36,15 @@ class Tensor(Indexing, Values, Placed, Var):
     """
 
     # Set on an instance only when they differ: making a tensor must cost little.
-    record = None  # how it was computed; None for what was given
+    record = None  # the record that computed it; None for a tensor that was given
     stop_gradient = True
     persistable = False
     is_parameter = False
     _name = None
     _grad = None
-    averaged: dict | None = None  # the ranks that average its gradient: see `ops.gradient`
-    _stale = False  # does `_grad` stand for zeros, since it was cleared?
-    _local = None  # of a gradient that is averaged: this rank's own, to which a backward adds
+    averaged: dict | None = None  # the ranks that average its gradient: see `ops.marks`
+    _stale = False  # whether `_grad` was cleared and stands for zeros
+    _local = None  # of an averaged gradient: that of this rank alone, to which a backward adds
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
         self.array = own_array([] if data is None else data, dtype, place)
@@ -76,8 +74,13 @@ class Tensor(Indexing, Values, Placed, Var):
         return as_guarded(self.array.size, True)
 
     @property
+    def place(self) -> Place:
+        """The device it is on. Source: Paddle API `Tensor.place`."""
+        return place_of(self.array)
+
+    @property
     def name(self) -> str:
-        """A name of its own, given when first asked for. Source: Paddle API `Tensor.name`."""
+        """A unique name, created when first asked for. Source: Paddle API `Tensor.name`."""
         if self._name is None:
             self._name = f"generated_tensor_{next(numbers)}"
         return self._name
@@ -87,21 +90,9 @@ class Tensor(Indexing, Values, Placed, Var):
         self._name = value
 
     @property
-    def type(self) -> str:
-        """What kind of tensor: always dense. Source: Paddle API `Tensor.type`."""
-        return "DENSE_TENSOR"
-
-    @property
     def is_leaf(self) -> bool:
-        """Was it given rather than computed? Source: Paddle API `Tensor.is_leaf`."""
+        """Whether it was given, not computed. Source: Paddle API `Tensor.is_leaf`."""
         return self.record is None or not self.record.inputs
-
-    @property
-    def inplace_version(self) -> int:
-        """How often its memory was written in place. Source: Paddle API
-        `Tensor.inplace_version`.
-        """
-        return writes(self.array)
 
     def __len__(self) -> int:
         if not self.array.ndim:
@@ -109,12 +100,12 @@ class Tensor(Indexing, Values, Placed, Var):
         return self.array.shape[0]
 
     def __repr__(self) -> str:
-        return format_tensor(self)
+        return f"Tensor(shape={self.shape}, dtype={self.dtype.name}, {self.tolist()})"
 
     __hash__ = object.__hash__
 
     def __deepcopy__(self, memo):
-        """A copy of the values, with no past and no gradient, under a name of its own."""
+        """A copy of the values, with no past, no gradient and a new name."""
         copy = object.__new__(type(self))
         copy.__dict__.update(
             self.__dict__, array=self.array.copy(), record=None, _grad=None, _stale=False
@@ -129,7 +120,7 @@ class Tensor(Indexing, Values, Placed, Var):
     def grad(self) -> Tensor | None:
         """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
         if current.top.tracing:
-            current.top.borrow(self)
+            current.top.lift(self)
         if self._stale:
             self.grad = current.top.waiting(self)
         if self._grad is not None and not current.top.tracing:
@@ -143,28 +134,8 @@ class Tensor(Indexing, Values, Placed, Var):
                 f"a gradient of {value.spec} for {self.spec}", expected=f"shape {self.shape}"
             )
         if current.top.tracing:
-            current.top.borrow(self)
+            current.top.lift(self)
         self._grad, self._stale = value, False
-
-    @property
-    def requires_grad(self) -> bool:
-        """The opposite of `stop_gradient`. Source: Paddle API `Tensor.requires_grad`."""
-        return not self.stop_gradient
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.stop_gradient = not value
-
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`.
-
-        >>> import minipaddle as paddle
-        >>> x = paddle.ones([2])
-        >>> x.requires_grad_().stop_gradient
-        False
-        """
-        self.stop_gradient = not requires_grad
-        return self
 
     def backward(self, grad_tensor=None, retain_graph: bool = False) -> None:
         """Add d(self)/d(leaf) to `.grad` of every leaf that wants one.
@@ -203,8 +174,8 @@ class Tensor(Indexing, Values, Placed, Var):
         0.0
         """
         if current.top.tracing:
-            current.top.borrow(self)
-        if set_to_zero:  # the zeros are made when somebody looks: adding to them costs a pass
+            current.top.lift(self)
+        if set_to_zero:  # zeros are created on demand: to add to them costs a pass
             self._stale = self._grad is not None
         else:
             self.grad = None
@@ -224,30 +195,8 @@ class Tensor(Indexing, Values, Placed, Var):
         True
         """
         if current.top.tracing:  # the program's state is this tensor, not the detached one
-            current.top.borrow(self)
+            current.top.lift(self)
         return wrap(self.array)
-
-    def detach_(self) -> Tensor:
-        """Forget the past. Source: Paddle API `Tensor.detach_`."""
-        self.record, self.stop_gradient = None, True
-        return self
-
-    def value(self) -> Tensor:
-        """Itself. Source: Paddle API `Tensor.value`."""
-        return self
-
-    get_tensor = value
-
-    @property
-    def data(self) -> Tensor:
-        """Itself; assigning another tensor takes over its memory. Source: Paddle API
-        `Tensor.data`.
-        """
-        return self
-
-    @data.setter
-    def data(self, value: Tensor) -> None:
-        self.array = value.array
 
     def register_hook(self, hook):
         """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it.
@@ -268,29 +217,16 @@ class Tensor(Indexing, Values, Placed, Var):
             )
         if current.top.tracing:
             current.top.hooked()
-        record = self.record or leaf_of(self)
+        record = self.record or get_leaf(self)
         record.hooks = [*(record.hooks or ()), hook]
         return HookHandle(record, hook)
-
-    def retain_grads(self) -> None:
-        """Keep `.grad` of a computed tensor too.
-
-        >>> import minipaddle as paddle
-        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
-        >>> y = x * 2
-        >>> y.retain_grads()
-        >>> (y * y).backward()
-        >>> y.grad.item()
-        12.0
-        """
-        if not self.is_leaf:
-            self.register_hook(lambda g: setattr(self, "_grad", g.detach()))
 
     # ---- in place ----------------------------------------------------------------------------
 
     def become(self, result: Tensor, *, reshaped: bool = False) -> Tensor:
-        """Take over the value and the past of `result`: what every in-place method ends with. The
-        memory stays, unless the dtype is another, or the shape, which `reshaped` allows.
+        """Take over the value and the past of `result`, as the last step of an in-place method.
+
+        The memory stays unless the dtype changes, or the shape, which `reshaped` allows.
         """
         shapes = self.array.shape, result.array.shape
         if not reshaped and shapes[0] != shapes[1] and not same_shape(*shapes):
@@ -302,7 +238,7 @@ class Tensor(Indexing, Values, Placed, Var):
             return current.top.become(self, result)
         anew = reshaped or self.array.dtype != result.array.dtype
         if result.record is not None and self.is_leaf and not self.stop_gradient:
-            raise leaf_written()
+            raise leaf_write_error()
         if anew or (result.record is not None and self.is_needed_by(result.record)):
             self.array = result.array
         else:
@@ -310,42 +246,16 @@ class Tensor(Indexing, Values, Placed, Var):
         if result.record is not None:
             self.record, self.stop_gradient = result.record, False
         elif current.top.recording and not self.is_leaf:
-            self.record = overwritten(self)
+            self.record = without_past(self)
         return self
 
     def is_needed_by(self, record) -> bool:
-        """Would writing over this memory spoil a backward of `record`, or what it views?"""
+        """Whether a write to this memory would change a base tensor or what `record` saves."""
         kept = (record.saved or {}).values()
         return self.array.base is not None or any(value is self.array for value in kept)
 
-    def apply(self, func) -> Tensor:
-        """`func` of this tensor. Raises RuntimeError if it wants a gradient.
-
-        Source: Paddle API `Tensor.apply`.
-
-        >>> import minipaddle as paddle
-        >>> x = paddle.ones([2])
-        >>> x.apply(lambda t: t * 3).tolist()
-        [3.0, 3.0]
-        """
-        if not self.stop_gradient:
-            raise RuntimeError(
-                teach("apply on a tensor that wants a gradient", hint="call func(x) yourself")
-            )
-        return func(self)
-
-    def apply_(self, func) -> Tensor:
-        """`apply` in place. Source: Paddle API `Tensor.apply_`.
-
-        >>> import minipaddle as paddle
-        >>> x = paddle.ones([2])
-        >>> x.apply_(lambda t: t * 3).tolist()
-        [3.0, 3.0]
-        """
-        return self.become(self.apply(func))
-
     def rehouse(self, value: Tensor) -> None:
-        """Hold the values of `value` from now on, of another dtype or device perhaps."""
+        """Take the array of `value`, which may have another dtype or device."""
         self.array, self.record = value.array, None
 
 

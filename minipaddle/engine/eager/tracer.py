@@ -1,96 +1,102 @@
-"""Tracing: the eager engine runs on promises instead of arrays, and a program is written.
+"""Tracing: the eager engine runs on symbolic arrays instead of arrays, and a program is written.
 
-Everything eager mode does (the tape, hooks, `backward`, optimizers, in-place writes) it does here
-too, only that an operator applied to promises adds a record to a program. So a program with its
-backward in it needs no rules of its own, and says what eager mode would have done.
+Everything that eager mode does (the tape, hooks, `backward`, optimizers, in-place writes) happens
+here too, but an operator applied to symbolic arrays adds a record to a program. So a program with
+its backward in it needs no further rules, and does what eager mode would have done.
 
-A tensor of the outside that is used becomes a state of the program: while the trace lasts it holds
-a promise; afterwards it has its array again, and the program writes it back whenever it runs.
+A tensor of the outside that is used becomes a state of the program: it holds a symbolic array
+while the trace lasts. Afterwards it has its array again, and each run of the program writes it.
 """
 
 from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 from ..core import dim as dims
 from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal
 from ..core.errors import not_supported
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
-from ..ir.builder import Builder, Promise, Writing
+from ..ir.builder import Builder, SymbolicArray
 from ..ops import creation
-from .cells import GradientCell, TensorCell
-from .convert import as_array, lasts
-from .custom import on_the_past_of
+from .convert import as_array, can_reread
+from .custom import with_past
 from .device import current_place, place_of
-from .eager import Eager, keep, operand
-from .leaving import Borrowed, Trace, Waiting, finished, promised
-from .sizes import gathered, later, noting, sizes_in
-from .tape import leaf_of, leaf_written, overwritten
+from .execution import Eager, as_operand, save
+from .side_effects import LiftedTensor, Trace, Waiting, close_trace, is_symbolic
+from .sizes import has_symbolic, sizes_in, stack_symbolic
+from .storage import Call, GradientStorage, TensorStorage
+from .tape import get_leaf, leaf_write_error, without_past
 from .tensor import Tensor, wrap
 
 LOCK = threading.RLock()
-"""One trace at a time: while it lasts, tensors of the outside hold promises."""
+"""Only one trace runs at a time: meanwhile tensors of the whole process hold symbolic arrays."""
 
 
 class Tracer(Eager):
     """Writes a program; see the module."""
 
     tracing = True
-    differentiable = True  # will anyone walk back through the program?
+    differentiable = True  # whether a backward may walk through the program
 
-    def __init__(self, name: str = "program"):
+    def __init__(self, name: str = "program", builder: Builder | None = None):
         super().__init__()
-        self.builder = self.root = Builder(name, place=current_place())
+        self.builder = self.root = builder or Builder(name, place=current_place())
+        guards, outer = self.root.program.guards, current.top.assumptions
+        self.assumptions = dims.Assumptions(guards, self.note_decision, outer)
+        self.journals: list[dict] = []
+        self.merged: dict[int, list] = {}  # id of a container -> it and those that it may be
+        self.handlers: list = []
         self.layers: dict[int, object] = {}  # the layers that were called, by id
-        self.stores: list[tuple] = []  # (a layer, its attributes or buffers, what they were)
-        self.calls: list[tuple] = []  # what Python does after each run
-        self.rebound: list[tuple] = []  # (a tensor outside, one whose value it has after a run)
-        self.leaving: list[tuple] = []  # (tensors, what makes of their outputs something to leave)
+        self.stores: list[tuple] = []  # (a layer, its attributes or buffers, a copy from before)
+        self.effects: list[tuple] = []  # (tensors, function: their output numbers -> side effect)
+        self.calls: list[tuple] = []  # likewise; these come last
+        self.rebound: list[tuple] = []  # (an outer tensor, the tensor it equals after a run)
         self._scope = None
-        self.memory: dict[int, tuple] = {}  # id of an outer array -> (the array, its promise)
-        self.borrowed: dict[int, Borrowed] = {}  # by id of the tensor
+        self.memory: dict[int, tuple] = {}  # id of an outer array -> (it, its symbolic array)
+        self.lifted: dict[int, LiftedTensor] = {}  # by id of the tensor
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
-        self.tapes: dict[Promise, Tensor] = {}  # what a region used that wants a gradient
-        self.others: dict[object, Promise] = {}  # states that are no tensors, by what holds them
+        self.tapes: dict[SymbolicArray, Tensor] = {}  # tensors with a gradient a region uses
+        self.others: dict[
+            object, SymbolicArray
+        ] = {}  # states that are no tensors, by what holds them
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
-        self.arguments: set[Promise] = set()  # what the program is given
+        self.arguments: set[SymbolicArray] = set()  # what the program is given
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
 
     # ---- layers ------------------------------------------------------------------------------
 
     @property
     def scope(self):
-        """The layer being called, as a chain; who is called is noted."""
+        """The layer being called, as a chain. Setting it notes the layer."""
         return self._scope
 
     @scope.setter
     def scope(self, chain) -> None:
         self._scope = chain
         if chain is not None:
-            self.note(chain[1])
+            self.note_layer(chain[1])
 
-    def place_in_layers(self):
-        """The scope of a new record; in a backward that of the record being passed."""
+    def record_scope(self):
+        """The scope of a new record; in a backward that of the record it differentiates."""
         return (self.passing and self.passing.scope) or self.scope
 
-    def note(self, layer) -> None:
+    def note_layer(self, layer) -> None:
         """Remember a layer, and what its attributes are before anything is assigned to them."""
         if id(layer) not in self.layers:
             self.layers[id(layer)] = layer
             for store in (vars(layer), getattr(layer, "_buffers", {})):
                 self.stores.append((layer, store, dict(store)))
 
-    def assigned(self) -> list[tuple]:
-        """(layer, where it stands, name, before, tensor) for each attribute that was assigned a new
-        tensor.
-        """
+    def assigned_attributes(self) -> list[tuple]:
+        """(layer, store, name, value before, new tensor) for each attribute assigned a tensor."""
         return [
             (layer, store, name, before.get(name, MISSING), now)
             for layer, store, before in self.stores
             for name, now in store.items()
-            if now is not before.get(name) and isinstance(now, Tensor) and promised(now)
+            if now is not before.get(name) and isinstance(now, Tensor) and is_symbolic(now)
         ]
 
     # ---- applying an operator ----------------------------------------------------------------
@@ -99,101 +105,102 @@ class Tracer(Eager):
         arrays, edges, mask = [], [], 0
         for k, x in enumerate(inputs):
             if isinstance(x, Tensor):
-                arrays.append(self.borrow(x))
-                edge = None if x.stop_gradient else x.record or leaf_of(x)
+                arrays.append(self.lift(x))
+                edge = None if x.stop_gradient else x.record or get_leaf(x)
                 if edge is not None:
                     mask |= 1 << k
                     self.note_tape(x)
             else:
                 arrays.append(
-                    x if type(x) in NUMBERS else self.borrow(wrap(as_array(operand(op, x))))
+                    x if type(x) in NUMBERS else self.lift(wrap(as_array(as_operand(op, x))))
                 )
                 edge = None
             edges.append(edge)
         try:
             flow = mask if self.recording else 0
-            y = self.builder.emit(op, arrays, attrs, self.place_in_layers(), flow)
+            y = self.builder.emit(op, arrays, attrs, self.record_scope(), flow)
         except (ValueError, TypeError, IndexError) as error:
-            told = op.explain(error, inputs, attrs)
+            explained = op.explain(error, inputs, attrs)
             if any(isinstance(n, dims.Dim) for x in arrays for n in getattr(x, "shape", ())):
-                note_refusal(told)  # of sizes that a run may know to fit
-            raise told from error
-        kept = op.kept[mask] if mask and self.recording else None
+                note_refusal(explained)  # in a run the sizes may fit
+            raise explained from error
+        to_save = op.saves[mask] if mask and self.recording else None
         if type(y) is tuple:
-            return self.several(op, edges, arrays, attrs, kept, y)
+            return self.wrap_results(op, edges, arrays, attrs, to_save, y)
         out = wrap(y)
-        if kept:
-            saved = None if kept is NOTHING else keep(kept, [*map(self.now, arrays)], self.now(y))
+        if to_save:
+            now = [*map(self.now, arrays)]
+            saved = None if to_save is NOTHING else save(to_save, now, self.now(y), self.pack)
             out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
             out.record.where, out.stop_gradient = self.builder.value(y).where, False
         return out
 
     def now(self, array):
-        """What an array of the program holds now, whatever is written to it later."""
-        if type(array) is not Promise:
+        """A symbolic array with the present value of `array`, which later writes do not change."""
+        if type(array) is not SymbolicArray:
             return array
-        return self.builder.promise(self.builder.value(array), array.place)
+        return self.builder.symbolic(self.builder.value(array), array.place)
 
-    def several(self, op, edges, arrays, attrs, kept, y):
-        outs = super().several(op, edges, arrays, attrs, kept, y)
-        if kept and not op.view:  # what is kept stays as it is, whatever is written to the results
+    def wrap_results(self, op, edges, arrays, attrs, to_save, y):
+        outs = super().wrap_results(op, edges, arrays, attrs, to_save, y)
+        if to_save and not op.view:  # later writes to the results do not change what is saved
             for out in outs:
                 out.array = self.now(out.array)
         return outs
 
     def note_tape(self, x: Tensor) -> None:
-        """The region being written uses x, to which a gradient may flow back."""
+        """Note that the present region uses x, to which a gradient may flow back."""
         if self.recording and not x.stop_gradient:
             self.tapes.setdefault(x.array, x)
 
-    def viewed(self, x, y):
+    def note_view(self, x, y):
         y.array.views(x.array)
 
     def full(self, spec, value, like):
         return creation.full(shape=spec.shape, value=value, dtype=spec.dtype)
 
     def constant(self, data, dtype=None, place=None):
-        if not later(data):
+        if not has_symbolic(data):
             out = super().constant(data, dtype, place)
-            if lasts(data, out.array) and not few(data):
+            if can_reread(data, out.array) and not is_short(data):
                 with Recording(False):  # a copy of what it holds when the program runs
                     return creation.assign(wrap(data)).astype(out.spec.dtype)
             self.constants[id(out.array)] = out.array
             return out
         with Recording(False):
-            out = gathered(data)
+            out = stack_symbolic(data)
             return out.astype(dtype) if dtype is not None else out
 
     def sizes(self, x):
-        """A size where the program will know it, a number where it is known now."""
-        if type(x.array) is not Promise:
+        """Sizes as nested lists: numbers where they are known now, else sizes of the program."""
+        if type(x.array) is not SymbolicArray:
             return x.tolist()
         return sizes_in(self.builder, self.builder.value(x.array)).tolist()
 
     # ---- tensors of the outside --------------------------------------------------------------
 
-    def borrow(self, x: Tensor) -> Promise:
-        """The promise that stands for x; a tensor of the outside becomes a state."""
+    def lift(self, x: Tensor) -> SymbolicArray:
+        """The symbolic array of x. A tensor of the outside becomes a state of the program."""
         array = x.array
-        if type(array) is Promise:
+        if type(array) is SymbolicArray:
             return array
         found = self.memory.get(id(array))
-        if found is None and few(array) and id(array) in self.constants:
+        if found is None and is_short(array) and id(array) in self.constants:
             with self.inside(self.root), Recording(False):  # sizes may be computed with them
-                found = array, gathered(array.tolist()).astype(array.dtype).array
+                found = array, stack_symbolic(array.tolist()).astype(array.dtype).array
             self.memory[id(array)] = found
         if found is None:
             spec, place = Spec(array.shape, array.dtype), place_of(array)
             owner = self.gradients.get(id(x))
-            cell = TensorCell(x) if owner is None else GradientCell(owner)
+            storage = TensorStorage(x) if owner is None else GradientStorage(owner)
             name = (x._name or "") if owner is None else f"{owner.name}.grad"
-            found = array, self.root.state(name, spec, place, cell)
+            found = array, self.root.state(name, spec, place, storage)
             self.memory[id(array)] = found
-        if id(x) not in self.borrowed:
+        if id(x) not in self.lifted:
             none = x._grad is None or x._stale
             waiting = Waiting(x, x._grad is not None) if none else None
             past = x.record, x.stop_gradient, x._grad, x._stale
-            self.borrowed[id(x)] = Borrowed(x, array, *past, waiting)
+            self.lifted[id(x)] = LiftedTensor(x, array, *past, waiting)
             if none:
                 x._grad, x._stale = waiting, True
             else:
@@ -202,7 +209,7 @@ class Tracer(Eager):
         return x.array
 
     def waiting(self, x: Tensor):
-        """What `.grad` of a cleared tensor is: zeros; None if there was none before the trace."""
+        """`.grad` of a cleared tensor: zeros, or None if it was None before the trace."""
         before = x._grad
         if type(before) is not Waiting:
             return self.full(before.spec, 0, x)
@@ -210,50 +217,51 @@ class Tracer(Eager):
         return self.full(before.spec, 0, x) if before.cleared else None
 
     def write(self, x: Tensor, value) -> None:
-        """Let x hold `value` from now on; its past stays."""
+        """Overwrite x with `value`; its past stays."""
         if not isinstance(value, Tensor):
             value = self.constant(value, x.dtype)
         if value.spec.dtype != x.spec.dtype:
             value = value.astype(x.spec.dtype)
-        if self.builder is not self.root:  # a record of its own: no gradient flows through it
+        if self.builder is not self.root:  # a separate record, through which no gradient flows
             value = creation.assign(value.detach())
-        self.builder.write(self.borrow(x), self.borrow(value))
+        self.builder.write(self.lift(x), self.lift(value))
         mark_written(x.array)
 
     def become(self, x: Tensor, result: Tensor) -> Tensor:
         """Let x take over the value and the past of `result`."""
-        leaf = x.is_leaf and not x.stop_gradient and self.borrow(x) in self.root.values
+        leaf = x.is_leaf and not x.stop_gradient and self.lift(x) in self.root.values
         if self.builder is self.root and x.array in self.arguments:
             leaf = False  # whether an argument was computed is asked when the program runs
         if leaf and result.record is not None:  # a region's own input is no leaf
-            raise leaf_written(x.array in self.arguments)
+            raise leaf_write_error(x.array in self.arguments)
         unrecorded = result.record is None and not self.recording
         if unrecorded and not (leaf or x.stop_gradient or self.builder is self.root):
-            result = on_the_past_of(x, result)  # who walks back finds the region's values alone
-        self.borrow(x)
+            result = with_past(x, result)  # a derivative sees the values of the region alone
+        self.lift(x)
         self.written.append((x, x.record, x.stop_gradient))
         self.note_tape(x)
-        self.builder.write(x.array, self.borrow(result))
+        self.builder.write(x.array, self.lift(result))
         mark_written(x.array)
         if result.record is not None:
             x.record, x.stop_gradient = result.record, False
         elif self.recording and not x.is_leaf:
-            x.record = overwritten(x)
+            x.record = without_past(x)
         return x
 
     def host(self, function, args, kwargs) -> None:
-        """Call `function` in Python after each run, with the values its arguments have here."""
+        """Call `function` in Python after each run, with the present values of its arguments."""
         if self.builder is not self.root:
             raise unsupported(
                 f"{function.__qualname__} inside a branch or a loop that depends on a tensor: "
                 "it runs in Python, after the program",
                 hint="call it outside",
             )
-        kept = [(k, creation.assign(x)) for k, x in enumerate(args) if isinstance(x, Tensor)]
-        self.calls.append((function, args, kwargs, kept))
+        places = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
+        copies = [creation.assign(args[k]) for k in places]
+        self.calls.append((copies, partial(Call, function, args, kwargs, places)))
 
     def hooked(self) -> None:
-        """A hook was registered: on the tape of a region it would be forgotten."""
+        """Refuse a hook registered in a region: the region's tape does not outlive it."""
         if self.builder is not self.root:
             raise unsupported(
                 "a hook is registered inside a branch or a loop that depends on a tensor",
@@ -261,20 +269,20 @@ class Tracer(Eager):
                 "PyLayer does too",
             )
 
-    def state(self, name: str, holder, spec: Spec, cell) -> Promise:
-        """What stands for an outer state that is no tensor, such as a random generator's counter.
+    def state(self, name: str, holder, spec: Spec, storage) -> SymbolicArray:
+        """The symbolic array of an outer state that is no tensor, such as a generator's counter.
 
-        `cell` reads it from its `holder` before a run, and writes it back afterwards.
+        `storage` reads it from its `holder` before a run and writes it back afterwards.
         """
         if holder not in self.others:
-            self.others[holder] = self.root.state(name, spec, self.root.place, cell)
+            self.others[holder] = self.root.state(name, spec, self.root.place, storage)
         return self.others[holder]
 
     # ---- regions -----------------------------------------------------------------------------
 
     @contextmanager
     def region(self, name: str):
-        """Records go into a region of their own while the block runs."""
+        """Within the block records go into a new region."""
         written, tapes, grads = self.written, self.tapes, self.gradient_states()
         self.written, self.tapes = [], {}
         try:
@@ -293,31 +301,39 @@ class Tracer(Eager):
 
     @contextmanager
     def inside(self, builder: Builder):
-        """Records go to `builder` while the block runs."""
-        outer, self.builder, Writing.top = self.builder, builder, builder
+        """Within the block records go to `builder`."""
+        outer, self.builder = self.builder, builder
         try:
             yield builder
         finally:
-            self.builder = Writing.top = outer
+            self.builder = outer
 
     def gradient_states(self) -> dict:
-        return {k: (id(b.tensor._grad), b.tensor._stale) for k, b in self.borrowed.items()}
+        return {k: (id(b.tensor._grad), b.tensor._stale) for k, b in self.lifted.items()}
+
+    def note_decision(self, left, sign: str, right, answer: bool) -> None:
+        """Let the program rely on a decision about sizes; a region on one about its values."""
+        guard = (dims.as_guarded(left, False), sign, dims.as_guarded(right, False), answer)
+        unseen = any(map(dims.UNSEEN.match, dims.symbols(left) | dims.symbols(right)))
+        guards = (self.builder if unseen else self.root).program.guards
+        if [*map(str, guard)] not in [[*map(str, g)] for g in guards]:
+            guards.append(guard)
 
     def open_sizes(self) -> bool:
-        """Are there sizes that only a run will know?"""
+        """Whether only a run knows some of the sizes of inputs and states."""
         program = self.root.program
         given = [*program.inputs, *(state.record for state in program.states)]
         return any(isinstance(n, dims.Dim) for record in given for n in record.shape)
 
     # ---- the end -----------------------------------------------------------------------------
 
-    def give_back(self) -> None:
-        """Every tensor of the outside has its array and its past again."""
-        for b in self.borrowed.values():
+    def restore_outside(self) -> None:
+        """Give every tensor of the outside its array and its past again."""
+        for b in self.lifted.values():
             x = b.tensor
             x.array, x.record, x.stop_gradient = b.array, b.record, b.stop_gradient
             x._grad, x._stale = b.grad, b.stale
-        for _, store, name, before, _ in self.assigned():
+        for _, store, name, before, _ in self.assigned_attributes():
             if before is MISSING:
                 del store[name]
             else:
@@ -333,29 +349,30 @@ MISSING = object()
 FEW = 8
 
 
-def few(array) -> bool:
-    """Are these numbers that may be sizes?"""
+def is_short(array) -> bool:
+    """Whether an array may hold sizes: a few whole numbers."""
     return array.dtype.kind == "i" and array.size <= FEW
 
 
 def trace(function, specs, *, name: str = "program", names=(), stop_gradient=True) -> Trace:
-    """The program of `function`, which takes a tensor for each spec and returns a list."""
+    """The program of `function`, which takes one tensor for each spec and returns a list."""
     outer = current.top
-    with LOCK, interpreter(Tracer(name)) as tracer:
+    with tracing(Tracer(name)) as tracer, raise_refusal(tracer):
         tracer.scope = outer.scope
         tracer.recording = tracer.differentiable = outer.recording
-        before, Writing.top = Writing.top, tracer.builder
-        note = noting(tracer.root.program)
-        dims.notes.append(note)
+        inputs = [create_input(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
+        tracer.arguments = {x.array for x in inputs}
+        return close_trace(tracer, function(*inputs), inputs)
+
+
+@contextmanager
+def tracing(tracer: Tracer):
+    """Put `tracer` in charge within the block; afterwards restore the outside."""
+    with LOCK, interpreter(tracer):
         try:
-            with dims.assuming(), raise_refusal(tracer):
-                inputs = [given(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
-                tracer.arguments = {x.array for x in inputs}
-                return finished(tracer, function(*inputs), inputs)
+            yield tracer
         finally:
-            dims.notes.remove(note)
-            tracer.give_back()
-            Writing.top = before
+            tracer.restore_outside()
 
 
 def unsupported(what: str, hint: str) -> Exception:
@@ -363,6 +380,6 @@ def unsupported(what: str, hint: str) -> Exception:
     return note_refusal(not_supported(what, hint=hint))
 
 
-def given(tracer: Tracer, spec: Spec, name: str) -> Tensor:
+def create_input(tracer: Tracer, spec: Spec, name: str) -> Tensor:
     """An input of the program as a tensor."""
-    return wrap(tracer.root.promise(tracer.root.input(spec, name), current_place()))
+    return wrap(tracer.root.symbolic(tracer.root.input(spec, name), current_place()))

@@ -1,4 +1,4 @@
-"""NumPy's arrays as C sees them: addresses, and memory without gaps."""
+"""NumPy's arrays for C: addresses, and contiguous copies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 
 
-def view(pointer, spec):
-    """The array at an address."""
+def array_at(pointer, spec):
+    """An array of a spec over the memory at an address."""
     if spec.nbytes == 0:
         return np.empty(spec.shape, spec.dtype)
     memory = (ctypes.c_char * spec.nbytes).from_address(pointer)
@@ -16,13 +16,13 @@ def view(pointer, spec):
 
 
 HEAD = object.__basicsize__
-"""In an array object the address of its memory stands behind the head of all objects: NumPy's C
-interface (`PyArray_DATA`) fixes that for every extension module that was ever compiled.
+"""An array object holds the address of its memory directly after the header of all objects. NumPy's
+C interface (`PyArray_DATA`) fixes this layout for all compiled extension modules.
 """
 
 
 def address(array) -> int:
-    """Where the memory of an array begins; a sixth of the time of `__array_interface__`."""
+    """The address of an array's memory, in a sixth of the time of `__array_interface__`."""
     return ctypes.c_size_t.from_address(id(array) + HEAD).value
 
 
@@ -30,12 +30,12 @@ def plain_address(array) -> int:
     return array.__array_interface__["data"][0]
 
 
-if address(PROBE := np.zeros(1)) != plain_address(PROBE):  # an interpreter with other objects
+if address(PROBE := np.zeros(1)) != plain_address(PROBE):  # another object layout
     address = plain_address
 
 
 def as_c(array, shape, dtype):
-    """An array as C reads it: row-major, of the dtype the program has."""
+    """An array as C reads it: row-major, with the program's dtype. Copies only if needed."""
     array = np.asarray(array)
     if array.shape != shape:
         raise ValueError(f"an array of shape {list(array.shape)} where {list(shape)} is needed")

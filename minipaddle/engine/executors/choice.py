@@ -10,6 +10,7 @@ import os
 
 from ..core.errors import value_error
 from ..eager.device import current_place
+from ..eager.tracer import LOCK
 from ..ir.interpreter import Run
 from ..ir.program import Program
 from ..passes.data_parallel import data_parallel
@@ -18,7 +19,6 @@ from ..passes.specialise import open_sizes, sizes_of
 from .compiler import Unusable, compiler, give_up, unusable
 from .native import CannotCompile, Executable
 
-BACKENDS = ("native", "cuda", "interpreter")
 BUILDERS: dict[str, object] = {}
 """Further executors, each `build(program, strategy, sizes)`, by the kind of place they compute on
 ("gpu"); "no compiler" stands in for the native one where there is no C compiler."""
@@ -26,7 +26,7 @@ BUILDERS: dict[str, object] = {}
 
 def backend_named(name: str | None, strategy=None) -> str:
     """A backend by its name; None is what the strategy's `build_cinn_pass` or, if it is silent,
-    `MINIPADDLE_BACKEND` says, or the interpreter.
+    `MINIPADDLE_BACKEND` says, or "auto" (the engine alone, which has no such backend, interprets).
 
     "native" is what compiles for the place, "cuda" insists on a GPU. Paddle's name for its
     compiler, CINN, means the native one too.
@@ -34,7 +34,8 @@ def backend_named(name: str | None, strategy=None) -> str:
     compiled = chosen_by(strategy).get("build_cinn_pass")
     if name is None and compiled is not None:
         name = "native" if compiled else "interpreter"
-    name = name or os.environ.get("MINIPADDLE_BACKEND") or "interpreter"
+    default = "auto" if "auto" in BACKENDS else "interpreter"
+    name = name or os.environ.get("MINIPADDLE_BACKEND") or default
     name = "native" if name == "CINN" else name
     if name not in BACKENDS:
         raise value_error(f"backend={name!r}", expected=f"one of {', '.join(BACKENDS)}")
@@ -42,19 +43,26 @@ def backend_named(name: str | None, strategy=None) -> str:
 
 
 class Choice:
-    """Runs the programs of one captured function.
+    """Chooses executors for the programs of one captured function, and runs them.
 
-    `made` are the executables so far by program, place and sizes; `reasons` say for programs that
-    stay on the interpreter, why.
+    `made` are the executables so far by program, place and sizes, `pending` what is being compiled
+    meanwhile; `reasons` say for programs that stay on the interpreter, why.
     """
 
     def __init__(self, backend: str | None = None, strategy=None):
         self.backend, self.strategy = backend_named(backend, strategy), strategy
         self.made: dict[tuple, object] = {}
+        self.pending: dict[tuple, object] = {}
         self.reasons: dict[tuple, str] = {}
-        self.closed: dict[Program, bool] = {}  # are all sizes of a program numbers?
-        self.interpreted: dict[Program, Program] = {}
-        self.frozen = False  # do states that are not updated stay what they are for many runs?
+        self.interpreted: dict[Program, tuple[Program, bool]] = {}
+        self.frozen = False  # whether states without an update stay the same for many runs
+
+    def __str__(self) -> str:
+        """Which executors serve now."""
+        found = {getattr(made, "kind", "compiled"): None for made in self.made.values()}
+        found |= dict.fromkeys(self.reasons.values())
+        found |= {str(build): None for build in self.pending.values()}
+        return "; ".join(found) or "interpreter"
 
     def run(self, program: Program, arrays, sizes: dict | None = None) -> tuple[list, dict]:
         """The results of a program (outputs, then updates), and the sizes that were open."""
@@ -62,15 +70,16 @@ class Choice:
         if executable is not None:
             return executable(program, arrays), executable.sizes
         run = Run(current_place().module, sizes)
-        return run(self.averaging(program), arrays), run.sizes
+        return run(self.interpreted_form(program)[0], arrays), run.sizes
 
-    def averaging(self, program: Program) -> Program:
-        """The program as the interpreter runs it: where gradients are marked, with averages."""
+    def interpreted_form(self, program: Program) -> tuple[Program, bool]:
+        """The program as the interpreter runs it, with averages where gradients are marked; and
+        whether all its sizes are numbers.
+        """
         if program not in self.interpreted:
-            chosen = chosen_by(self.strategy)
-            self.interpreted[program] = data_parallel(
-                program, **arguments("passes.data_parallel", chosen)
-            )
+            options = arguments("passes.data_parallel", chosen_by(self.strategy))
+            whole = data_parallel(program, **options)
+            self.interpreted[program] = whole, not open_sizes(program)
         return self.interpreted[program]
 
     def executable(self, program: Program, arrays) -> object | None:
@@ -81,29 +90,43 @@ class Choice:
             return found
         if self.backend == "interpreter" or (program, place) in self.reasons:
             return None
-        if program not in self.closed:
-            self.closed[program] = not open_sizes(program)
-        shapes = None if self.closed[program] else tuple(a.shape for a in arrays)
-        key = program, place, shapes
+        closed_sizes = self.interpreted_form(program)[1]
+        key = program, place, None if closed_sizes else tuple(a.shape for a in arrays)
         if key not in self.made:
             try:
-                self.made[key] = self.compiled(program, shapes)
+                found = BACKENDS[self.backend](self, key)
             except CannotCompile as why:
                 self.reasons[program, place] = str(why)
+            if found is None:
                 return None
+            self.made[key] = found
         return self.made[key]
 
-    def compiled(self, program: Program, shapes) -> object:
-        sizes = sizes_of(program, shapes) if shapes else {}
-        if (build := BUILDERS.get(current_place().kind)) is not None:
-            return build(program, self.strategy, sizes)
-        if self.backend == "cuda":
+    def build(self, key: tuple) -> object:
+        """A new executable; if the compiler proves unusable, the one that needs none."""
+        try:
+            return self.compile(key)
+        except Unusable as why:
+            give_up(why)
+            return self.compile(key)
+
+    def compile(self, key: tuple) -> object:
+        """A new executable; raises CannotCompile, or Unusable if the compiler does not work."""
+        program, _, shapes = key
+        given = program, self.strategy, sizes_of(program, shapes) if shapes else {}
+        build = BUILDERS.get(current_place().kind)
+        if build is None and self.backend == "cuda":
             raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
-        if compiler() is not None and not unusable:
-            try:
-                return Executable(program, self.strategy, sizes, frozen=self.frozen)
-            except Unusable as why:
-                give_up(why)
-        if "no compiler" not in BUILDERS:
-            raise CannotCompile("there is no C compiler")
-        return BUILDERS["no compiler"](program, self.strategy, sizes)
+        if build is None and (compiler() is None or unusable):
+            build = BUILDERS.get("no compiler")
+            if build is None:
+                raise CannotCompile("there is no C compiler")
+        with LOCK:
+            made = build(*given) if build else Executable(*given, frozen=self.frozen, load=False)
+        if build is None:
+            made.load()  # another thread may trace while the compiler runs
+        return made
+
+
+BACKENDS = {"native": Choice.build, "cuda": Choice.build, "interpreter": None}
+"""For each backend a function that returns the executable for a key, or None for now."""

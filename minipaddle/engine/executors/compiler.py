@@ -1,8 +1,9 @@
-"""The C compiler: which one there is, how it is called, and what it made before.
+"""The C compiler: finding it, calling it, and a cache of compiled libraries.
 
-Compiled objects are kept in the user's cache folder by content, flags and processor. Two processes
-may fill it at once: a file appears whole or not at all. It ends with its SHA-256, which is compared
-before it is loaded, for a damaged library would end the process; one that is damaged is made again.
+The cache is a folder of the user. The name of a library is made of the C file, flags and processor.
+Several processes may write at the same time, because a file is moved to its place when it is
+complete. Each file ends with its SHA-256. A damaged library would crash the process, so the sum is
+compared before loading, and a damaged file is compiled again.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ FLAGS = (
     "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
     "-fwrapv", "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
 )  # fmt: skip
-"""Whole numbers wrap round, as in NumPy. No -ffast-math: NaN and Inf are kept, and denormal numbers
-in the rest of the process."""
+"""Integers wrap around, as in NumPy. There is no -ffast-math: NaN and Inf keep their meaning, and
+so do denormal numbers in the rest of the process."""
 
 EFFORT = ("-O3",)
 GCC_EFFORT = (
@@ -40,45 +41,45 @@ GCC_EFFORT = (
     "-fno-tree-slp-vectorize", "-fno-schedule-insns2", "-fno-thread-jumps",
     "--param=max-completely-peel-times=8",
 )  # fmt: skip
-"""Of GCC's -O3 what makes loops faster; the rest is over a fifth of its time, for nothing that
-could be measured."""
+"""The parts of GCC's -O3 that make loops faster. The other parts take over a fifth of GCC's time,
+and brought no measurable gain."""
 
 LIBRARIES = ("-lm",)
 GCC_LIBRARIES = ("-nostdlib", "-Wl,--as-needed", "-lgomp", "-lmvec", "-lgcc")
-"""Linked with glibc. The process has C's own libraries already: to look their names up here as well
-would take two thirds of the linker's time, 10 ms of each program."""
+"""The libraries to link on glibc. The process already contains the standard libraries of C. Looking
+up their names again would take two thirds of the linker's time, 10 ms for each program."""
 LIBM = "libm.so.6"
 
 THREADS, VECTORS = "-fopenmp", "-fopenmp-simd"
 INSTALL = "gcc or clang (apt install gcc), or zig's: pip install 'minipaddle[zig]'"
-"""What to do where there is no compiler."""
-LIMIT = 512 * 2**20
-"""Bytes of the cache; the objects that were not used for longest go first."""
-PATIENCE = 600.0
-"""Seconds a compiler may take for a file; it says its version in a tenth."""
-SUM = hashlib.sha256().digest_size
+"""How to install a compiler."""
+CACHE_LIMIT = 512 * 2**20
+"""Bytes of the cache. Beyond it, the least recently used libraries are deleted."""
+TIMEOUT = 600.0
+"""Seconds that a compiler may take for a file. It has a tenth of it to print its version."""
+DIGEST = hashlib.sha256().digest_size
 
 
 class Unusable(RuntimeError):
-    """No program can be compiled here: why, and which environment variable says otherwise."""
+    """Why no program can be compiled here, and which environment variable may help."""
 
 
 class Compiler(NamedTuple):
-    """A C compiler: the words that start its command, and what it says of itself."""
+    """A C compiler: the first words of its command, and its version."""
 
     command: tuple[str, ...]
     version: str
     libraries: tuple[str, ...]
-    openmp: str  # the flag: of all of OpenMP, or of its vector loops alone, without threads
+    openmp: str  # the flag of OpenMP: with threads, or only vector loops
     effort: tuple[str, ...] = EFFORT
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What it is told, besides the files."""
+        """All flags of a compilation."""
         return *self.effort, *FLAGS, self.openmp
 
     def __str__(self) -> str:
-        """For people: what it is, and how many threads its programs have."""
+        """The version, and a note if its programs use one thread."""
         threads = "" if self.openmp == THREADS else ", one thread (it brings no OpenMP)"
         return f"{self.version}{threads}"
 
@@ -96,14 +97,14 @@ def compiler() -> Compiler | None:
         if shutil.which(command[0]) is None:
             continue
         try:
-            status, said, _ = output_of([*command, "--version"], PATIENCE / 10)
+            status, said, _ = run_command([*command, "--version"], TIMEOUT / 10)
         except (OSError, subprocess.TimeoutExpired):
             continue
         if status == 0:
             version = next(iter(said.splitlines()), command[0])
             if "gcc" in version.lower():
                 return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
-            openmp = THREADS if links(command) else VECTORS
+            openmp = THREADS if has_openmp(command) else VECTORS
             return Compiler(command, version, LIBRARIES, openmp)
     if chosen:
         warn(Unusable(f"MINIPADDLE_CC is {chosen!r}, which is no C compiler that answers"))
@@ -121,65 +122,78 @@ def warn(why: Unusable) -> None:
 
 
 unusable: list[Unusable] = []
-"""Why this process compiles no more programs; empty as long as it does."""
+"""Why this process stopped compiling programs; empty while it compiles."""
 
 
-def output_of(command: list[str], seconds: float = PATIENCE) -> tuple[int, str, str]:
-    """(exit status, output, errors) of a command; TimeoutExpired after so many seconds. Whatever
-    ends the wait ends the processes that it started, too.
+def run_command(command: list[str], seconds: float = TIMEOUT) -> tuple[int, str, str]:
+    """(exit status, output, errors) of a command; TimeoutExpired after `seconds`. An exception
+    during the wait also ends the processes that the command started.
     """
     own = {"start_new_session": True} if hasattr(os, "killpg") else {}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, errors="replace", **pipes, **own) as process:
+        children.add(process)
         try:
             said, errors = process.communicate(timeout=seconds)
         except BaseException:
-            if own:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
+            kill(process)
             raise
+        finally:
+            children.discard(process)
     return process.returncode, said, errors
 
 
+children: set[subprocess.Popen] = set()
+"""The compilers that run now."""
+
+
+def kill(process: subprocess.Popen) -> None:
+    """End a process that `output_of` started, and those that it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
 def gcc_libraries() -> tuple[str, ...]:
-    """What GCC links a program with."""
+    """The libraries that GCC links to a program."""
     if platform.libc_ver()[0] != "glibc" or platform.machine() != "x86_64":
         return LIBRARIES
-    ctypes.CDLL(LIBM, ctypes.RTLD_GLOBAL)  # for all that is loaded later
+    ctypes.CDLL(LIBM, ctypes.RTLD_GLOBAL)  # libraries that are loaded later find its functions
     return GCC_LIBRARIES
 
 
-def links(command: tuple[str, ...]) -> bool:
-    """Does a compiler bring OpenMP's library? zig does not, clang where libomp is installed."""
+def has_openmp(command: tuple[str, ...]) -> bool:
+    """Whether a compiler has OpenMP's library. zig has not; clang has if libomp is installed."""
     with tempfile.TemporaryDirectory() as work:
         source, made = Path(work) / "parallel.c", Path(work) / "parallel.so"
         source.write_text("void f(void)\n{\n#pragma omp parallel\n;\n}\n")
         call = [*command, THREADS, "-shared", "-fPIC", str(source), "-o", str(made)]
         try:
-            status, _, _ = output_of(call, PATIENCE / 10)
+            status, _, _ = run_command(call, TIMEOUT / 10)
             return status == 0 and ctypes.CDLL(str(made)) is not None
         except (OSError, subprocess.TimeoutExpired):
             return False
 
 
-def folder() -> Path:
-    """Where compiled objects are kept; Unusable if there can be none."""
+def cache_folder() -> Path:
+    """The cache folder; raises Unusable if it cannot be used."""
     own = os.environ.get("MINIPADDLE_CACHE")
     try:
         base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         found = base / "minipaddle" / "native"
         found.mkdir(parents=True, exist_ok=True)
         os.listdir(found)
-    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
-        raise no_cache(error) from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
+        raise cache_error(error) from error
     return found
 
 
-def no_cache(error: Exception) -> Unusable:
+def cache_error(error: Exception) -> Unusable:
     place = os.environ.get("MINIPADDLE_CACHE", "the default one")
     return Unusable(
         teach(
-            f"the cache of compiled programs can not be used: {error}",
+            f"the cache of compiled programs cannot be used: {error}",
             hint=f"name another folder in the environment variable MINIPADDLE_CACHE ({place} now)",
         )
     )
@@ -187,7 +201,7 @@ def no_cache(error: Exception) -> Unusable:
 
 @cache
 def processor() -> str:
-    """What `-march=native` depends on."""
+    """A description of the processor, on which `-march=native` depends."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line for line in lines if line.startswith(("flags", "Features")))
@@ -195,14 +209,14 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def path_of(text: str, cc: Compiler) -> Path:
-    """Where the library of a C file is kept."""
+def library_path(text: str, cc: Compiler) -> Path:
+    """The path in the cache of the library of a C file."""
     key = "\0".join([text, cc.version, *cc.flags, processor()])
-    return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    return cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
 def load(text: str, parts=None) -> ctypes.CDLL:
-    """The compiled library of a C file; `parts()`, if given, are files that make the same one."""
+    """The compiled library of a C file. `parts()` gives several files with the same content."""
     cc = compiler()
     if cc is None:
         raise RuntimeError(
@@ -212,22 +226,22 @@ def load(text: str, parts=None) -> ctypes.CDLL:
                 hint="without one, programs run on the interpreter: backend='interpreter'",
             )
         )
-    path = path_of(text, cc)
-    with suppress(OSError):  # there is none, or none that this machine loads
+    path = library_path(text, cc)
+    with suppress(OSError):  # no such file, or this machine cannot load it
         data = path.read_bytes()
-        if hashlib.sha256(data[:-SUM]).digest() == data[-SUM:]:
-            with suppress(OSError):  # a folder that may only be read
+        if hashlib.sha256(data[:-DIGEST]).digest() == data[-DIGEST:]:
+            with suppress(OSError):  # a read-only folder
                 os.utime(path)
             return ctypes.CDLL(str(path))
     try:
         build(cc, parts() if parts else [text], path)
         return ctypes.CDLL(str(path))
     except OSError as error:
-        raise no_cache(error) from error
+        raise cache_error(error) from error
 
 
 def build(cc: Compiler, texts: list[str], path: Path) -> None:
-    """Compile files, all at once; the library appears at `path` when it is whole, with its sum."""
+    """Compile files at the same time, and move the complete library with its sum to `path`."""
     if not any("omp parallel" in text for text in texts):
         cc = cc._replace(openmp=VECTORS)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
@@ -237,43 +251,43 @@ def build(cc: Compiler, texts: list[str], path: Path) -> None:
             source.write_text(text, encoding="utf-8")
         if len(given) > 1:
             with ThreadPoolExecutor(len(given)) as pool:
-                given = list(pool.map(partial(object_of, cc), given))
-        called(cc, [*map(str, given), "-shared", "-o", str(made), *cc.libraries])
+                given = list(pool.map(partial(compile_object, cc), given))
+        run_compiler(cc, [*map(str, given), "-shared", "-o", str(made), *cc.libraries])
         if not made.exists():
-            raise no_compiler(cc, "says nothing and makes nothing")
+            raise compiler_error(cc, "says nothing and makes nothing")
         data = made.read_bytes()
         whole = Path(work) / "whole"
         whole.write_bytes(data + hashlib.sha256(data).digest())
         whole.replace(path)
-    tidy(path.parent)
+    evict(path.parent)
 
 
-def object_of(cc: Compiler, source: Path) -> Path:
-    """Compile one of several files, which are linked later."""
+def compile_object(cc: Compiler, source: Path) -> Path:
+    """Compile one of several files; they are linked later."""
     made = source.with_suffix(".o")
-    called(cc, [str(source), "-c", "-o", str(made)])
+    run_compiler(cc, [str(source), "-c", "-o", str(made)])
     return made
 
 
-def called(cc: Compiler, words: list[str]) -> None:
-    """Run the compiler. RuntimeError with what it says if it fails; Unusable if it does not say why
-    or takes too long, OSError if there is no room for what it makes.
+def run_compiler(cc: Compiler, words: list[str]) -> None:
+    """Run the compiler. Raises RuntimeError with the compiler's message if it fails, Unusable if
+    there is no message or it takes too long, and OSError if the disk is full.
     """
     try:
-        status, _, said = output_of([*cc.command, *cc.flags, *words], PATIENCE)
+        status, _, said = run_command([*cc.command, *cc.flags, *words], TIMEOUT)
     except subprocess.TimeoutExpired:
-        raise no_compiler(cc, f"takes more than {PATIENCE:g} s") from None
+        raise compiler_error(cc, f"takes more than {TIMEOUT:g} s") from None
     except OSError as error:
-        raise no_compiler(cc, f"does not run: {error}") from error
+        raise compiler_error(cc, f"does not run: {error}") from error
     if status and os.strerror(errno.ENOSPC) in said:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if status and not said.strip():
-        raise no_compiler(cc, f"fails without a word (status {status})")
+        raise compiler_error(cc, f"fails without a word (status {status})")
     if status:
         raise RuntimeError(f"{' '.join(cc.command)} failed:\n{said[:2000]}")
 
 
-def no_compiler(cc: Compiler, why: str) -> Unusable:
+def compiler_error(cc: Compiler, why: str) -> Unusable:
     return Unusable(
         teach(
             f"the C compiler {' '.join(cc.command)} {why}",
@@ -282,14 +296,14 @@ def no_compiler(cc: Compiler, why: str) -> Unusable:
     )
 
 
-def tidy(where: Path) -> None:
-    """Take away the objects that were not used for longest, down to the limit."""
+def evict(where: Path) -> None:
+    """Delete the least recently used libraries beyond the limit."""
     found = []
     for p in where.glob("*.so"):
-        with suppress(FileNotFoundError):  # another process tidies too
+        with suppress(FileNotFoundError):  # another process deleted it
             found.append((p.stat().st_mtime, p.stat().st_size, p))
     size = 0
     for _, own, p in sorted(found, reverse=True):
         size += own
-        if size > LIMIT:
+        if size > CACHE_LIMIT:
             p.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import threading
 from copy import copy
@@ -18,32 +17,35 @@ from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program
-from ..passes.lifetimes import looked_into, specs_of
+from ..passes.lifetimes import specs_of, viewed_value
 from ..passes.manager import chosen_by, optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import open_sizes, specialise
-from .arrays import address, as_c, view
+from .arrays import address, array_at, as_c
 from .compiler import load
-from .preparation import Early, Preparation
+from .folded_weights import FoldedWeights
 
 ALIGNMENT = 64
 
 PART = 20_000
-"""Letters of C that are worth a compiler of their own, on a processor that is free."""
+"""Characters of C for which one more compiler pays, if a processor is free."""
 
 
 TUNED: list = []
-"""Each gives, for a number of threads, what was chosen for kernels, by their signature."""
+"""Functions: number of threads -> choices of schedules, by the signature of kernels."""
+
+SPLIT: list = []
+"""A function that cuts a `Source` into a number of files, which compilers work on at once."""
 
 CHECKED: list = []
-"""Each yields, of records whose kernels check indices, those whose indices were checked before."""
+"""Functions that filter records with checked indices: those that an earlier record checked."""
 
 
 class CannotCompile(Exception):
     """Why a program stays on the interpreter."""
 
 
-def closed(program: Program, sizes) -> Program:
+def with_sizes(program: Program, sizes) -> Program:
     """The program for the given sizes; raises CannotCompile if others stay open."""
     program = specialise(program, sizes=sizes or None)
     if unknown := open_sizes(program):
@@ -52,7 +54,7 @@ def closed(program: Program, sizes) -> Program:
 
 
 def in_place(record: Record) -> list[tuple[int, int]]:
-    """(result, input) where a kernel may write the result over the input."""
+    """Pairs (result, input): the kernel may write the result over the input."""
     if record.op is fused:
         region = record.attrs["region"]
         records, outputs, given = region.records, region.outputs, region.inputs
@@ -69,46 +71,69 @@ def in_place(record: Record) -> list[tuple[int, int]]:
 
 
 class Executable:
-    """A program of numbers for sizes, compiled. Calling it is like running it: see `Run`.
+    """A compiled program with fixed sizes. A call runs it like the interpreter's `Run`.
 
-    What the program updates is changed in place, where it was given. `tuned` are choices for
-    kernels by their signature: those that `paddle.tune` found on this machine, unless the strategy
-    says {"tuned": False}. `frozen`: the states it does not update are weights that change seldom.
+    The program updates states in place, in the arrays of the call. `tuned` are choices for kernels
+    by their signature. The default is what `paddle.tune` found on this machine, unless the strategy
+    has {"tuned": False}. `frozen`: states without updates are weights that seldom change. With
+    load=False the C file is only written, and `load()` compiles it later.
     """
 
     def __init__(
-        self, program, strategy=None, sizes=None, *, timed=False, tuned=None, frozen=False
-    ):
-        program = closed(program, sizes)
+        self, program, strategy=None, sizes=None, *,
+        timed=False, tuned=None, frozen=False, load=True,
+    ):  # fmt: skip
+        program = with_sizes(program, sizes)
+        self.sizes, self.timed = sizes or {}, timed
         self.moving = partial(Executable, program, strategy, sizes, tuned=tuned)
-        done = self.optimized = optimized(program, {"frozen": frozen} | {**chosen_by(strategy)})
-        self.sizes = sizes or {}
-        self.snapshots, self.program = done.snapshots, done.program
-        added = [s.cell for s in done.program.states[len(program.states) :]]
-        self.constants, self.prepared = [cell.read() for cell in added], Preparation(added)
+        self.run_passes(program, {"frozen": frozen} | {**chosen_by(strategy)})
+        self.write_c(tuned)
+        if load:
+            self.load()
+
+    def run_passes(self, program: Program, switches: dict) -> None:
+        """Rewrite the program. Constants and folded weights become further states of it."""
+        self.optimized = optimized(program, switches)
+        self.snapshots, self.program = self.optimized.snapshots, self.optimized.program
+        states = self.program.states
+        self.weights = FoldedWeights(states[len(program.states) :])
+        self.inputs = len(self.program.inputs)
+        self.given = [(r.shape, r.dtype) for r in self.program.given]
+        self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
+        self.updated = [k for k, s in enumerate(states) if s.update is not None]
+
+    def write_c(self, tuned: dict | None) -> None:
+        """Write a kernel for each record, plan the memory, and write the C file."""
         if tuned is None:
-            found = [] if done.chosen.get("tuned") is False else TUNED
-            tuned = {name: choices for each in found for name, choices in each(threads()).items()}
-        kept = [s.record for s in done.program.states[len(program.states) :]]
-        self.kernels = Kernels(self.program, tuned.get, kept)
-        self.plan = done.planned(self.kernels.workspace, cache(in_place))
-        self.timed = timed
-        self.source = self.written()
-        self.load()
+            tables = [] if self.optimized.chosen.get("tuned") is False else TUNED
+            tuned = {name: choices for each in tables for name, choices in each(threads()).items()}
+        self.kernels = Kernels(self.program, tuned.get, self.weights.records)
+        self.plan = self.optimized.planned(self.kernels.workspace, cache(in_place))
+        self.source = source_of(self.kernels, self.plan, timed=self.timed)
 
     def load(self) -> None:
-        """Compile the C file, and get its functions."""
+        """Compile the C file."""
         self.library = library_of(self.source)
-        self.prepare()
+        self.connect()
 
-    def written(self) -> Source:
-        """The C file; its functions are named after what it holds."""
-        text = source_of(self.kernels, self.plan, "PREFIX", timed=self.timed).text
-        prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]
-        return source_of(self.kernels, self.plan, prefix, timed=self.timed)
+    def connect(self) -> None:
+        """Connect the functions of the library with Python; let C pack the weights."""
+        self.run, self.set_threads = self.function("run"), self.function("threads")
+        self.function("host")(ctypes.cast(HOST, ctypes.c_void_p))
+        if self.source.uses_blas and (sgemm := blas()):
+            self.function("blas")(ctypes.c_void_p(sgemm))
+        self.weights.prepack(self)
+        self.contexts: list[Context] = []  # that no call uses at the moment
+        self.last: Context | None = None  # holds the inputs of the last call
+        self.threads = 0
+        self.states_at_risk = self.find_states_at_risk()
+
+    def function(self, name: str):
+        """A function of the C file."""
+        return getattr(self.library, f"{self.source.prefix}_{name}")
 
     def report(self) -> str:
-        """What the passes did, how many groups there are, what the host computes, the memory."""
+        """The work of the passes, the groups and kernels, the records of the host, the memory."""
         records = self.program.records
         groups = [r for r in records if r.op is fused]
         inside = sum(len(r.attrs["region"].records) for r in groups)
@@ -124,50 +149,28 @@ class Executable:
         return "\n".join(lines)
 
     def tuned_kernels(self) -> list[str]:
-        """The names of the kernels that are not written as the rules say."""
+        """The names of the kernels that follow a tuned schedule."""
         of = self.kernels.signatures.items()
         tuned = [self.kernels.of[r].name for r, name in of if name in self.kernels.choices]
         return [*dict.fromkeys(tuned)]
 
-    def retimed(self) -> Executable:
-        """The same program, which takes the time of each kernel: see `times`."""
+    def with_timers(self) -> Executable:
+        """The same program with a clock around each kernel: see `times`."""
         twin = copy(self)
-        twin.timed = True
-        twin.source = twin.written()
-        twin.library = library_of(twin.source)
-        twin.prepare()
+        twin.timed, twin.weights = True, copy(self.weights)
+        twin.source = source_of(self.kernels, self.plan, timed=True)
+        twin.load()
         return twin
 
     def times(self) -> list[tuple[float, Record]]:
-        """The seconds that each record's kernel took so far, where the program is `timed`."""
+        """The total seconds of the kernel of each record so far, if the program is `timed`."""
         count = len(self.source.timed)
         ticks = (ctypes.c_double * count).in_dll(self.library, f"{self.source.prefix}_seconds")
         return list(zip(ticks, self.source.timed, strict=True))
 
-    def prepare(self) -> None:
-        prefix = self.source.prefix
-        self.run = getattr(self.library, f"{prefix}_run")  # of a table: see `Context`
-        self.set_threads = getattr(self.library, f"{prefix}_threads")
-        host = getattr(self.library, f"{prefix}_host")
-        host.argtypes = [ctypes.c_void_p]
-        host(ctypes.cast(HOST, ctypes.c_void_p))
-        if self.source.uses_blas and (sgemm := blas()):
-            setter = getattr(self.library, f"{prefix}_blas")
-            setter.argtypes = [ctypes.c_void_p]
-            setter(sgemm)
-        self.inputs = len(self.program.inputs)
-        self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
-        self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
-        self.given = [(r.shape, r.dtype) for r in self.program.given]
-        self.early = Early(self)
-        self.contexts: list[Context] = []
-        self.last: Context | None = None  # what was called last holds the inputs of that call
-        self.threads = 0
-        self.risked = self.at_risk()
-
-    def at_risk(self) -> list[int]:
-        """The states that are updated before the last record that may fail: a run works on copies
-        of these. An index that was found good once does not fail again.
+    def find_states_at_risk(self) -> list[int]:
+        """The states that are updated before the last record that may fail. A run works on copies
+        of these. An index that an earlier record has checked cannot fail.
         """
         hosted, of = self.source.hosted, self.kernels.of
         safe = {record for each in CHECKED for record in each(hosted)}
@@ -181,8 +184,10 @@ class Executable:
 
     @property
     def quick(self) -> bool:
-        """Does nothing but C happen in a run? One that fails has changed nothing then."""
-        return not self.risked and all(self.kernels.of[r] is not None for r in self.source.hosted)
+        """Whether a run only executes C. Then a run that fails has changed nothing."""
+        return not self.states_at_risk and all(
+            self.kernels.of[r] is not None for r in self.source.hosted
+        )
 
     def context(self) -> Context:
         """Memory for one call at a time."""
@@ -194,11 +199,10 @@ class Executable:
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
-        if self.prepared.sources and self.prepared.stale():
-            if self.prepared.restless:
+        if self.weights.sources and self.weights.stale():
+            if self.weights.change_always:
                 return self.unfrozen(program, arrays)
-            self.prepared.renew()
-            self.early.renew()
+            self.weights.renew()
         context = self.context()
         try:
             return context.run(arrays)
@@ -209,20 +213,20 @@ class Executable:
 def updated_before(program: Program, failing) -> list[int]:
     """The states that are updated before the last of these records."""
     when = {r: t for t, r in enumerate(program.records)}
-    last = max((when.get(r, len(when)) for r in failing), default=-1)  # in a branch: anywhere
-    made = {k: maker(s.update) for k, s in enumerate(program.states) if s.update}
+    last = max((when.get(r, len(when)) for r in failing), default=-1)  # in a branch: at any time
+    made = {k: producer(s.update) for k, s in enumerate(program.states) if s.update}
     return [k for k, r in made.items() if when.get(r, -1) <= last]
 
 
-def maker(record: Record) -> Record:
-    """The record whose kernel makes a value: views and items are of another."""
-    while (seen := looked_into(record) if record.dtype is not None else None) is not None:
+def producer(record: Record) -> Record:
+    """The record whose kernel computes a value; views and items belong to another record."""
+    while (seen := viewed_value(record) if record.dtype is not None else None) is not None:
         record = seen[0]
     return record
 
 
 class Context:
-    """The memory of one call at a time: an arena, and one table of pointers to it and all else."""
+    """The memory of one call at a time: an arena, and a table of pointers to all arrays."""
 
     def __init__(self, executable: Executable):
         self.executable, made = executable, executable
@@ -231,10 +235,10 @@ class Context:
         self.table = (ctypes.c_void_p * (1 + count + len(made.outputs)))()
         self.all = ctypes.byref(self.table)
         self.arena = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
-        self.held: list = [None] * count  # what the pointers point to
-        self.used: list = [None] * count  # itself, or a copy as C needs it
+        self.held: list = [None] * count  # the arrays of the last call
+        self.used: list = [None] * count  # the same arrays, or contiguous copies, which C reads
         self.error: Exception | None = None
-        for k, array in enumerate(made.early.constants, count - len(made.constants)):
+        for k, array in enumerate(made.weights.inputs, count - len(made.weights.inputs)):
             self.hold(k, array)
 
     @property
@@ -247,13 +251,13 @@ class Context:
         self.table[0] = place
 
     def hold(self, k: int, array) -> None:
-        """Let input or state `k` be this array, or a copy as C needs it."""
+        """Set input or state `k` to this array, or to a contiguous copy."""
         self.held[k], self.used[k] = array, as_c(array, *self.executable.given[k])
         self.table[1 + k] = address(self.used[k])
 
     def bind(self, k: int, array) -> bool:
-        """The same for an array that C can use as it is, whose memory no state shares; False if it
-        is none.
+        """Set input or state `k` to this array without a copy. Returns False if C cannot use the
+        array as it is, or if it shares memory with a state that is updated.
         """
         shape, dtype = self.executable.given[k]
         if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
@@ -264,7 +268,7 @@ class Context:
         return True
 
     def shared(self, k: int, array) -> bool:
-        """Would a state that is updated share its memory with another array?"""
+        """Whether an updated state would share memory with another array."""
         made, root = self.executable, owner(array)
         updated = {made.inputs + j for j in made.updated}
         others = range(len(self.used)) if k in updated else updated
@@ -283,7 +287,7 @@ class Context:
                 self.hold(k, array)
             elif used[k] is not array:
                 used[k][...] = array
-        if made.risked:
+        if made.states_at_risk:
             self.keep_states()
         outputs = [self.result(k) for k in range(len(made.outputs))]
         before, running.context = running.context, self
@@ -297,21 +301,21 @@ class Context:
         return outputs + [used[made.inputs + k] for k in made.updated]
 
     def keep_states(self) -> None:
-        """A run that may fail on the way works on copies of what it updates."""
-        for k in self.executable.risked:
+        """Replace states at risk by copies: a run that fails leaves the originals unchanged."""
+        for k in self.executable.states_at_risk:
             k += self.executable.inputs
             self.used[k] = self.used[k].copy()
             self.table[1 + k] = address(self.used[k])
             self.held[k] = None
 
     def host(self, k: int, given, made) -> int:
-        """Compute record `k` of those without a kernel."""
+        """Compute record `k` of the host's records. Returns 1 after an error."""
         record = self.executable.source.hosted[k]
         try:
             memory, inputs = iter(range(len(record.inputs))), []
             for x in record.inputs:
                 is_number = x.op is NUMBER
-                value = x.attrs["value"] if is_number else view(given[next(memory)], x.spec)
+                value = x.attrs["value"] if is_number else array_at(given[next(memory)], x.spec)
                 inputs.append(value)
             try:
                 found = record.op.evaluate(NUMPY, inputs, record.attrs)
@@ -319,7 +323,7 @@ class Context:
                 fail(record, error)
             several = record.dtype is None
             for j, value in enumerate(found if several else [found]):
-                np.copyto(view(made[j], specs_of(record)[j]), value, casting="unsafe")
+                np.copyto(array_at(made[j], specs_of(record)[j]), value, casting="unsafe")
         except BaseException as error:
             self.error = error
             return 1
@@ -340,12 +344,12 @@ HOST = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(ctypes.c_void_p),
 )(lambda k, given, made: running.context.host(k, given, made) if running.context else 1)
-"""What C asks to compute; of a bound call, which knows no context, nothing: it fails."""
+"""The function that C calls for a host record. In a call stub, which has no context, it fails."""
 
 
 @cache
 def blas() -> int | None:
-    """The address of OpenBLAS's `cblas_sgemm` with 64-bit sizes, which NumPy brings."""
+    """The address of `cblas_sgemm` with 64-bit sizes in NumPy's OpenBLAS."""
     try:
         library = ctypes.CDLL(np._core._multiarray_umath.__file__)
         return ctypes.cast(library.scipy_cblas_sgemm64_, ctypes.c_void_p).value
@@ -354,15 +358,15 @@ def blas() -> int | None:
 
 
 def library_of(source: Source) -> ctypes.CDLL:
-    """The compiled library of a program, which as many compilers make as programs have threads."""
+    """The compiled library of a program. Several compilers make it if `SPLIT` cuts the file."""
     text = source.text
     count = min(threads(), 1 + len(text) // PART)
-    return load(text, partial(source.parts, count) if count > 1 else None)
+    return load(text, partial(SPLIT[0], source, count) if SPLIT and count > 1 else None)
 
 
 @cache
 def threads() -> int:
-    """How many a program may use: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all."""
+    """The number of threads: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all cores."""
     for name in ("MINIPADDLE_THREADS", "OMP_NUM_THREADS"):
         if (said := os.environ.get(name, "")).isdigit():
             return int(said)

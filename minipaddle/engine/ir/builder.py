@@ -1,8 +1,8 @@
-"""A program while it is written: promises stand for arrays, applying an operator adds a record.
+"""A program while it is written: applying an operator to symbolic arrays adds a record.
 
-A promise is a piece of memory: writing to it gives it another value from then on, for all who hold
-it. So in-place operators, buffers and optimizer states need no rule of their own: what a promise
-was given inside a branch or a loop becomes a result of the branch or the loop.
+A symbolic array is a piece of memory: writing to it gives it another value from then on, for all
+who hold it. So in-place operators, buffers and optimizer states need no rule of their own: the
+value a symbolic array was given inside a branch or a loop becomes a result of the branch or loop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
-from ..core.dispatch import note_refusal
+from ..core.dispatch import current, note_refusal
 from ..core.dtype import int64
 from ..core.errors import called, teach, type_error, user_frame
 from ..core.record import Record, Spec
@@ -20,57 +20,54 @@ from ..core.spec import scalar_dtype
 from .program import INPUT, NUMBER, Program, State, item_of
 
 
-class Writing:
-    """Where records go now: the innermost builder of the thread that traces (one at a time)."""
-
-    top: Builder | None = None
-
-
-class Promise:
+class SymbolicArray:
     """An array whose value is known when the program runs. It has a shape and a dtype."""
 
-    __slots__ = ("__weakref__", "base", "lent", "outside", "place", "sources")
+    __slots__ = ("__weakref__", "base", "candidates", "dependents", "outside", "place")
 
     __array_ufunc__ = None
 
     def __init__(self, place, base=None):
         self.place = place
-        self.base = None  # the promise this one is a view of
-        self.sources = ()  # the promises it may be: a condition or a loop of the program chooses
-        self.lent = None  # weak references to its views, and to what may be it
-        self.outside = False  # does a tensor hold it that outlives the trace?
+        self.base = None  # the symbolic array this one is a view of
+        self.candidates = ()  # arrays of which a condition or a loop chooses: it may be any of them
+        self.dependents = None  # weak references to its views and to arrays that may be it
+        self.outside = False  # whether a tensor that outlives the trace holds it
         if base is not None:
             self.views(base)
 
-    def views(self, base: Promise) -> None:
-        """It is a view of `base`."""
+    def views(self, base: SymbolicArray) -> None:
+        """Make it a view of `base`."""
         self.base = base
-        base.lend(self)
+        base.add_dependent(self)
 
-    def lend(self, view) -> None:
-        if self.lent is None:
-            self.lent = weakref.WeakSet()
-        self.lent.add(view)
+    def add_dependent(self, view) -> None:
+        if self.dependents is None:
+            self.dependents = weakref.WeakSet()
+        self.dependents.add(view)
 
-    def may_be(self, *others: Promise) -> None:
-        """It may be the same memory as one of `others`."""
-        self.sources += others
+    def may_alias(self, *others: SymbolicArray) -> None:
+        """Note that it may be the same memory as one of `others`."""
+        self.candidates += others
         for other in others:
-            other.lend(self)
+            other.add_dependent(self)
 
-    def origins(self) -> list[Promise]:
-        """Itself, what it may be and what it views, those that these may be and view, …"""
-        return reached(self, step=lambda p: p.sources if p.base is None else (*p.sources, p.base))
+    def possible_memory(self) -> list[SymbolicArray]:
+        """All arrays whose memory it may share as a view or a choice, itself first."""
+        return reachable(
+            self, step=lambda p: p.candidates if p.base is None else (*p.candidates, p.base)
+        )
 
-    def relatives(self) -> list[Promise]:
-        """The others whose values change, or may change, when it is written."""
-        return reached(*self.origins(), step=lambda p: p.lent or ())[1:]
+    def aliases(self) -> list[SymbolicArray]:
+        """The other arrays whose values may change when it is written."""
+        return reachable(*self.possible_memory(), step=lambda p: p.dependents or ())[1:]
 
     @property
     def record(self) -> Record:
-        if Writing.top is None:
-            raise known_later("this tensor's value")
-        return Writing.top.value(self)
+        builder = current.top.builder
+        if builder is None:
+            raise no_value_error("this tensor's value")
+        return builder.value(self)
 
     @property
     def shape(self) -> tuple:
@@ -111,46 +108,46 @@ class Promise:
     def __getattr__(self, name: str):
         if name.startswith("__"):  # NumPy asks for its protocols; `__array__` answers
             raise AttributeError(name)
-        raise known_later(name)
+        raise no_value_error(name)
 
     def __array__(self, *args, **kwargs):
-        raise known_later("numpy")
+        raise no_value_error("numpy")
 
     __iter__ = __bool__ = __float__ = __int__ = __index__ = __len__ = __array__
 
 
-def reached(*promises, step) -> list[Promise]:
-    """These promises, those that `step` gives for each of them, and so on."""
-    found = dict.fromkeys(promises)
-    waiting = [*promises]
-    for promise in waiting:
-        new = [p for p in dict.fromkeys(step(promise)) if p not in found]
+def reachable(*arrays, step) -> list[SymbolicArray]:
+    """These arrays and all that `step` leads to from them, each once."""
+    found = dict.fromkeys(arrays)
+    waiting = [*arrays]
+    for array in waiting:
+        new = [p for p in dict.fromkeys(step(array)) if p not in found]
         found.update(dict.fromkeys(new))
         waiting += new
     return waiting
 
 
 class Flags:
-    """A promise is memory of its own, in row-major order."""
+    """The flags of an array that owns its memory, in row-major order."""
 
     c_contiguous = writeable = True
 
 
 class At(NamedTuple):
-    """Stands as the record of an error that a line of the user's caused."""
+    """Takes the place of a record in an error: the user's line."""
 
     where: tuple | None
 
 
 class AliasError(NotImplementedError):
-    """Nobody knows whether memory that is used holds what it held: what changed it, `where`."""
+    """Memory is used that a write at the line `where` may have changed."""
 
     def __init__(self, message: str, where):
         super().__init__(message)
         self.record = At(where)
 
 
-def viewed_before(where) -> AliasError:
+def stale_view_error(where) -> AliasError:
     message = teach(
         "a view of a tensor that was changed in place since, in a program",
         hint="take the view after the change, or clone() it before",
@@ -159,7 +156,7 @@ def viewed_before(where) -> AliasError:
     return AliasError(message, where)
 
 
-def view_changed(where) -> AliasError:
+def stale_base_error(where) -> AliasError:
     message = teach(
         "a tensor of which a view was changed in place, in a program: it did not change with it",
         hint="clone() the view before the change, or assign by x[...] = value",
@@ -168,7 +165,7 @@ def view_changed(where) -> AliasError:
     return AliasError(message, where)
 
 
-def chosen(where, what: str = "another tensor, which is used afterwards") -> AliasError:
+def chosen_alias_error(where, what: str = "another tensor, which is used afterwards") -> AliasError:
     message = teach(
         "an in-place change of a tensor that a condition or a loop on a tensor chose: it may be "
         f"{what}; only a run knows",
@@ -179,11 +176,14 @@ def chosen(where, what: str = "another tensor, which is used afterwards") -> Ali
 
 
 class ElsewhereError(ValueError):
-    """A tensor was used outside the program, the branch or the loop that made it."""
+    """A tensor was used outside of the program, branch or loop that computed it."""
 
 
-def known_later(what: str) -> Exception:
-    """The error for asking a promise for its value; `what` if no function of ours was called."""
+def no_value_error(what: str) -> Exception:
+    """The error for asking for the value of a symbolic array.
+
+    It names the function of ours that was called, or else `what`.
+    """
     what = called().rpartition(".")[2] or what
     return note_refusal(
         type_error(
@@ -201,18 +201,18 @@ class Builder:
     def __init__(self, name: str = "program", parent: Builder | None = None, place=None):
         self.program = Program(name)
         self.parent, self.place = parent, parent.place if parent else place
-        self.values: dict[Promise, Record] = {}
-        self.captured: dict[Promise, Record] = {}  # what a region uses of the outside
-        self.begun: dict[Record, Promise] = {}  # each state's memory
-        self.unknown: dict[str, str] = parent.unknown if parent else {}  # sizes nobody knows yet
-        self.sizes: dict[Record, object] = {}  # what tensors that say sizes hold
-        self.stale: dict[Promise, Exception] = {}  # what may have changed unseen
+        self.values: dict[SymbolicArray, Record] = {}
+        self.captured: dict[SymbolicArray, Record] = {}  # outer arrays that a region uses
+        self.state_arrays: dict[Record, SymbolicArray] = {}  # each state's memory
+        self.unknown: dict[str, str] = parent.unknown if parent else {}  # names of unknown sizes
+        self.sizes: dict[Record, object] = {}  # the values of tensors that hold sizes
+        self.invalid: dict[SymbolicArray, Exception] = {}  # arrays that may have changed
 
     # ---- values ------------------------------------------------------------------------------
 
-    def value(self, promise: Promise) -> Record:
-        """The record whose value the promise has now."""
-        found = self.values.get(promise)
+    def value(self, array: SymbolicArray) -> Record:
+        """The record that computes the present value of an array."""
+        found = self.values.get(array)
         if found is None:
             if self.parent is None:
                 message = teach(
@@ -220,13 +220,13 @@ class Builder:
                     hint="return it from there",
                 )
                 raise note_refusal(ElsewhereError(message))
-            found = self.capture(promise)
+            found = self.capture(array)
         return found
 
-    def capture(self, promise: Promise) -> Record:
-        """The input of this region through which an outer value comes in."""
-        spec = self.parent.value(promise).spec
-        record = self.captured[promise] = self.values[promise] = self.input(spec)
+    def capture(self, array: SymbolicArray) -> Record:
+        """Make an outer array an input of this region."""
+        spec = self.parent.value(array).spec
+        record = self.captured[array] = self.values[array] = self.input(spec)
         return record
 
     def input(self, spec: Spec, name: str = "") -> Record:
@@ -235,93 +235,95 @@ class Builder:
         self.program.inputs.append(record)
         return record
 
-    def promise(self, record: Record, place, base=None) -> Promise:
+    def symbolic(self, record: Record, place, base=None) -> SymbolicArray:
         """New memory that holds the value of `record`."""
-        promise = Promise(place, base)
-        promise.outside = record.op is INPUT and self.parent is None
-        self.values[promise] = record
-        return promise
+        array = SymbolicArray(place, base)
+        array.outside = record.op is INPUT and self.parent is None
+        self.values[array] = record
+        return array
 
-    def write(self, promise: Promise, value: Promise) -> None:
-        """From now on `promise` holds what `value` holds."""
-        related = promise.relatives()
-        if promise.base is not None:
-            self.spoil_viewed(related, caller())
+    def write(self, array: SymbolicArray, value: SymbolicArray) -> None:
+        """From now on `array` holds what `value` holds."""
+        related = array.aliases()
+        if array.base is not None:
+            self.invalidate_viewed(related, caller())
         elif related:
-            self.spoil(related, caller(), bool(promise.sources))
-        self.value(promise)  # a region has it as an input, so that its end sees the change
-        self.values[promise] = self.value(value)
+            self.invalidate(related, caller(), bool(array.candidates))
+        self.value(array)  # a region has it as an input, so that its end sees the change
+        self.values[array] = self.value(value)
 
-    def spoil_viewed(self, related, where) -> None:
-        """A view was written at `where`: what shares its memory may not be used any more."""
+    def invalidate_viewed(self, related, where) -> None:
+        """Forbid further use of the arrays that share memory with a view written at `where`."""
         if any(other.outside for other in related):
             message = teach(
                 "an in-place change of a view, in a program: what it views would not change",
                 hint="clone() it first, or assign by x[...] = value",
             )
             raise note_refusal(NotImplementedError(message))
-        self.stale |= dict.fromkeys(related, view_changed(where))
+        self.invalid |= dict.fromkeys(related, stale_base_error(where))
 
-    def spoil(self, related, where, may_be: bool = True) -> None:
-        """What shares its memory with something written at `where`, or may do so, is not known."""
+    def invalidate(self, related, where, may_alias: bool = True) -> None:
+        """Forbid further use of arrays that share memory with one written at `where`, or may."""
         for other in related:
-            if other.outside and may_be:
-                raise note_refusal(chosen(where, "an argument, or a tensor of the outside"))
-            viewed = other.base is not None and not may_be
-            self.stale[other] = viewed_before(where) if viewed else chosen(where)
+            if other.outside and may_alias:
+                raise note_refusal(
+                    chosen_alias_error(where, "an argument, or a tensor of the outside")
+                )
+            base_of = other.base is not None and not may_alias
+            self.invalid[other] = stale_view_error(where) if base_of else chosen_alias_error(where)
 
-    def fresh(self, promise: Promise) -> Promise:
-        """The promise itself; NotImplementedError if nobody knows what it holds by now."""
+    def check_valid(self, array: SymbolicArray) -> SymbolicArray:
+        """The array itself; raises NotImplementedError if an unseen write may have changed it."""
         builder = self
         while builder is not None:
-            if promise in builder.stale:
-                raise note_refusal(builder.stale[promise])
+            if array in builder.invalid:
+                raise note_refusal(builder.invalid[array])
             builder = builder.parent
-        return promise
+        return array
 
-    def changed(self) -> list[Promise]:
-        """The outer promises that were written in this region."""
+    def changed(self) -> list[SymbolicArray]:
+        """The outer arrays that this region wrote."""
         return [p for p, record in self.captured.items() if self.values[p] is not record]
 
-    def state(self, name: str, spec: Spec, place, cell) -> Promise:
+    def state(self, name: str, spec: Spec, place, storage) -> SymbolicArray:
         """Memory that outlives a run."""
         record = Record(INPUT, (), {"name": name}, *spec)
-        self.program.states.append(State(name, record, None, cell))
-        promise = self.begun[record] = self.promise(record, place)
-        return promise
+        self.program.states.append(State(name, record, None, storage))
+        array = self.state_arrays[record] = self.symbolic(record, place)
+        return array
 
     # ---- records -----------------------------------------------------------------------------
 
     def emit(self, op, inputs, attrs: dict, scope=None, flow: int = 0):
-        """Add `op` applied to promises and numbers; a promise, or a tuple of them.
+        """Add a record of `op` on symbolic arrays and numbers; returns one array or a tuple.
 
         `flow` has a bit for each input through which a gradient may flow back.
         """
         edges = [self.edge(x) for x in inputs]
         attrs = {k: plain(v) for k, v in attrs.items()}
-        specs = [e.spec if type(x) is Promise else hint_of(x) for x, e in zip(inputs, edges)]
+        specs = [e.spec if type(x) is SymbolicArray else hint_of(x) for x, e in zip(inputs, edges)]
         with dims.Matching():
             spec = self.named(op.result_spec(specs, attrs))
-        place = next((x.place for x in inputs if type(x) is Promise), self.place)
+        place = next((x.place for x in inputs if type(x) is SymbolicArray), self.place)
         several = not isinstance(spec, Spec)
         record = Record(op, edges, attrs, *((spec, None) if several else spec), flow, scope)
         record.where = caller()
         self.program.records.append(record)
-        base = viewed(op, inputs)
+        base = base_of(op, inputs)
         if not several:
-            return self.promise(record, place, base)
-        return tuple(self.promise(self.item(record, k), place, base) for k in range(len(spec)))
+            return self.symbolic(record, place, base)
+        return tuple(self.symbolic(self.item(record, k), place, base) for k in range(len(spec)))
 
     def edge(self, x) -> Record:
-        """The record an input comes from; a number gets one of its own."""
-        if type(x) is Promise:
-            return self.value(self.fresh(x))
+        """The record of an input; a number gets a new one."""
+        if type(x) is SymbolicArray:
+            return self.value(self.check_valid(x))
         if isinstance(x, dims.Dim):
             return Record(NUMBER, (), {"value": plain(x)}, (), int64.numpy)
         return Record(NUMBER, (), {"value": x}, (), scalar_dtype(x))
 
     def named(self, spec):
-        """The spec of a result, its unknown sizes named `u0`, `u1`, … in the whole program."""
+        """The spec of a result; unknown sizes get the names `u0`, `u1`, … in the whole program."""
         if not isinstance(spec, Spec):
             return tuple(map(self.named, spec))
         for n in spec.shape:
@@ -340,13 +342,13 @@ def caller() -> tuple | None:
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
-def viewed(op, inputs):
-    """The promise that the result, or each of several, shares its memory with."""
-    return inputs[0] if op.view and type(inputs[0]) is Promise else None
+def base_of(op, inputs):
+    """The array with which the results of an operator share their memory, None if there is none."""
+    return inputs[0] if op.view and type(inputs[0]) is SymbolicArray else None
 
 
 def plain(value):
-    """An attribute as a program keeps it: sizes that decide nothing any more."""
+    """An attribute as a program holds it: its sizes note no decisions."""
     if type(value) is tuple:
         return tuple(map(plain, value))
     return as_guarded(value, False)

@@ -14,13 +14,13 @@ from ..core.record import Spec
 
 
 class Everything:
-    """What `Op.kept` says of an operator whose derivative needs all inputs, whichever has one."""
+    """The `Op.saves` of an operator whose derivative always needs all inputs and results."""
 
     def __getitem__(self, mask: int) -> Everything:
         return self
 
     def clear(self) -> None:
-        """Nothing was worked out."""
+        """There is nothing to forget."""
 
 
 EVERYTHING = Everything()
@@ -32,7 +32,7 @@ class Control(Op):
     kind = "control"
     direct = False
 
-    def keeping(self):
+    def what_to_save(self):
         return EVERYTHING
 
     def evaluate(self, m, arrays, attrs):
@@ -54,7 +54,7 @@ def _(pred, *inputs, true, false):
 
 
 def merged(a: tuple, b: tuple) -> tuple:
-    """The sizes both branches have; an unknown one where they differ."""
+    """The sizes of both branches; an unknown size where they differ."""
     return tuple(n if n == k else dims.unknown() for n, k in zip(a, b, strict=True))
 
 
@@ -73,7 +73,7 @@ def _(*inputs, backward, results):
 
 @Control
 def fused(run, *inputs, region):
-    """The outputs of a region that is computed in one go: a group that fusion has made."""
+    """The outputs of a region that is computed as one kernel: a group made by fusion."""
     return tuple(run(region, inputs))
 
 
@@ -86,8 +86,8 @@ def _(*inputs, region):
 def while_loop(run, *inputs, test, body, carried, keep):
     """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
 
-    With `keep` come also how many rounds there were, and each carried value as it was before every
-    round, stacked: what the derivative walks back through.
+    With `keep` the results include the number of iterations, and each carried value before every
+    iteration, stacked: the derivative walks back through these.
     """
     now, rest, kept = inputs[:carried], inputs[carried:], []
     while run(test, (*now, *rest))[0].item():

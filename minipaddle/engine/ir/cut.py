@@ -1,8 +1,8 @@
-"""A program cut in two: what can be computed at once, and what waits for some of the inputs.
+"""A program cut in two: a part that can run at once, and a part that needs the late inputs.
 
-So the forward of a network is told from its backward, which waits for the cotangents. Between them
-go the *residuals*. A value that cheap operators make of residuals, or of nothing at all, is
-computed again rather than kept.
+So the forward of a network is separated from its backward, which needs the cotangents. The values
+that pass from one to the other are the *residuals*. A value that cheap operators compute from
+residuals, or from nothing, is computed again rather than kept.
 """
 
 from __future__ import annotations
@@ -84,28 +84,28 @@ def remade(record, have: set, depth: int) -> list | None:
 
 
 def is_view(record) -> bool:
-    """Is it another look at a value of the same size, which may as well be kept itself?"""
+    """Whether a record is a view of a value of the same size: keeping that value costs the same."""
     whole = record.op.view and record.dtype is not None
     return whole and record.inputs[0].spec.size == record.spec.size
 
 
 @slot("ir.residuals_of")
 def residuals_of(late, program: Program, wanted) -> list:
-    """What the late records and outputs use and do not make, in the order it is made."""
+    """The values that late records and outputs use but do not compute, in program order."""
     used = ({r for record in late for r in record.inputs} | set(wanted)) - set(late)
     return [r for r in [*program.given, *program.records] if r in used]
 
 
 @slot("ir.has_effect")
 def has_effect(record) -> bool:
-    """Does a record, or one in a region of it, do something beside computing?"""
+    """Whether a record, or one in its regions, has a side effect."""
     return record.op.effect or any(
         has_effect(r) for region in regions(record).values() for r in region.records
     )
 
 
 def pruned(program: Program) -> Program:
-    """The program without the records nobody needs."""
+    """The program without unneeded records."""
     program.records = needed(program)
     return program
 
@@ -125,7 +125,7 @@ def needed(program: Program) -> list[Record]:
 
 
 def silent(program: Program) -> Program:
-    """The program without what is there for its effect alone: as a derivative computes it again."""
+    """The program without records that only have an effect: a derivative computes it again."""
     if not any(map(has_effect, program.records)):
         return program
     used = {r for record in program.records for r in record.inputs} | set(program.outputs)

@@ -50,7 +50,7 @@ def map_records(program: Program, each: Callable, new: dict | None = None) -> Pr
 
 
 def with_records(program: Program, records: list[Record], new: dict) -> Program:
-    """The program with other records; `new` says what stands for those that are gone."""
+    """The program with other records; `new` maps each replaced record to its replacement."""
     return with_results(program, Program(program.name, records=records, guards=program.guards), new)
 
 
@@ -66,8 +66,8 @@ def with_results(old: Program, program: Program, new: dict) -> Program:
 
 
 def with_update(state: State, update: Record | None) -> State:
-    """The state, which leaves another value behind."""
-    return State(state.name, state.record, update, state.cell)
+    """The state with another update."""
+    return State(state.name, state.record, update, state.storage)
 
 
 def count_uses(program: Program) -> Counter:
@@ -121,6 +121,7 @@ def with_sizes(program: Program, sizes: dict) -> Program:
         new[r] = copy(r)
     inputs, records = ([new[r] for r in rs] for rs in (program.inputs, program.records))
     states = [
-        State(s.name, new[s.record], s.update and again(s.update), s.cell) for s in program.states
+        State(s.name, new[s.record], s.update and again(s.update), s.storage)
+        for s in program.states
     ]
     return Program(program.name, inputs, states, records, [*map(again, program.outputs)])

@@ -1,6 +1,6 @@
-"""Which inputs of a region a gradient flows back to, said before any is computed.
+"""The inputs of a region to which gradients flow back, found before any is computed.
 
-A value that leads to none of the results asked about has no cotangent. One of zeros would not be
+A value that leads to none of the given results has no cotangent. A cotangent of zeros would not be
 the same: zero times an infinite derivative is NaN.
 """
 
@@ -26,7 +26,7 @@ def reached(region: Program, outputs) -> set[int]:
 
 
 def leading(record, results: set[int]):
-    """The inputs of a record that these results of it may be made of, in order."""
+    """The inputs of a record on which these results of it may depend, in order."""
     if record.op is control.cond:
         sides = (reached(record.attrs[side], results) for side in ("true", "false"))
         return sorted(k + 1 for k in set().union(*sides))
@@ -36,7 +36,7 @@ def leading(record, results: set[int]):
 
 
 def around(record, results) -> set[int]:
-    """The inputs of a loop that lead to its results (or their stacks) in any number of rounds."""
+    """The inputs of a loop that lead to its results or stacks after any number of iterations."""
     n = record.attrs["carried"]
     found = {k if k < n else k - n - 1 for k in results} - {-1}
     while True:

@@ -10,7 +10,7 @@ from ..core.record import Spec
 BATCH = "batch"
 
 
-def apart(spec: Spec, place: int) -> Spec:
+def with_own_batch(spec: Spec, place: int) -> Spec:
     """The spec of input number `place`, its first size apart from the batch of other inputs."""
     first, name = spec.shape[:1], f"x{place}_0"
     return spec._replace(shape=(*(renamed(n, {BATCH: name}) for n in first), *spec.shape[1:]))
@@ -30,7 +30,7 @@ def fits(spec: Spec, array, sizes: dict) -> bool:
     )
 
 
-def wanted(spec: Spec, sizes: dict) -> str:
+def format_expected(spec: Spec, sizes: dict) -> str:
     """A spec in words, with what its open sizes were in the arrays before."""
     known = [f"{k} = {v}" for k, v in sizes.items() if any(k == str(n) for n in spec.shape)]
     return f"{spec}, where {', '.join(known)}" if known else f"{spec}"
@@ -59,28 +59,6 @@ class InputSpec:
                 )
         self.shape, self.dtype = tuple(sizes), dt.public(dt.resolve(dtype))
         self.name, self.stop_gradient = name, stop_gradient
-
-    @classmethod
-    def from_tensor(cls, tensor, name=None) -> InputSpec:
-        """The spec of a tensor. Source: Paddle API `InputSpec.from_tensor`."""
-        return cls(tensor.shape, tensor.dtype, name or tensor.name, tensor.stop_gradient)
-
-    @classmethod
-    def from_numpy(cls, ndarray, name=None) -> InputSpec:
-        """The spec of an array. Source: Paddle API `InputSpec.from_numpy`."""
-        return cls(ndarray.shape, ndarray.dtype, name)
-
-    def batch(self, batch_size) -> InputSpec:
-        """With another size in front. Source: Paddle API `InputSpec.batch`."""
-        self.shape = (-1 if batch_size is None else batch_size, *self.shape)
-        return self
-
-    def unbatch(self) -> InputSpec:
-        """Without the first size. Source: Paddle API `InputSpec.unbatch`."""
-        if not self.shape:
-            raise value_error("unbatch of an InputSpec without sizes")
-        self.shape = self.shape[1:]
-        return self
 
     def spec(self, place: int) -> Spec:
         """The spec of input number `place` in a program: open sizes become symbols."""

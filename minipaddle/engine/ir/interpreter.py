@@ -1,4 +1,4 @@
-"""What a program means: its records computed one by one, by any array module.
+"""The meaning of a program: its records are computed one by one, by any array module.
 
 A program is read once into steps; a value is let go after its last use.
 """
@@ -20,25 +20,25 @@ from .program import ITEM, NUMBER, Program
 class Step(NamedTuple):
     """One record: `values[out] = call(m, values[places]…, attrs)`, then let go of `free`."""
 
-    call: object  # the operator's body where nothing stands between; else None: `Run.apply` does it
+    call: object  # the operator's body, if it can be called directly; else None: use `Run.apply`
     places: tuple
     attrs: dict
     out: int
     free: tuple
-    binds: tuple  # (axis, symbol): sizes that are known from here on
-    guards: tuple  # what is taken for granted of them
-    sized: bool  # do the attributes or the inputs hold unknown sizes?
+    binds: tuple  # (axis, symbol): sizes that are known from this step on
+    guards: tuple  # guards that can be checked from this step on
+    sized: bool  # whether the attributes or the inputs hold unknown sizes
     record: Record
 
 
 class Steps(NamedTuple):
-    """A program, read."""
+    """A program as the interpreter runs it."""
 
-    constants: list  # the values between what is given and the results of the steps: numbers
+    constants: list  # numbers; their places follow those of inputs and states
     steps: list[Step]
     results: list[int]
     binds: list  # for each given value its (axis, symbol) pairs
-    guards: tuple  # what is taken for granted of sizes that are known then
+    guards: tuple  # guards on the sizes of inputs and states
     of: dict[Record, Step]
 
 
@@ -47,13 +47,13 @@ def read(program: Program) -> Steps:
     given = program.given
     places = {record: k for k, record in enumerate(given)}
     known: set[str] = set()
-    binds = [bound(record.spec, known) for record in given]
+    binds = [new_sizes(record.spec, known) for record in given]
     constants = numbers(program)
     for record in [*constants, *program.records]:
         places[record] = len(places)
     last = last_uses(program)
-    later = {name for r in program.records for name in names_of(r)} - known
-    waiting = [g for g in program.guards if not later.isdisjoint(needed(g))]
+    later = {name for r in program.records for name in result_sizes(r)} - known
+    waiting = [g for g in program.guards if not later.isdisjoint(guard_sizes(g))]
     guards = tuple(g for g in program.guards if g not in waiting)
     steps = []
     for k, record in enumerate(program.records):
@@ -62,39 +62,22 @@ def read(program: Program) -> Steps:
         sized = any(map(holds_size, record.attrs.values())) or any(
             holds_size(r.attrs["value"]) for r in record.inputs if r.op is NUMBER
         )
-        here = bound(record.spec, known) if record.dtype is not None else ()
+        here = new_sizes(record.spec, known) if record.dtype is not None else ()
         later -= {name for _, name in here}
-        ready = tuple(g for g in waiting if later.isdisjoint(needed(g))) if here else ()
+        ready = tuple(g for g in waiting if later.isdisjoint(guard_sizes(g))) if here else ()
         waiting = [g for g in waiting if g not in ready]
-        steps.append(
-            Step(
-                None if sized else calling(record),
-                inputs,
-                record.attrs,
-                places[record],
-                free,
-                here,
-                ready,
-                sized,
-                record,
-            )
-        )
-    return Steps(
-        [r.attrs["value"] for r in constants],
-        steps,
-        [places[r] for r in program.results],
-        binds,
-        guards,
-        {step.record: step for step in steps},
-    )
+        call, out = None if sized else direct_body(record), places[record]
+        steps.append(Step(call, inputs, record.attrs, out, free, here, ready, sized, record))
+    values, results = [r.attrs["value"] for r in constants], [places[r] for r in program.results]
+    return Steps(values, steps, results, binds, guards, {step.record: step for step in steps})
 
 
-def names_of(record: Record) -> set[str]:
+def result_sizes(record: Record) -> set[str]:
     """The sizes that a record's result shows."""
     return {n.text for n in record.shape if isinstance(n, dims.Dim)} if record.dtype else set()
 
 
-def needed(guard: tuple) -> set[str]:
+def guard_sizes(guard: tuple) -> set[str]:
     """The sizes that a guard is about."""
     left, _, right, _ = guard
     return dims.symbols(left) | dims.symbols(right)
@@ -108,7 +91,7 @@ def numbers(program: Program) -> list[Record]:
 
 @slot("ir.last_uses")
 def last_uses(program: Program) -> dict[int, list[Record]]:
-    """For each record's number the values nobody needs after it."""
+    """The values that are not needed after a record, by the number of the record."""
     last: dict[Record, int] = {}
     for k, record in enumerate(program.records):
         last[record] = k  # unused values go at once
@@ -122,8 +105,8 @@ def last_uses(program: Program) -> dict[int, list[Record]]:
     return found
 
 
-def calling(record: Record):
-    """The body itself where eager mode would call it; otherwise `evaluate`, which casts."""
+def direct_body(record: Record):
+    """The body where eager mode would call it directly; None where `evaluate` must cast."""
     op = record.op
     if op is ITEM:
         return op.body
@@ -134,8 +117,8 @@ def calling(record: Record):
     return None
 
 
-def bound(spec: Spec, known: set[str]) -> tuple:
-    """The axes whose size is a symbol met for the first time."""
+def new_sizes(spec: Spec, known: set[str]) -> tuple:
+    """The axes whose size is a symbol that was not known before, as (axis, symbol)."""
     found = []
     for axis, n in enumerate(spec.shape):
         if isinstance(n, dims.Dim) and n.text not in known and n.text in n.atoms:
@@ -150,18 +133,18 @@ def holds_size(value) -> bool:
     return isinstance(value, dims.Dim)
 
 
-def resolved(value, sizes: dict):
+def resolve_sizes(value, sizes: dict):
     """An attribute with its sizes as numbers."""
     if type(value) is tuple:
-        return tuple(resolved(v, sizes) for v in value)
+        return tuple(resolve_sizes(v, sizes) for v in value)
     return dims.at(value, sizes)
 
 
 _read: WeakKeyDictionary = WeakKeyDictionary()
 
 
-def steps_of(program: Program) -> Steps:
-    """The steps of a program, read once. (A program is not changed any more when it runs.)"""
+def get_steps(program: Program) -> Steps:
+    """The steps of a program, cached. (Nothing changes a program that has run.)"""
     epoch, found = _read.get(program, (None, None))
     if epoch != slots.epoch:
         found = read(program)
@@ -179,7 +162,7 @@ class Run:
     @slot("ir.run")
     def __call__(self, program: Program, arrays) -> list:
         """The results of a program (outputs, then updates) for its inputs and states."""
-        todo, m = steps_of(program), self.m
+        todo, m = get_steps(program), self.m
         self.begin(program, arrays)
         values = [*arrays, *todo.constants, *[None] * len(todo.steps)]
         for step in todo.steps:
@@ -202,16 +185,16 @@ class Run:
 
     def begin(self, program: Program, arrays) -> None:
         """Take the open sizes from what is given; ValueError if they do not fit."""
-        todo = steps_of(program)
+        todo = get_steps(program)
         for array, binds in zip(arrays, todo.binds, strict=True):
             for axis, name in binds:
                 self.sizes[name] = array.shape[axis]
         if todo.guards:
-            check(todo.guards, self.sizes, program)
+            check_guards(todo.guards, self.sizes, program)
 
     def compute(self, program: Program, record: Record, given) -> object:
         """The value of one record of a program, for the values of its inputs."""
-        step = steps_of(program).of[record]
+        step = get_steps(program).of[record]
         try:
             y = self.apply(step, given)
         except Exception as error:
@@ -222,7 +205,7 @@ class Run:
 
     def number(self, x):
         """A size that was open, as a number; anything else is itself."""
-        return resolved(x, self.sizes)
+        return resolve_sizes(x, self.sizes)
 
     def apply(self, step: Step, given) -> object:
         """The operator of a step, whatever its kind, for the values of its inputs."""
@@ -235,30 +218,30 @@ class Run:
         return record.op.evaluate(self.m, given, attrs)
 
     def bind(self, step: Step, y, program: Program) -> None:
-        """Sizes that a value is the first to show are known now."""
+        """Note the sizes that a value is the first to have, and check the guards on them."""
         for axis, name in step.binds:
             self.sizes[name] = y.shape[axis]
         if step.guards:
-            check(step.guards, self.sizes, program, step.record)
+            check_guards(step.guards, self.sizes, program, step.record)
 
 
 def axes_of(guard: tuple, program: Program) -> str:
-    """Where the inputs show the sizes that a guard is about."""
+    """Text that says which axes of the inputs have the sizes of a guard."""
     found = {
         n.text: f"; {n} is the size of axis {axis} of {record.attrs['name']}"
         for record in reversed(program.inputs)
         for axis, n in enumerate(record.shape)
-        if record.attrs["name"] and isinstance(n, dims.Dim) and n.text in needed(guard)
+        if record.attrs["name"] and isinstance(n, dims.Dim) and n.text in guard_sizes(guard)
     }
     return "".join(found.values())
 
 
-def check(guards, sizes: dict, program: Program, record: Record | None = None) -> None:
-    """Raise ValueError unless what a program takes for granted of its sizes is so."""
+def check_guards(guards, sizes: dict, program: Program, record: Record | None = None) -> None:
+    """Raise ValueError unless the sizes satisfy the guards of a program."""
     for guard in guards:
         left, sign, right, answer = guard
-        if not needed(guard) <= sizes.keys():
-            continue  # it is about values of a branch that was not taken
+        if not guard_sizes(guard) <= sizes.keys():
+            continue  # its sizes belong to a branch that was not taken
         try:
             a, b = dims.at(left, sizes), dims.at(right, sizes)
             held, here = dims.COMPARE[sign](a, b) is answer, f"they are {a} and {b}"
@@ -277,9 +260,9 @@ def check(guards, sizes: dict, program: Program, record: Record | None = None) -
 
 
 def fail(record: Record, error: Exception) -> NoReturn:
-    """Raise what went wrong, where the user asked for it: of the kind that eager mode raises.
+    """Raise an error of the kind that eager mode raises, with the line of the record.
 
-    It knows its `record`. What a region has told already stays as it is.
+    The error has the `record`. An error from a region has one already and is raised unchanged.
     """
     if hasattr(error, "record"):
         raise error

@@ -65,11 +65,11 @@ class Printer:
         """A program or a region, from its head to its closing brace."""
         flow, outside = Flow(program), (self.taken, self.count)
         self.taken, self.count = set(), 0
-        inputs = [self.declared(r, flow, k) for k, r in enumerate(program.inputs)]
+        inputs = [self.declare(r, flow, k) for k, r in enumerate(program.inputs)]
         inner = margin + INDENT
         found = [f"{head}({', '.join(inputs)}) {{"]
         for state in program.states:
-            found.append(f"{inner}state {self.declared(state.record, flow, 0, state.name)}")
+            found.append(f"{inner}state {self.declare(state.record, flow, 0, state.name)}")
         for guard in program.guards:
             left, sign, right, answer = guard
             found.append(f"{inner}{'assume' if answer else 'deny'} {left} {sign} {right}")
@@ -82,8 +82,8 @@ class Printer:
         self.taken, self.count = outside
         return [*found, f"{inner}return {results}".rstrip(), f"{margin}}}"]
 
-    def declared(self, record: Record, flow: Flow, k: int, name: str = "") -> str:
-        """`x: float32[2]`, a name of its own for something given."""
+    def declare(self, record: Record, flow: Flow, k: int, name: str = "") -> str:
+        """`x: float32[2]`: the unique name and the spec of an input or a state."""
         name = name or record.attrs.get("name", "") or f"a{k}"
         base = name = plain(name)
         n = 1
@@ -143,11 +143,11 @@ class Flow:
 
 
 MAY_FLOW = {None, *FLOATS}
-"""Dtypes of what a gradient may flow back to; None is that of several results."""
+"""Dtypes of values to which a gradient may flow back; None is that of several results."""
 
 
 def flows(record: Record, k: int) -> bool:
-    """May a gradient flow back to input k of a record?"""
+    """Whether a gradient may flow back to input k of a record."""
     return bool(record.saved and record.saved >> k & 1 and record.inputs[k].dtype in MAY_FLOW)
 
 
@@ -175,3 +175,6 @@ def literal(value) -> str:
     if isinstance(value, bool | int | float | str | None):
         return repr(value)
     raise TypeError(f"a program's text has no form for the attribute {value!r}")
+
+
+Program.__str__ = text  # a program is text where this is imported

@@ -38,15 +38,15 @@ def item_of(whole: Record, k: int, saved=1) -> Record:
 
 @dataclass(eq=False)
 class State:
-    """What outlives a run: the value found before it, and the one left behind (None: unchanged).
+    """A value that outlives a run: `record` before the run, `update` after it (None: unchanged).
 
-    `cell` says where it is kept: it has `read()` and `write(array)`.
+    `storage` says where it is kept: it has `read()` and `write(array)`.
     """
 
     name: str
     record: Record
     update: Record | None = None
-    cell: object = None
+    storage: object = None
 
 
 @dataclass(eq=False, repr=False)
@@ -63,28 +63,24 @@ class Program:
     outputs: list[Record] = field(default_factory=list)
     guards: list[tuple] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        from .printer import text
-
-        return text(self)
-
     def __repr__(self) -> str:
         return f"<program {self.name} of {len(self.records)} records>"
 
     @property
     def results(self) -> list[Record]:
-        """What must be computed: outputs, then updates."""
+        """The values to compute: outputs, then updates."""
         return [*self.outputs, *(s.update for s in self.states if s.update is not None)]
 
     @property
     def given(self) -> list[Record]:
-        """What is there before the first record."""
+        """The values that exist before the first record: inputs and states."""
         return [*self.inputs, *(s.record for s in self.states)]
 
 
 def regions(record: Record) -> dict[str, Program]:
     """The regions of a record, by the name of the attribute."""
-    return {k: v for k, v in record.attrs.items() if isinstance(v, Program)}
+    attrs = record.attrs
+    return {k: v for k, v in attrs.items() if isinstance(v, Program)} if attrs else {}
 
 
 def everywhere(program: Program) -> Iterator[Record]:
@@ -93,6 +89,15 @@ def everywhere(program: Program) -> Iterator[Record]:
         for region in regions(record).values():
             yield from everywhere(region)
         yield record
+
+
+def operators(program: Program) -> set[Op]:
+    """Every operator that a program or one of its regions applies."""
+    found = {record.op for record in program.records}
+    for record in program.records:
+        if record.op.kind == "control":
+            found = found.union(*map(operators, regions(record).values()))
+    return found
 
 
 def binders(program: Program) -> set[Record]:

@@ -1,4 +1,4 @@
-"""Is a program well formed? Every value defined before its uses, every spec what its rule says."""
+"""Checks that a program is well formed: values are defined before use, specs follow the rules."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from .program import ITEM, NUMBER, Program, regions
 
 class VerifyError(ValueError):
     """A program is not well formed; the message shows the record."""
+
+
+def invalid(record: Record, what: str) -> VerifyError:
+    """The error for a record that is not well formed."""
+    return VerifyError(f"{format_record(record)}: {what}")
 
 
 def verify(program: Program, trusted=frozenset()) -> Program:
@@ -31,9 +36,9 @@ def check_program(program: Program, trusted=frozenset()) -> None:
             continue
         for name, region in regions(record).items():
             if not isinstance(record.op, control.Control):
-                raise VerifyError(f"{said(record)}: {name} is a region, which it has no use for")
+                raise invalid(record, f"{name} is a region, which it has no use for")
             if region.states:
-                raise VerifyError(f"{said(record)}: the region {name} has states")
+                raise invalid(record, f"the region {name} has states")
             check_program(region, trusted)
         if record.op is ITEM:
             check_item(record)
@@ -52,16 +57,18 @@ def check_uses(program: Program) -> None:
         raise VerifyError(f"{program.name}: an input or a state is listed twice")
     for record in program.records:
         if record in known:
-            raise VerifyError(f"{program.name}: a record stands twice: {said(record)}")
+            raise VerifyError(f"{program.name}: a record stands twice: {format_record(record)}")
         for edge in record.inputs:
             if edge not in known and edge.op is not NUMBER:
-                raise VerifyError(f"{said(record)}: uses {said(edge)}, which is not defined before")
+                raise invalid(record, f"uses {format_record(edge)}, which is not defined before")
             if edge.dtype is None and record.op is not ITEM:
-                raise VerifyError(f"{said(record)}: uses all results of {edge.op.name} as one")
+                raise invalid(record, f"uses all results of {edge.op.name} as one")
         known.add(record)
     for result in program.results:
         if result not in known and result.op is not NUMBER:
-            raise VerifyError(f"{program.name}: gives {said(result)}, which is not defined")
+            raise VerifyError(
+                f"{program.name}: gives {format_record(result)}, which is not defined"
+            )
         if result.dtype is None:
             raise VerifyError(f"{program.name}: gives all results of {result.op.name} as one")
 
@@ -69,13 +76,14 @@ def check_uses(program: Program) -> None:
 def check_update(program: Program, state) -> None:
     """Raise VerifyError unless a state's update is what the state is."""
     now = state.update
-    if now is not None and (now.op is NUMBER or not alike(now.spec, state.record.spec)):
+    if now is not None and (now.op is NUMBER or not compatible(now.spec, state.record.spec)):
         raise VerifyError(
-            f"{program.name}: the state {state.name} is {state.record.spec}, its update {said(now)}"
+            f"{program.name}: the state {state.name} is {state.record.spec}, its update "
+            f"{format_record(now)}"
         )
 
 
-def said(record: Record) -> str:
+def format_record(record: Record) -> str:
     inputs = ", ".join(str(e.attrs["value"]) if e.op is NUMBER else spec(e) for e in record.inputs)
     return f"{record.op.name}({inputs}) : {spec(record)}"
 
@@ -91,35 +99,35 @@ def check_item(record: Record) -> None:
     whole, k = record.inputs[0], record.attrs["k"]
     several = whole.dtype is None and type(k) is int and 0 <= k < len(whole.shape)
     if not several or record.spec != whole.shape[k]:
-        raise VerifyError(f"{said(record)}: no result number {k} of {said(whole)}")
+        raise invalid(record, f"no result number {k} of {format_record(whole)}")
 
 
 @slot("ir.check_spec")
 def check_spec(record: Record) -> None:
     """Raise VerifyError unless a record's spec is what the rule of its operator says."""
     try:
-        found = by_rule(record)
+        found = infer_spec(record)
         rule = str(found)  # in here: its dtype may be any attribute of a hostile text
     except Exception as error:
-        raise VerifyError(f"{said(record)}: {error}") from error
+        raise invalid(record, f"{error}") from error
     own = record.spec if record.dtype is not None else record.shape
-    if not alike(found, own):
-        raise VerifyError(f"{said(record)}: its rule says {rule}")
+    if not compatible(found, own):
+        raise invalid(record, f"its rule says {rule}")
 
 
-def by_rule(record: Record):
+def infer_spec(record: Record):
     """The spec that the rule of a record's operator gives, or a tuple of them."""
     given = [dims.hint_of(e.attrs["value"]) if e.op is NUMBER else e.spec for e in record.inputs]
     with dims.Matching():
         return record.op.result_spec(given, record.attrs)
 
 
-def alike(found, own) -> bool:
-    """The same specs, a size that nobody knows yet being like any other."""
+def compatible(found, own) -> bool:
+    """Whether specs are the same; an unknown size is compatible with any other."""
     if isinstance(found, Spec) != isinstance(own, Spec):
         return False
     if not isinstance(found, Spec):
-        return len(found) == len(own) and all(map(alike, found, own))
+        return len(found) == len(own) and all(map(compatible, found, own))
     if found.dtype != own.dtype or len(found.shape) != len(own.shape):
         return False
     return all(a == b or unknown(a) for a, b in zip(found.shape, own.shape, strict=True))
@@ -144,33 +152,33 @@ def check_regions(record: Record) -> None:
     inside = regions(record)
     wanted = REGIONS[record.op]
     if inside.keys() != wanted:
-        raise VerifyError(f"{said(record)}: its regions are {[*inside]}, not {sorted(wanted)}")
+        raise invalid(record, f"its regions are {[*inside]}, not {sorted(wanted)}")
     specs = [e.spec for e in record.inputs]
     if record.op is control.cond:
         takes = specs[1:]
         counts = {len(region.outputs) for region in inside.values()}
         if not specs or specs[0].size != 1 or len(counts) > 1:
-            raise VerifyError(f"{said(record)}: its branches do not give the same")
+            raise invalid(record, "its branches do not give the same")
     elif record.op is control.fused:
         takes = specs
     elif record.op is control.custom:
         n, ends = record.attrs["results"], inside["backward"].outputs
         if type(n) is not int or not 0 <= n <= len(specs) - len(ends):
-            raise VerifyError(f"{said(record)}: results is a number of inputs")
+            raise invalid(record, "results is a number of inputs")
         takes = [*specs[:n], *specs[:n], *specs[n + len(ends) :]]
     else:
         takes, n = specs, record.attrs["carried"]
         if type(n) is not int or type(record.attrs["keep"]) is not bool:
-            raise VerifyError(f"{said(record)}: carried is a number, keep is True or False")
+            raise invalid(record, "carried is a number, keep is True or False")
         body, test = inside["body"].outputs, inside["test"].outputs
-        if not 0 <= n <= len(specs) or not every([r.spec for r in body], specs[:n]):
-            raise VerifyError(f"{said(record)}: its body does not give what it carries")
+        if not 0 <= n <= len(specs) or not all_compatible([r.spec for r in body], specs[:n]):
+            raise invalid(record, "its body does not give what it carries")
         if len(test) != 1 or test[0].spec.size != 1:
-            raise VerifyError(f"{said(record)}: its test gives no single value")
+            raise invalid(record, "its test gives no single value")
     for name, region in inside.items():
-        if not every([r.spec for r in region.inputs], takes):
-            raise VerifyError(f"{said(record)}: the region {name} takes other inputs")
+        if not all_compatible([r.spec for r in region.inputs], takes):
+            raise invalid(record, f"the region {name} takes other inputs")
 
 
-def every(found: list, wanted: list) -> bool:
-    return len(found) == len(wanted) and all(map(alike, found, wanted))
+def all_compatible(found: list, wanted: list) -> bool:
+    return len(found) == len(wanted) and all(map(compatible, found, wanted))

@@ -1,77 +1,66 @@
-"""What traced Python changes besides its variables, and who else holds what it changes: one rule.
+"""Side effects and aliases of traced Python: one rule, reachability.
 
-The journal of a region notes what converted code writes. An `Aliasing` says the rest: which of the
-objects that were written a region made itself, and what may not be written because another name may
-hold it. The engine's rule asks what a region can reach from its functions; `register` replaces it
-by one that also finds changes by code that is not converted.
+A branch of an `if` or the body of a loop is a region. Tracing runs it once; a run of the program
+runs it never, or many times. So a trace must leave Python's objects as they were: the journal of
+the region notes each place that converted code writes, restores it, and lets its value be a result
+of the region. Two questions remain, and both have one answer: code can see an object only if it
+*reaches* it, through variables, attributes, and what containers hold.
+
+- **Does a write outlive the region?** Once the journal has restored all places, an object that
+  cannot be reached from the region's functions was made by the region. Nobody outside sees what is
+  written to it, so it is no result.
+- **Do two names share a container?** They do if both reach it. After a branch or a loop, a name may
+  hold a new list, chosen from two: a write to it is refused as long as the user's code still
+  reaches one of the two (`minipaddle.jit.aliasing`).
+
+The engine's own `Aliasing` looks into variables, containers, and attributes, and trusts code that
+is not converted to change nothing. `register` replaces it by a rule that looks into everything.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from types import FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
+
+from ..core.record import Record
+from ..ir.builder import SymbolicArray
+from .maybe_undefined import MaybeUndefined
+from .tree import flatten
 
 
-class Aliasing:
-    """The engine's rule: code that is not converted changes nothing that outlives a region."""
-
-    def enter(self, journal) -> None:
-        """A region begins, in which `journal` notes what is written."""
-        journal.reachable = reachable(journal.reach)
-
-    def leave(self, journal, finished: bool) -> None:
-        """The region ended, `finished` or refused; its writes are undone."""
-
-    def made_inside(self, journal, found: dict, values: dict, known, returned) -> list:
-        """Those of the places `found` whose object the region made: nobody outside sees them."""
-        own = [p for p in found.values() if p.owner is not None]
-        return [p for p in own if id(p.owner) not in journal.reachable]
-
-    def replace(self, old, new, ids: set) -> None:
-        """`new` stands where `old` stood, for those containers in them that are in `ids`."""
-
-    def check_write(self, owner) -> None:
-        """Something in an object is about to be written."""
-
-    def items(self, steps):
-        """The items of an iterator over which a loop goes that a tensor may end."""
-        return steps
-
-    def unchanged(self, functions, what: str):
-        """A block in which what the functions can reach may not change."""
-        return nullcontext()
-
-    def run(self, function) -> tuple:
-        """(what a traced function returns, what its program takes for granted outside)."""
-        return function(), []
+def reachable(roots, contents) -> dict[int, object]:
+    """The objects that code can get at from `roots`, by id; `contents(x)` is what x holds."""
+    reached, waiting = {}, [*roots]
+    for x in waiting:
+        if id(x) not in reached:
+            reached[id(x)] = x
+            waiting += contents(x)
+    return reached
 
 
-def reachable(functions) -> set[int]:
-    """The ids of the cells, containers and objects that functions can reach."""
-    seen, waiting = set(), list(functions)
-    while waiting:
-        x = waiting.pop()
-        if id(x) in seen or isinstance(x, type | ModuleType):
-            continue
-        seen.add(id(x))
-        if isinstance(x, FunctionType):
-            cells = x.__closure__ or ()
-            seen.update(map(id, cells))
-            names = x.__globals__.keys() & set(x.__code__.co_names)
-            waiting += [c.cell_contents for c in cells if has_value(c)]
-            waiting += [x.__globals__[name] for name in names]
-        elif isinstance(x, dict):
-            waiting += x.values()
-        elif isinstance(x, list | tuple | set):
-            waiting += x
-        elif isinstance(x, MethodType):
-            waiting += x.__func__, x.__self__
-        else:
-            waiting += getattr(x, "__dict__", {}).values()
-    return seen
+def contents(x):
+    """What an object holds, as far as the engine looks."""
+    if isinstance(x, FunctionType):
+        names = x.__globals__.keys() & set(x.__code__.co_names)
+        return [*(x.__closure__ or ()), *(x.__globals__[name] for name in names)]
+    if isinstance(x, CellType):
+        return [x.cell_contents] if has_value(x) else []
+    if isinstance(x, dict):
+        return x.values()
+    if isinstance(x, list | tuple | set):
+        return x
+    if isinstance(x, MethodType):
+        return x.__func__, x.__self__
+    if isinstance(x, type | ModuleType | Record | SymbolicArray):
+        return ()
+    return [type(x), *getattr(x, "__dict__", {}).values()]
 
 
-def has_value(cell) -> bool:
+def leaves_of(value) -> list:
+    """The leaves of a value; of a variable that may be undefined those of the value it may have."""
+    return flatten(value.known if type(value) is MaybeUndefined else value)[0]
+
+
+def has_value(cell: CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
@@ -79,10 +68,53 @@ def has_value(cell) -> bool:
     return True
 
 
+class Aliasing:
+    """The engine's rule: code that is not converted changes nothing that outlives a region."""
+
+    def enter(self, journal) -> None:
+        """A region begins, in which `journal` notes the writes."""
+
+    def leave(self, journal, finished: bool) -> None:
+        """The region ended, and its writes are undone; `finished` is False if it was refused."""
+
+    def reachable(self, roots) -> dict[int, object]:
+        """The objects that code can get at from `roots`, by id."""
+        return reachable(roots, contents)
+
+    def made_inside(self, journal, written: dict, values) -> list:
+        """The written places that are part of an object that the region made.
+
+        The journal has restored them. An object that a value of the region holds other than
+        as a part of a list, a dict, … (an iterator over it, say) counts as seen from outside.
+        """
+        if not any(place.owner is not None for place in written.values()):
+            return []
+        outside = self.reachable(journal.reach)
+        own = {id(p.owner): p.owner for p in written.values()
+               if p.owner is not None and id(p.owner) not in outside}  # fmt: skip
+        leaves = [leaf for value in values for leaf in leaves_of(value) if id(leaf) not in own]
+        outside = self.reachable(leaves) if own else {}
+        return [p for p in written.values() if id(p.owner) in own and id(p.owner) not in outside]
+
+    def replace(self, old, new, ids: set) -> None:
+        """`new` replaces `old`; it matters for the containers in them whose ids are in `ids`."""
+
+    def check_write(self, owner) -> None:
+        """Something in an object is about to be written."""
+
+    def items(self, steps):
+        """The items of an iterator, for a loop that a tensor may end."""
+        return steps
+
+    def run(self, function) -> tuple:
+        """(the result of a traced function, the values outside that its program relies on)."""
+        return function(), []
+
+
 rule = Aliasing()
 
 
 def register(other: Aliasing) -> None:
-    """Let another rule decide from now on."""
+    """Replace the rule."""
     global rule
     rule = other

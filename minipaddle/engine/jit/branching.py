@@ -1,12 +1,11 @@
-"""`if` at run time. A Python condition runs one side; a tensor's makes both sides regions of a
-program, and what they leave behind becomes the results of a `cond`.
+"""`if` at run time. A Python condition runs one side. A condition on a tensor makes both sides
+regions of the program; what they leave in variables becomes the results of a `cond`.
 """
 
 from __future__ import annotations
 
 import builtins
 import dis
-import sys
 from contextlib import contextmanager
 
 from ..core.dispatch import current, note_refusal
@@ -16,23 +15,22 @@ from ..eager.control_flow import BranchError, as_bool, cond, is_static
 from ..eager.tape import LeafError
 from ..ops.logic import logical_not
 from . import aliasing
-from .effects import catching, check_raised, walk
-from .journal import MISSING, journal, lasting, variables
-from .leaves import NUMBERS, State, Undefined, replaced, same, travels
+from .effects import check_raised, traceback_steps
+from .journal import MISSING, journal, outliving_places, variables
+from .leaves import NUMBERS, State, Undefined, is_value, replaced_containers, same
 from .refusal import refusal
-from .sequences import asked
+from .sequences import as_condition
 from .tree import paths, unflatten
-from .unsure import doubtful
 
 
 @slot("jit.runtime.if_else")
-def if_else(test, then, else_, keeps=(), drops=(), jumps=False) -> None:
-    """`if test: then() else: else_()`; see `Choice` for a tensor as test.
+def if_else(test, then, else_, live_out=(), local=(), jumps=False) -> None:
+    """`if test: then() else: else_()`; `Choice` writes it if the test is a tensor.
 
-    `keeps` are the variables needed afterwards, `drops` those that are not. With `jumps` one side
-    leaves the block, and what it leaves undefined is not missed.
+    `live_out` names the variables that are needed afterwards, `local` the others that the sides
+    bind. With `jumps` one side leaves the block; nobody reads what that side leaves undefined.
     """
-    test = asked(test)
+    test = as_condition(test)
     if not is_static(test):
         if test:
             then()
@@ -40,59 +38,45 @@ def if_else(test, then, else_, keeps=(), drops=(), jumps=False) -> None:
             else_()
         return
     else_ = else_ or nothing
-    kept, dropped = variables(keeps, then, else_), variables(drops, then, else_)
-    Choice(test, then, else_, kept, dropped, lenient=jumps).made()
+    live_out, local = variables(live_out, then, else_), variables(local, then, else_)
+    Choice(test, then, else_, live_out, local, lenient=jumps).write()
 
 
 @slot("jit.runtime.if_exp")
 def if_exp(test, then, else_):
     """`then() if test else else_()`."""
-    test = asked(test)
+    test = as_condition(test)
     if not is_static(test):
         return then() if test else else_()
-    return Choice(test, then, else_).made()
+    return Choice(test, then, else_).write()
 
 
 def nothing() -> None:
-    """The side that is not there."""
+    """The `else` of an `if` that has none."""
 
 
-class Again(Exception):
-    """A trace learned something that it should have known from its start."""
+class Retrace(Exception):
+    """A trace learned something that it has to know from its start: trace again."""
 
 
 TRACES = 20
+"""How often one side may write to a place that was not foreseen."""
 
 
-def trace_again(found: list, times: int):
-    """A block writes to places that nobody foresaw: trace it again, but not for ever."""
+def retrace(places: list, times: int):
+    """Trace a side again that wrote to places nobody foresaw, but not for ever."""
     if times <= TRACES:
-        raise Again
+        raise Retrace
     raise refusal(
-        f"{found[0].name} is written in a branch on a tensor, another one in each trace: "
-        "it is made there, and something keeps it",
-        hint="keep it in a variable, a list or a dict alone: no iterator over it, no method of it, "
+        f"{places[0].name} is written in a branch on a tensor, another one in each trace: "
+        "the branch makes it, and something else than a variable holds it",
+        hint="hold it in a variable, a list or a dict alone: no iterator over it, no method of it, "
         "no functools.partial",
     )
 
 
-@contextmanager
-def trying(kinds):
-    """The body of a `try`; `kinds()` gives the exceptions it catches."""
-    catching.open.append(kinds)
-    try:
-        yield
-    finally:
-        catching.open.pop()
-
-
-def caught(kinds):
-    """What a handler of `kinds` catches; nothing of the user's once the trace is refused."""
-    return () if current.top.refusal and not inside(sys._getframe(1)) else kinds
-
-
 class Raised(Exception):
-    """The user's code raises an error on one side (of a loop: in a round)."""
+    """The user's code raises an error on one side of an `if`, or in an iteration of a loop."""
 
     def __init__(self, side: int, error: Exception):
         super().__init__(side, error)
@@ -101,13 +85,11 @@ class Raised(Exception):
     def unless(self, held) -> None:
         """Let the program raise the error when it runs, unless `held` is true."""
         check_raised(held, self.error)
-        # Their frames hold the variables of the side, which `lasting` would take for kept.
-        self.error.__traceback__ = self.__traceback__ = None
 
 
 @contextmanager
-def telling(side: int):
-    """A block of the user's that runs only under a condition: what it raises is Raised."""
+def note_raised(side: int):
+    """Turn the errors of a block that runs only under a condition into Raised."""
     try:
         yield
     except Exception as error:
@@ -117,12 +99,12 @@ def telling(side: int):
 
 
 def raised_eagerly(error: Exception) -> bool:
-    """Would eager mode raise this error, too, if it came there? Then it is no refusal to trace.
+    """Whether eager mode would raise this error too: then it does not refuse the trace.
 
-    What `raise` and `assert` raise outside this package; Python's own errors, also where the
-    runtime did what was written; of ours those of operators whose sizes are known.
+    That holds for what `raise` and `assert` raise outside this package, for Python's own errors,
+    and for the errors of our operators if all sizes are known.
     """
-    kind, (*_, last) = type(error), walk(error.__traceback__)
+    kind, (*_, last) = type(error), traceback_steps(error.__traceback__)
     frame, pythons = last.tb_frame, getattr(builtins, kind.__name__, None) is kind
     if frame.f_code.co_name == "assert_":
         return True
@@ -141,135 +123,141 @@ REFUSING = (NotImplementedError, RecursionError, MemoryError)
 
 
 class Result:
-    """The place of what a side returns."""
+    """The place of the value that a side returns."""
 
     name, key = "the value", ("result",)
 
     def set(self, value):
-        """Nobody holds it."""
+        """No variable holds it."""
 
 
 class Choice:
     """Both sides of an `if` on a tensor, traced one after the other.
 
-    A side that writes to an object nobody foresaw (an attribute, a list) is found out while it is
-    traced; if it is the second, the first must give a value for that place too, and both are traced
+    The trace of a side shows which objects it writes to (an attribute, a list). If the second side
+    writes to one that the first does not, the first must give a value for it too: both are traced
     again.
     """
 
-    def __init__(self, test, then, else_, keeps=(), drops=(), *, lenient=False):
+    def __init__(self, test, then, else_, live_out=(), local=(), *, lenient=False):
         self.test, self.sides = test, (then, else_)
-        self.keeps, self.drops, self.lenient = list(keeps), list(drops), lenient
-        self.blanks: dict = {}  # states for the first side, by place, learned from the second
-        self.poisoned: set = set()  # places that stay undefined
-        self.doubts: set = set()  # those that only a run knows to be defined
-        self.deep: set = set()  # ids of containers that are compared by what they hold
-        self.found = 0  # how often the second side wrote to what nobody foresaw
+        self.live_out, self.local, self.lenient = list(live_out), list(local), lenient
+        self.learned: dict = {}  # by place: the second side's state, where the first has none
+        self.undefined: set = set()  # keys of places that stay undefined
+        self.uncertain_places: set = set()  # keys of those that only a run knows to be defined
+        self.by_contents: set = set()  # ids of containers that are compared by what they hold
+        self.retraces = 0  # how often the second side wrote to a place that was not foreseen
 
-    def made(self):
-        """Trace both sides, leave behind what they leave, and give what they return."""
+    def write(self):
+        """Write the `cond`, update the variables, and give the value that a side returns."""
         while True:
             try:
                 return self.attempt()
-            except Again:
+            except Retrace:
                 continue
             except Raised as raised:
-                return self.checked(raised)
+                return self.check_other_side(raised)
 
-    def checked(self, raised: Raised):
-        """One side raises: the program checks that it is not taken, and goes on with the other."""
+    def check_other_side(self, raised: Raised):
+        """One side raises: let the program check that it is not taken, and run the other side."""
         test = as_bool(self.test)
         raised.unless(logical_not(test) if raised.side == 0 else test)
         return self.sides[1 - raised.side]()
 
     def attempt(self):
         self.states: list[list[State]] = []
-        self.kept = set().union(*(p.containers() for p in self.keeps)) - self.deep
+        self.outer = set().union(*(p.containers() for p in self.live_out)) - self.by_contents
         try:
             results = cond(self.test, lambda: self.trace(0), lambda: self.trace(1))
         except BranchError as error:
             raise self.disagreement(error) from None
-        places, (left, right) = [*self.keeps, Result], self.states
+        places, (left, right) = [*self.live_out, Result], self.states
         values, outs = [], iter(results)
         for place, a, b in zip(places, left, right, strict=True):
-            mine = [next(outs) for _ in a.leaves]
-            values.append(self.merged(place, a, b, mine))
-        for place, a, b, value in zip(self.keeps, left, right, values, strict=False):
+            results_of_place = [next(outs) for _ in a.leaves]
+            values.append(self.merge(place, a, b, results_of_place))
+        for place, a, b, value in zip(self.live_out, left, right, values, strict=False):
             place.assign(value)
             for state in (a, b):
-                aliasing.rule.replace(state.value, value, self.deep)
+                aliasing.rule.replace(state.value, value, self.by_contents)
         return values[-1]
 
     def trace(self, k: int) -> list:
-        """Run one side, put everything back, and give the leaves of what it left."""
-        with journal([*self.keeps, *self.drops], [self.sides[k]], Raised) as noted:
-            with telling(k):
+        """Run one side, undo its writes, and give the leaves of what it left."""
+        with journal([*self.live_out, *self.local], [self.sides[k]], Raised) as noted:
+            with note_raised(k):
                 returned = self.sides[k]()
             values = noted.values()
-        found = lasting(noted, values, returned, known=[*self.keeps, *self.drops])
-        self.keeps += found
-        if found and k:
-            self.found += 1
-            trace_again(found, self.found)
-        with noted.ended(values):
-            states = [State(values[place.key], self.kept) for place in self.keeps]
-            states.append(State(returned, self.kept))
+        new_places = outliving_places(noted, values, returned, known=[*self.live_out, *self.local])
+        self.live_out += new_places
+        if new_places and k:
+            self.retraces += 1
+            retrace(new_places, self.retraces)
+        with noted.as_left(values):
+            states = [State(values[place.key], self.outer) for place in self.live_out]
+            states.append(State(returned, self.outer))
         self.states.append(states)
-        places = [*self.keeps, Result]
+        places = [*self.live_out, Result]
         for i, place in enumerate(places):
-            states[i] = self.fitting(place, i, k)
-        return [leaf if travels(leaf) else None for state in states for leaf in state.leaves]
+            states[i] = self.fit(place, i, k)
+        return [leaf if is_value(leaf) else None for state in states for leaf in state.leaves]
 
-    def fitting(self, place, i: int, k: int) -> State:
-        """A side's state of a place, made to fit the other side's where it is undefined."""
+    def fit(self, place, i: int, k: int) -> State:
+        """The state of a place after side `k`; where it is undefined, one like the other side's."""
         mine = self.states[k][i]
-        if place.key in self.poisoned:
+        if place.key in self.undefined:
             return State(MISSING)
         if not k:
-            known = self.blanks.get(place.key) if mine.missing else None
+            known = self.learned.get(place.key) if mine.missing else None
             mine = self.blank(place, known) if known else mine
-            return mine.doubted(place, True, "") if place.key in self.doubts else mine
+            return (
+                mine.maybe_undefined(place, True, "")
+                if place.key in self.uncertain_places
+                else mine
+            )
         other = self.states[0][i]
         if mine.missing and other.missing:
             return mine
         if mine.missing or other.missing:
             if not self.lenient:
-                self.poisoned.add(place.key)
-                raise Again
+                self.undefined.add(place.key)
+                raise Retrace
             if other.missing:
-                self.blanks[place.key] = mine
-                raise Again
+                self.learned[place.key] = mine
+                raise Retrace
             mine = self.blank(place, other)
-        if other.unsure:
-            mine = mine.doubted(place, True, "")
-        elif mine.unsure:
-            self.doubts.add(place.key)
-            raise Again
+        if other.uncertain:
+            mine = mine.maybe_undefined(place, True, "")
+        elif mine.uncertain:
+            self.uncertain_places.add(place.key)
+            raise Retrace
         if mine.value is not other.value:
             self.check(place, other, mine)
         return mine
 
     def blank(self, place, known: State) -> State:
-        """The state of a side that leaves a place undefined, the other's being `known`."""
-        if known.unsure or not (doubtful(place) and known.plain() and known.specs[0]):
+        """A state for a side that leaves a place undefined; the other side's is `known`."""
+        if known.uncertain or not (place.checked_when_read() and known.plain() and known.specs[0]):
             return known.blank()
-        return known.blank().doubted(place, False, self.blame(place))
+        return known.blank().maybe_undefined(place, False, self.blame(place))
 
     def check(self, place, a: State, b: State) -> None:
         """Refuse two values that no program can choose between."""
-        new = replaced(a, b, self.kept)
+        new = replaced_containers(a, b, self.outer)
         if new:
-            self.deep |= new
-            raise Again
+            self.by_contents |= new
+            raise Retrace
         if a.structure != b.structure:
-            raise self.refused(place, "", str(a), str(b))
+            raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
-            if not (travels(x) and travels(y)) and not same(x, y):
-                raise self.refused(place, paths(a.structure)[j], a.told(j), b.told(j))
+            if not (is_value(x) and is_value(y)) and not same(x, y):
+                raise self.mismatch(
+                    place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
+                )
 
-    def merged(self, place, a: State, b: State, outs: list):
-        """What a place holds after the `if`."""
-        if place.key in self.poisoned:
+    def merge(self, place, a: State, b: State, outs: list):
+        """The value that a place has after the `if`."""
+        if place.key in self.undefined:
             return Undefined(place.name, self.blame(place))
         if a.missing:
             return a.value
@@ -277,35 +265,38 @@ class Choice:
             return a.value
         pairs = zip(a.leaves, b.leaves, outs, strict=True)
         leaves = [x if is_plain(x) and same(x, y) else out for x, y, out in pairs]
-        # a container of one side is not what both hold, even if both hold the same in it
-        return a.rebuilt(leaves) if a.unsure else unflatten(a.structure, leaves)
+        # each side has a container of its own, even if both hold the same: make a new one
+        return a.rebuilt(leaves) if a.uncertain else unflatten(a.structure, leaves)
 
     # ---- messages ----------------------------------------------------------------------------
 
     def blame(self, place) -> str:
         """Which side leaves a place undefined."""
-        bound = [stored(side, place.name) for side in self.sides]
+        bound = [binding_of(side, place.name) for side in self.sides]
         then = self.sides[0].__code__
         which = "else" if bound[0] else "if"
-        said = f"only the other side binds it ({line_of(bound[0] or bound[1] or (then, 0))})"
-        return f"the `{which}` side of a condition on a tensor leaves it undefined: {said}"
+        line = line_of(bound[0] or bound[1] or (then, 0))
+        return (
+            f"the `{which}` side of a condition on a tensor leaves it undefined: only the other "
+            f"side binds it ({line})"
+        )
 
-    def refused(self, place, path: str, left: str, right: str):
-        sides = zip((left, right), (stored(side, place.name) for side in self.sides))
-        left, right = (bound_at(said, line) for said, line in sides)
+    def mismatch(self, place, path: str, left: str, right: str):
+        sides = zip((left, right), (binding_of(side, place.name) for side in self.sides))
+        left, right = (with_binding(text, line) for text, line in sides)
         return refusal(
-            f"{wording(place)}{path} is not the same kind of value on both sides of a condition on "
-            f"a tensor:\n  if:   {left}\n  else: {right}",
+            f"{describe_place(place)}{path} is not the same kind of value on both sides of a "
+            f"condition on a tensor:\n  if:   {left}\n  else: {right}",
             expected="the same structure, and tensors of the same shape and dtype",
             hint="bind it to a tensor on both sides, or make the condition a Python value",
         )
 
     def disagreement(self, error: BranchError):
-        """The same for what the program itself refuses."""
+        """The refusal for two results that `cond` cannot choose between."""
         k = error.k
-        for place, state in zip([*self.keeps, Result], self.states[0], strict=True):
+        for place, state in zip([*self.live_out, Result], self.states[0], strict=True):
             if k < len(state.leaves):
-                return self.refused(
+                return self.mismatch(
                     place, paths(state.structure)[k], str(error.left), str(error.right)
                 )
             k -= len(state.leaves)
@@ -313,21 +304,21 @@ class Choice:
 
 
 def is_plain(x) -> bool:
-    return type(x) in NUMBERS or not travels(x)
+    return type(x) in NUMBERS or not is_value(x)
 
 
-def wording(place) -> str:
+def describe_place(place) -> str:
     names = {"_jst_value": "what the function returns", "the value": "the value"}
     return names.get(place.name, f"`{place.name}`")
 
 
-def bound_at(said: str, line) -> str:
-    """What is said of a value, and the line that binds it, if that is another than made it."""
+def with_binding(text: str, line) -> str:
+    """The text of a value, with the line that binds it if another line made the value."""
     where = line_of(line) if line else ""
-    return said if said.endswith(where) else f"{said}, bound at {where}"
+    return text if text.endswith(where) else f"{text}, bound at {where}"
 
 
-def stored(function, name: str):
+def binding_of(function, name: str):
     """Where a function binds a name, as (code, instruction offset); None if it does not."""
     code = function.__code__
     for instruction in dis.get_instructions(code):

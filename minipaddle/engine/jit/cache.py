@@ -14,7 +14,7 @@ from ..core.dim import COMPARE, at, symbols
 from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.tensor import Tensor
-from ..ops.gradient import AVERAGING
+from ..ops.marks import AVERAGING
 from .tree import LEAF, describe
 
 SETTINGS = (
@@ -38,7 +38,7 @@ class Key(NamedTuple):
         return describe(self.structure, signs)
 
     def differences(self, other: Key, names) -> list[str]:
-        """In what this key differs from another, in words; `names` are those of the arguments."""
+        """How this key differs from another, in words; `names` are those of the arguments."""
         if (self.structure, self.places) != (other.structure, other.places):
             again = ", of another class of that name" * (self.text == other.text)
             return [f"the arguments are {self.text}{again}, were {other.text}"]
@@ -69,8 +69,8 @@ def cache_key(leaves: list, structure, places: list, specs: list) -> Key:
 
 @slot("jit.cache_constant")
 def constant(x) -> tuple:
-    """An argument that belongs to the program: equal for two values that no function can tell
-    from each other. Of floats 0.0 is not -0.0; what has no hash stands for itself alone.
+    """The part of the key for an argument that is no tensor: equal for values that no function
+    can distinguish. 0.0 differs from -0.0; an object without a hash equals only itself.
     """
     if isinstance(x, Real) and not isinstance(x, int):
         value = math.nan if x != x else x  # one object, since nan is not equal to nan
@@ -107,7 +107,7 @@ def settings() -> tuple:
 
 
 class Miss(NamedTuple):
-    """A call that found no program: why, the how manieth call it was, and what tracing took."""
+    """A call that found no program: why, its number, and how long tracing took."""
 
     reason: str
     call: int
@@ -115,7 +115,7 @@ class Miss(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A program in the cache; `hits` are how often it served again, and when it last did."""
+    """A program in the cache; `hits` are the number of its hits and the time of the last one."""
 
     captured: object
     hits: list
@@ -123,7 +123,7 @@ class Entry(NamedTuple):
 
 
 MOST = 128
-"""So many programs of one function are kept; then the one that was used longest ago goes."""
+"""How many programs of one function are kept; the least recently used one is dropped first."""
 
 
 class Cache:
@@ -132,37 +132,33 @@ class Cache:
     def __init__(self):
         self.entries: dict[Key, list[Entry]] = {}
         self.misses: deque[Miss] = deque(maxlen=100)
-        self.added = 0  # programs, of which some may be gone
-        self.clock, self.evicted = count(), 0  # and how many hits the programs had that are gone
+        self.added = 0  # the programs, also those that were evicted since
+        self.clock, self.evicted = count(), 0  # the hits of evicted programs
 
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
-        return self.serving(self.entries.get(key, ()), sizes)
+        return self.first_valid(self.entries.get(key, ()), sizes)
 
-    def serving(self, entries: list[Entry], sizes: dict | None = None):
-        """The first program of `entries` that serves as things stand, or None."""
+    def first_valid(self, entries: list[Entry], sizes: dict | None = None):
+        """The first program of `entries` that is valid now, or None."""
         for captured, hits, _ in entries:
             if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
                 hits[:] = hits[0] + 1, next(self.clock)
                 return captured
         return None
 
-    def entries_of(self, captured) -> list[Entry]:
-        """The programs of the same key as this one."""
-        every = [*self.entries.values()]
-        return next((found for found in every for e in found if e[0] is captured), [])
-
     def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
-        """Keep a program, and note why none of those before would do."""
+        """Keep a program, and note why no earlier one was valid."""
         miss = Miss(self.reason(key, names), self.calls + 1, seconds)
         self.misses.append(miss)
         if len(self) == MOST:
             self.evict()
         self.added += 1
-        self.entries.setdefault(key, []).insert(0, Entry(captured, [0, next(self.clock)], miss))
+        captured.hits[:] = 0, next(self.clock)
+        self.entries.setdefault(key, []).insert(0, Entry(captured, captured.hits, miss))
 
     def evict(self) -> None:
-        """Forget the program that was used longest ago."""
+        """Forget the least recently used program."""
         oldest = min((e for found in self.entries.values() for e in found), key=lambda e: e.hits[1])
         key = next(key for key, found in self.entries.items() if oldest in found)
         self.entries[key].remove(oldest)
@@ -171,14 +167,14 @@ class Cache:
             del self.entries[key]
 
     def reason(self, key: Key, names) -> str:
-        """Why no program serves: in what the nearest one differs."""
+        """Why no program is valid: how the nearest one differs."""
         if key in self.entries:
-            return self.beside_key(self.entries[key][0].captured)
+            return self.reason_beside_key(self.entries[key][0].captured)
         nearest = min((key.differences(k, names) for k in self.entries), key=len, default=None)
         return "the first call" if nearest is None else "; ".join(nearest)
 
-    def beside_key(self, captured) -> str:
-        """What else a program depends on and does not find as it was."""
+    def reason_beside_key(self, captured) -> str:
+        """What else has changed of all that a program depends on."""
         for layer, training in captured.layers:
             if layer.training is not training:
                 now, was = ("training", "evaluation")[:: -1 if training else 1]
@@ -186,7 +182,7 @@ class Cache:
         for was in captured.taken:
             if not was.holds():
                 return str(was)
-        x, condition = captured.unmet() or (None, "")
+        x, condition = captured.violation() or (None, "")
         if condition in ("flows", "stops"):
             return f"{x.name}.stop_gradient is {x.stop_gradient}, was {not x.stop_gradient}"
         if condition:
@@ -195,7 +191,7 @@ class Cache:
 
     @property
     def calls(self) -> int:
-        """How often a program was asked for: each was missed once, then hit."""
+        """The number of calls: each program was missed once, and hit later."""
         hits = sum(e.hits[0] for entries in self.entries.values() for e in entries)
         return self.added + self.evicted + hits
 
@@ -205,7 +201,7 @@ class Cache:
 
 @slot("jit.allowed")
 def allowed(guards, sizes: dict) -> bool:
-    """Do the decisions a program was traced with hold for these sizes?"""
+    """Whether the decisions of the trace hold for these sizes."""
     for left, sign, right, answer in guards:
         known = symbols(left) | symbols(right) <= sizes.keys()
         if known and COMPARE[sign](at(left, sizes), at(right, sizes)) is not answer:

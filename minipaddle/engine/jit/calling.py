@@ -1,17 +1,16 @@
-"""Calls at run time: what is called is converted first, if it is the user's."""
+"""Calls at run time: a function of the user's is converted before it is called."""
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
 from ..core.slots import slot
 from ..eager.control_flow import is_static
-from . import aliasing
 from .ignore import MARK, converts, ours
-from .journal import CONTAINERS, before_write, journals
+from .journal import CONTAINERS, before_write
 from .refusal import refusal
-from .rest import grown
+from .rest import has_grown
 from .sequences import pick
 from .source import SourceMissing
 from .transpile import transpile
@@ -21,12 +20,8 @@ from .transpile import transpile
 def call(function):
     """What to call instead of `function`: a function converted, anything else itself."""
     kind = type(function)
-    if len(journals.open) > 1 and says(function):
-        raise refusal(
-            f"{function.__module__}.{function.__name__} in a branch or a loop that depends on a "
-            "tensor: it would write a line while the program is traced, not when it runs",
-            hint="print() there, or log outside",
-        )
+    for check in CHECKS:
+        check(function)
     if kind is FunctionType:
         return converted(function)
     if kind is MethodType:
@@ -34,51 +29,31 @@ def call(function):
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
     if kind is BuiltinMethodType or kind is MethodWrapperType:
         return builtin(function)
-    if kind is CACHED:
-        return uncached(function)
+    if kind in SPECIAL:
+        return SPECIAL[kind](function)
     if isinstance(function, type):
         return constructing(function)
     if kind is partial:
         return partial(call(function.func), *function.args, **function.keywords)
     inner = kind.__call__ if callable(function) else None
     if type(inner) is FunctionType and not getattr(function, MARK, False):
-        found = converted(inner)
-        return function if found is inner else MethodType(found, function)
+        own = converted(inner)
+        return function if own is inner else MethodType(own, function)
     return function
 
 
 TABLE: dict = {}
 """What is called in place of a builtin, by the builtin."""
 
-LEVELS = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
+SPECIAL: dict = {}
+"""By type of a callable object: a function that gives what is called in its place."""
 
-
-def says(function) -> bool:
-    """Does it write a line for somebody to read?"""
-    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
-    return name in LEVELS and module in ("logging", "warnings", "_warnings")
-
-
-CACHED = type(lru_cache(call))
-
-
-def uncached(function):
-    """What `functools.lru_cache` keeps the results of: a run makes its own, with its own tensors.
-
-    Its effects would be those of each call, not of the first; so it may have none.
-    """
-    inner = call(function.__wrapped__)
-
-    def run(*args, **kwargs):
-        what = "by a function whose results are kept (functools.lru_cache)"
-        with aliasing.rule.unchanged([inner], what):
-            return inner(*args, **kwargs)
-
-    return run
+CHECKS: list = []
+"""Functions that are given what is about to be called; they may refuse it."""
 
 
 def converted(function: FunctionType) -> FunctionType:
-    """A user's function, converted if its source is there."""
+    """A user's function, converted if its source can be found."""
     if not converts(function):
         return function
     try:
@@ -88,12 +63,12 @@ def converted(function: FunctionType) -> FunctionType:
 
 
 def builtin(function):
-    """A builtin; before a method changes a container, the region around is told."""
+    """What to call for a builtin; the journal notes a container before a method changes it."""
     owner = function.__self__
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
             before_write(owner)
-        if function.__name__ not in ("append", "clear", "copy", "extend") and grown(owner):
+        if function.__name__ not in ("append", "clear", "copy", "extend") and has_grown(owner):
             raise refusal(
                 f"list.{function.__name__} of a list that grew in a loop on a tensor",
                 hint="paddle.stack(items) first",
@@ -118,7 +93,7 @@ def searching(function, items: list):
 
 
 def constructing(kind: type):
-    """A class; one with an `__init__` of the user's runs it converted."""
+    """What to call for a class: the user's `__init__` is converted."""
     if kind in TABLE:
         return TABLE[kind]
     init = kind.__init__
@@ -139,22 +114,22 @@ def construct(kind: type, init, /, *args, **kwargs):
 
 @slot("jit.runtime.attr")
 def attr(owner, name: str):
-    """`owner.name`, where `name` is a property of some class: its getter is converted."""
+    """`owner.name`; if that is a property, its getter is converted."""
     kind = type(owner)
     if kind is super:  # the classes after its own, in the order in which it asks them
         order, owner_ = owner.__self_class__.__mro__, owner.__self__
         later = order[order.index(owner.__thisclass__) + 1 :]
-        found = next((vars(each)[name] for each in later if name in vars(each)), None)
+        member = next((vars(each)[name] for each in later if name in vars(each)), None)
     else:
-        found, owner_ = getattr(kind, name, None), owner
-    if isinstance(found, property) and type(found.fget) is FunctionType:
-        return converted(found.fget)(owner_)
+        member, owner_ = getattr(kind, name, None), owner
+    if isinstance(member, property) and type(member.fget) is FunctionType:
+        return converted(member.fget)(owner_)
     return getattr(owner, name)
 
 
 @slot("jit.runtime.item")
 def item(owner, index):
-    """`owner[index]`: a list may be indexed by a tensor."""
-    if (is_static(index) and isinstance(owner, list | tuple)) or grown(owner):
+    """`owner[index]`; a tensor may index a list."""
+    if (is_static(index) and isinstance(owner, list | tuple)) or has_grown(owner):
         return pick(owner, index)
     return owner[index]

@@ -1,8 +1,8 @@
-"""From a function to programs that run: one for what it does, one for its derivative.
+"""A function becomes programs: one for its results, one for its derivative.
 
-A function that does its own backward (a training step) is one program. One whose results have a
-gradient is traced with the walk back from them, and cut in two: the forward, which also hands out
-what the backward needs, and the backward, which the eager tape calls.
+A function that does its own backward (a training step) is one program. If the results want a
+gradient, the trace goes on with the walk back from them and is cut in two: the forward program,
+which also returns what the backward needs, and the backward program, which the eager tape calls.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from typing import NamedTuple
 from ..core.dispatch import Recording, current
 from ..core.errors import teach
 from ..core.grad import filled, fit, pull_back
-from ..core.record import FREED, Record, written_at
+from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
-from ..eager.cells import Written
-from ..eager.control_flow import derivative, edge_of
-from ..eager.leaving import constant_promises
-from ..eager.tape import leaf_written
-from ..eager.tape import overwritten as overwritten_past
+from ..eager.control_flow import derivative, get_edge
+from ..eager.side_effects import constant_arrays
+from ..eager.storage import Written
+from ..eager.tape import leaf_write_error, without_past
 from ..eager.tensor import Tensor, wrap
-from ..eager.tracer import given, trace
+from ..eager.tracer import create_input, trace
 from ..executors.choice import Choice
 from ..ir.cut import cut
 from ..ir.program import ITEM, Program, item_of
@@ -52,13 +51,13 @@ class Captured:
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
         self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
-        self.outer, self.taken = found.outer, []  # what it takes for granted of Python's objects
-        self.calls = 0
+        self.outer, self.taken = found.outer, []  # its assumptions about Python's objects
+        self.hits, self.has_stub = [0, 0], False  # see `cache.Entry`
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))
-        self.states = [s.cell for s in self.program.states]
-        self.updates = [s.cell for s in self.program.states if s.update is not None]
+        self.states = [s.storage for s in self.program.states]
+        self.updates = [s.storage for s in self.program.states if s.update is not None]
         self.choice.frozen = not (current.top.recording or self.updates or self.after)
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
         self.copied = overwritten(self.program, [*written, *found.constants])
@@ -71,15 +70,15 @@ class Captured:
     # ---- tracing -----------------------------------------------------------------------------
 
     def joint(self, function, inputs) -> list:
-        """What the function returns, and the cotangents of what that was computed from."""
+        """The results of the function, then the cotangents of its inputs and outer tensors."""
         for x, stop in zip(inputs, self.stops, strict=True):
             x.stop_gradient = stop
-        starts = [edge_of(x) for x in inputs]
+        starts = [get_edge(x) for x in inputs]
         results = list(function(*inputs))
         for y in results:  # an outer tensor may be a result and used nowhere
             if isinstance(y, Tensor):
-                current.top.borrow(y)
-        outside = [(b.tensor, b.record) for b in current.top.borrowed.values()]
+                current.top.lift(y)
+        outside = [(b.tensor, b.record) for b in current.top.lifted.values()]
         pairs = (*zip(inputs, starts, strict=True), *outside)
         changed = {id(x): x for x, start in pairs if not x.is_leaf and x.record is not start}
         results += [x for x in changed.values() if id(x) not in map(id, results)]
@@ -93,12 +92,12 @@ class Captured:
         return results
 
     def walk_back(self, tracer, inputs, starts, results, of) -> list[Tensor]:
-        cotangents = [given(tracer, results[k].spec, f"g{k}") for k in of]
+        cotangents = [create_input(tracer, results[k].spec, f"g{k}") for k in of]
         ends = dict(zip(starts, inputs, strict=True))
-        for b in tracer.borrowed.values():
-            ends[None if b.stop_gradient else b.record or edge_of(b.tensor)] = b.tensor
+        for b in tracer.lifted.values():
+            ends[None if b.stop_gradient else b.record or get_edge(b.tensor)] = b.tensor
         ends.pop(None, None)
-        seeds = [(edge_of(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
+        seeds = [(get_edge(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
         with Recording(False), without_hooks(ends):
             found = pull_back(seeds, set(ends))
         place = {id(x): k for k, x in enumerate(inputs)}
@@ -108,7 +107,7 @@ class Captured:
         return [*by_input.values(), *by_outer.values()]
 
     def split(self, count: int) -> None:
-        """Cut the program in two: what waits for the cotangents is the backward."""
+        """Cut the program in two: the backward is all that depends on the cotangents."""
         gradients = len(self.walk.inputs) + len(self.walk.outer)
         own, late = self.places[: -gradients or None], self.places[len(self.places) - gradients :]
         cotangents = self.program.inputs[count:]
@@ -124,14 +123,14 @@ class Captured:
     # ---- running -----------------------------------------------------------------------------
 
     def fits(self) -> bool:
-        """Is the program right as things stand: layers' modes, what waits and what objects hold?"""
+        """Whether the program is valid now: layers' modes, waiting gradients, Python's objects."""
         for layer, training in self.layers:
             if layer.training is not training:
                 return False
-        return not self.unmet() and (not self.taken or all(was.holds() for was in self.taken))
+        return not self.violation() and (not self.taken or all(was.holds() for was in self.taken))
 
-    def unmet(self) -> tuple | None:
-        """(a tensor of the outside, what is expected of it) where that is not so."""
+    def violation(self) -> tuple | None:
+        """The first (outer tensor, condition) that does not hold; None if all do."""
         for x, condition in self.conditions:
             if not holds[condition](x):
                 return x, condition
@@ -143,7 +142,7 @@ class Captured:
         """
         for k in self.computed:
             if inputs[k].is_leaf:
-                raise leaf_written()
+                raise leaf_write_error()
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         before = self.before(arrays) if self.rewrites and current.top.recording else None
         run = self.choice.run
@@ -158,12 +157,12 @@ class Captured:
         elif self.walk is not None and current.top.recording:
             for k in self.walk.of:
                 if k in self.same:  # nothing that wants a gradient leads to its new values
-                    results[k].record = overwritten_past(results[k])
+                    results[k].record = without_past(results[k])
         return results, sizes
 
     @slot("jit.write_back")
     def write_back(self, inputs, outputs: list) -> None:
-        """Leave behind what the program computed for the states and for Python's objects.
+        """Write what the program computed for the states and for Python's objects.
 
         `outputs` are the program's outputs, then the states' updates; those that may look into
         memory which is written here become copies.
@@ -171,13 +170,13 @@ class Captured:
         for k in self.copied:
             outputs[k] = outputs[k].copy()
         updates = outputs[len(self.program.outputs) :]
-        for cell, array in zip(self.updates, updates, strict=True):
-            cell.write(array)
+        for storage, array in zip(self.updates, updates, strict=True):
+            storage.write(array)
         for each in self.after:
             each.leave(inputs, *(outputs[k] for k in each.outputs))
 
     def before(self, arrays) -> list:
-        """The inputs and states of a run that writes to what it was given, as they are now."""
+        """Inputs and states, copied where the run will write to them."""
         program, written = self.program, {a.k for a in self.after if type(a) is Written}
         moving = [k in written for k in range(len(program.inputs))]
         moving += [state.update is not None for state in program.states]
@@ -188,7 +187,7 @@ class Captured:
         ends = [*(inputs[k] for k in self.walk.inputs), *self.walk.outer]
         made = [results[k] for k in self.walk.of]
         specs = tuple(y.spec for y in made)
-        record = Record(CapturedOp(self), [*map(edge_of, ends)], {}, specs, None)
+        record = Record(CapturedOp(self), [*map(get_edge, ends)], {}, specs, None)
         own = [x.array for x in inputs] if before is None else before
         record.saved = residuals, dict(sizes), own
         for k, y in enumerate(made):
@@ -199,13 +198,15 @@ INPUT, OUTER, RESULT = "input", "outer", "result"
 
 
 def identical(tracer, inputs, results) -> dict[int, tuple]:
-    """The results that are no tensors of their own: a result's number -> where it stands else, as
-    (INPUT, number), (OUTER, the tensor) or (RESULT, number).
+    """The results that are another tensor as well: a result's number -> (INPUT, number), (OUTER,
+    the tensor) or (RESULT, number).
     """
-    made = constant_promises(tracer)
-    rebound = [pair[0] for pair in tracer.rebound] + [each[3] for each in tracer.assigned()]
+    made = constant_arrays(tracer)
+    rebound = [pair[0] for pair in tracer.rebound] + [
+        each[3] for each in tracer.assigned_attributes()
+    ]
     over = set(map(id, rebound))  # a run writes there what was bound to their names
-    where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.borrowed.values()
+    where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.lifted.values()
              if b.tensor.array not in made and id(b.tensor) not in over}  # fmt: skip
     where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
     found = {}
@@ -229,11 +230,11 @@ class CapturedOp:
     def pull(self, record, g, useful):
         """Pairs (input record, cotangent): the backward program's results."""
         if current.top.recording:
-            yield from self.pull_again(record, g, useful)
+            yield from self.pull_with_tape(record, g, useful)
             return
         residuals, sizes, _ = record.saved
         for array in residuals:
-            if written_at(array) > record.time:
+            if last_write(array) > record.time:
                 raise RuntimeError(
                     teach(
                         f"backward through {self.name}: a tensor it needs was overwritten in place",
@@ -247,8 +248,8 @@ class CapturedOp:
             if edge is not None and edge in useful:
                 yield edge, wrap(array)
 
-    def pull_again(self, record, g, useful):
-        """The same where the derivative shall have a derivative: the program with a tape."""
+    def pull_with_tape(self, record, g, useful):
+        """The same if the derivative will be differentiated: the program runs with a tape."""
         captured = self.captured
         operands, count = [*map(wrap, record.saved[2])], len(captured.program.inputs)
         if len(operands) == count:
@@ -270,13 +271,13 @@ class CapturedOp:
             cotangents[captured.places[captured.walk.of[k]]] = gk
         found = derivative(captured.program, operands, cotangents, wanted)
         for k, gx in zip(wanted, found, strict=True):
-            edge = edge_of(operands[k])
+            edge = get_edge(operands[k])
             if edge in useful and edge in record.inputs:
                 yield edge, fit(gx, edge, record, record.inputs.index(edge))
 
 
 class without_hooks:
-    """Hooks of these records sleep while the block runs: they belong to the tape of each run."""
+    """A block without the hooks of these records: they belong to the tape of each run."""
 
     def __init__(self, records):
         self.hooks = {record: record.hooks for record in records}
@@ -292,8 +293,8 @@ class without_hooks:
 
 @slot("jit.overwritten")
 def overwritten(program: Program, inputs) -> list[int]:
-    """The results that may look into memory that is written after a run: that of a state with an
-    update, or of the given `inputs`.
+    """The results that may be views of memory that is written after a run: the memory of a state
+    with an update, or of the given `inputs`.
     """
     exposed = {*inputs, *(s.record for s in program.states if s.update is not None)}
     for record in program.records if exposed else ():
@@ -309,7 +310,7 @@ def wants_gradient(x) -> bool:
 
 
 def walked(y: Tensor) -> bool:
-    """Has the function walked back through what y was computed from, as a training step does?"""
+    """Whether the function itself called backward on y, as a training step does."""
     todo, seen = [y.record], set()
     while todo:
         record = todo.pop()
@@ -330,8 +331,8 @@ HOLDS = {
     "flows": "not {stop}",
     "stops": "{stop}",
 }
-"""What a program may expect of a tensor: what waits in `.grad`, and whether it wants a gradient;
-`holds` are its functions."""
+"""Conditions of a program on a tensor: on the gradient that waits in `.grad`, and on
+`stop_gradient`. `holds` has them as functions."""
 
 NAMES = {"grad": "x._grad", "stale": "x._stale", "stop": "x.stop_gradient"}
 holds = {name: eval(f"lambda x: {text.format(**NAMES)}") for name, text in HOLDS.items()}

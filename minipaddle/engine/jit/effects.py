@@ -1,20 +1,13 @@
-"""What a program does besides computing: it prints, and it checks what it was told to hold."""
+"""What a program checks when it runs: conditions under which it raises an error of Python."""
 
 from __future__ import annotations
 
 import builtins
-import threading
 
 from ..core.dispatch import current
-from ..core.dtype import bool_
 from ..core.errors import PACKAGE, inside
-from ..core.op import Op, opaque
-from ..core.record import Spec
-from ..eager.printing import format_tensor
-from ..eager.tensor import Tensor, wrap
+from ..core.op import opaque
 from .refusal import refusal
-
-BOOL = Spec((), bool_.numpy)
 
 
 @opaque
@@ -25,24 +18,17 @@ def check(m, held, *, text, kind):
     return held
 
 
+check.effect = True  # no pass may drop, double or reorder it
+
+
 @check.shape
 def _(held, *, text, kind):
     return held
 
 
-class Catching(threading.local):
-    """What the `try` statements around catch on this thread, the innermost last."""
-
-    def __init__(self):
-        self.open: list = []
-
-
-catching = Catching()
-
-
 def check_held(held, text: str, kind: type, error: Exception | None = None):
-    """`held`; the program raises the error of Python `kind` if it is false, for `error`."""
-    if any(isinstance(error or kind(text), kinds()) for kinds in catching.open):
+    """`held`; if it is false, the program raises Python's error `kind` in place of `error`."""
+    if any(isinstance(error or kind(text), kinds()) for kinds in current.top.handlers):
         raise refusal(
             f"{type(error or kind(text)).__name__} is raised under a condition on a tensor, inside "
             "a `try` that catches it: when the program runs nothing can catch it",
@@ -52,7 +38,7 @@ def check_held(held, text: str, kind: type, error: Exception | None = None):
 
 
 def check_raised(held, error: Exception) -> None:
-    """Let the program raise an error like this one if `held` is false."""
+    """Make the program raise an error like this one if `held` is false."""
     own, text = type(error), error.args[0] if error.args else ""
     text = text if isinstance(text, str) else str(error)
     kind = next(k for k in own.__mro__ if getattr(builtins, k.__name__, None) is k)
@@ -67,57 +53,13 @@ def check_raised(held, error: Exception) -> None:
 
 
 def raised_at(error: Exception) -> tuple | None:
-    """The user's line that raised an error, as a record keeps it."""
-    steps = [t for t in walk(error.__traceback__) if not inside(t.tb_frame)]
+    """The user's line that raised an error, in the form that records have."""
+    steps = [t for t in traceback_steps(error.__traceback__) if not inside(t.tb_frame)]
     return (steps[-1].tb_frame.f_code, steps[-1].tb_lasti) if steps else None
 
 
-def walk(traceback):
+def traceback_steps(traceback):
     """The steps of a traceback, outermost first."""
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
-
-
-@opaque
-def show(m, *values, parts, sep, end):
-    """Print `parts` while the program runs; for each value one says its `stop_gradient`."""
-    waiting = iter(values)
-    texts = [part if isinstance(part, str) else shown(next(waiting), part) for part in parts]
-    builtins.print(*texts, sep=sep, end=end)
-    return m.asarray(True)
-
-
-def shown(array, stop_gradient: bool) -> str:
-    """An array as `print` shows a tensor."""
-    x = wrap(array)
-    x.stop_gradient = stop_gradient
-    return format_tensor(x)
-
-
-@show.shape
-def _(*values, parts, sep, end):
-    return BOOL
-
-
-EFFECTS: tuple[Op, ...] = (check, show)
-"""Operators that are there for what they do: no pass may drop, double or reorder them."""
-for op in EFFECTS:
-    op.effect = True
-
-
-def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
-    """`print`: in a program it prints when the program runs, as often as that is."""
-    if file is not None and current.top.tracing and current.top.builder is not current.top.root:
-        raise refusal(
-            "print(file=...) in a branch or a loop that depends on a tensor: it would write while "
-            "the program is traced, not when it runs",
-            hint="leave `file` out, or print outside",
-        )
-    if file is not None or not current.top.tracing:
-        builtins.print(*args, sep=sep, end=end, file=file, flush=flush)
-        return
-    tensors = [x for x in args if isinstance(x, Tensor)]
-    parts = tuple(x.stop_gradient if isinstance(x, Tensor) else str(x) for x in args)
-    sep, end = " " if sep is None else sep, "\n" if end is None else end
-    show(*tensors, parts=parts, sep=sep, end=end)

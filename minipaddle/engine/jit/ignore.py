@@ -1,4 +1,4 @@
-"""What is called as it is: builtins, libraries, this package, and what the user says."""
+"""Functions that are never converted: builtins, libraries, this package, what the user names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def ignore_module(modules: list) -> None:
 
 @slot("jit.converts")
 def converts(function: FunctionType) -> bool:
-    """Is a function the user's, so that its control flow is to be converted?"""
+    """Whether a function is the user's, so that its control flow must be converted."""
     if getattr(function, MARK, False) or "_jst" in function.__code__.co_freevars:
         return False
     if function.__code__.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
@@ -70,7 +70,7 @@ def converts(function: FunctionType) -> bool:
 
 
 def ours(function: FunctionType) -> bool:
-    """Is it a function of this package?"""
+    """Whether it is a function of this package."""
     return within(function.__globals__.get("__name__") or "", PACKAGE)
 
 
@@ -80,7 +80,7 @@ def within(module: str, package: str) -> bool:
 
 @cache
 def installed(filename: str) -> bool:
-    """Does a file belong to an installed library?"""
+    """Whether a file belongs to an installed library."""
     path = Path(filename)
     return any(path.is_relative_to(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))
 

@@ -29,12 +29,12 @@ class Inspection:
     @property
     def concrete_program(self):
         """The program written last. Raises RuntimeError if there is none yet."""
-        found = [e.captured for entries in self.cache.entries.values() for e in entries]
+        found = self.captured_programs()
         if not found:
             raise RuntimeError(
                 teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
             )
-        return max(found, key=lambda captured: captured.number)
+        return found[-1]
 
     @property
     def main_program(self):
@@ -46,6 +46,35 @@ class Inspection:
         the `source` in C, the memory `plan`, the `snapshots` of the passes.
         """
         return [*self.concrete_program.choice.made.values()]
+
+    def wait_compiled(self) -> None:
+        """Wait until the programs that were called are compiled, if the backend is "auto"; their
+        next calls use the executables.
+
+        >>> import minipaddle as paddle
+        >>> @paddle.jit.to_static(backend="auto")
+        ... def double(x):
+        ...     return x * 2
+        >>> y = double(paddle.ones([3]))
+        >>> print(double)
+        <to_static double, 1 program: interpreter>
+        >>> double.wait_compiled()
+        """
+        for captured in self.captured_programs():
+            for build in [*captured.choice.pending.values()]:
+                build.wait()
+
+    def captured_programs(self) -> list:
+        """What is in the cache, the program written last at the end."""
+        found = [e.captured for entries in self.cache.entries.values() for e in entries]
+        return sorted(found, key=lambda captured: captured.number)
+
+    def __repr__(self) -> str:
+        """Its programs, and which executor runs each."""
+        found = self.captured_programs()
+        programs = f"{len(found)} program{'s' * (len(found) != 1)}"
+        served = ": " * bool(found) + ", ".join(str(captured.choice) for captured in found)
+        return f"<to_static {self.__name__}, {programs}{served}>"
 
     @property
     def inputs(self) -> list:

@@ -1,16 +1,16 @@
-"""Where user code keeps values: a variable, an attribute, what a container holds.
+"""Where user code stores values: in variables, attributes, and containers.
 
-A branch or a body that is traced must leave no trace in Python: each place it writes is noted in
-the journal of its region, so that it can be put back as it was, and its value made a result.
+Tracing a branch or a loop body must not change Python's objects. So the journal of its region notes
+each place that it writes, restores it afterwards, and lets its value become a result.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict, defaultdict
 from contextlib import contextmanager
 from types import CellType
 
+from ..core.dispatch import current
 from . import aliasing
 from .tree import containers
 
@@ -18,22 +18,26 @@ MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 
 
 class Place:
-    """Something that holds a value; `key` tells it from other places."""
+    """A variable, an attribute, or the contents of a container; `key` identifies it."""
 
-    owner = None  # the object it is a part of: if nobody else holds that, nobody sees a change
+    owner = None  # the object it is a part of: code sees a change only if it reaches that
 
     def assign(self, value) -> None:
-        """Write it, and note that in the region around."""
+        """Write the value; the journal of the region around notes it."""
         note(self)
         self.set(value)
 
     def differs(self, value, before) -> bool:
-        """Is `value` another than `before`?"""
+        """Whether two values of the place differ."""
         return value is not before
 
     def containers(self) -> set[int]:
-        """The ids of the containers in its value, which somebody else may hold too."""
+        """The ids of the containers in its value, which other code may reach too."""
         return containers(self.get())
+
+    def checked_when_read(self) -> bool:
+        """Whether converted code checks at each use that it has a value."""
+        return False
 
 
 class Variable(Place):
@@ -53,6 +57,9 @@ class Variable(Place):
             self.owner.cell_contents = value
         elif self.get() is not MISSING:
             del self.owner.cell_contents
+
+    def checked_when_read(self) -> bool:
+        return not self.name.startswith("_jst_")
 
 
 class Global(Place):
@@ -91,7 +98,7 @@ class Attribute(Place):
 
 
 class Contents(Place):
-    """What a list, a dict or a set holds; its value is a copy."""
+    """The contents of a list, a dict or a set; the value is a copy of it."""
 
     def __init__(self, container):
         self.owner, self.key = container, ("contents", id(container))
@@ -117,7 +124,7 @@ class Contents(Place):
 
 
 def same_parts(a, b) -> bool:
-    """Do two containers hold the same objects in the same order?"""
+    """Whether two containers hold the same objects in the same order."""
     if len(a) != len(b):
         return False
     if isinstance(a, dict):
@@ -130,37 +137,27 @@ CONTAINERS = (list, dict, set, OrderedDict, defaultdict)
 
 
 def before_write(owner) -> None:
-    """Something in an object is about to be written: the region around notes a container."""
+    """Call this before a write to something in `owner`: the journal notes a container."""
     aliasing.rule.check_write(owner)
-    if journals.open and type(owner) in CONTAINERS:
+    if current.top.journals and type(owner) in CONTAINERS:
         note(Contents(owner))
 
 
-class Journals(threading.local):
-    """The journals of the regions being traced on this thread, the innermost last."""
-
-    def __init__(self):
-        self.open: list[dict] = []
-
-
-journals = Journals()
-
-
 def note(place) -> None:
-    """Before a place is written: let the region know, and what it held."""
-    if journals.open:
-        journals.open[-1].setdefault(place.key, (place, place.get()))
+    """Note a place and its value in the journal of the region, before the place is written."""
+    if current.top.journals:
+        current.top.journals[-1].setdefault(place.key, (place, place.get()))
 
 
 class journal:
-    """A block in which writes are noted, and afterwards undone.
+    """A block whose writes are noted, and undone at its end.
 
-    `places` are noted from the start. Nothing else that the functions `reach` can get at may change
-    if the block ends, or raises one of the errors `unless`.
+    `places` are noted from the start. `reach` are the functions that the block runs: nothing else
+    that they can reach may change, if the block ends or raises one of the errors `unless`.
     """
 
     block = "in a branch or a loop that depends on a tensor"
-    where = None  # what finds the line, where no line of the user's is being traced
+    where = None  # a function that finds the line, where no line of the user's is being traced
 
     def __init__(self, places, reach=(), unless=()):
         self.noted: dict = {}
@@ -169,7 +166,7 @@ class journal:
 
     def __enter__(self):
         aliasing.rule.enter(self)
-        journals.open.append(self.noted)
+        current.top.journals.append(self.noted)
         for place in self.first:
             note(place)
             value = place.get()
@@ -178,23 +175,23 @@ class journal:
         return self
 
     def values(self) -> dict:
-        """What the places that were noted hold now, by their keys."""
+        """The values that the noted places have now, by their keys."""
         self.now = {key: place.get() for key, (place, _) in self.noted.items()}
         return self.now
 
     def __exit__(self, kind, *exc):
-        journals.open.pop()
+        current.top.journals.pop()
         self.restore()
         aliasing.rule.leave(self, kind is None or issubclass(kind, self.unless))
 
     def restore(self) -> None:
-        """Every place that was noted as it was before the block."""
+        """Restore each noted place to its value before the block."""
         for place, before in self.noted.values():
             place.set(before)
 
     @contextmanager
-    def ended(self, values: dict):
-        """The places once more as the block left them: containers hold what it put into them."""
+    def as_left(self, values: dict):
+        """In this block the places have the values again with which the region ended."""
         for key, (place, _) in self.noted.items():
             place.set(values[key])
         try:
@@ -203,31 +200,28 @@ class journal:
             self.restore()
 
 
-def lasting(noted: journal, values: dict, returned, *, known) -> list:
-    """The places that a region wrote and that outlive it, besides those that are known.
+def outliving_places(noted: journal, values: dict, returned, *, known) -> list:
+    """The written places that outlive a region, besides those that are known.
 
-    An object that the region made itself concerns nobody outside: once its values are let go,
-    nothing but the journal and those values holds it. It keeps what was written to it.
+    An object that the region made itself keeps the values that were written to it.
     """
     known = {place.key for place in known}
-    found = {
+    written = {
         key: place
         for key, (place, before) in noted.noted.items()
         if key not in known and place.differs(values[key], before)
     }
-    for key in noted.noted.keys() - known - found.keys():  # as it was: nothing is to be put back
+    for key in noted.noted.keys() - known - written.keys():  # as it was: nothing to put back
         del noted.noted[key]
-    own = aliasing.rule.made_inside(noted, found, values, known, returned)
-    for place in own:
-        noted.noted.pop(place.key, None)
-        del found[place.key]
-    for place in own:
+    held = [*(values[key] for key in (*known, *written)), returned]
+    for place in aliasing.rule.made_inside(noted, written, held):
+        del noted.noted[place.key], written[place.key]
         place.set(values[place.key])
-    return list(found.values())
+    return list(written.values())
 
 
 def variables(names, *functions) -> list:
-    """The variables of these names, as the functions share them."""
+    """The variables with these names that the functions share."""
     cells = {}
     for function in filter(None, functions):
         cells |= zip(function.__code__.co_freevars, function.__closure__ or ())

@@ -1,5 +1,5 @@
-"""Loops at run time. While its condition is Python's, a loop runs (a trace sees it unrolled); from
-the round on in which the condition is a tensor, the rest is one `while_loop` of the program.
+"""Loops at run time. While its condition is Python's, a loop runs, and a trace unrolls it. From the
+iteration on in which the condition is a tensor, the rest is one `while_loop` of the program.
 """
 
 from __future__ import annotations
@@ -15,28 +15,27 @@ from ..eager.tensor import Tensor
 from ..ops import movement
 from ..ops.logic import logical_not
 from . import aliasing
-from .branching import Again, Choice, Raised, nothing, telling, wording
+from .branching import Choice, Raised, Retrace, describe_place, note_raised, nothing
 from .effects import check_held
-from .journal import Attribute, Contents, Global, Place, journal, lasting, variables
-from .leaves import NUMBERS, Spec, State, full, replaced, same, travels
+from .journal import Attribute, Contents, Global, Place, journal, outliving_places, variables
+from .leaves import NUMBERS, Spec, State, full, is_value, replaced_containers, same
 from .refusal import refusal
 from .rest import PENDING, Rest
-from .sequences import asked, sequence
+from .sequences import as_condition, sequence
 from .tree import paths
 from .truth import none
-from .unsure import doubtful
 
 
 @slot("jit.runtime.while_loop")
-def while_loop(test, body, keeps=(), turns=(), drops=()) -> None:
+def while_loop(test, body, live_out=(), loop_carried=(), local=()) -> None:
     """`while test(): body()`.
 
-    `keeps` are the variables needed afterwards, `turns` those that only the next round needs,
-    `drops` the others that the loop binds.
+    `live_out` names the variables that are needed afterwards, `loop_carried` those that only the
+    next iteration needs, `local` the others that the loop binds.
     """
 
     def more():
-        go = asked(test())
+        go = as_condition(test())
         return as_bool(go) if is_static(go) else go
 
     go = more()
@@ -45,15 +44,15 @@ def while_loop(test, body, keeps=(), turns=(), drops=()) -> None:
             return
         body()
         go = more()
-    groups = [variables(names, body, test) for names in (keeps, turns, drops)]
-    Loop(go, more, body, *groups).made()
+    groups = [variables(names, body, test) for names in (live_out, loop_carried, local)]
+    Loop(go, more, body, *groups).write()
 
 
 @slot("jit.runtime.for_loop")
-def for_loop(iterable, body, keeps=(), turns=(), drops=(), stops=()) -> None:
-    """`for item in iterable: body(item)`, until one of the flags `stops` is up."""
-    groups = [variables(names, body) for names in (keeps, turns, drops)]
-    flags = variables(stops, body)
+def for_loop(iterable, body, live_out=(), loop_carried=(), local=(), break_flags=()) -> None:
+    """`for item in iterable: body(item)`, until one of the variables `break_flags` is true."""
+    groups = [variables(names, body) for names in (live_out, loop_carried, local)]
+    flags = variables(break_flags, body)
     items = sequence(iterable)
     if items is not None:
         return indexed(items, body, groups, flags)
@@ -68,16 +67,17 @@ def for_loop(iterable, body, keeps=(), turns=(), drops=(), stops=()) -> None:
 
 
 def unrolled(going, steps, body, groups, flags) -> None:
-    """The rounds after a tensor may have ended the loop: each asks whether it did."""
-    keeps, turns, drops = groups
+    """The iterations after a tensor may have ended the loop: each runs only if it has not."""
+    live_out, loop_carried, local = groups
+    places = [*live_out, *loop_carried]
     for item in aliasing.rule.items(steps):
-        Choice(going, lambda: body(item), nothing, [*keeps, *turns], drops, lenient=True).made()  # noqa: B023
+        Choice(going, lambda: body(item), nothing, places, local, lenient=True).write()  # noqa: B023
         going = none([flag.get() for flag in flags])
 
 
 def indexed(items, body, groups, flags) -> None:
     """A loop over a sequence whose length only the program knows."""
-    k = Box("the number of the round", 0)
+    k = Box("the number of the iteration", 0)
 
     def test():
         return k.value < items.length
@@ -90,8 +90,8 @@ def indexed(items, body, groups, flags) -> None:
         body(items.at(k.value))
         k.value = k.value + 1
 
-    keeps, turns, drops = groups
-    Loop(stopped_test(), stopped_test, step, keeps, [*turns, k], drops).made()
+    live_out, loop_carried, local = groups
+    Loop(stopped_test(), stopped_test, step, live_out, [*loop_carried, k], local).write()
 
 
 class Box(Place):
@@ -106,261 +106,267 @@ class Box(Place):
     def set(self, value):
         self.value = value
 
-    assign = set  # nobody outside the loop knows it
+    assign = set  # nobody outside the loop reads it
 
 
-class FirstRound(Exception):
-    """A value is None before the first round and a tensor after it."""
+class PeelFirst(Exception):
+    """A value is None before the first iteration and a tensor after it: trace the first apart."""
 
 
 UNBOUND = {Global: NameError, Attribute: AttributeError}
 
 
 class Loop:
-    """A loop on a tensor, traced: what its variables hold goes round as values of the program.
+    """A loop on a tensor: the program carries the values of its variables from one iteration to
+    the next.
 
-    The condition is evaluated at the end of a round, so that what it changes counts. Tracing starts
-    again, knowing more, when the body writes to an object nobody foresaw, changes a number that was
-    taken for constant, or binds a name for the first time.
+    An iteration ends with the condition, so that what the condition changes is carried too. Tracing
+    starts again, knowing more, if the body writes to an object that was not foreseen, changes a
+    number that was taken for constant, or binds a name for the first time.
     """
 
-    def __init__(self, go, test, body, keeps, turns, drops):
+    def __init__(self, go, test, body, live_out, loop_carried, local):
         frame = user_frame()
         self.go, self.test, self.body, self.where = go, test, body, (frame.f_code, frame.f_lasti)
-        self.kept, self.places, self.drops = keeps, [*keeps, *turns], drops
-        self.moving: set = set()  # numbers that change, as (key of the place, number of the leaf)
-        self.sure = {place.key for place in self.places}  # here all numbers are taken to change
-        self.begin: dict = {}  # by place: a state to begin with, where there is none
-        self.wide: dict = {}  # numbers that grow into a tensor: their shapes
-        self.deep: set = set()  # ids of containers that are compared by what they hold
-        self.doubts: set = set()  # places that only a run knows to be defined
-        self.grows: dict = {}  # by place: the specs of what a round appends to a list
+        self.live_out, self.places, self.local = live_out, [*live_out, *loop_carried], local
+        self.varying: set = set()  # numbers that change: (key of the place, number of the leaf)
+        self.foreseen = {place.key for place in self.places}  # all numbers in these may change
+        self.initial: dict = {}  # by place: a state after an iteration, where there is none before
+        self.widened: dict = {}  # the specs of numbers that become tensors with axes
+        self.by_contents: set = set()  # ids of containers that are compared by what they hold
+        self.uncertain_places: set = set()  # keys of places that only a run knows to be defined
+        self.growth: dict = {}  # by place: the specs of what an iteration appends to a list
 
-    def made(self) -> None:
+    def write(self) -> None:
         while True:
             try:
                 return self.attempt()
-            except Again:
+            except Retrace:
                 continue
-            except FirstRound:
-                return self.after_first()
-            except Raised as raised:  # in the first round, for nothing of it is a tensor's matter
-                if not is_static(self.go):  # there is one for certain
+            except PeelFirst:
+                return self.peel_first()
+            except Raised as raised:  # it depends on no tensor, so the first iteration raises it
+                if not is_static(self.go):  # there is a first iteration for certain
                     raise raised.error from None
                 return raised.unless(logical_not(as_bool(self.go)))
 
-    def after_first(self) -> None:
-        """The first round apart: after it the names hold tensors."""
+    def peel_first(self) -> None:
+        """Peel the first iteration off: after it the names hold tensors."""
 
         body, test = self.body, self.test
 
-        def rounds():
+        def iterations():
             body()
-            groups = [[p for p in self.places if p not in self.kept], self.drops]
+            groups = [[p for p in self.places if p not in self.live_out], self.local]
             go = test()
             if is_static(go):
-                Loop(go, test, body, self.kept, *groups).made()
+                Loop(go, test, body, self.live_out, *groups).write()
 
-        turns = [p for p in self.places if p not in self.kept]
-        Choice(self.go, rounds, nothing, self.kept, [*turns, *self.drops]).made()
+        loop_carried = [p for p in self.places if p not in self.live_out]
+        Choice(self.go, iterations, nothing, self.live_out, [*loop_carried, *self.local]).write()
 
     def attempt(self) -> None:
-        self.old = set().union(*(p.containers() for p in self.places)) - self.deep
+        self.outer = set().union(*(p.containers() for p in self.places)) - self.by_contents
         self.before = [self.start(place) for place in self.places]
         slots = [
             (i, j)
             for i, state in enumerate(self.before)
             for j, leaf in enumerate(state.leaves)
-            if self.carried(i, j, leaf)
+            if self.is_carried(i, j, leaf)
         ]
         first = [self.first(i, j) for i, j in slots]
-        new = [full(spec, 0) for specs in self.grows.values() for spec in specs]
+        new = [full(spec, 0) for specs in self.growth.values() for spec in specs]
         ends = [k for k, (i, _) in enumerate(slots, 1) if self.places[i].name == "_jst_value"]
         try:
             last = program_loop(
                 lambda go, *_: go,
-                lambda _, *now: self.round(slots, now[: len(slots)]),
+                lambda _, *now: self.iteration(slots, now[: len(slots)]),
                 [self.go, *first, *new],
-                rounds=bool(new),
+                stacked=bool(new),
                 last=ends,
             )
         except CarriedError as error:
             raise self.disagreement(error, slots) from None
-        rests = self.rests(*last, len(new)) if new else {}
+        rests = self.build_rests(*last, len(new)) if new else {}
         last = (last[0] if new else last)[1 : 1 + len(slots)]
         for i, place in enumerate(self.places):
-            value = self.filled(i, slots, last, self.after)
+            value = self.fill(i, slots, last, self.after)
             place.assign([*value, *rests[place.key]] if place.key in rests else value)
-            aliasing.rule.replace(self.before[i].value, value, self.deep)
+            aliasing.rule.replace(self.before[i].value, value, self.by_contents)
         self.check_bound()
 
     def check_bound(self) -> None:
-        """What was bound by the first round, and is no variable: those are checked when used."""
-        for place in self.kept:
-            if place.key in self.begin and isinstance(place, Global | Attribute):
-                said = f"{wording(place)} has no value: {self.reason()}"
-                check_held(as_bool(self.go), said, UNBOUND[type(place)])
+        """Check attributes and globals that the first iteration binds; variables are checked when
+        they are read.
+        """
+        for place in self.live_out:
+            if place.key in self.initial and isinstance(place, Global | Attribute):
+                message = f"{describe_place(place)} has no value: {self.reason()}"
+                check_held(as_bool(self.go), message, UNBOUND[type(place)])
 
     def reason(self) -> str:
-        """Why a name that the rounds bind may have no value."""
-        return f"the loop that binds it ran no round ({line_of(self.where)})"
+        """Why a name that the iterations bind may have no value."""
+        return f"the loop that binds it ran no iteration ({line_of(self.where)})"
 
-    def rests(self, last, before, count: int) -> dict:
-        """What the rounds appended, by place: of each new item all rounds, side by side.
+    def build_rests(self, last, before, count: int) -> dict:
+        """What the iterations appended, by place: for each new item a stack over all iterations.
 
-        An item that goes round is known before each round: all but what the last one appended.
+        The loop gives each item as it was before an iteration: the last one is added here.
         """
         stacks = [
             movement.concat(b, movement.stack(x, axis=0), axis=0)[1:]
             for x, b in zip(last[-count:], before[-count:], strict=True)
         ]
-        found, waiting = {}, iter(stacks)
-        for key, specs in self.grows.items():
-            mine = [next(waiting) for _ in specs]
-            rows = movement.stack(*mine, axis=1) if len(mine) > 1 else mine[0]
-            if len(mine) > 1:
+        rests, waiting = {}, iter(stacks)
+        for key, specs in self.growth.items():
+            parts = [next(waiting) for _ in specs]
+            rows = movement.stack(*parts, axis=1) if len(parts) > 1 else parts[0]
+            if len(parts) > 1:
                 n, m, *inner = rows.spec.shape
                 rows = movement.reshape(rows, shape=(n * m, *inner))
-            found[key] = [Rest(rows)]
-        return found
+            rests[key] = [Rest(rows)]
+        return rests
 
-    def appended(self, place, values) -> list:
-        """What a round put at the end of a list; the list is as it was then."""
-        given, now = self.given[place.key], values[place.key]
+    def take_appended(self, place, values) -> list:
+        """Take the items that an iteration appended off the value of a list, and give them."""
+        given, now = self.at_start[place.key], values[place.key]
         new, values[place.key] = now[len(given) :], given[:-1]
         specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
         kept = len(now) >= len(given) and all(map(is_, given, now))
-        if not kept or specs != self.grows[place.key] or len(specs) < len(new):
+        if not kept or specs != self.growth[place.key] or len(specs) < len(new):
             raise refusal(
-                f"{wording(place)} grows by other items in another round of a loop on a tensor",
+                f"{describe_place(place)} grows by other items in another iteration of a loop on "
+                "a tensor",
                 expected="the same number of tensors in each, of one shape and dtype",
             )
         return new
 
     def start(self, place) -> State:
-        state = State(place.get(), self.old)
-        known = self.begin.get(place.key) if state.missing else None
+        state = State(place.get(), self.outer)
+        known = self.initial.get(place.key) if state.missing else None
         if known is None:
-            doubt = place.key in self.doubts
-            return state.doubted(place, True, self.reason()) if doubt else state
+            doubt = place.key in self.uncertain_places
+            return state.maybe_undefined(place, True, self.reason()) if doubt else state
         blank = known.blank()
-        if not doubtful(place):
+        if not place.checked_when_read():
             return blank
         if known.plain() and not known.specs[0]:
             blank = State(full(scalar_spec(known.value), 0))
-        return blank.doubted(place, False, self.reason())
+        return blank.maybe_undefined(place, False, self.reason())
 
-    def carried(self, i: int, j: int, leaf) -> bool:
+    def is_carried(self, i: int, j: int, leaf) -> bool:
         key = self.places[i].key
         number = type(leaf) in NUMBERS
         return isinstance(leaf, Tensor) or (
-            number and (key in self.sure or (key, j) in self.moving)
+            number and (key in self.foreseen or (key, j) in self.varying)
         )
 
     def first(self, i: int, j: int):
-        """The value with which a leaf goes into the first round."""
-        leaf, wide = self.before[i].leaves[j], self.wide.get((self.places[i].key, j))
+        """The value of a leaf before the first iteration."""
+        leaf, wide = self.before[i].leaves[j], self.widened.get((self.places[i].key, j))
         return leaf if wide is None else full(wide, leaf)
 
-    def filled(self, i: int, slots, values, states):
-        """The value of a place, with values of the program for its leaves that go round."""
+    def fill(self, i: int, slots, values, states):
+        """The value of a place, with values of the program for its leaves that are carried."""
         state = states[i]
         now = {j: value for (k, j), value in zip(slots, values, strict=True) if k == i}
         return state.rebuilt([now.get(j, leaf) for j, leaf in enumerate(state.leaves)])
 
-    def round(self, slots, now) -> list:
-        """Trace one round: the new condition, then the new value of each leaf that goes round."""
-        with journal([*self.places, *self.drops], [self.body, self.test], Raised) as noted:
-            self.given = {}
+    def iteration(self, slots, now) -> list:
+        """Trace one iteration: the new condition, then the new value of each carried leaf."""
+        with journal([*self.places, *self.local], [self.body, self.test], Raised) as noted:
+            self.at_start = {}
             for i, place in enumerate(self.places):
-                self.begun(i, place, self.filled(i, slots, now, self.before))
-            with telling(0):
+                self.begin(i, place, self.fill(i, slots, now, self.before))
+            with note_raised(0):
                 self.body()
                 go = self.test()
             values = noted.values()
-        found = lasting(noted, values, go, known=[*self.places, *self.drops])
-        if found:
-            self.places += found
-            self.kept = [*self.kept, *found]
-            raise Again
-        growing = [place for place in self.places if place.key in self.grows]
-        new = [x for place in growing for x in self.appended(place, values)]
-        self.after = [State(values[place.key], self.old) for place in self.places]
+        new_places = outliving_places(noted, values, go, known=[*self.places, *self.local])
+        if new_places:
+            self.places += new_places
+            self.live_out = [*self.live_out, *new_places]
+            raise Retrace
+        growing = [place for place in self.places if place.key in self.growth]
+        new = [x for place in growing for x in self.take_appended(place, values)]
+        self.after = [State(values[place.key], self.outer) for place in self.places]
         for i, place in enumerate(self.places):
-            if self.before[i].unsure:
-                self.after[i] = self.after[i].doubted(place, True, self.reason())
+            if self.before[i].uncertain:
+                self.after[i] = self.after[i].maybe_undefined(place, True, self.reason())
         for i, place in enumerate(self.places):
             self.compare(i, place)
         outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
         return [go if is_static(go) else bool(go), *outs, *new]
 
-    def begun(self, i: int, place, value) -> None:
-        """A round begins with this value of a place; nobody but the place is to hold it."""
-        value = [*value, Rest(PENDING)] if place.key in self.grows else value
+    def begin(self, i: int, place, value) -> None:
+        """Give a place its value at the start of an iteration."""
+        value = [*value, Rest(PENDING)] if place.key in self.growth else value
         place.set(value)
-        aliasing.rule.replace(self.before[i].value, value, self.deep)
-        self.given[place.key] = list(value) if isinstance(value, list) else None
+        aliasing.rule.replace(self.before[i].value, value, self.by_contents)
+        self.at_start[place.key] = list(value) if isinstance(value, list) else None
 
     def out(self, i: int, j: int, before: Tensor):
         leaf = self.after[i].leaves[j]
         key = self.places[i].key, j
-        number = not isinstance(self.before[i].leaves[j], Tensor) and key not in self.wide
+        number = not isinstance(self.before[i].leaves[j], Tensor) and key not in self.widened
         if not isinstance(leaf, Tensor):
             return full(before.spec, leaf)
         if number and leaf.spec.shape:  # `total = 0` grew into the shape of what is added
-            self.wide[key] = Spec(leaf.spec.shape, leaf.spec.dtype)
-            raise Again
+            self.widened[key] = Spec(leaf.spec.shape, leaf.spec.dtype)
+            raise Retrace
         return leaf
 
     def compare(self, i: int, place) -> None:
-        """After a round a place must hold the kind of value it held before."""
+        """Check that a place holds the kind of value after an iteration that it held before."""
         a, b = self.before[i], self.after[i]
         if a.missing:
             if not b.missing:
-                self.begin[place.key] = b
-                raise Again
+                self.initial[place.key] = b
+                raise Retrace
             return
         if b.missing:
-            raise self.refused(place, "", str(a), str(b))
-        if b.unsure and not a.unsure:
-            self.doubts.add(place.key)
-            raise Again
-        new = replaced(a, b, self.old)
+            raise self.mismatch(place, "", str(a), str(b))
+        if b.uncertain and not a.uncertain:
+            self.uncertain_places.add(place.key)
+            raise Retrace
+        new = replaced_containers(a, b, self.outer)
         if new:
-            self.deep |= new
-            raise Again
+            self.by_contents |= new
+            raise Retrace
         if a.structure != b.structure:
             if a.value is None:
-                raise FirstRound
+                raise PeelFirst
             self.learn_growth(place, b)
-            raise self.refused(place, "", str(a), str(b))
+            raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
-            number = self.carried(i, j, x) or type(x) in NUMBERS
-            if (self.carried(i, j, x) and travels(y)) or same(x, y):
+            number = self.is_carried(i, j, x) or type(x) in NUMBERS
+            if (self.is_carried(i, j, x) and is_value(y)) or same(x, y):
                 continue
             if x is None and isinstance(y, Tensor):
-                raise FirstRound
-            if not (number and travels(y)):
-                raise self.refused(place, paths(a.structure)[j], a.told(j), b.told(j))
-            self.moving.add((place.key, j))
-            raise Again
+                raise PeelFirst
+            if not (number and is_value(y)):
+                raise self.mismatch(
+                    place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
+                )
+            self.varying.add((place.key, j))
+            raise Retrace
 
     def learn_growth(self, place, after: State) -> None:
-        """A list to which a round appends tensors of one kind: trace again, collecting them."""
-        given, now = self.given[place.key], after.value
-        if not (isinstance(place, Contents) and given is not None and place.key not in self.grows):
+        """If an iteration appends tensors of one kind to a list: trace again, collecting them."""
+        given, now = self.at_start[place.key], after.value
+        if not (isinstance(place, Contents) and given is not None and place.key not in self.growth):
             return
         new = now[len(given) :]
         kept = len(now) > len(given) and all(map(is_, given, now))
         specs = [x.spec for x in new if isinstance(x, Tensor)]
         if kept and len(specs) == len(new) and len(set(specs)) == 1:
-            self.grows[place.key] = specs
-            raise Again
+            self.growth[place.key] = specs
+            raise Retrace
 
-    def refused(self, place, path: str, before: str, after: str):
+    def mismatch(self, place, path: str, before: str, after: str):
         return refusal(
-            f"{wording(place)}{path} is not the same kind of value after a round of a loop on a "
-            f"tensor:\n  before: {before}\n  after:  {after}",
+            f"{describe_place(place)}{path} is not the same kind of value after an iteration of a "
+            f"loop on a tensor:\n  before: {before}\n  after:  {after}",
             expected="the same structure, and tensors of the same shape",
             hint="give it a tensor of its final shape and dtype before the loop; instead of "
             "appending to a list, write out[i] = ... into a tensor made before",
@@ -371,4 +377,4 @@ class Loop:
             return note_refusal(error)
         i, j = slots[error.k - 1]
         path = paths(self.before[i].structure)[j]
-        return self.refused(self.places[i], path, str(error.before), str(error.after))
+        return self.mismatch(self.places[i], path, str(error.before), str(error.after))

@@ -8,77 +8,79 @@ from ..ops import movement
 from ..ops.var import Var
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
-"""The stack of a rest while the loop that appends to it is traced."""
+"""The stack of a Rest while the loop that appends to the list is traced."""
 
 
 class Rest:
-    """Stands in a list for the tensors that a loop of a program appended to it: a stack of them."""
+    """Stands in a list for the tensors that a loop of a program appended to it: their stack."""
 
     def __init__(self, stack: Var):
         self.stack = stack
 
     def __repr__(self) -> str:
-        return f"as many tensors as the loop has rounds: {self.stack.spec}"
+        return f"as many tensors as the loop has iterations: {self.stack.spec}"
 
-    def taken(self, *args):
-        """What Python would do with an item: NotImplementedError, for these are many."""
-        known(self)
+    def refuse(self, *args):
+        """Refuse what Python would do with one item, because these are many."""
+        check_ended(self)
         message = teach(
-            "a list that grew in a loop on a tensor: how long it is, only the program will know, "
-            "so Python can not take it apart",
+            "a list that grew in a loop on a tensor: how long it is, only the program knows, "
+            "so Python cannot take it apart",
             hint="paddle.stack(items), len(items), items[k], `for item in items:`",
         )
         raise note_refusal(NotImplementedError(message))
 
-    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = taken
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = taken
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = taken
-    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = taken
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = taken
+    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = refuse
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = refuse
+    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = refuse
 
 
-def known(rest: Rest) -> bool:
-    """True; NotImplementedError in the loop that appends to the list."""
+def check_ended(rest: Rest) -> bool:
+    """True; NotImplementedError inside the loop that appends to the list."""
     if rest.stack is PENDING:
         message = teach(
-            "a list that grows in a loop on a tensor is read in that loop: what the rounds before "
-            "have appended, only the program knows",
-            hint="keep what a round needs in a name of its own: last = f(last); items.append(last)",
+            "a list that grows in a loop on a tensor is read in that loop: only the program knows "
+            "what the iterations before have appended",
+            hint="keep what an iteration needs in a variable: last = f(last); items.append(last)",
         )
         raise note_refusal(NotImplementedError(message))
     return True
 
 
-def grown(x) -> bool:
-    """Is it a list that grew in a loop of a program that is traced? In that loop an error."""
+def has_grown(x) -> bool:
+    """Whether x is a list that grew in a loop of the program; an error inside that loop."""
     if not (type(x) is list and current.top.tracing):
         return False
     rests = [each for each in x if type(each) is Rest]
-    return bool(rests) and all(map(known, rests))
+    return bool(rests) and all(map(check_ended, rests))
 
 
-def stacked(items, axis: int = 0) -> Var:
-    """The tensors of a list, and the rests in it, side by side along a new axis."""
+def stack_items(items, axis: int = 0) -> Var:
+    """The tensors of a list, and those of the rests in it, stacked along a new axis."""
     parts = [x.stack if type(x) is Rest else movement.stack(x, axis=0) for x in items]
     whole = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
-    return whole if axis == 0 else movement.transpose(whole, perm=moved(whole.spec.ndim, axis))
+    return (
+        whole if axis == 0 else movement.transpose(whole, perm=first_axis_at(whole.spec.ndim, axis))
+    )
 
 
-def joined(items, axis: int) -> Var:
+def concat_items(items, axis: int) -> Var:
     """The tensors of a list, and those of the rests in it, one after the other along `axis`."""
-    parts = [merged(x.stack, axis) if type(x) is Rest else x for x in items]
+    parts = [merge_first_axis(x.stack, axis) if type(x) is Rest else x for x in items]
     return parts[0] if len(parts) == 1 else movement.concat(*parts, axis=axis)
 
 
-def merged(stack: Var, axis: int) -> Var:
-    """The first axis of a stack, as the outer part of the axis `axis` of its tensors."""
-    x = movement.transpose(stack, perm=moved(stack.spec.ndim, axis))
+def merge_first_axis(stack: Var, axis: int) -> Var:
+    """The tensors of a stack, one after the other along their axis `axis`."""
+    x = movement.transpose(stack, perm=first_axis_at(stack.spec.ndim, axis))
     shape = x.spec.shape
     both = shape[axis] * shape[axis + 1]
     return movement.reshape(x, shape=(*shape[:axis], both, *shape[axis + 2 :]))
 
 
-def moved(ndim: int, axis: int) -> tuple:
+def first_axis_at(ndim: int, axis: int) -> tuple:
     """The order of the axes with the first one at `axis`."""
     rest = list(range(1, ndim))
     return (*rest[:axis], 0, *rest[axis:])

@@ -2,7 +2,7 @@
 it does what Python does, on a tensor of a program it writes the program.
 """
 
-from .branching import caught, if_else, if_exp, trying
+from .branching import if_else, if_exp
 from .calling import attr, call, item
 from .looping import for_loop, while_loop
 from .transpile import RUNTIME
@@ -10,7 +10,7 @@ from .truth import and_, and_value, assert_, chain, in_, none, not_, not_in, or_
 from .writing import defined, writing, writing_names
 
 for function in (
-    call, attr, item, if_else, if_exp, trying, caught, for_loop, while_loop, writing, writing_names,
+    call, attr, item, if_else, if_exp, for_loop, while_loop, writing, writing_names,
     defined, and_, and_value, or_, or_value, not_, not_in, in_, chain, assert_, none,
 ):  # fmt: skip
     setattr(RUNTIME, function.__name__, function)

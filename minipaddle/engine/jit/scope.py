@@ -112,12 +112,12 @@ def parameters(a: ast.arguments) -> set[str]:
 
 
 def suspends(nodes: Iterable[ast.AST]) -> bool:
-    """Is there a `yield` or an `await`, which cannot be moved into another function?"""
+    """Whether there is a `yield` or an `await`, which cannot move into another function."""
     return any(isinstance(n, SUSPENDING) for n in own(nodes))
 
 
 def escapes(nodes: Iterable[ast.AST]) -> bool:
-    """Does a return, or a break or continue of a loop further out, leave these nodes?"""
+    """Whether a return, or a break or continue of an outer loop, leaves these nodes."""
     return any(map(leaves, nodes))
 
 
@@ -133,7 +133,7 @@ def leaves(node: ast.AST) -> bool:
 
 
 def movable(nodes: list[ast.AST]) -> bool:
-    """May these statements become a function of their own?"""
+    """Whether these statements may become a function of their own."""
     return not suspends(nodes) and not escapes(nodes)
 
 
@@ -141,7 +141,7 @@ class Liveness:
     """For each `if` and each loop of a function: the names whose values are still needed.
 
     Sets `live` on them: what is needed after them; on loops `head`: what is needed at the start of
-    a round; and `binds`: the names that each of their blocks binds.
+    an iteration; and `binds`: the names that each of their blocks binds.
     """
 
     def __init__(self, function: ast.FunctionDef):
@@ -151,7 +151,7 @@ class Liveness:
         names = Names(function.body)
         # what other code can see is always needed
         self.always = names.captured | names.globals | names.nonlocals
-        self.loops: list[tuple[set, set]] = []  # (needed after, needed at the next round)
+        self.loops: list[tuple[set, set]] = []  # (needed after, needed at the next iteration)
         self.block(function.body, set())
 
     @slot("jit.live.block")
@@ -206,14 +206,14 @@ class Liveness:
     def For(self, node, live):
         target = self.names(node.target)
         node.binds = (target.written | self.binds(node, "body"),)
-        stops = set(getattr(node, "stops", ()))  # flags that the runtime reads after each round
-        before = self.loop(node, live, target.read | stops, target.written)
+        break_flags = set(getattr(node, "break_flags", ()))  # each iteration reads them
+        before = self.loop(node, live, target.read | break_flags, target.written)
         return before | self.names(node.iter).read
 
     AsyncFor = For
 
     def loop(self, node, live, reads, writes):
-        """Runs to the fixed point: what one round needs, the round before must keep."""
+        """Iterate to the fixed point: what one iteration needs, the one before must keep."""
         after = self.block(node.orelse, live)
         head, before = after | reads, None
         while head != before:
@@ -320,7 +320,7 @@ class Definedness(ast.NodeVisitor):
 
     @slot("jit.known.both")
     def both(self, *ways):
-        """What is known where ways meet."""
+        """What is known where paths join."""
         ways = [way for way in ways if way is not self.EVERYTHING]
         return set.intersection(*ways) if ways else self.EVERYTHING
 
@@ -375,13 +375,13 @@ class Definedness(ast.NodeVisitor):
 
 
 def irrefutable(case: ast.match_case) -> bool:
-    """Does a `case` match whatever comes?"""
+    """Whether a `case` matches every value."""
     pattern = case.pattern
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None
 
 
 def bound_first(test: ast.AST) -> set[str]:
-    """What a test binds whichever way it goes: `:=` in its first operand."""
+    """The names that a test always binds: by `:=` in its first operand."""
     while isinstance(test, ast.BoolOp | ast.Compare):
         test = test.values[0] if isinstance(test, ast.BoolOp) else test.left
     return Names([test]).written if isinstance(test, ast.NamedExpr | ast.Call) else set()

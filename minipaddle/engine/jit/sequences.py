@@ -1,7 +1,4 @@
-"""What a loop may run over when only the program knows how many rounds that is.
-
-Each has a `length` (a tensor, a size, or an int) and gives its item number `k`, a tensor.
-"""
+"""What a loop can run over if only the program knows the number of iterations."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ from ..eager.control_flow import is_static
 from ..ops import gather, movement
 from .leaves import scalar
 from .refusal import refusal
-from .rest import Rest, grown, stacked
+from .rest import Rest, has_grown, stack_items
 
 
 class Sequence:
-    """The base of them."""
+    """`length` items (a tensor, a size, or an int); `at(k)` gives item `k`, a tensor."""
 
-    length: object
-    what = "a sequence whose length a tensor says"
+    def __init__(self, length, at, what="a sequence whose length a tensor says"):
+        self.length, self.at, self.what = length, at, what
 
     def __iter__(self):
         raise refusal(
@@ -30,40 +27,33 @@ class Sequence:
     __len__ = __iter__
 
 
-class Rows(Sequence):
+def rows(x) -> Sequence:
     """The slices of a tensor along its first axis."""
-
-    what = "a tensor of unknown length"
-
-    def __init__(self, x):
-        self.x, self.length = x, x.shape[0]
-
-    def at(self, k):
-        return self.x[k]
+    return Sequence(x.shape[0], lambda k: x[k], "a tensor of unknown length")
 
 
 def sequence(items):
-    """A sequence for what has a length that only the program knows; None for all else."""
+    """The sequence of the items if only the program knows their number; None otherwise."""
     if isinstance(items, Sequence):
         return items
-    if grown(items):
-        return Rows(stacked(items))
+    if has_grown(items):
+        return rows(stack_items(items))
     if is_static(items) and items.ndim and isinstance(items.shape[0], Dim):
-        return Rows(items)
+        return rows(items)
     return None
 
 
-def asked(x):
-    """What a condition asks of x: of a list that grew in a loop of the program, has it items?"""
-    if type(x) is not list or not all(type(each) is Rest for each in x) or not grown(x):
+def as_condition(x):
+    """x as a condition: a list that grew in a loop of the program is true if it has items."""
+    if type(x) is not list or not all(type(each) is Rest for each in x) or not has_grown(x):
         return x
-    return current.top.constant(stacked(x).shape[0]) > 0
+    return current.top.constant(stack_items(x).shape[0]) > 0
 
 
 def pick(items, k):
-    """`items[k]` of a Python list, `k` being a tensor: its items must be alike."""
-    if grown(items):
-        return stacked(items)[k]
+    """`items[k]` of a Python list whose items are alike, where `k` is a tensor."""
+    if has_grown(items):
+        return stack_items(items)[k]
     k = scalar(k)
     count = len(items)
     specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}

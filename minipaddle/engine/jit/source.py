@@ -97,7 +97,7 @@ class Finder(Visitor):
 
 
 def fit(node, code: CodeType) -> bool:
-    """Has the definition the name and the parameters of the code?"""
+    """Whether a definition has the name and the parameters of the code."""
     a = node.args
     names = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]
     count = len(names)
@@ -114,7 +114,7 @@ def arguments(code: CodeType) -> int:
 
 
 def holds(node, code: CodeType) -> bool:
-    """Do all instructions of the code stand inside the definition?"""
+    """Whether all instructions of the code stand inside the definition."""
     start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
     spots = [p for p in code.co_positions() if None not in p and p[3] > 0]
     inside = all(start <= (p[0], p[2]) and (p[1], p[3]) <= end for p in spots)

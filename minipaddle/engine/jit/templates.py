@@ -114,5 +114,5 @@ class Filling:
 
 
 def is_line(node: ast.AST) -> bool:
-    """Is it a name alone on a line?"""
+    """Whether a statement is a name alone on its line."""
     return type(node) is ast.Expr and type(node.value) is ast.Name

@@ -12,38 +12,35 @@ from types import MethodType
 
 from numpy import ndarray
 
-from ..core.dim import hinted
+from ..core.dim import with_hints
 from ..core.dispatch import current
 from ..core.errors import teach
 from ..core.record import Spec
-from ..eager.tensor import Parameter, Tensor
+from ..eager.tensor import Tensor
 from ..executors.choice import Choice, backend_named
-from ..ir.input_spec import BATCH, InputSpec, apart, fits, wanted
+from ..ir.input_spec import BATCH, InputSpec, fits, format_expected, with_own_batch
 from . import aliasing
-from .cache import Cache, cache_key, settings
+from .cache import Cache, cache_key
 from .capture import Captured
 from .ignore import MARK
 from .inspection import Inspection
 from .refusal import refusal
 from .transpile import transpile
-from .tree import describe, flatten, paths, restoring, unflatten
-from .user_lines import retold
+from .tree import create_restore, describe, flatten, flatten_call, paths, unflatten
+from .user_lines import in_user_lines
 
-OFTEN, KEPT = 3, 4
-"""After so many calls the road of a program is written out; so many such roads are tried."""
-
-MISSED = object()
-"""What a call stub gives for a call that it cannot make."""
+CACHE_MISS = object()
+"""What a call stub returns for a call that it cannot make."""
 
 CALL_STUBS: list = []
-"""Each writes stubs for calls like one that was made: `write(captured, args, entries)`."""
+"""Each makes stubs for calls like one that was made: `create(captured, args)` returns a list."""
 
-MANY = 10
-"""After so many programs of one function a warning says what varies."""
+STUBS, MANY = 4, 10
+"""How many call stubs are tried, and the programs of one function before a warning is due."""
 
 
 class Switch:
-    """Does `to_static` do anything? See `enable_to_static`."""
+    """Whether `to_static` does anything: see `enable_to_static`."""
 
     on = True
 
@@ -67,14 +64,18 @@ def to_static(
     backend=None,
     **kwargs,
 ):
-    """A function whose calls run a program; of a layer, its `forward` becomes one.
+    """A function whose calls run a program; a layer gets such a `forward`.
 
-    The program is written when arguments of new shapes, dtypes or Python values come, by running
-    the function once on tensors that have no values. `input_spec` (InputSpecs, nested as the
-    arguments are) leaves sizes open. Python's control flow over tensors is converted. `backend`
-    is "interpreter", or "native": one compiled C function, and on a GPU one CUDA graph ("cuda"
-    insists on that). The environment variable MINIPADDLE_BACKEND changes the default, which is the
-    interpreter.
+    Arguments of new shapes, dtypes or Python values lead to a new program: the function runs once
+    on tensors that have no values, and what it does is recorded. `input_spec` (InputSpecs, nested
+    as the arguments are) leaves sizes open. Python's control flow over tensors is converted.
+
+    `backend` says what runs the program. "interpreter": one operator after the other. "native": one
+    compiled C function, or on a GPU one CUDA graph ("cuda" insists on that). "auto", the default:
+    the interpreter runs the first calls; from the second call on a thread compiles the program, and
+    the first call after that uses what it made (`wait_compiled` waits for it). The two agree to
+    rounding. A strategy's `build_cinn_pass` and the environment variable MINIPADDLE_BACKEND change
+    the default. Where no compiler works there is one warning, and the interpreter stays.
     Source: Paddle API `paddle.jit.to_static`.
 
     >>> import minipaddle as paddle
@@ -117,21 +118,17 @@ def layer_to_static(layer, input_spec, build_strategy, backend):
     return layer
 
 
-TENSORS = {Tensor, Parameter}
-
-
 class StaticFunction(Inspection):
-    """What `to_static` makes of a function: calling it runs a program, written when needed."""
+    """A converted function: a call runs a program, which is traced when it is needed."""
 
-    is_property = False  # is it a value of the layer, for `jit.save`?
+    is_property = False  # whether it is a value of the layer, for `jit.save`
 
     def __init__(self, function, input_spec=None, build_strategy=None, backend=None):
         self.function, self.input_spec = function, input_spec
         self.build_strategy, self.backend = build_strategy, backend_named(backend, build_strategy)
         self.cache, self.lock = Cache(), threading.RLock()
         self.bound: dict[int, StaticFunction] = {}
-        self.recent: dict[tuple, list] = {}  # the programs of calls of tensors alone
-        self.quick: list = []  # calls written out: see `bound`
+        self.stubs: list = []  # the fast paths of calls that were made before
         update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))
 
     def __get__(self, owner, kind=None):
@@ -155,61 +152,49 @@ class StaticFunction(Inspection):
         if current.top.tracing:  # part of the program that is being written
             return transpile(self.function)(*args, **kwargs)
         if not kwargs:
-            for call in self.quick:
-                if (found := call(args)) is not MISSED:
-                    return found
-        plain = self.plain(args) if not kwargs else None
-        captured = self.cache.serving(self.recent.get(plain, ()))
-        if captured and not captured.writes and captured.outer.keys().isdisjoint(map(id, args)):
-            return self.run(captured, args, args)
+            for call in self.stubs:
+                if (results := call(args)) is not CACHE_MISS:
+                    return results
         try:
-            captured, tensors = self.prepared(args, kwargs)
+            captured, tensors = self.capture_for(args, kwargs)
         except Exception as error:
-            raise retold(error) from None
-        if plain is not None and len(tensors) == len(args):
-            self.recent[plain] = self.cache.entries_of(captured)
+            raise in_user_lines(error) from None
         return self.run(captured, tensors, None if kwargs else args)
 
-    def prepared(self, args, kwargs) -> tuple:
-        """What is captured for these arguments, and the tensors among them that it is run on."""
-        leaves, structure = flatten((args, kwargs))
+    def capture_for(self, args, kwargs) -> tuple:
+        """The captured function for these arguments, and the tensors that it takes."""
+        leaves, structure = flatten_call(args, kwargs)
         places = []
         for k, x in enumerate(leaves):
             if isinstance(x, ndarray):
                 x = leaves[k] = Tensor(x)
             if isinstance(x, Tensor):
                 places.append(k)
-        captured = self.captured(leaves, structure, places)
+        captured = self.find_or_capture(leaves, structure, places)
         if any(id(leaves[k]) in captured.outer for k in places):
             # a tensor that the function also knows from outside is no argument
             places = [k for k in places if id(leaves[k]) not in captured.outer]
-            captured = self.captured(leaves, structure, places)
+            captured = self.find_or_capture(leaves, structure, places)
         tensors = [leaves[k] for k in places]
         if captured.writes and len({*map(id, tensors)}) < len(tensors):
             raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
         return captured, tensors
 
     def run(self, captured, tensors, args):
-        """The results of a program, put together as the function returns them."""
+        """Run a program, and build the results as the function returns them."""
         try:
             results, sizes = captured(tensors)
         except Exception as error:
-            raise retold(error) from None
-        captured.calls += 1
-        if captured.calls == OFTEN and args is not None:
-            for write in CALL_STUBS:
-                self.quick[:0] = write(captured, args, self.cache.entries_of(captured))
-            del self.quick[KEPT:]
+            raise in_user_lines(error) from None
+        if captured.choice.made and not captured.has_stub and args is not None:
+            captured.has_stub = True
+            for create in CALL_STUBS:
+                self.stubs[:0] = create(captured, args)
+            del self.stubs[STUBS:]
         return captured.restore(results, sizes)
 
-    def plain(self, args) -> tuple | None:
-        """A short key for a call of nothing but tensors, whose sizes are numbers."""
-        if self.input_spec is not None or any(type(x) not in TENSORS for x in args):
-            return None
-        return settings(), *[(x.array.shape, x.array.dtype, x.stop_gradient) for x in args]
-
-    def captured(self, leaves, structure, places):
-        """What was captured for arguments like these, of which the tensors at `places` vary."""
+    def find_or_capture(self, leaves, structure, places):
+        """The captured function for arguments like these; the tensors at `places` vary."""
         specs, sizes = self.specs(leaves, structure, places)
         key = cache_key(leaves, structure, places, specs)
         found = self.cache.find(key, sizes)
@@ -229,8 +214,8 @@ class StaticFunction(Inspection):
             if isinstance(spec, InputSpec):
                 open_, name = spec.spec(k), spec.name or f"x{k}"
                 if spec.shape[:1] == (-1,) and sizes.get(BATCH) not in (None, *x.array.shape[:1]):
-                    open_ = apart(open_, k)
-                found[k] = (fitting(open_, x, name, sizes), open_.dtype, x.stop_gradient)
+                    open_ = with_own_batch(open_, k)
+                found[k] = (fitting_shape(open_, x, name, sizes), open_.dtype, x.stop_gradient)
         return found, sizes
 
     def capture(self, key, leaves, structure, places, sizes):
@@ -240,7 +225,7 @@ class StaticFunction(Inspection):
             if captured is None:
                 names, begun = argument_names(self.function, structure), perf_counter()
                 try:
-                    captured = self.traced(key, leaves, structure, places, names, sizes)
+                    captured = self.trace_program(key, leaves, structure, places, names, sizes)
                 except Exception as error:
                     if sizes and len(error.args) == 1:
                         here = ", ".join(f"{name} = {n}" for name, n in sizes.items())
@@ -248,19 +233,18 @@ class StaticFunction(Inspection):
                     raise
                 spent = perf_counter() - begun
                 self.cache.add(key, captured, names, spent)
-                self.recent = {k: entries for k, entries in self.recent.items() if entries}
                 if len(self.cache) == MANY + 1:
                     self.warn()
             return captured
 
-    def traced(self, key, leaves, structure, places, names, sizes):
-        run, found = of_tensors(self.function, leaves, structure, places)
-        specs = [Spec(tuple(hinted(n, sizes) for n in s), d) for s, d, _ in key.specs]
+    def trace_program(self, key, leaves, structure, places, names, sizes):
+        run, found = tensor_function(self.function, leaves, structure, places)
+        specs = [Spec(tuple(with_hints(n, sizes) for n in s), d) for s, d, _ in key.specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
         choice = Choice(self.backend, self.build_strategy)
         captured = Captured(run, specs, stops, own, self.__name__, choice)
-        captured.restore = restoring(found["structure"], found["leaves"])
+        captured.restore = create_restore(found["structure"], found["leaves"])
         captured.taken = found["taken"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]
         captured.arguments = constants, structure, places, own, specs
@@ -287,9 +271,9 @@ class StaticFunction(Inspection):
         return self.function
 
 
-def of_tensors(function, leaves, structure, places):
-    """`function`, converted, of the tensors among its arguments alone: they stand at `places` of
-    the `leaves`. It returns a list; `found` gets how that was nested.
+def tensor_function(function, leaves, structure, places):
+    """The converted function as a function of its tensors alone, which stand at `places` of the
+    `leaves`. It returns a list of results; the dict beside it receives their structure.
     """
     converted, found = transpile(function), {}
     owner = getattr(function, "__self__", None)
@@ -299,12 +283,12 @@ def of_tensors(function, leaves, structure, places):
         for k, x in zip(places, tensors, strict=True):
             inside[k] = x
         if hasattr(owner, "forward"):
-            current.top.note(owner)
+            current.top.note_layer(owner)
         args, kwargs = unflatten(structure, inside)
 
         def call():
             returned = converted(*args, **kwargs)
-            unchanged(function, (args, kwargs), structure, inside)
+            check_unchanged(function, (args, kwargs), structure, inside)
             return returned
 
         returned, found["taken"] = aliasing.rule.run(call)
@@ -315,8 +299,8 @@ def of_tensors(function, leaves, structure, places):
     return run, found
 
 
-def unchanged(function, arguments, structure, leaves) -> None:
-    """Raise unless the containers among the arguments hold what they held."""
+def check_unchanged(function, arguments, structure, leaves) -> None:
+    """Raise an error if the function changed a container among its arguments."""
     now, found = flatten(arguments)
     if found != structure or any(a is not b for a, b in zip(now, leaves, strict=True)):
         raise refusal(
@@ -327,13 +311,16 @@ def unchanged(function, arguments, structure, leaves) -> None:
         )
 
 
-def fitting(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
+def fitting_shape(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
     """The shape of a spec that x fits; raises ValueError if it does not."""
     if not fits(spec, x.array, sizes):
         raise ValueError(
-            teach(f"{name} is {x.spec}", expected=f"{wanted(spec, sizes)}, as input_spec says")
+            teach(
+                f"{name} is {x.spec}",
+                expected=f"{format_expected(spec, sizes)}, as input_spec says",
+            )
         )
-    # nothing is a case of its own: open sizes are at least 1
+    # a size of 0 has its own program: open sizes are at least 1
     return tuple(n if size else 0 for n, size in zip(spec.shape, x.array.shape, strict=True))
 
 

@@ -86,26 +86,26 @@ def conversion(function: FunctionType) -> Converted:
         with _converting:
             source = source_of(function)
             *_, (_, tree) = passes(function, source)
-            found = _cache[key] = Converted(compiled(tree, source, code), tree, slots.epoch)
+            found = _cache[key] = Converted(compile_factory(tree, source, code), tree, slots.epoch)
         for watch in WATCHERS:
             watch(function, stages)
     return found
 
 
 def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Module]]:
-    """The tree as it is written, and after each converter: the one in its slot.
+    """The tree as it is written, and after each converter.
 
-    Those that have nothing to do are passed over, unless a reader's code may have made work.
+    Converters that have nothing to do are skipped, unless a reader's code may have made work.
     """
     tree, idle = ast.Module([statement(source.node)], []), set() if slots.yours() else None
     context = Context(source.properties | properties_of(function))
     yield "", tree
-    for name in [converter.__name__ for converter in CONVERTERS]:
-        converter = slots.find(f"jit.{name}").get()
+    for converter in CONVERTERS:
         if idle is None and hasattr(converter, "looks_for"):
             idle = survey(tree)
-        tree = tree if name in (idle or ()) else converter(tree, context)
-        yield name, tree
+        if converter.__name__ not in (idle or ()):
+            tree = converter(tree, context)
+        yield converter.__name__, tree
 
 
 def stages(function: Callable) -> list[Stage]:
@@ -138,7 +138,7 @@ def properties_of(function: FunctionType) -> frozenset:
 # ---- compiling -----------------------------------------------------------------------------------
 
 
-def compiled(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
+def compile_factory(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
     """The code of the converted function, made where its free variables are to be found.
 
     A factory binds them, and a class of the right name stands around a method, for `__private`.
@@ -159,15 +159,15 @@ def compiled(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
     made = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)
     for _ in range(3 if source.owner else 2):
         made = next(c for c in made.co_consts if isinstance(c, CodeType))
-    return renamed(made, code.co_name, made.co_qualname, code.co_qualname)
+    return rename_code(made, code.co_name, made.co_qualname, code.co_qualname)
 
 
-def renamed(code: CodeType, name: str, factory: str, qualname: str) -> CodeType:
+def rename_code(code: CodeType, name: str, factory: str, qualname: str) -> CodeType:
     """Blocks bear the name of their function, so that a traceback shows it."""
     block = code.co_name.startswith("_jst_")
     name = name if block else code.co_name
     consts = tuple(
-        renamed(c, name, factory, qualname) if isinstance(c, CodeType) else c
+        rename_code(c, name, factory, qualname) if isinstance(c, CodeType) else c
         for c in code.co_consts
     )
     whole = qualname + code.co_qualname.removeprefix(factory)

@@ -1,13 +1,14 @@
 """Python's containers as trees of leaves: lists, tuples, named tuples, dicts, dataclasses.
 
-`flatten` takes a value apart and `unflatten` puts it together again with other leaves; what is no
-such container is a leaf.
+`flatten` takes a value apart and `unflatten` builds it again with other leaves. Everything that is
+no such container is a leaf.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+from functools import cache
 from typing import NamedTuple
 
 from ..core.dim import at
@@ -50,7 +51,20 @@ def flatten(value, kept=frozenset()) -> tuple[list, object]:
 
 
 PLAIN = {Tensor, Parameter, int, float, bool, str, type(None)}
-"""Types of leaves that are known without looking."""
+"""Types that are always leaves."""
+
+
+def flatten_call(args: tuple, kwargs: dict) -> tuple[list, object]:
+    """The leaves and the structure of (args, kwargs); most calls have plain arguments alone."""
+    if kwargs or not PLAIN.issuperset(map(type, args)):
+        return flatten((args, kwargs))
+    return [*args], structure_of_plain(len(args))
+
+
+@cache
+def structure_of_plain(n: int):
+    """The structure of a call of `n` plain arguments."""
+    return flatten(((None,) * n, {}))[1]
 
 
 def structure(value, leaves: list, kept):
@@ -97,14 +111,6 @@ def vars_of(value) -> set:
     return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
 
 
-def occurrences(x, tree) -> int:
-    """How often an object is held by containers of a tree."""
-    inside = parts(tree)
-    children = inside[1] if inside is not None else ()
-    # a plain object in between is not looked into
-    return sum((child is x) + occurrences(x, child) for child in children)
-
-
 def containers(value) -> set[int]:
     """The ids of the containers in a value that can be changed."""
     inside = parts(value)
@@ -114,7 +120,7 @@ def containers(value) -> set[int]:
     return below if isinstance(value, tuple) else below | {id(value)}
 
 
-def spliced(values) -> list:
+def splice(values) -> list:
     """The items of a list; the rests in it are tensors too, once the program has run."""
     found = []
     for x in values:
@@ -128,8 +134,8 @@ def unflatten(structure, leaves):
     return build(structure, iter(leaves))
 
 
-def restoring(structure, leaves):
-    """What puts results together again: tensors, sizes that are known now, and constants."""
+def create_restore(structure, leaves):
+    """A function that builds the results again from tensors, sizes and constants."""
 
     def restore(results, sizes):
         found = [
@@ -141,12 +147,12 @@ def restoring(structure, leaves):
 
 
 def constant(x, sizes):
-    """What a run gives that is no tensor; of an array a copy, for who gets it may write to it."""
+    """A result that is no tensor; of an array a copy, since the caller may write to it."""
     return x.copy() if hasattr(x, "strides") else at(x, sizes)
 
 
 def alone(results, sizes):
-    """What was given back was one tensor."""
+    """The result of a function that returns one tensor."""
     return results[0]
 
 
@@ -158,7 +164,7 @@ def build(structure, leaves):
     if kind is Rest:
         return Rest(*values)
     if kind in (list, tuple):
-        return kind(values if Rest not in map(type, values) else spliced(values))
+        return kind(values if Rest not in map(type, values) else splice(values))
     if issubclass(kind, tuple):
         return kind(*values) if hasattr(kind, "_fields") else kind(values)
     new = copy.copy(like)

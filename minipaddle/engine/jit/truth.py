@@ -1,7 +1,7 @@
 """Truth at run time: `and`, `or`, `not`, comparisons in a row, `in`, `assert`.
 
-Where a left operand is a tensor, the right one is evaluated in a branch of the program: what it
-does happens only if it counts.
+If a left operand is a tensor, the right one is evaluated in a branch of the program: its effects
+happen only if Python would evaluate it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..ops import reduction
 from .branching import Choice
 from .effects import check_held
 from .leaves import scalar
-from .sequences import asked
+from .sequences import as_condition
 
 
 def truth(x):
-    """A tensor of one element as a 0-D boolean; anything else as Python's bool."""
-    x = asked(x)
+    """The truth of x: of a tensor with one element a 0-D boolean, of anything else a bool."""
+    x = as_condition(x)
     if not is_static(x):
         return bool(x)
     if x.spec.size != 1:
-        bool(x)  # says so, as it does in eager mode
+        bool(x)  # raises the error of eager mode
     return scalar(x if x.spec.dtype.kind == "b" else x.astype("bool"))
 
 
@@ -55,16 +55,16 @@ def same(x):
 
 
 def folded(left, rights, goes_on: bool, seen):
-    """Evaluate operands as long as their truth is `goes_on`; `seen` is what counts of each."""
+    """Evaluate operands as long as their truth is `goes_on`; `seen(x)` is the result for each."""
     for k, right in enumerate(rights):
-        if is_static(asked(left)):
+        if is_static(as_condition(left)):
             rest = rights[k + 1 :]
             test = truth(left) if goes_on else ops.logical_not(truth(left))
 
             def more(right=right, rest=rest):
                 return seen(folded(right(), rest, goes_on, seen))
 
-            return Choice(test, more, lambda: seen(left)).made()  # noqa: B023
+            return Choice(test, more, lambda: seen(left)).write()  # noqa: B023
         if bool(left) is not goes_on:
             return left
         left = right()
@@ -74,12 +74,12 @@ def folded(left, rights, goes_on: bool, seen):
 @slot("jit.runtime.not_")
 def not_(x):
     """`not x`."""
-    x = asked(x)
+    x = as_condition(x)
     return ops.logical_not(truth(x)) if is_static(x) else not x
 
 
 def none(flags):
-    """Is none of the flags up?"""
+    """Whether none of the flags is true."""
     up = False
     for flag in flags:
         if is_static(flag):
@@ -87,14 +87,6 @@ def none(flags):
         elif flag:
             return False
     return ops.logical_not(up) if is_static(up) else True
-
-
-def is_not(a, b):
-    return a is not b
-
-
-def is_(a, b):
-    return a is b
 
 
 @slot("jit.runtime.chain")
@@ -109,21 +101,21 @@ def chain(left, sign, right, *rest):
 
 @slot("jit.runtime.in_")
 def in_(x, container):
-    """`x in container`: equality with tensors is asked in the program."""
+    """`x in container`: the program compares tensors."""
     if is_static(container):
         same = ops.equal(container, x)
         return reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False)
     if not isinstance(container, list | tuple) or not any(map(is_static, (x, *container))):
         return x in container
-    found = False
+    result = False
     for each in container:
         equal = each is x or each == x
         if is_static(equal):
             equal = truth(equal)
-            found = ops.logical_or(found, equal) if is_static(found) else equal
+            result = ops.logical_or(result, equal) if is_static(result) else equal
         elif equal:
             return True
-    return found
+    return result
 
 
 @slot("jit.runtime.not_in")
@@ -134,7 +126,7 @@ def not_in(x, container):
 
 SIGNS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne, "is": is_, "is not": is_not,
+    "==": operator.eq, "!=": operator.ne, "is": operator.is_, "is not": operator.is_not,
     "in": in_, "not in": not_in,
 }  # fmt: skip
 
@@ -142,7 +134,7 @@ SIGNS = {
 @slot("jit.runtime.assert_")
 def assert_(test, text=None) -> None:
     """`assert test, text()`: a tensor is checked when the program runs."""
-    test = asked(test)
+    test = as_condition(test)
     if is_static(test):
         check_held(truth(test), str(text()) if text else "", AssertionError)
     elif not test:

@@ -1,4 +1,4 @@
-"""Errors told in the user's lines: out of conversion, out of tracing, out of running a program.
+"""Errors of conversion, of tracing and of runs, reported with the lines of the user's file.
 
 The frames of this package are folded into a count, and a function appears once, however many blocks
 its conversion made of it. The last line is shown among its neighbours, with a mark.
@@ -22,7 +22,7 @@ ENDLESS = """\
   a recursion that only a tensor ends is endless while it is traced: both sides are
   try: a `while` loop, or let a Python number end it"""
 CONTEXT = 2
-"""So many lines before and after the last one are shown."""
+"""How many lines before and after the last one are shown."""
 
 
 class Line(NamedTuple):
@@ -39,30 +39,30 @@ class Line(NamedTuple):
 
 
 @contextmanager
-def told_in_user_lines():
-    """A block whose errors are told so."""
+def errors_in_user_lines():
+    """A block whose errors are reported with the user's lines."""
     try:
         yield
     except Exception as error:
-        raise retold(error) from None
+        raise in_user_lines(error) from None
 
 
-def retold(error: Exception) -> Exception:
+def in_user_lines(error: Exception) -> Exception:
     """The same error, as its type and with its attributes, whose text is the report.
 
     TRANSLATOR_DISABLE_NEW_ERROR=1 leaves errors as they are.
     """
-    if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1" or isinstance(error, Told):
+    if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1" or isinstance(error, UserLineError):
         return error
     kind = type(error)
-    told = type(kind.__name__, (Told, kind), {"__module__": kind.__module__})
-    new = told.__new__(told, *error.args)
+    new_kind = type(kind.__name__, (UserLineError, kind), {"__module__": kind.__module__})
+    new = new_kind.__new__(new_kind, *error.args)
     new.args, new.report = error.args, report(error)
     new.__dict__.update(error.__dict__)
     return new
 
 
-class Told:
+class UserLineError:
     """The part of an error that knows its report."""
 
     report = ""
@@ -120,7 +120,7 @@ def place(code: CodeType, offset: int) -> tuple:
 
 @slot("jit.block_of")
 def holds(outer: CodeType, inner: CodeType) -> bool:
-    """Was a function made inside another's code?"""
+    """Whether a function was created inside another's code."""
     codes = [c for c in outer.co_consts if isinstance(c, CodeType)]
     return inner in codes or any(holds(c, inner) for c in codes)
 

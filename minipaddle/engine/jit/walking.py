@@ -1,7 +1,7 @@
-"""Walking syntax trees, quickly: as `ast` does, without what holds no code.
+"""Fast walks over syntax trees.
 
-`ast` asks every node for every field; here the fields that hold nodes are known by kind, once. Left
-out are operators and contexts (`Add`, `Load`): they have no place and nothing inside.
+`ast` reads every field of every node; here each kind of node knows which fields hold nodes.
+Operators and contexts (`Add`, `Load`) are left out: they have no position and nothing inside.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Fields(dict):
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
         fields = re.findall(r"(\w+)[*?]* (\w+)[,)]", kind.__doc__ or "")
-        self[kind] = found = tuple(name for sort, name in fields if sort in self.sorts)
+        self[kind] = found = tuple([name for sort, name in fields if sort in self.sorts])
         return found
 
 
@@ -98,7 +98,7 @@ class Visitor(ast.NodeVisitor):
         return None if method is None else method(self, node)
 
     def visit_all(self, nodes: Iterable) -> None:
-        """Visit each node; None stands for nothing."""
+        """Visit each node; None is skipped."""
         methods = self.methods
         for node in nodes:
             method = methods[type(node)]
@@ -106,9 +106,14 @@ class Visitor(ast.NodeVisitor):
                 method(self, node)
 
     def generic_visit(self, node: ast.AST) -> None:
+        methods = self.methods
         for name in self.fields[type(node)]:
             inside = getattr(node, name)
-            self.visit_all(inside if type(inside) is list else (inside,))
+            if type(inside) is list:
+                if inside:
+                    self.visit_all(inside)
+            elif (method := methods[type(inside)]) is not None:
+                method(self, inside)
 
 
 class Rewriter(ast.NodeTransformer):

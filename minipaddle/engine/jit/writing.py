@@ -1,28 +1,29 @@
-"""Writes at run time: the region around is told before something outside it changes."""
+"""Writes at run time: the journal notes an object's state before converted code changes it."""
 
 from __future__ import annotations
 
+from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.tensor import Tensor
-from .journal import Attribute, Global, Variable, before_write, journals, note
+from .journal import Attribute, Global, Variable, before_write, note
 from .leaves import Undefined
+from .maybe_undefined import MaybeUndefined
 from .refusal import refusal
-from .unsure import Unsure
 
 
 @slot("jit.runtime.writing")
 def writing(owner, attribute: str | None = None):
-    """`owner`, of which an attribute or an item is about to be written."""
+    """`owner`; an attribute or an item of it is about to be written."""
     before_write(owner)
     gradient = attribute == "grad" and isinstance(owner, Tensor)  # the tracer minds those
-    if journals.open and attribute is not None and not gradient:
+    if current.top.journals and attribute is not None and not gradient:
         note(Attribute(owner, attribute))
     return owner
 
 
 def writing_names(names) -> None:
-    """Variables of other scopes are about to be written: those the function `names` uses."""
-    if not journals.open:
+    """Note variables of other scopes that are about to be written: those that `names` uses."""
+    if not current.top.journals:
         return
     code = names.__code__
     for name, cell in zip(code.co_freevars, names.__closure__ or (), strict=True):
@@ -33,11 +34,11 @@ def writing_names(names) -> None:
 
 @slot("jit.runtime.defined")
 def defined(value):
-    """`value`, or an error that says which side of a condition left the name undefined.
+    """`value`; an error if one side of a condition leaves the variable undefined.
 
-    Where only a run knows whether it is defined, the program checks that.
+    If only a run knows whether it is defined, the program checks it.
     """
-    if type(value) is Unsure:
+    if type(value) is MaybeUndefined:
         return value.use()
     if type(value) is Undefined:
         raise refusal(

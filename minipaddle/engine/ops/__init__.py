@@ -1,14 +1,14 @@
 """The operators of the book, each defined once: its formula, its shape rule, its derivative."""
 
-from . import (  # importing a file registers its operators in core.op.OPS
+from . import (
     activation,
     conv,
     creation,
     elementwise,
     gather,
-    gradient,
     linalg,
     logic,
+    marks,
     movement,
     nn,
     pooling,
@@ -23,9 +23,9 @@ __all__ = [
     "creation",
     "elementwise",
     "gather",
-    "gradient",
     "linalg",
     "logic",
+    "marks",
     "movement",
     "nn",
     "pooling",

@@ -1,6 +1,6 @@
-"""What users may write for axes, shapes and places: numbers, lists of them, 0-D and 1-D tensors.
+"""Axes, shapes and places as users write them: numbers, lists of them, 0-D and 1-D tensors.
 
-And what they may not: `out`.
+The argument `out` is refused here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .var import Var
 def whole_numbers(value, what: str = "shape") -> tuple:
     """A tuple of ints from a number, a list of numbers (0-D tensors among them), or a 1-D tensor.
 
-    Raises TypeError that names `what` was given.
+    Raises a TypeError that names `what` was given.
     """
     if isinstance(value, Var):
         value = current.top.sizes(value)
@@ -31,7 +31,7 @@ def whole_numbers(value, what: str = "shape") -> tuple:
 
 
 def whole(n):
-    """A size or a place: an int, or a size that is known when a program runs."""
+    """A size or a place: an int, or a size that only a run knows."""
     if isinstance(n, Var):
         n = current.top.sizes(n)
         n = n[0] if isinstance(n, list) and len(n) == 1 else n
@@ -44,7 +44,7 @@ def axis_of(axis, ndim: int) -> int:
 
 
 def number(n, what: str = "axis") -> int:
-    """What decides how a program goes on must be a number when it is written."""
+    """A number that must be known while the program is traced, since its shapes depend on it."""
     n = whole(n)
     if isinstance(n, Dim):
         message = teach(
@@ -57,14 +57,14 @@ def number(n, what: str = "axis") -> int:
 
 
 def axes_of(axes, ndim: int) -> tuple:
-    """Several axes, counted from the front, in the order given; ValueError if one comes twice."""
+    """Several axes, counted from the front, in the given order; ValueError if one occurs twice."""
     found = tuple(axis_of(d, ndim) for d in whole_numbers(axes, "axis"))
     if len(set(found)) != len(found):
         raise ValueError(f"axis {axes} names a dimension twice")
     return found
 
 
-def listed(function):
+def accepts_varargs(function):
     """Decorator: `f(x, 2, 3)` means `f(x, [2, 3])`."""
 
     @wraps(function)
@@ -77,7 +77,7 @@ def listed(function):
 
 
 def tensors(xs, what: str) -> list:
-    """The tensors of a list; raises TypeError when it is none or is empty."""
+    """The tensors of a list; raises TypeError if it is no list or is empty."""
     if isinstance(xs, Var) or not isinstance(xs, list | tuple) or not xs:
         given = xs.spec if isinstance(xs, Var) else xs
         raise type_error(f"{what} of {given!r:.60}", expected="a list of one or more tensors")
@@ -85,6 +85,6 @@ def tensors(xs, what: str) -> list:
 
 
 def no_out(name: str = "") -> ValueError:
-    """The error for whoever gives `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
+    """The error for a call with `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
     name = name or called()
     return value_error(f"{name}(out=...) is not supported", hint="assign the result")

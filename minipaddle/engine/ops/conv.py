@@ -2,8 +2,8 @@
 
     y[n, o, p] = Σ w[o, c, t] · x[n, c, p·stride + t·dilation - padding]   over c and t
 
-It is linear in x and in w; each of the three operators below is the derivative of the other two,
-so the family is closed and derivatives of any order come out of it. `conv_input_grad` alone is
+It is linear in x and in w. Each of the three operators below is the derivative of the other two,
+so they have derivatives of any order. `conv_input_grad` alone is
 the transposed convolution.
 
 How it is computed: in a padded image laid out flat, the pixels that tap `t` meets while the output
@@ -31,7 +31,7 @@ than DEEP."""
 
 
 class Layout(NamedTuple):
-    """Where the taps of a kernel fall on flat phases, for one output size."""
+    """The places of a kernel's taps on flat phases, for one output size."""
 
     out: tuple  # positions of the output along each axis
     reach: tuple  # pixels of a phase between the first tap and the last
@@ -240,7 +240,7 @@ def _(u, x, stride, padding, dilation, groups):
 
 @slot("conv.out_size")
 def out_size(size, kernel, stride, padding, dilation) -> tuple:
-    """How many positions the kernel has along each axis of the padded image; at least one."""
+    """The number of positions of the kernel along each axis of the padded image, at least one."""
     out = tuple(
         (n + low + high - (k - 1) * d - 1) // s + 1
         for n, k, s, (low, high), d in zip(size, kernel, stride, padding, dilation)

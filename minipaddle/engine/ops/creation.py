@@ -1,4 +1,4 @@
-"""Arrays from nothing: operators without inputs, whose attributes say everything. And the copy."""
+"""Arrays from attributes alone: operators without inputs. And the copy."""
 
 from __future__ import annotations
 

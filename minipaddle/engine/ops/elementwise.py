@@ -1,9 +1,9 @@
 """Elementwise operators: a scalar formula, then its derivative.
 
 `m` is the array module. A formula uses Python's operators, comparisons, `m.where`, and the
-functions of mathematics that numpy, scipy.special and C share. Here: arithmetic, powers, the larger
-and the smaller, rounding, choice and casts. The rest is in `logic`, `special` and `activation`.
-The examples in docstrings are the public functions', with `import minipaddle as paddle`.
+functions of mathematics that numpy, scipy.special and C share. This file has arithmetic,
+powers, maximum and minimum, choice and casts; `logic`, `special` and `activation` have the rest.
+The examples in docstrings call the public functions, after `import minipaddle as paddle`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ scale_.vjp(lambda g, scale: g * scale)
 
 @elementwise
 def lerp(m, x, y, weight):
-    """x + weight · (y - x): on the way from x to y.
+    """x + weight · (y - x): linear interpolation from x to y.
 
     >>> paddle.lerp(paddle.to_tensor([0.0]), paddle.to_tensor([10.0]), 0.25).tolist()
     [2.5]
@@ -327,7 +327,7 @@ def clip(m, x, *, min=None, max=None):
 
 @elementwise
 def gate(m, g, x, *, low=0.0, high=math.inf, closed=False):
-    """g where low < x < high (or also at the bounds), else 0: the slope of what is flat outside."""
+    """g where low < x < high (`closed`: also at the bounds), else 0."""
     if closed:
         return m.kept(g, (x >= low) & (x <= high))
     return m.kept(g, (x > low) & (x < high) if high < math.inf else x > low)

@@ -1,4 +1,4 @@
-"""Matrix products. Decompositions and inverses are in `decompositions.py`."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from math import prod
 from ..core.op import opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
-from .elementwise import abs, sign, where
 from .movement import inverse, reshape, transpose
-from .reduction import folded, spread
 
 
 @opaque(promote=True)
@@ -132,23 +130,3 @@ def fold(g, spec, as_matrix):
     if spec.ndim > 1:
         return g.sum_to(spec.shape)
     return reshape(g.sum_to(as_matrix), shape=spec.shape)
-
-
-@opaque
-def p_norm(m, x, *, p, axis, keepdim):
-    """(Σ |x|^p)^(1/p) over `axis`; its derivative at 0 is 0."""
-    if p == 2:
-        return m.sqrt(m.sum(x * x, axis=axis, keepdims=keepdim))
-    return m.sum(m.abs(x) ** p, axis=axis, keepdims=keepdim) ** (1 / p)
-
-
-p_norm.composite = True
-p_norm.shape(lambda x, p, axis, keepdim: folded(x, axis=axis, keepdim=keepdim))
-
-
-@p_norm.vjp
-def _(g, out, x, p, axis):
-    none = out == 0
-    scale = where(none, 0.0, g / where(none, 1.0, out) ** (p - 1))
-    direction = x if p == 2 else sign(x) * abs(x) ** (p - 1)
-    return spread(scale, x.spec, axis) * direction

@@ -83,7 +83,7 @@ def isclose(m, x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 @elementwise(result="bool")
 def logical_and(m, x, y):
-    """Are both true? Numbers are true unless they are 0.
+    """Whether both are true. Numbers are true unless they are 0.
 
     >>> paddle.logical_and(paddle.to_tensor([1, 2]), paddle.to_tensor([1, 0])).tolist()
     [True, False]
@@ -93,7 +93,7 @@ def logical_and(m, x, y):
 
 @elementwise(result="bool")
 def logical_or(m, x, y):
-    """Is one of them true? Numbers are true unless they are 0.
+    """Whether at least one is true. Numbers are true unless they are 0.
 
     >>> paddle.logical_or(paddle.to_tensor([0, 0]), paddle.to_tensor([1, 0])).tolist()
     [True, False]
@@ -103,7 +103,7 @@ def logical_or(m, x, y):
 
 @elementwise(result="bool")
 def logical_xor(m, x, y):
-    """Is exactly one of them true? Numbers are true unless they are 0.
+    """Whether exactly one is true. Numbers are true unless they are 0.
 
     >>> paddle.logical_xor(paddle.to_tensor([3, 0]), paddle.to_tensor([1, 1])).tolist()
     [False, True]
@@ -113,7 +113,7 @@ def logical_xor(m, x, y):
 
 @elementwise(result="bool")
 def logical_not(m, x):
-    """Is it false, or 0?
+    """Whether x is false, or 0.
 
     >>> paddle.logical_not(paddle.to_tensor([0.0, 2.0])).tolist()
     [True, False]
@@ -126,7 +126,7 @@ def logical_not(m, x):
 
 @elementwise(result="bool")
 def isnan(m, x):
-    """Is it not a number?
+    """Whether x is not a number (nan).
 
     >>> paddle.isnan(paddle.to_tensor([1.0, float("nan")])).tolist()
     [False, True]
@@ -136,7 +136,7 @@ def isnan(m, x):
 
 @elementwise(result="bool")
 def isinf(m, x):
-    """Is it infinite?
+    """Whether x is infinite.
 
     >>> paddle.isinf(paddle.to_tensor([1.0, float("-inf")])).tolist()
     [False, True]
@@ -146,7 +146,7 @@ def isinf(m, x):
 
 @elementwise(result="bool")
 def isfinite(m, x):
-    """Is it a number, and not infinite?
+    """Whether x is a number that is not infinite.
 
     >>> paddle.isfinite(paddle.to_tensor([1.0, float("inf"), float("nan")])).tolist()
     [True, False, False]
@@ -156,7 +156,7 @@ def isfinite(m, x):
 
 @elementwise(result="bool")
 def isposinf(m, x):
-    """Is it +inf?
+    """Whether x is +inf.
 
     >>> paddle.isposinf(paddle.to_tensor([float("inf"), float("-inf")])).tolist()
     [True, False]
@@ -166,7 +166,7 @@ def isposinf(m, x):
 
 @elementwise(result="bool")
 def isneginf(m, x):
-    """Is it -inf?
+    """Whether x is -inf.
 
     >>> paddle.isneginf(paddle.to_tensor([float("inf"), float("-inf")])).tolist()
     [False, True]
@@ -176,7 +176,7 @@ def isneginf(m, x):
 
 @elementwise(result="bool")
 def signbit(m, x):
-    """Is the sign negative? It is for -0.0.
+    """Whether the sign is negative, as that of -0.0.
 
     >>> paddle.signbit(paddle.to_tensor([0.0, -0.0, -1.0])).tolist()
     [False, True, True]
@@ -229,7 +229,7 @@ def bitwise_not(m, x):
 
 @elementwise
 def bitwise_left_shift(m, x, y, *, is_arithmetic=True):
-    """x · 2^y, what overflows being lost; the kind of shift makes no difference here.
+    """x · 2^y without the bits that overflow; both kinds of shift are the same here.
 
     >>> paddle.bitwise_left_shift(paddle.to_tensor([3]), paddle.to_tensor([2])).tolist()
     [12]
@@ -239,7 +239,7 @@ def bitwise_left_shift(m, x, y, *, is_arithmetic=True):
 
 @elementwise
 def bitwise_right_shift(m, x, y, *, is_arithmetic=True):
-    """⌊x / 2^y⌋; not arithmetic, zeros instead of the sign come in from the left.
+    """⌊x / 2^y⌋; a shift that is not arithmetic brings in zeros from the left instead of the sign.
 
     >>> paddle.bitwise_right_shift(paddle.to_tensor([-8]), paddle.to_tensor([2])).tolist()
     [-2]

@@ -1,8 +1,8 @@
-"""Movement: elements change place, never value. Any dtype passes through.
+"""Movement: elements change place, never value, in any dtype.
 
-The index map says from where output element `i` comes: it lets a code generator read through a
-movement without making a copy. What joins several inputs, or fills places that come from nowhere
-(`pad`, `unslice`), has a map to parts.
+The index map says where output element `i` comes from, so a code generator reads through a movement
+without a copy. An operator that joins several inputs, or fills places with a constant (`pad`,
+`unslice`), has a map to parts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def unravel(flat, shape):
     """The index at row-major position `flat` in an array of `shape`."""
     out = []
     for n in reversed(shape):
-        out.append(flat % n)
-        flat = flat // n
+        flat, k = divmod(flat, n)
+        out.append(k)
     return out[::-1]
 
 
@@ -57,7 +57,7 @@ def reshape(m, x, *, shape):
 
 
 def whole(shape: tuple, x: Spec) -> tuple:
-    """A shape with the size that remains for x in the place of -1."""
+    """A shape whose -1 is replaced by the size that remains for x."""
     if -1 not in shape:
         return tuple(shape)
     k = shape.index(-1)
@@ -126,7 +126,7 @@ broadcast_to.vjp(lambda g, x_spec: g.sum_to(x_spec.shape))
 
 @movement
 def slice_(m, x, *, index):
-    """The part of x that `index` names: ints, None and (start, stop, step) triples, one an axis."""
+    """The part of x that `index` names: for each axis an int, None or (start, stop, step)."""
     return x[as_key(index)]
 
 
@@ -163,7 +163,7 @@ unslice.shape(lambda x, shape, index: Spec(tuple(shape), x.dtype))
 
 @unslice.joins
 def _(i, x, *, shape, index):
-    """Only plain slices of step 1, whole axes and dropped ones."""
+    """Only for slices of step 1, whole axes and dropped ones."""
     key = [*index, *WHOLE[: len(shape) - len(index)]]
     if None in index or any(type(k) is tuple and k[2] not in (None, 1) for k in key):
         return None
@@ -193,9 +193,9 @@ def _(x, value, *, index):
 
 
 def check_fits(value, place: tuple) -> None:
-    """Raise ValueError when a value (a spec or a number) can not be assigned to a place.
+    """Raise ValueError when a value (a spec or a number) cannot be assigned to a place.
 
-    It may broadcast, and have more axes than the place if those have size 1.
+    It may broadcast. It may have more axes than the place if these have size 1.
     """
     shape = value.shape if isinstance(value, Spec) else ()
     extra = max(len(shape) - len(place), 0)
@@ -212,9 +212,9 @@ slice_assign.vjp(
 
 
 def fitted(g, spec):
-    """The cotangent of something that was broadcast on assignment.
+    """The cotangent of a value that was broadcast on assignment.
 
-    Leading axes of size 1 that assignment drops come back with the reshape.
+    The reshape brings back leading axes of size 1, which the assignment dropped.
     """
     extra = len(spec.shape) - len(g.spec.shape)
     if extra > 0:
@@ -231,7 +231,7 @@ def pad(m, x, *, widths, value):
 
 
 def inner(shape, widths) -> tuple:
-    """Where x lies in the padded result."""
+    """The index of x in the padded result."""
     return tuple((a, a + n, 1) for n, (a, _) in zip(shape, widths, strict=True))
 
 
@@ -258,7 +258,7 @@ pad.vjp(lambda g, x_spec, widths: slice_(g, index=inner(x_spec.shape, widths)))
 
 @movement(promote=True)
 def concat(m, *xs, axis):
-    """The xs one after the other along an axis they have."""
+    """The xs, one after the other along an existing axis."""
     return m.concatenate(xs, axis)
 
 
@@ -270,7 +270,7 @@ def _(*xs, axis):
     for x in xs:
         if x.ndim != first.ndim or replaced(x.shape, axis) != replaced(first.shape, axis):
             raise ValueError(
-                f"{', '.join(map(str, xs))} can not be joined along axis {axis}: "
+                f"{', '.join(map(str, xs))} cannot be joined along axis {axis}: "
                 "all other dimensions must be equal"
             )
     return Spec(replaced(first.shape, axis, sum(x.shape[axis] for x in xs)), first.dtype)

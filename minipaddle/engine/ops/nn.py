@@ -39,7 +39,7 @@ def _(x, weight, *, transpose=False):
 
 @opaque(promote=True)
 def summed_outer(m, x, y):
-    """Σ xᵢ yᵢᵀ over all rows of x and y: how a weight hears of its inputs and their results."""
+    """Σ xᵢ yᵢᵀ over all rows of x and y: the derivative of a product by its weight."""
     return m.matmul(rows(m, x).T, rows(m, y))
 
 
@@ -119,10 +119,10 @@ softmax.composite = log_softmax.composite = True
 # ---- cross-entropy with class numbers as labels ----------------------------------------------
 
 
-def places(m, label, classes: int, ignore_index=None):
-    """((row numbers, class numbers) of the labels in a row, mask of the ignored ones or None).
+def label_positions(m, label, classes: int, ignore_index=None):
+    """((row numbers, class numbers) of the labels, mask of the ignored ones or None).
 
-    Raises IndexError for a number that is no class; on a GPU see `indexing.wrapped`.
+    Raises IndexError for a number that is no class; on a GPU see `gather.wrap_negative`.
     """
     flat, ignored = label.reshape(-1), None
     host = m.name == "numpy" and flat.size > 0
@@ -136,10 +136,10 @@ def places(m, label, classes: int, ignore_index=None):
     return (m.arange(flat.shape[0]), flat), ignored
 
 
-def shares(m, label, ignore_index: int, dtype, mean: str | None):
+def label_weights(m, label, ignore_index: int, dtype, mean: str | None):
     """The weight of each label in the loss: 0 for ignored ones, else 1 (in a mean, its share).
 
-    `mean` is None, or says what is counted: "valid" labels or "all".
+    `mean` is None, or names the labels that count: "valid" or "all".
     """
     valid = (label != ignore_index).astype(dtype)
     if mean is None:
@@ -149,8 +149,8 @@ def shares(m, label, ignore_index: int, dtype, mean: str | None):
 
 @opaque
 def share(m, label, *, ignore_index, dtype, mean):
-    """The weight of each label in the loss; see `shares`."""
-    return shares(m, label, ignore_index, dtype, mean)
+    """The weight of each label in the loss; see `label_weights`."""
+    return label_weights(m, label, ignore_index, dtype, mean)
 
 
 share.shape(lambda label, ignore_index, dtype, mean: Spec(label.shape, dtype))
@@ -160,9 +160,9 @@ share.shape(lambda label, ignore_index, dtype, mean: Spec(label.shape, dtype))
 def cross_entropy(m, x, label, *, ignore_index, mean=None):
     """-log softmax(x)[label] along the last axis, 0 where the label is `ignore_index`.
 
-    One loss for each row, or with `mean` ("valid" or "all") one over the number of rows.
+    One loss for each row, or with `mean` ("valid" or "all") their mean.
     """
-    at, ignored = places(m, label, x.shape[-1], ignore_index)
+    at, ignored = label_positions(m, label, x.shape[-1], ignore_index)
     z = rows(m, x)
     z = z - z.max(axis=1, keepdims=True)
     loss = m.log(m.exp(z).sum(axis=1)) - z[at]
@@ -172,7 +172,7 @@ def cross_entropy(m, x, label, *, ignore_index, mean=None):
         return loss.reshape(label.shape)
     if ignored is None or mean == "all":
         return loss.sum() / loss.size
-    return (loss * shares(m, label.reshape(-1), ignore_index, loss.dtype, mean)).sum()
+    return (loss * label_weights(m, label.reshape(-1), ignore_index, loss.dtype, mean)).sum()
 
 
 @cross_entropy.shape
@@ -196,12 +196,12 @@ def _(g, x, label, ignore_index, mean):
 @opaque
 def softmax_minus_label(m, x, label, *, ignore_index, mean):
     """The derivative of `cross_entropy`: softmax(x), less 1 at the label; 0 in ignored rows."""
-    at, ignored = places(m, label, x.shape[-1], ignore_index)
+    at, ignored = label_positions(m, label, x.shape[-1], ignore_index)
     p = softmax.body(m, rows(m, x), axis=-1)
     p[at] -= 1
     if ignored is not None:
-        p *= shares(m, label.reshape(-1, 1), ignore_index, p.dtype, mean)
-        p[ignored] = 0  # whatever the scores are
+        p *= label_weights(m, label.reshape(-1, 1), ignore_index, p.dtype, mean)
+        p[ignored] = 0  # also where scores are infinite
     elif mean:
         p /= p.shape[0]
     return p.reshape(x.shape)
@@ -219,62 +219,13 @@ def _(g, x, label, ignore_index, mean):
     return weighed - p * sum(weighed, axis=(x.spec.ndim - 1,), keepdim=True)
 
 
-@opaque
-def mean_of_valid(m, loss, label, *, ignore_index):
-    """The mean of the losses whose label is not `ignore_index`; 0 if there is none."""
-    return m.sum(loss * shares(m, label, ignore_index, loss.dtype, "valid"))
-
-
-mean_of_valid.shape(lambda loss, label, ignore_index: Spec((), loss.dtype))
-
-
-@mean_of_valid.vjp("loss")
-def _(g, loss_spec, label, ignore_index):
-    return g * share(label, ignore_index=ignore_index, dtype=loss_spec.dtype, mean="valid")
-
-
-# ---- one number out of each row ---------------------------------------------------------------
-
-
-@opaque
-def pick(m, x, label, *, ignore_index):
-    """The element of each row of x (its last axis) at the row's label; 0 for an ignored label."""
-    at, ignored = places(m, label, x.shape[-1], ignore_index)
-    y = rows(m, x)[at]
-    if ignored is not None:
-        y[ignored] = 0
-    return y.reshape(label.shape)
-
-
-pick.shape(lambda x, label, ignore_index: cross_entropy.infer(x, label, ignore_index=ignore_index))
-pick.vjp(
-    x=lambda g, x_spec, label, ignore_index: place(
-        g, label, classes=x_spec.shape[-1], ignore_index=ignore_index
-    )
-)
-
-
-@opaque
-def place(m, x, label, *, classes, ignore_index):
-    """Rows of zeros with x at the row's label: the adjoint of `pick`."""
-    at, ignored = places(m, label, classes, ignore_index)
-    y = m.zeros((x.size, classes), dtype=x.dtype)
-    y[at] = x.reshape(-1)
-    if ignored is not None:
-        y[ignored] = 0
-    return y.reshape(*x.shape, classes)
-
-
-place.shape(lambda x, label, classes, ignore_index: Spec((*x.shape, classes), x.dtype))
-place.vjp(x=lambda g, label, ignore_index: pick(g, label, ignore_index=ignore_index))
-
 # ---- numbers to vectors ----------------------------------------------------------------------
 
 
 @opaque
 def embedding(m, x, weight, *, padding_idx):
     """The rows of `weight` with the numbers in x; zeros where that is `padding_idx`."""
-    y = weight[places(m, x, weight.shape[0])[0][1]].reshape(*x.shape, weight.shape[1])
+    y = weight[label_positions(m, x, weight.shape[0])[0][1]].reshape(*x.shape, weight.shape[1])
     if padding_idx is not None:
         y[x == padding_idx] = 0
     return y
@@ -300,7 +251,7 @@ def _(g, x, weight_spec, padding_idx):
 def one_hot(m, x, *, classes, dtype):
     """1 at the number in x along a new last axis, 0 elsewhere."""
     y = m.zeros((x.size, classes), dtype=dtype)
-    y[places(m, x, classes)[0]] = 1
+    y[label_positions(m, x, classes)[0]] = 1
     return y.reshape(*x.shape, classes)
 
 

@@ -1,7 +1,7 @@
-"""Reductions: an axis is folded with a combining function, starting from its identity.
+"""Reductions: a combining function reduces an axis, starting from its identity.
 
-`axis` is always a sorted tuple of non-negative numbers here; the public functions in
-`minipaddle.tensor` accept what Paddle accepts.
+Here `axis` is always a sorted tuple of numbers that are not negative; the public functions in
+`minipaddle.tensor` accept the axes that Paddle accepts.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from .elementwise import cast, exp, where
 from .movement import broadcast_to, reshape
 
 
-def kept_shape(spec, axis) -> tuple:
+def keepdim_shape(spec, axis) -> tuple:
     """The shape with the reduced axes left in as 1."""
     return tuple(1 if d in axis else n for d, n in enumerate(spec.shape))
 
 
 def spread(g, x_spec, axis):
     """A reduced value repeated along the reduced axes: the adjoint of a sum."""
-    return broadcast_to(reshape(g, shape=kept_shape(x_spec, axis)), shape=x_spec.shape)
+    return broadcast_to(reshape(g, shape=keepdim_shape(x_spec, axis)), shape=x_spec.shape)
 
 
-def counted(dtype):
-    """Booleans and int32 are summed in int64, as in Paddle; other dtypes stay what they are."""
+def sum_dtype(dtype):
+    """Booleans and int32 are summed in int64, as in Paddle; other dtypes in themselves."""
     return int64.numpy if dtype.name in ("bool", "int32") else dtype
 
 
-def folded(x, *, axis, keepdim) -> Spec:
+def reduced_spec(x, *, axis, keepdim) -> Spec:
     """The spec of `x` with `axis` reduced."""
     kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
     return Spec(tuple(kept), x.dtype)
 
 
-def folded_nonempty(x, *, axis, keepdim) -> Spec:
-    """The same for what has no identity: an axis of size 0 is refused."""
+def nonempty_reduced_spec(x, *, axis, keepdim) -> Spec:
+    """The same for a reduction without identity: it refuses an axis of size 0."""
     if 0 in [x.shape[d] for d in axis]:  # `any` is an operator here
         raise ValueError(f"{x} has nothing along an axis to take one from: its size is 0")
-    return folded(x, axis=axis, keepdim=keepdim)
+    return reduced_spec(x, axis=axis, keepdim=keepdim)
 
 
 # ---- sums ------------------------------------------------------------------------------------
 
 
-@reduction(identity=0, combine=lambda m, a, b: a + b, blocked=True, result=counted)
+@reduction(identity=0, combine=lambda m, a, b: a + b, blocked=True, result=sum_dtype)
 def sum(m, x, *, axis, keepdim):
     """Sum over `axis`."""
     return x.sum(axis, keepdims=keepdim)
@@ -57,12 +57,12 @@ sum.vjp(spread)
 
 @opaque
 def mean(m, x, *, axis, keepdim):
-    """Sum over `axis` divided by how many there are; whole numbers stay whole, rounded to 0."""
+    """Sum over `axis` divided by the count; whole numbers stay whole, rounded to 0."""
     y = x.sum(axis, keepdims=keepdim) / math.prod(x.shape[d] for d in axis)
     return y if x.dtype.kind == "f" else y.astype(x.dtype)
 
 
-mean.shape(folded)
+mean.shape(reduced_spec)
 
 
 @mean.vjp
@@ -80,13 +80,13 @@ def logsumexp(m, x, *, axis, keepdim):
     return y if keepdim else y.reshape([n for d, n in enumerate(x.shape) if d not in axis])
 
 
-logsumexp.shape(folded_nonempty)
+logsumexp.shape(nonempty_reduced_spec)
 mean.composite = logsumexp.composite = True
 
 
 @logsumexp.vjp
 def _(g, out, x, axis):
-    ceiling = where(out == -math.inf, 0.0, out)  # all of them -inf: no one gets a share
+    ceiling = where(out == -math.inf, 0.0, out)  # all are -inf: none gets a share
     return spread(g, x.spec, axis) * exp(x - spread(ceiling, x.spec, axis))
 
 
@@ -114,26 +114,26 @@ def min(m, x, *, axis, keepdim):
     return x.min(axis, keepdims=keepdim)
 
 
-max.shape(folded_nonempty)
-min.shape(folded_nonempty)
+max.shape(nonempty_reduced_spec)
+min.shape(nonempty_reduced_spec)
 
 
-def at_extremum(g, out, x, axis):
-    """Send the gradient to where the extremum stands."""
+def extremum_cotangent(g, out, x, axis):
+    """The cotangent at the places of the extremum, which share it; 0 elsewhere."""
     spec = x.spec
     chosen = cast(x == spread(out, spec, axis), dtype=spec.dtype)
     share = chosen / sum(chosen, axis=axis, keepdim=True)
     return spread(g, spec, axis) * share
 
 
-max.vjp(at_extremum)
-min.vjp(at_extremum)
+max.vjp(extremum_cotangent)
+min.vjp(extremum_cotangent)
 
 
 def place(x, *, axis, keepdim) -> Spec:
     """The spec of the place of an element along `axis` (a number; None: in the flat array)."""
     axes = tuple(range(x.ndim)) if axis is None else (axis,)
-    return folded_nonempty(x, axis=axes, keepdim=keepdim).astype(int64.numpy)
+    return nonempty_reduced_spec(x, axis=axes, keepdim=keepdim).astype(int64.numpy)
 
 
 @opaque
@@ -156,13 +156,13 @@ argmin.shape(place)
 
 @reduction(identity=True, combine=lambda m, a, b: a & b, result=lambda _: bool_.numpy)
 def all(m, x, *, axis, keepdim):
-    """Is every element true?"""
+    """Whether every element is true."""
     return m.all(x, axis, keepdims=keepdim)
 
 
 @reduction(identity=False, combine=lambda m, a, b: a | b, result=lambda _: bool_.numpy)
 def any(m, x, *, axis, keepdim):
-    """Is any element true?"""
+    """Whether an element is true."""
     return m.any(x, axis, keepdims=keepdim)
 
 

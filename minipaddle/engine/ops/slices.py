@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.dim import UNSEEN, Dim, as_guarded, decided, larger, smaller, suppose, symbols
+from ..core.dim import UNSEEN, Dim, as_guarded, decide, larger, smaller, suppose, symbols
 
 
 def as_key(index) -> tuple:
-    """An index as operators keep it (hashable) in the form arrays take.
+    """The hashable index of an operator in the form that arrays take.
 
-    Entries are an int (takes that place, drops the axis), None (a new axis of size 1) or a triple
-    (start, stop, step); axes not spoken for stay whole.
+    An entry is an int (it takes one place and drops the axis), None (a new axis of size 1) or a
+    triple (start, stop, step). Axes without an entry stay whole.
     """
     return (*[slice(*k) if type(k) is tuple else k for k in index], ...)
 
@@ -26,7 +26,7 @@ def slice_shape(x, index) -> tuple:
         n = sizes.pop(0)
         if type(k) is tuple:
             if k[2] == 0:
-                raise ValueError("the step of a slice can not be 0")
+                raise ValueError("the step of a slice cannot be 0")
             known = type(n) is int and Dim not in map(type, k)
             out.append(len(range(*slice(*k).indices(n))) if known else slice_size(n, *k))
         elif not -n <= k < n:
@@ -35,10 +35,11 @@ def slice_shape(x, index) -> tuple:
 
 
 def slice_size(n, start, stop, step):
-    """How many places of n a slice names, for sizes that only the program knows."""
+    """The number of places among n that a slice names, for sizes that only a run knows."""
     step = 1 if step is None else step
     first, end = (v if v is None else from_front(n, v, step > 0) for v in (start, stop))
-    if isinstance(first, Dim) and end is not None and type(end - first) is int and unseen(first):
+    known = isinstance(first, Dim) and end is not None and type(end - first) is int
+    if known and depends_on_values(first):
         suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it lies outside
         return max(-((first - end) // abs(step)), 0)
     first = 0 if first is None else larger(first, 0)
@@ -48,13 +49,13 @@ def slice_size(n, start, stop, step):
 
 def from_front(n, place, forward: bool):
     """A place among n, counted from where a slice begins."""
-    if decided(as_guarded(place, True), 0, "<"):
+    if decide(as_guarded(place, True), 0, "<"):
         return n + place if forward else -1 - place
     return place if forward else n - 1 - place
 
 
-def unseen(n: Dim) -> bool:
-    """Is it a value that becomes known while the program runs?"""
+def depends_on_values(n: Dim) -> bool:
+    """Whether a size depends on values, which become known only while the program runs."""
     return any(UNSEEN.match(name) for name in symbols(n))
 
 

@@ -27,7 +27,7 @@ def _(x, *, shape, strides, offset):
 
 
 def inside(whole, shape, strides, offset) -> None:
-    """Raise ValueError when strides lead out of the memory of an array of shape `whole`."""
+    """Raise ValueError if strides lead out of the memory of an array of shape `whole`."""
     size = math.prod(whole)
     last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     if 0 not in shape and (offset < 0 or never(last, "<", size) or never(offset, "<=", last)):

@@ -1,9 +1,9 @@
 """Indexing: `x[key]`, and x with other values at `key`, as slices, takes and puts.
 
-A key is read in two steps. First its numbers, slices, None and Ellipsis: a slice of x. Then its
-arrays of whole numbers and its masks: places along axes of that slice. Arrays side by side put
-their axes where they stand, others put them in front, as in NumPy; numbers do not count as arrays,
-as in Paddle and PyTorch.
+A key is read in two steps. Its numbers, slices, None and Ellipsis give a slice of x. Its arrays of
+whole numbers and its masks give positions along axes of that slice. As in NumPy, the new axes stand
+where the arrays stand if these are neighbours, else in front. As in Paddle and PyTorch, numbers do
+not count as arrays.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .var import Var
 WHOLE = movement.WHOLE[0]
 
 
-class Plan(NamedTuple):
-    """What a key asks for: a slice (None: all of x), then arrays at axes of that slice."""
+class ParsedKey(NamedTuple):
+    """A slice (None: all of x), and the arrays that index axes of that slice."""
 
     slice: tuple | None
-    arrays: list  # pairs (first axis it speaks for, Var of whole numbers or booleans)
+    arrays: list  # pairs (first axis it indexes, Var of whole numbers or booleans)
 
 
 # ---- reading a key ---------------------------------------------------------------------------
 
 
-def plan(x, key) -> Plan:
-    """The plan of `key` for x; raises IndexError or TypeError that teaches."""
-    index = plain(key)
+def parse_key(x, key) -> ParsedKey:
+    """The two parts of `key` for x; raises IndexError or TypeError with an explanation."""
+    index = basic_index(key)
     if index is not None:
-        return Plan(index, [])
-    parts = [part(k) for k in (key if type(key) is tuple else (key,))]
+        return ParsedKey(index, [])
+    parts = [parse_entry(k) for k in (key if type(key) is tuple else (key,))]
     spoken, ndim = sum([n for _, n in parts]), x.spec.ndim
     if spoken > ndim:
         raise IndexError(
@@ -62,11 +62,11 @@ def plan(x, key) -> Plan:
         axis += 0 if isinstance(k, int | Dim) else len(new)
     if dots > 1:
         raise IndexError(teach("an index has more than one ...", expected="at most one"))
-    return Plan(tuple(entries) if any(k != WHOLE for k in entries) else None, arrays)
+    return ParsedKey(tuple(entries) if any(k != WHOLE for k in entries) else None, arrays)
 
 
-def plain(key) -> tuple | None:
-    """The index of a slice, when the key has numbers, slices and None alone: the frequent case."""
+def basic_index(key) -> tuple | None:
+    """The index of a slice if the key has only numbers, slices and None: the frequent case."""
     index = []
     for k in key if type(key) is tuple else (key,):
         if type(k) is slice:
@@ -82,8 +82,8 @@ def plain(key) -> tuple | None:
 BOUNDS = (int, type(None))
 
 
-def part(k) -> tuple:
-    """One entry of a key, and how many axes it speaks for.
+def parse_entry(k) -> tuple:
+    """One entry of a key, and the number of axes that it indexes.
 
     It is an int, None, Ellipsis, a triple for a slice, or a Var of at least one axis.
     """
@@ -102,11 +102,11 @@ def part(k) -> tuple:
     spec = k.spec if isinstance(k, Var) else None
     kind = spec.dtype.kind if spec else ""
     if kind == "b":
-        if spec.ndim or current.top.tracing:  # a mask of no axes stands on a new one
+        if spec.ndim or current.top.tracing:  # a mask without axes gets a new one
             return (k if spec.ndim else movement.reshape(k, shape=(1,))), spec.ndim
         return new_axis(bool(k))
     if kind and kind in "iu":
-        known = not spec.ndim and not current.top.tracing  # else its value comes when it runs
+        known = not spec.ndim and not current.top.tracing  # else the run gives its value
         return (index(k) if known else k), 1
     raise type_error(
         f"an index of {spec or repr(k)!s:.60}",
@@ -116,24 +116,24 @@ def part(k) -> tuple:
 
 
 def new_axis(wanted: bool) -> tuple:
-    """True is a new axis of size 1; False one of size 0, by a mask that leaves nothing."""
+    """True makes a new axis of size 1, False one of size 0: a mask that selects nothing."""
     return None if wanted else current.top.constant([False]), 0
 
 
 # ---- from arrays to positions along one axis --------------------------------------------------
 
 
-class Places(NamedTuple):
-    """Positions along the axis that several axes of an array become."""
+class Positions(NamedTuple):
+    """Positions along the one axis into which several axes of an array are merged."""
 
-    order: tuple | None  # in which the array's axes must stand first
+    order: tuple | None  # of the array's axes before they are merged
     axis: int  # where the merged axes begin
     count: int  # how many they are
     index: Var
 
 
-def locate(x: Spec, arrays) -> Places:
-    """Where the arrays of a plan point to in its slice x."""
+def locate(x: Spec, arrays) -> Positions:
+    """The positions in the slice x that the arrays of a key name."""
     axes, indices = [], []
     for axis, k in arrays:
         if k.spec.dtype.kind != "b":
@@ -149,31 +149,31 @@ def locate(x: Spec, arrays) -> Places:
                 )
             )
         if len(arrays) == 1:
-            return Places(None, axis, span, indexing.flatnonzero(k))
+            return Positions(None, axis, span, indexing.flatnonzero(k))
         axes += range(axis, axis + span)
         indices += movement.unstack(indexing.nonzero(k), axis=1)
     first, count = axes[0], len(axes)
     sizes = tuple([x.shape[d] for d in axes])
     flat = indices[0] if count == 1 else indexing.flat_index(*indices, shape=sizes)
     if axes == list(range(first, first + count)):
-        return Places(None, first, count, flat)
+        return Positions(None, first, count, flat)
     others = [d for d in range(len(x.shape)) if d not in axes]
-    return Places((*axes, *others), 0, count, flat)
+    return Positions((*axes, *others), 0, count, flat)
 
 
-def merged(x, places: Places):
-    """x with its axes in order and those that the places are about as one."""
-    x = x if places.order is None else movement.transpose(x, perm=places.order)
-    if places.count == 1:
+def merge_axes(x, positions: Positions):
+    """x with its axes in order, and the indexed ones merged into one."""
+    x = x if positions.order is None else movement.transpose(x, perm=positions.order)
+    if positions.count == 1:
         return x
-    shape, end = x.spec.shape, places.axis + places.count
-    size = math.prod(shape[places.axis : end])
-    return movement.reshape(x, shape=(*shape[: places.axis], size, *shape[end:]))
+    shape, end = x.spec.shape, positions.axis + positions.count
+    size = math.prod(shape[positions.axis : end])
+    return movement.reshape(x, shape=(*shape[: positions.axis], size, *shape[end:]))
 
 
-def separated(y, places: Places, shape: tuple):
-    """The inverse of `merged`, for an x of `shape`."""
-    order = places.order
+def split_axes(y, positions: Positions, shape: tuple):
+    """The inverse of `merge_axes`, for an x of `shape`."""
+    order = positions.order
     y = movement.reshape(y, shape=shape if order is None else tuple([shape[d] for d in order]))
     return y if order is None else movement.transpose(y, perm=movement.inverse(order))
 
@@ -184,22 +184,22 @@ def separated(y, places: Places, shape: tuple):
 def getitem(x, key):
     """`x[key]`."""
     if isinstance(key, Var) and key.spec.shape and key.spec.dtype.kind != "b":
-        return indexing.take(x, part(key)[0], axis=0)
-    index, arrays = plan(x, key)
+        return indexing.take(x, parse_entry(key)[0], axis=0)
+    index, arrays = parse_key(x, key)
     if index is not None or not arrays:
         x = movement.slice_(x, index=index or ())
     if not arrays:
         return x
-    places = locate(x.spec, arrays)
-    y = indexing.take(merged(x, places), places.index, axis=places.axis)
+    positions = locate(x.spec, arrays)
+    y = indexing.take(merge_axes(x, positions), positions.index, axis=positions.axis)
     if not any(k.spec.ndim for _, k in arrays):
-        current.top.viewed(x, y)
+        current.top.note_view(x, y)
     return y
 
 
 def setitem(x, key, value):
     """A copy of x with `value`, broadcast and in x's dtype, at `key`."""
-    index, arrays = plan(x, key)
+    index, arrays = parse_key(x, key)
     if not arrays:
         return movement.slice_assign(x, value, index=index or ())
     inner = x if index is None else movement.slice_(x, index=index)
@@ -208,33 +208,35 @@ def setitem(x, key, value):
 
 
 def put(x, arrays, value):
-    """A copy of x with `value` at the places of a plan's arrays."""
+    """A copy of x with `value` at the places that a key's arrays name."""
     axis, mask = arrays[0]
-    if len(arrays) == 1 and mask.spec.dtype.kind == "b" and is_single(value):
-        return masked(x, axis, mask, value)
-    places = locate(x.spec, arrays)
-    y = indexing.put(merged(x, places), places.index, value, axis=places.axis)
-    return y if places.count == 1 and places.order is None else separated(y, places, x.spec.shape)
+    if len(arrays) == 1 and mask.spec.dtype.kind == "b" and is_scalar(value):
+        return put_masked(x, axis, mask, value)
+    positions = locate(x.spec, arrays)
+    y = indexing.put(merge_axes(x, positions), positions.index, value, axis=positions.axis)
+    if positions.count == 1 and positions.order is None:
+        return y
+    return split_axes(y, positions, x.spec.shape)
 
 
-def is_single(value) -> bool:
-    """Is it one number for all places?"""
+def is_scalar(value) -> bool:
+    """Whether a value is one number for all places."""
     return not isinstance(value, Var) or not value.spec.shape
 
 
-def masked(x, axis: int, mask, value):
-    """A copy of x with one value where the mask, which begins at `axis`, holds: no shape depends
-    on the data, so this works in programs too.
+def put_masked(x, axis: int, mask, value):
+    """A copy of x with one value where the mask holds, whose first axis is `axis` of x. No shape
+    depends on the data, so this works in programs too.
     """
     shape, span = mask.spec.shape, mask.spec.ndim
     if not same_shape(shape, x.spec.shape[axis : axis + span]):
         locate(x.spec, [(axis, mask)])
     after = x.spec.ndim - axis - span
     mask = movement.reshape(mask, shape=(*shape, *(1,) * after)) if after else mask
-    return replaced(x, mask, value)
+    return where_masked(x, mask, value)
 
 
-def replaced(x, mask, value):
+def where_masked(x, mask, value):
     """x with `value` where the mask holds, in the dtype of x; all three broadcast."""
     value = value.astype(x.spec.dtype) if isinstance(value, Var) else value
     return elementwise.where(mask, value, x).astype(x.spec.dtype)

@@ -1,6 +1,6 @@
-"""`Var`: what user code holds. Python's operators, each one operator of ours.
+"""`Var`, the value that user code holds, and Python's operators on it.
 
-An eager `Tensor` and a value of a program are both Vars; a derivative rule is written in Vars.
+An eager `Tensor` and a value of a program are both Vars; a derivative rule computes with Vars.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def binary(op):
 
 
 def reflected(op):
-    """`y + x`, for a left operand that is no Var."""
+    """`y + x` for a left operand that is no Var."""
     return lambda self, other: current.top.apply(op, (other, self), NONE)
 
 
 def equality(op):
-    """`x == y`, and against None, text or a list Python's own answer: they are not the same."""
+    """`x == y`; against None, text or a list Python answers, that they are not equal."""
 
     def compare(self, other):
         if type(other) in INCOMPARABLE:
@@ -43,7 +43,7 @@ INCOMPARABLE = {type(None), str, list, tuple}
 
 
 class Var:
-    """An array or the promise of one: it has a `spec`, and arithmetic."""
+    """An array or the symbolic array of one: it has a `spec`, and arithmetic."""
 
     record = None  # the record that computed it
     stop_gradient = True

@@ -1,13 +1,13 @@
-"""Algebra: what can be said shorter, and means the same to the last bit.
+"""Algebra: shorter formulas that have the same value to the last bit.
 
-What is done to floating-point numbers, and what is not:
+Which rules are right for floating-point numbers, and which are not:
 
 - x·1, x/1, x-0, x^1, --x, x-(-y), x·(-1) → -x, x/2ᵏ → x·2⁻ᵏ are exact, NaN and ±0 included.
 - x+0 is not x where x is -0, x·0 is not 0 where x is NaN or ∞, nor is x-x: they stay.
 - x², x³, x^½, x⁻¹ become x·x, x·x·x, √x, 1/x: no further from the true power than `pow` is.
-- The order in which a sum adds is free, as it is in NumPy and in a compiled loop: two sums become
-  one. Nothing else is associated anew, nothing is distributed, and x/c stays a division.
-- Casts disappear where the first one loses nothing.
+- Nothing is reassociated or distributed, and x/c stays a division.
+
+`minipaddle/passes/algebra_of_shapes.py` adds rules for casts, movements and sums.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from ..core.dtype import FLOATS
 from ..core.record import Record
 from ..core.slots import slot
 from ..core.spec import broadcast_shapes
@@ -24,7 +23,6 @@ from ..ir.program import NUMBER, Program
 from ..ops.creation import full
 from ..ops.elementwise import (
     add,
-    cast,
     maximum,
     minimum,
     neg,
@@ -35,40 +33,16 @@ from ..ops.elementwise import (
     subtract,
     where,
 )
-from ..ops.linalg import product
-from ..ops.movement import broadcast_to, concat, reshape, slice_, transpose
-from ..ops.reduction import sum
-from ..ops.slices import places_of
+from ..ops.movement import broadcast_to, transpose
 from .patterns import Rule, by_rules
 from .registry import program_pass
 from .rewriting import Rules, rewritten
 
 
 def power_of_two(x, c) -> bool:
-    """Is c one, and is neither c nor 1/c lost in a float32?"""
+    """Whether c is a power of two, and both c and 1/c are numbers in float32."""
     known = type(c) in (int, float) and 2.0**-126 <= abs(c) <= 2.0**126
     return known and math.frexp(c)[0] in (0.5, -0.5)
-
-
-def lossless(x, p, q) -> bool:
-    """Does the first cast keep every value apart?"""
-    a, b = x.spec.dtype, p
-    if a.kind == "b" or a == b:
-        return True
-    if a in FLOATS or b in FLOATS:
-        return a in FLOATS and b in FLOATS and a.itemsize < b.itemsize and a.itemsize > 2
-    return a.kind == b.kind and a.itemsize <= b.itemsize
-
-
-def whole(x, index) -> bool:
-    """Does a slice leave nothing out?"""
-    return all(places_of(k, n) == (0, n, 1) for k, n in zip(index, x.spec.shape))
-
-
-def both(first: tuple, second: tuple, ndim: int) -> tuple:
-    """The axes of x that two sums fold, where the first leaves the others alone."""
-    left = [d for d in range(ndim) if d not in first]
-    return tuple(sorted({*first, *(left[d] for d in second)}))
 
 
 def itself(x, **known):
@@ -77,7 +51,7 @@ def itself(x, **known):
 
 @slot("algebra.numbers")
 def numbers() -> list[Rule]:
-    """What is done with numbers: exact, NaN and -0.0 included, or no further from the truth."""
+    """Rules for arithmetic: exact, NaN and -0.0 included, or no further from the true value."""
     return [
         Rule(lambda x: x * 1, itself),
         Rule(lambda x: x / 1, itself),
@@ -100,7 +74,7 @@ def numbers() -> list[Rule]:
 
 @slot("algebra.transposes")
 def transposes() -> list[Rule]:
-    """Transposes that do nothing, and two that are one."""
+    """Rules for a transpose that does nothing, and for two in a row."""
     return [
         Rule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
         Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
@@ -108,49 +82,28 @@ def transposes() -> list[Rule]:
     ]  # fmt: skip
 
 
-OTHERS = [
-    # casts
-    Rule(lambda x, *, p: cast(x, dtype=p), itself, lambda x, p: x.spec.dtype == p),
-    Rule(lambda x, *, p, q: cast(cast(x, dtype=p), dtype=q),
-         lambda x, *, p, q: cast(x, dtype=q), lossless),
-    # movement
-    Rule(lambda x, *, p: reshape(x, shape=p), itself, lambda x, p: x.spec.shape == p),
-    Rule(lambda x, *, p, q: reshape(reshape(x, shape=p), shape=q),
-         lambda x, *, p, q: reshape(x, shape=q), lambda x, p, q: -1 not in q),
-    Rule(lambda x, *, p: broadcast_to(x, shape=p), itself, lambda x, p: x.spec.shape == p),
-    Rule(lambda x, *, p, q: broadcast_to(broadcast_to(x, shape=p), shape=q),
-         lambda x, *, p, q: broadcast_to(x, shape=q)),
-    Rule(lambda x, *, index: slice_(x, index=index), itself, whole),
-    Rule(lambda x, *, axis: concat(x, axis=axis), itself),
-    Rule(lambda x, y, *, x_perm, y_perm, out_perm, p:
-             transpose(product(x, y, x_perm=x_perm, y_perm=y_perm, out_perm=out_perm), perm=p),
-         lambda x, y, *, x_perm, y_perm, out_perm, p:
-             product(x, y, x_perm=x_perm, y_perm=y_perm, out_perm=tuple(out_perm[d] for d in p)),
-         alone=True),
-    # sums
-    Rule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=True), axis=b, keepdim=True),
-         lambda x, *, a, b: sum(x, axis=tuple(sorted({*a, *b})), keepdim=True)),
-    Rule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=False), axis=b, keepdim=False),
-         lambda x, *, a, b: sum(x, axis=both(a, b, x.spec.ndim), keepdim=False)),
-]  # fmt: skip
-"""What is looked for, and what is written instead."""
+OTHERS: list[Rule] = []
+"""Further rules; `minipaddle.passes` adds some."""
 
 
-@program_pass("algebra")
+@program_pass(
+    "algebra",
+    looks_for=lambda op: op in table(numbers, transposes) or op is broadcast_to or op is full,
+)
 def algebra(program: Program) -> Program:
-    """The program with the rules applied wherever they fit."""
+    """The program with each rule applied wherever it fits."""
     return rewritten(narrowed(program), table(numbers, transposes))
 
 
 @cache
 def table(*kinds) -> Rules:
-    """The rules by operator; each of `kinds` gives some more."""
+    """The rules by operator: those that each of `kinds` returns, and OTHERS."""
     return by_rules([*(rule for kind in kinds for rule in kind()), *OTHERS])
 
 
 def narrowed(program: Program) -> Program:
-    """Elementwise operators broadcast by themselves: what was repeated for them is used as it is,
-    and a number that fills an array is a number.
+    """The program in which elementwise operators read the inputs of a `broadcast_to`, since they
+    broadcast by themselves, and a number instead of an array that is full of it.
     """
 
     def each(record, inputs):
@@ -162,7 +115,7 @@ def narrowed(program: Program) -> Program:
 
 
 def narrow(record: Record, inputs: list[Record]) -> list[Record]:
-    """The inputs before they were repeated, as far as the result stays what it is."""
+    """The inputs as they were before they were repeated, where the result keeps its spec."""
     for k, source in enumerate(inputs):
         number_fits = source.op is full and k not in record.op.free
         if source.op is broadcast_to or number_fits:
@@ -174,12 +127,12 @@ def narrow(record: Record, inputs: list[Record]) -> list[Record]:
 
 
 def number(record: Record) -> Record:
-    """The number in an array that is full of it."""
+    """The number that fills an array."""
     return Record(NUMBER, (), {"value": record.attrs["value"]}, (), record.dtype)
 
 
 def fits(record: Record, inputs: list[Record]) -> bool:
-    """Has the record the same spec with these inputs, and does it compute in the same dtype?"""
+    """Whether the record keeps its spec with these inputs, and computes in the same dtype."""
     if broadcast_shapes(*(r.shape for r in inputs)) != record.shape:
         return False
     if all(r.op is NUMBER for r in inputs):

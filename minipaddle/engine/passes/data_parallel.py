@@ -1,9 +1,9 @@
 """Gradients averaged over ranks, in buckets that travel while the backward goes on.
 
-The backward makes the gradients of the last layers first. As soon as those of a bucket are there
-it is sent off, and the computing goes on; what needs an average comes as late as it can. So a
-bucket travels while the next gradients are computed, and only the last one is waited for: it is
-kept small.
+The backward computes the gradients of the last layers first. As soon as all gradients of a bucket
+are known, the bucket is sent, and the backward goes on; records that need an average come as late
+as possible. So a bucket travels while the next gradients are computed, and a rank waits for the
+last bucket only, which is small.
 
 Sources: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020
 (buckets); Paddle API `paddle.DataParallel`.
@@ -19,30 +19,31 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.edit import with_inputs, with_records
-from ..ir.program import Program, item_of
-from ..ops.gradient import gradient
+from ..ir.program import Program, item_of, operators
+from ..ops.marks import gradient
 from .dead_code import dead_code
 from .registry import program_pass
 
 MB = 1 << 20
 LAST = 1 * MB
-"""The bucket that leaves last has about so many bytes: nothing is left to hide its journey."""
+"""About the bytes of the last bucket, during whose journey nothing else is left to compute."""
 
 
 class Bucket(NamedTuple):
-    """Marked gradients that travel together, in the order in which they are made."""
+    """Marked gradients that travel together, in the order in which they are computed."""
 
     number: int
     marks: list[Record]
 
     @property
     def nbytes(self) -> int:
-        """How much travels."""
+        """The bytes that travel."""
         return sum(r.spec.nbytes for r in self.marks)
 
 
 @program_pass(
     "data_parallel",
+    looks_for=lambda op: op is gradient,
     fuse_all_reduce_ops=(True, "off, each gradient travels alone"),
     fuse_grad_size_in_MB=(None, "how full a bucket may be, instead of what the marks say"),
     overlap=(True, "off, nothing is computed while a bucket travels"),
@@ -54,8 +55,8 @@ def data_parallel(
     fuse_grad_size_in_MB: float | None,
     overlap: bool,
 ) -> Program:
-    """The program in which marked gradients are averages over the ranks; see the module."""
-    if not any(record.op is gradient for record in program.records):
+    """The program in which marked gradients are averaged over the ranks."""
+    if gradient not in operators(program):
         return program
     program = dead_code(program)
     program = replace(program, records=prompt(program))
@@ -64,24 +65,27 @@ def data_parallel(
 
 
 def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
-    """The marked gradients of a program in buckets, in the order in which they are made. A bucket
-    is full at `megabytes`, or what its gradients' marks say.
+    """The marked gradients of a program in buckets, in the order in which they are computed. A
+    bucket is full at `megabytes`, or at the limit that its gradients' marks name.
     """
     found, level = [r for r in program.records if r.op is gradient], levels(program)
     sizes = [r.spec.nbytes for r in found]
     limits = [MB * (r.attrs["megabytes"] if megabytes is None else megabytes) for r in found]
     kinds = [(r.dtype, r.attrs["group"], level[r]) for r in found]
-    groups = grouped(sizes, kinds, limits, LAST)
+    groups = assign_buckets(sizes, kinds, limits, LAST)
     return [Bucket(n, [found[k] for k in group]) for n, group in enumerate(groups)]
 
 
-@slot("data_parallel.grouped")
-def grouped(sizes: list[int], kinds: list, limits: list[float], last: int) -> list[list[int]]:
-    """Numbers of gradients, in buckets: `sizes` are their bytes, in the order they are made.
+@slot("data_parallel.assign_buckets")
+def assign_buckets(
+    sizes: list[int], kinds: list, limits: list[float], last: int
+) -> list[list[int]]:
+    """The numbers of the gradients in each bucket; `sizes` are their bytes in the order in which
+    they are computed.
 
-    A bucket has gradients of one kind; one more is taken if all are then within its limit. Those
-    made last have a bucket of their own: as many as are together within `last`, and their limits;
-    the very last one in any case.
+    A bucket has gradients of one kind, and takes another one if all together stay within its
+    limit. The last gradients have a bucket of their own: as many as stay together within `last`
+    and within their limits, but at least one.
     """
     groups, first = [], made_last(sizes, limits, last)
     for k, size in enumerate(sizes):
@@ -95,7 +99,7 @@ def grouped(sizes: list[int], kinds: list, limits: list[float], last: int) -> li
 
 
 def made_last(sizes: list[int], limits: list[float], last: int) -> int:
-    """The first of those gradients that are made last and are small together."""
+    """The number of the first gradient of the last bucket."""
     total, first = 0, len(sizes) - 1
     for k in reversed(range(len(sizes))):
         total += sizes[k]
@@ -106,8 +110,8 @@ def made_last(sizes: list[int], limits: list[float], last: int) -> int:
 
 
 def levels(program: Program) -> dict[Record, int]:
-    """Through how many averages each value has gone: a gradient that is computed from the average
-    of another can not travel with it.
+    """The number of averages each value depends on: a gradient that is computed from the average
+    of another cannot travel with it.
     """
     found: dict[Record, int] = {}
     for record in program.records:
@@ -117,8 +121,8 @@ def levels(program: Program) -> dict[Record, int]:
 
 
 def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
-    """The program with each bucket sent off as soon as its gradients are there, and what needs its
-    averages behind all that does not.
+    """The program that sends each bucket as soon as its gradients are known, and computes what
+    needs its averages after all that does not.
     """
     turn, new = turns(program, found), Sending(found, overlap)
     for record in sorted(program.records, key=turn.get):
@@ -130,8 +134,8 @@ def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program
 
 @slot("data_parallel.prompt")
 def prompt(program: Program) -> list[Record]:
-    """The records, with those that lead to no more than a gradient or two as soon as their inputs
-    are there. (An order that saves memory would rather compute them late.)
+    """The records in an order in which those that lead only to a gradient or two are computed as
+    soon as their inputs are known. (An order that saves memory would compute them late.)
     """
     users = users_of(program)
     goals = goals_of(program, users)
@@ -152,7 +156,7 @@ def prompt(program: Program) -> list[Record]:
 
 
 def users_of(program: Program) -> dict[Record, list[Record]]:
-    """Who uses each record."""
+    """The records that use each record."""
     users: dict[Record, list[Record]] = {record: [] for record in program.records}
     for record in program.records:
         for r in {*record.inputs} & users.keys():
@@ -161,7 +165,7 @@ def users_of(program: Program) -> dict[Record, list[Record]]:
 
 
 def goals_of(program: Program, users) -> dict[Record, set]:
-    """The marks that each record leads to, as far as there are few; and whatever else it does."""
+    """The marks that each record leads to; MANY if it leads to more than FEW, or elsewhere too."""
     goals: dict[Record, set] = {}
     results = set(program.results)
     for record in reversed(program.records):
@@ -183,7 +187,7 @@ MANY = range(FEW + 1)
 def turns(program: Program, found: list[Bucket]) -> dict[Record, int]:
     """For each record the last bucket whose averages it needs, -1 if it needs none.
 
-    What has an effect has its turn no earlier than the effects before it.
+    A record with an effect waits for the same buckets as the effects before it.
     """
     bucket = {mark: each.number for each in found for mark in each.marks}
     turn: dict[Record, int] = {}
@@ -197,19 +201,19 @@ def turns(program: Program, found: list[Bucket]) -> dict[Record, int]:
 
 
 class Sending:
-    """Writes a program anew: buckets leave when they are full, and are fetched one by one."""
+    """Builds the new program: each bucket leaves when it is full, and is fetched when needed."""
 
     def __init__(self, found: list[Bucket], overlap: bool):
         self.buckets, self.overlap = found, overlap
         self.of = {mark: bucket for bucket in found for mark in bucket.marks}
         self.missing = [len(bucket.marks) for bucket in found]
-        self.travelling: dict[int, Record] = {}  # tickets of buckets
+        self.travelling: dict[int, Record] = {}  # the ticket of each bucket that was sent
         self.records: list[Record] = []
-        self.now: dict[Record, Record] = {}  # what stands for an old record
-        self.local: dict[Record, Record] = {}  # for a mark the gradient of this rank
+        self.now: dict[Record, Record] = {}  # the new record for an old one
+        self.local: dict[Record, Record] = {}  # for each mark the gradient of this rank
 
     def write(self, record: Record) -> None:
-        """A record of the old program; a mark only counts."""
+        """Add a record of the old program; a mark fills its bucket."""
         new = with_inputs(record, [self.now.get(r, r) for r in record.inputs])
         if record not in self.of:
             self.records.append(new)
@@ -238,8 +242,8 @@ class Sending:
                 self.records.append(self.now[mark])
 
     def add(self, bucket: Bucket, name: str, inputs: list[Record], attrs: dict) -> Record:
-        """One half of a bucket's journey, at the line of its last gradient. (Collectives stand
-        above the passes, so they are known by name.)
+        """Add a collective at the line of the bucket's last gradient. (Collectives are defined
+        outside the engine, so they are found by name.)
         """
         op = OPS[name]
         made = op.infer(*(r.spec for r in inputs), **attrs)

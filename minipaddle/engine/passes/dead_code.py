@@ -1,6 +1,6 @@
-"""Dead code: records whose values nobody needs are left out, in regions too; constants as well.
+"""Dead code: records and constants whose values nothing needs are left out, in regions too.
 
-What has an effect stays, and what is the first to show a size that other records go by.
+A record with an effect stays, and so does the first record to show a size that others refer to.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .registry import program_pass
 
 @program_pass("dead_code")
 def dead_code(program: Program) -> Program:
-    """The program without the records that neither its results nor an effect need."""
+    """The program without the records that neither a result nor an effect needs."""
 
     def each(record, inputs):
         return with_inputs(record, inputs, map_regions(record, dead_code))
@@ -25,8 +25,8 @@ def dead_code(program: Program) -> Program:
 
 
 def without_constants(program: Program) -> Program:
-    """The program without the constants that nobody uses. (Other states are the caller's.)"""
-    constants = [s for s in program.states if isinstance(s.cell, Constant)]
+    """The program without unused constants. (Its other states belong to the caller.)"""
+    constants = [s for s in program.states if isinstance(s.storage, Constant)]
     used = count_uses(program) if constants else {}
     unused = [s for s in constants if not used[s.record]]
     if not unused:

@@ -1,19 +1,19 @@
-"""Constants: what depends on no input and no state that changes is computed now, not at every run.
+"""Constant folding: a value that depends on no input is computed once, not at every run.
 
-A value that is one number everywhere becomes `full`, which costs nothing. Another one becomes a
-state that holds it and is never written. At inference (`frozen`) what depends on states alone that
-the program does not update is computed before the run, and again when one of them was written or
-replaced (`Prepared`): so weights are transposed, or folded with a batch norm, once.
+A value that is one number everywhere becomes `full`, which costs nothing. Any other becomes a
+state that holds it and is never written. At inference (`frozen`) a value that depends only on
+states which the program does not update is computed before the run, and again after one of these
+was written or replaced (`Prepared`): so weights are transposed, or folded with a batch norm, once.
 
-What is kept must pay for its memory: beyond `LARGEST` elements a value is kept only if it is no
-larger than the frozen states it was made of. Reshapes and broadcasts are free and stay.
+A value of more than `LARGEST` elements becomes a state only if it is no larger than the frozen
+states it is computed from. Reshapes and broadcasts are free and stay.
 """
 
 from __future__ import annotations
 
 from ..core.record import Record
-from ..eager.cells import TensorCell
 from ..eager.device import NUMPY, QUIET
+from ..eager.storage import TensorStorage
 from ..ir.cut import has_effect
 from ..ir.edit import map_regions, substitute, with_records
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
@@ -26,7 +26,7 @@ FREE = {reshape, broadcast_to, assign}
 
 
 class Constant:
-    """Where a state is kept that is never written."""
+    """The storage of a state that is never written."""
 
     def __init__(self, array):
         self.array = array
@@ -51,24 +51,26 @@ class Prepared(Constant):
         return found
 
     def renew(self) -> None:
-        """Compute it again, into the same memory."""
+        """Compute the value again, into the same memory."""
         values = {record: cell.read() for record, cell in self.cells.items()}
         self.array[...] = value_of(self.record, values)
 
 
 class Folder:
-    """Tells what is known of a program, and writes it with constants; in a region (`inside`) these
-    can be nothing but numbers.
+    """Finds the known values of a program, and builds it with constants. In a region (`inside`)
+    only values that are one number everywhere become constants.
     """
 
     def __init__(self, program: Program, frozen: bool, inside: bool = False):
         self.program, self.inside = program, inside
-        self.cells = {s.record: s.cell for s in program.states if is_known(s, frozen)}
-        self.weight: dict[Record, int] = {}  # known values: elements of the states they are made of
+        self.cells = {s.record: s.storage for s in program.states if is_known(s, frozen)}
+        self.weight: dict[
+            Record, int
+        ] = {}  # of a known value: elements of the states it depends on
         self.changing = {r: {r: c} for r, c in self.cells.items() if type(c) is not Constant}
         self.values: dict[Record, object] = {}
         self.states: list[State] = []
-        self.constants: dict[Record, Record | None] = {}  # None: it had better be computed
+        self.constants: dict[Record, Record | None] = {}  # None: it stays computed
 
     def run(self) -> Program:
         for record, cell in self.cells.items():
@@ -80,16 +82,16 @@ class Folder:
                 made_of = [self.changing.get(r, {}) for r in parts]
                 self.changing[record] = {r: c for cells in made_of for r, c in cells.items()}
             else:
-                self.want(record.inputs)
-        self.want(self.program.results)
-        new = self.written()
+                self.make_constants(record.inputs)
+        self.make_constants(self.program.results)
+        new = self.with_constants()
         if self.states:
             new = Program(**vars(new))
             new.states = [*new.states, *self.states]
         return new
 
     def knows(self, record: Record) -> bool:
-        """Can a value be computed now?"""
+        """Whether a value can be computed now."""
         computed = record.dtype is not None and record.op is not ITEM and not regions(record)
         return (
             computed
@@ -98,8 +100,8 @@ class Folder:
             and not has_effect(record)
         )
 
-    def want(self, records) -> None:
-        """Make constants of what is known of these values, which the program uses when it runs."""
+    def make_constants(self, records) -> None:
+        """Make constants of the known values among these, which the program uses at run time."""
         todo = [*reversed(records)]
         while todo:
             r = todo.pop()
@@ -108,12 +110,12 @@ class Folder:
                 todo += reversed(r.inputs) if self.constants[r] is None else ()
 
     def constant(self, record: Record) -> Record | None:
-        """A known value as a constant; None if it had better be computed."""
+        """The constant for a known value; None if the program shall compute it."""
         if not record.inputs or record.spec.size > max(LARGEST, self.weight[record]):
             return None
         try:
             array = self.value(record)
-        except Exception:  # it is for the run to raise, if it ever comes there
+        except Exception:  # the run raises it, if it computes this record
             return None
         cells = self.changing[record]
         if uniform(array) and not cells:
@@ -121,14 +123,14 @@ class Folder:
             return record.derive(full, [], attrs, record.spec, 0)
         if record.op in FREE or self.inside:
             return None
-        name = self.named(record)
+        name = self.constant_name(record)
         given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
         cell = Prepared(array, record, cells) if cells else Constant(array)
         self.states.append(State(name, given, None, cell))
         return given
 
-    def named(self, record: Record) -> str:
-        """A constant's name: that of the largest weight it was made of, or of its operator."""
+    def constant_name(self, record: Record) -> str:
+        """The name of the largest weight that a constant depends on, or of its operator."""
         made, todo = {}, [record]
         while todo:
             r = todo.pop()
@@ -140,8 +142,8 @@ class Folder:
         name = "" if largest is None else largest.attrs["name"]
         return f"{name or record.op.name}_folded"
 
-    def written(self) -> Program:
-        """The program with its constants; what they were computed by is dead."""
+    def with_constants(self) -> Program:
+        """The program with its constants; the records that computed them are left as dead code."""
         now, records = {}, []
         for record in self.program.records:
             new = self.constants.get(record)
@@ -162,9 +164,9 @@ class Folder:
 
 
 def value_of(record: Record, values: dict):
-    """The value of a record, which `values` says or it is computed from; they keep it."""
+    """The value of a record, computed from `values`, to which it is added."""
     todo = [record]
-    while todo:  # a loop in Python makes chains too long for recursion
+    while todo:  # unrolled loops are too deep for recursion
         r = todo[-1]
         missing = [x for x in r.inputs if x.op is not NUMBER and x not in values]
         if r not in values and missing:
@@ -177,14 +179,14 @@ def value_of(record: Record, values: dict):
 
 
 def is_known(state: State, frozen: bool) -> bool:
-    """Does a state hold now what it will hold whenever the program runs?"""
-    if isinstance(state.cell, Constant):
+    """Whether a state has the same value now and at every run."""
+    if isinstance(state.storage, Constant):
         return True
-    return frozen and state.update is None and isinstance(state.cell, TensorCell)
+    return frozen and state.update is None and isinstance(state.storage, TensorStorage)
 
 
 def uniform(array) -> bool:
-    """Is an array one number everywhere, to the last bit?"""
+    """Whether all elements of an array are equal to the last bit."""
     if not array.size:
         return False
     bits = NUMPY.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
@@ -196,5 +198,5 @@ def uniform(array) -> bool:
     frozen=(False,),
 )
 def folding(program: Program, *, frozen: bool) -> Program:
-    """The program with constants in the place of what is known."""
+    """The program with constants instead of records whose values are known."""
     return Folder(program, frozen).run()

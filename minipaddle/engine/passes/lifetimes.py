@@ -1,9 +1,9 @@
 """Which values share memory, and how long each is needed.
 
-A *value* is a result of a record: the pair (record, which). A view (a contiguous reshape, an item
-of a tuple) is another name of the value it looks into. Time is counted in records: while record t
-runs, what it reads and what it makes are both there, so a value lives in [start, end) with start
-the time it is made and end one more than the time it is read last.
+A *value* is a result of a record: the pair (record, k). A view (a contiguous reshape, an item of a
+tuple) is another name of the value in whose memory it lies. Time is counted in records. While
+record t runs, its inputs and its results are both in memory, so a value lives in [start, end):
+start is when it is made, and end is one more than when it is read last.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
-from ..ops import creation, gradient, movement, ordering
+from ..ops import creation, marks, movement
 
 Value = tuple[Record, int]
 
 GIVEN = -1
-"""The time at which inputs and states are there: before the first record."""
+"""The time at which inputs and states begin: before the first record."""
 
 
 class Life(NamedTuple):
@@ -40,14 +40,14 @@ def always(record: Record) -> bool:
 
 
 def in_order(record: Record) -> bool:
-    """Does a transpose leave the axes that are longer than 1 in their order?"""
+    """Whether a transpose keeps the order of the axes that are longer than 1."""
     shape = record.inputs[0].shape
     long = [d for d in record.attrs["perm"] if shape[d] != 1]
     return long == sorted(long)
 
 
 def forwards(record: Record) -> bool:
-    """Does a slice take all, in its order?"""
+    """Whether a slice takes every element in order."""
     steps = [k[2] for k in record.attrs["index"] if type(k) is tuple]
     return same_size(record) and all(step is None or step > 0 for step in steps)
 
@@ -58,14 +58,14 @@ VIEWS = {
     movement.broadcast_to: same_size,
     movement.slice_: forwards,
     creation.assign: always,
-    ordering.after: always,
-    gradient.gradient: always,
+    marks.after: always,
+    marks.gradient: always,
 }
-"""Operators whose result may be the memory of their input, and when it may: values never change."""
+"""Operators whose result may share the memory of their input, and when it may."""
 
 
-def looked_into(record: Record) -> Value | None:
-    """The value that a record is a view of, one step back; None if it has memory of its own."""
+def viewed_value(record: Record) -> Value | None:
+    """The value of which a record is a view, one step back; None if it has its own memory."""
     if record.op is ITEM:
         whole, k = record.inputs[0], record.attrs["k"]
         return (whole.inputs[k], 0) if whole.op is custom else (whole, k)
@@ -84,7 +84,7 @@ def roots(program: Program) -> dict[Record, Value]:
             if r.op is NUMBER:
                 found[r] = r, 0
         if record.dtype is not None:
-            seen = looked_into(record)
+            seen = viewed_value(record)
             if seen is None:
                 found[record] = record, 0
             else:
@@ -95,7 +95,7 @@ def roots(program: Program) -> dict[Record, Value]:
 
 
 def specs_of(record: Record) -> tuple[Spec, ...]:
-    """What the results of a record are."""
+    """The specs of a record's results."""
     return record.shape if record.dtype is None else (record.spec,)
 
 
@@ -103,21 +103,21 @@ def bytes_of(spec: Spec) -> int:
     """The bytes of a value; ValueError while a size is open."""
     if not all(type(n) is int for n in spec.shape):
         raise value_error(
-            f"the memory of {spec} can not be planned: it has an open size",
+            f"the memory of {spec} cannot be planned: it has an open size",
             expected="a program whose sizes are numbers",
             hint="specialise the program for the shapes it is run with",
         )
     return spec.nbytes
 
 
-def looks_only(record: Record, root: dict[Record, Value]) -> bool:
-    """Is nothing read or made when the record's turn comes?"""
+def is_view(record: Record, root: dict[Record, Value]) -> bool:
+    """Whether a record computes nothing: its results are other names of values."""
     return record.op is custom if record.dtype is None else root[record][0] is not record
 
 
 def made_by(record: Record, root: dict[Record, Value]) -> list[Value]:
-    """The values that a record makes in memory of its own."""
-    if looks_only(record, root):
+    """The values that a record computes, each in its own memory."""
+    if is_view(record, root):
         return []
     return [(record, k) for k in range(len(record.shape) if record.dtype is None else 1)]
 
@@ -131,10 +131,10 @@ def starts(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
 
 
 def last_reads(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
-    """When each value that is read at all is read for the last time, results not counted."""
+    """When each value is read for the last time by a record."""
     found = {}
     for t, record in enumerate(program.records):
-        if not looks_only(record, root):
+        if not is_view(record, root):
             for r in record.inputs:
                 if r.dtype is not None:
                     found[root[r]] = t
@@ -143,7 +143,7 @@ def last_reads(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
 
 @slot("memory.lifetimes")
 def lifetimes(program: Program, root: dict[Record, Value] | None = None) -> dict[Value, Life]:
-    """How long each value is needed; results to the end, and those nobody reads while made."""
+    """How long each value is needed: results to the end, unused values while they are made."""
     root = roots(program) if root is None else root
     reads, end = last_reads(program, root), len(program.records)
     kept = {root[r] for r in program.results}

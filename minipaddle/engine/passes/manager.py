@@ -8,7 +8,7 @@
     >>> y = f(paddle.ones([3]))
     >>> done = optimized(f.concrete_program.program)
     >>> [s.name for s in done.snapshots if s.changed]
-    ['algebra', 'common']
+    ['algebra', 'cse']
 
 `registry` has the order of the passes and their switches, which a strategy sets by name; False for
 a pass's own name leaves it out. `paddle.static.BuildStrategy` prints what each switch does.
@@ -20,37 +20,31 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
 
-from ..core.errors import teach
-from ..core.slots import find
-from ..ir.program import NUMBER, Program, everywhere
+from ..core.errors import value_error
+from ..core.slots import SLOTS
+from ..ir.program import NUMBER, Program, everywhere, operators
 from ..ir.verifier import VerifyError, verify
 from . import (  # noqa: F401  (each makes its pass a slot)
     algebra,
-    batch_norm,
-    common,
+    cse,
     data_parallel,
     dead_code,
-    expand,
+    decompose,
     folding,
     fusion,
-    recompute,
-    schedule,
+    list_scheduling,
     specialise,
 )
-from .lifetimes import bytes_of, looks_only, roots, specs_of
+from .buffer_assignment import MemoryPlan, bytes_text
+from .lifetimes import bytes_of, is_view, roots, specs_of
 from .memory import live, plan
-from .memory_of_results import separate
-from .places import Plan, bytes_text
-from .registry import PASSES, SWITCHES
+from .registry import DEFAULTS, LOOKS_FOR, PASSES, SWITCHES
+from .result_aliasing import separate
 from .specialise import open_sizes
-
-DEFAULTS = {"budget": 0.66, "price": 1.5e-9, "least": 4 << 20, "fusion": True}
-"""Unless a strategy says otherwise: a program that needs more than a few MiB computes again what
-is cheap (at most 1.5 ns for a byte less at the peak), down to two thirds of that memory."""
 
 
 class Snapshot(NamedTuple):
-    """A program before and after a pass, and how long that took."""
+    """A program before and after a pass, and how long the pass took."""
 
     name: str
     before: Program
@@ -59,20 +53,20 @@ class Snapshot(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Did the pass find something to do?"""
+        """Whether the pass found something to do."""
         return self.before is not self.after
 
 
 class Figures(NamedTuple):
-    """What a program costs, as far as it can be counted."""
+    """What can be counted of a program's cost."""
 
     records: int
     kernels: int  # records that compute something: views do not
     moved: int | None  # bytes that they read and write; None while a size is open
     live: int | None  # bytes of the largest live set
 
-    def said(self) -> list[str]:
-        """In words."""
+    def texts(self) -> list[str]:
+        """The figures as texts, bytes with their unit."""
         sizes = ("-" if n is None else bytes_text(n) for n in self[2:])
         return [str(self.records), str(self.kernels), *sizes]
 
@@ -85,7 +79,7 @@ def figures(program: Program) -> Figures:
     Figures(records=1, kernels=1, moved=16, live=0)
     """
     root = roots(program)
-    kernels = [r for r in program.records if not looks_only(r, root)]
+    kernels = [r for r in program.records if not is_view(r, root)]
     if open_sizes(program):
         return Figures(len(program.records), len(kernels), None, None)
     moved = 0
@@ -96,7 +90,7 @@ def figures(program: Program) -> Figures:
 
 
 class Optimized(NamedTuple):
-    """What came out of the passes, what each of them did, and what the strategy had chosen."""
+    """The program after the passes, what each pass did, and what the strategy had chosen."""
 
     program: Program
     snapshots: list[Snapshot]
@@ -106,24 +100,26 @@ class Optimized(NamedTuple):
         """The program as the (last) pass of this name left it."""
         return next(s.after for s in reversed(self.snapshots) if s.name == name)
 
-    def report(self, plan: Plan | None = None) -> str:
-        """A line for each pass: what it left to compute, to move and to hold (`=`: it changed
-        nothing), and its time; then the memory plan.
+    def report(self, plan: MemoryPlan | None = None) -> str:
+        """A line for each pass: the figures of the program it left (`=`: it changed nothing), and
+        its time; then the memory plan.
         """
         rows = [("pass", "records", "kernels", "moved", "live", "ms")]
         if self.snapshots:
-            rows.append(("before", *figures(self.snapshots[0].before).said(), ""))
+            rows.append(("before", *figures(self.snapshots[0].before).texts(), ""))
         for s in self.snapshots:
-            now = figures(s.after).said() if s.changed else ("=", "", "", "")
+            now = figures(s.after).texts() if s.changed else ("=", "", "", "")
             rows.append((s.name, *now, f"{s.seconds * 1e3:.1f}"))
-        lines = ["{:<12}{:>8}{:>9}{:>12}{:>12}{:>9}".format(*row) for row in rows]
+        width = max(len(row[0]) for row in rows)
+        layout = f"{{:<{width}}}{{:>9}}{{:>9}}{{:>12}}{{:>12}}{{:>9}}"
+        lines = [layout.format(*row) for row in rows]
         if not open_sizes(self.program):
             plan = plan or self.planned()
             size, least = bytes_text(plan.size), bytes_text(plan.live)
             lines.append(f"memory plan: arena {size}, live {least}")
         return "\n".join(lines)
 
-    def planned(self, *kernels) -> Plan:
+    def planned(self, *kernels) -> MemoryPlan:
         """The memory plan as the strategy wants it; `kernels`: see `memory.plan`."""
         return plan(self.program, *kernels, **arguments("memory.plan", self.chosen))
 
@@ -131,33 +127,37 @@ class Optimized(NamedTuple):
 def optimized(program: Program, strategy=None, *, until: str | None = None, **options) -> Optimized:
     """The program after the passes, up to and including the one named `until`.
 
-    `strategy` holds what is switched, by name: a dict, or Paddle's BuildStrategy. `options` come
-    on top of it: `optimized(program, common=False)`. Raises VerifyError that names the pass if one
-    leaves a program that is not well formed.
+    `strategy` sets switches by name: a dict, or Paddle's BuildStrategy. `options` come on top of
+    it: `optimized(program, cse=False)`. Raises VerifyError that names the pass if one leaves a
+    program that is not well formed.
     """
     chosen, now, snapshots = DEFAULTS | {**chosen_by(strategy), **options}, program, []
-    for name in until_named(until):
+    present = operators(program)
+    for name in names_until(until):
         if chosen.get(name) is False:
             continue
-        slot, began = f"passes.{name}", perf_counter()
-        after = find(slot).get()(now, **arguments(slot, chosen))
+        began, after = perf_counter(), now
+        if name not in LOOKS_FOR or any(map(LOOKS_FOR[name], present)):
+            slot = f"passes.{name}"
+            after = SLOTS[slot].function(now, **arguments(slot, chosen))
         snapshots.append(Snapshot(name, now, after, perf_counter() - began))
-        checked(snapshots[-1])
-        now = after
+        if after is not now:
+            verify_pass(name, now, after)
+            now, present = after, operators(after)
     return Optimized(separate(program, now), snapshots, chosen)
 
 
-def until_named(until: str | None) -> list[str]:
+def names_until(until: str | None) -> list[str]:
     """The names of the passes to run."""
     if until is None:
         return PASSES
     if until not in PASSES:
-        raise ValueError(teach(f"no pass {until!r}", expected=f"one of {', '.join(PASSES)}"))
+        raise value_error(f"no pass {until!r}", expected=f"one of {', '.join(PASSES)}")
     return PASSES[: len(PASSES) - PASSES[::-1].index(until)]
 
 
 def chosen_by(strategy) -> Mapping:
-    """What a strategy switches, by name; what it does not mention is left to each pass."""
+    """The switches that a strategy sets, by name; the others keep their pass's default."""
     if strategy is None or isinstance(strategy, Mapping):
         return strategy or {}
     return strategy.chosen
@@ -168,11 +168,10 @@ def arguments(slot: str, chosen: Mapping) -> dict:
     return {name: chosen[name] for name in SWITCHES[slot] if chosen.get(name) is not None}
 
 
-def checked(snapshot: Snapshot) -> None:
-    """Raise VerifyError unless what a pass left is well formed and takes and gives what it did."""
-    name, before, after, _ = snapshot
-    if after is before:
-        return
+def verify_pass(name: str, before: Program, after: Program) -> None:
+    """Raise VerifyError unless a pass left a well-formed program with the same inputs and results
+    as before.
+    """
     try:
         verify(after, trusted=set(everywhere(before)))
         if name != "specialise" and specs(after) != specs(before):
@@ -182,4 +181,5 @@ def checked(snapshot: Snapshot) -> None:
 
 
 def specs(program: Program) -> list:
+    """The specs of a program's inputs and results."""
     return [r.spec for r in [*program.inputs, *program.results]]

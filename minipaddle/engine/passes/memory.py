@@ -1,10 +1,9 @@
 """The memory plan: where every value of a program lies while it runs.
 
 Inputs, states and outputs have memory of their own, everything else shares one arena. A result may
-take over the memory of an input that is needed no more (`inplace` says where a kernel allows it),
-an update is written straight into its state when nobody reads the old value any more, an output
-straight into its buffer. What is not in its place then is copied: before the first record, or
-after the last one.
+take over the memory of an input that is needed no more, where its kernel allows that (`inplace`).
+An update is written straight into its state if nothing reads the old value any more, and an output
+straight into its buffer. The others are copied there, before the first or after the last record.
 """
 
 from __future__ import annotations
@@ -17,34 +16,34 @@ from ..ir.control import cond, while_loop
 from ..ir.program import NUMBER, Program
 from . import arena
 from .arena import Buffer, aligned
+from .buffer_assignment import Allocation, Copy, Location, MemoryPlan
 from .lifetimes import (
     GIVEN,
     Value,
     bytes_of,
     last_reads,
     lifetimes,
-    looked_into,
     made_by,
     roots,
+    viewed_value,
 )
-from .places import Copy, Piece, Place, Plan
 from .registry import switched
 
-# ---- what a kernel says of itself ------------------------------------------------------------
+# ---- what is assumed of kernels ---------------------------------------------------------------
 
 
 def no_workspace(record: Record) -> int:
-    """Kernels need no memory of their own."""
+    """The workspace of a kernel, in bytes: none."""
     return 0
 
 
 def never(record: Record) -> list[tuple[int, int]]:
-    """No kernel writes over what it reads."""
+    """The (result, input) pairs that a kernel may compute in place: none."""
     return []
 
 
 def elementwise_inplace(record: Record) -> list[tuple[int, int]]:
-    """(result, input): an elementwise operator may write where it reads, place by place."""
+    """(result, input) pairs: an elementwise operator may write each element where it reads it."""
     if record.op.kind != "elementwise":
         return []
     return [
@@ -69,11 +68,11 @@ def plan(
     *,
     memory_optimize: bool,
     enable_inplace: bool,
-) -> Plan:
-    """The places of all values of a program whose sizes are numbers; ValueError if one is open.
+) -> MemoryPlan:
+    """The locations of all values of a program; ValueError if one of its sizes is open.
 
-    `workspace(record)` are the bytes its kernel needs while it runs, `inplace(record)` the pairs
-    (result, input) where the kernel may write the result into the input's memory.
+    `workspace(record)` are the bytes that its kernel needs while it runs, `inplace(record)` the
+    pairs (result, input) where the kernel may write the result into the input's memory.
 
     >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.engine.passes.memory import plan
@@ -83,7 +82,7 @@ def plan(
     ...   return v2
     ... }''')
     >>> found = plan(program)
-    >>> print(*(found.place(record) for record in program.records), sep=", ")
+    >>> print(*(found.location(record) for record in program.records), sep=", ")
     arena[0:64], output 0
     """
     return planner(program, workspace, inplace if enable_inplace else never, memory_optimize).plan()
@@ -92,8 +91,10 @@ def plan(
 def live(program: Program, workspace=no_workspace, inplace=elementwise_inplace) -> int:
     """The bytes of the largest live set, without finding offsets."""
     found = planner(program, workspace, inplace)
-    found.settle()
-    return arena.bound([Buffer(a, b, aligned(nbytes)) for a, b, nbytes, *_ in found.pieces()])
+    found.assign()
+    return arena.bound(
+        [Buffer(a, b, aligned(nbytes)) for a, b, nbytes, *_ in found.arena_buffers()]
+    )
 
 
 def planner(program: Program, workspace, inplace, shares: bool = True) -> Planner:
@@ -114,22 +115,22 @@ class Planner:
         self.lives = lifetimes(program, self.root)
         self.reads = last_reads(program, self.root)
         self.end = len(program.records)
-        self.at: dict[Value, Place] = {}  # what has a place outside the arena
+        self.at: dict[Value, Location] = {}  # values outside the arena
         self.before: list[Copy] = []
-        self.moves: list[tuple[Record, Place]] = []  # what goes where after the last record
+        self.moves: list[tuple[Record, Location]] = []  # copies after the last record
         self.chains: dict[Value, list[Value]] = {}  # values that share memory, in time
-        self.regions: dict[Record, dict[str, Plan]] = {}
+        self.regions: dict[Record, dict[str, MemoryPlan]] = {}
 
-    def plan(self) -> Plan:
-        """The plan, all steps."""
-        self.settle()
-        return self.laid_out()
+    def plan(self) -> MemoryPlan:
+        """The memory plan."""
+        self.assign()
+        return self.with_offsets()
 
-    def settle(self) -> None:
-        """Find what lies outside the arena, and what shares memory in it."""
+    def assign(self) -> None:
+        """Decide which values lie outside the arena, and which share memory inside it."""
         for kind, given in (("input", self.inputs), ("state", [s for s, _ in self.states])):
             for k, r in enumerate(given):
-                self.at[r, 0] = Place(kind, k, 0, self.lives[r, 0].nbytes)
+                self.at[r, 0] = Location(kind, k, 0, self.lives[r, 0].nbytes)
         self.place_updates()
         self.place_outputs()
         self.share()
@@ -137,7 +138,7 @@ class Planner:
     # ---- states and outputs ------------------------------------------------------------------
 
     def place_updates(self) -> None:
-        """An update goes straight to its state if nobody reads the old value after that."""
+        """An update is made in its state if nothing reads the old value after that."""
         direct = []
         for k, (old, update) in enumerate(self.states):
             source = self.root[update] if update is not None else (old, 0)
@@ -156,7 +157,7 @@ class Planner:
 
     @slot("memory.may_replace")
     def may_replace(self, new: Value, old: Value) -> bool:
-        """May a value be made where another lies, which is read until then at the latest?"""
+        """Whether a value may be made where `old` lies: `old` is read before, or by its kernel."""
         start, last = self.lives[new].start, self.reads.get(old, GIVEN)
         if self.lives[new].nbytes != self.lives[old].nbytes:
             return False
@@ -164,14 +165,14 @@ class Planner:
 
     @slot("memory.writes_over")
     def writes_over(self, new: Value, old: Value) -> bool:
-        """Does the kernel that makes `new` allow it to lie where its input `old` does?"""
+        """Whether the kernel that makes `new` may write it over its input `old`."""
         record, k = new
         where = [j for j, r in enumerate(record.inputs) if self.value(r) == old]
         allowed = set(self.inplace(record))
         return bool(where) and all((k, j) in allowed for j in where)
 
     def inplace(self, record: Record) -> list[tuple[int, int]]:
-        """(result, input) pairs; a loop's results are the memory of what it carries."""
+        """(result, input) pairs; the results of a loop lie where the carried values do."""
         if record.op is while_loop:
             return [(k, k) for k in range(record.attrs["carried"])]
         return self.kernels(record)
@@ -180,12 +181,12 @@ class Planner:
         return self.root[record] if record.dtype is not None else None
 
     def place_outputs(self) -> None:
-        """An output is made in its buffer; one that is given, or made elsewhere, is a copy."""
+        """An output is made in its buffer; an input, or a value made elsewhere, is copied there."""
         for k, output in enumerate(self.outputs):
-            place = Place("output", k, 0, bytes_of(output.spec))
+            place = Location("output", k, 0, bytes_of(output.spec))
             source = self.root[output]
             if output.op is NUMBER:
-                self.before.append(Copy(output, Place("number"), place))
+                self.before.append(Copy(output, Location("number"), place))
             elif self.lives[source].start == GIVEN:
                 self.before.append(Copy(output, self.at[source], place))
             elif source in self.at:
@@ -196,7 +197,7 @@ class Planner:
     # ---- the arena ---------------------------------------------------------------------------
 
     def share(self) -> None:
-        """Results take over the memory of inputs that die, where the kernel allows it."""
+        """Results take over the memory of inputs that are read last, if the kernel allows it."""
         for t, record in enumerate(self.program.records):
             taken = set()
             for new in made_by(record, self.root):
@@ -212,18 +213,18 @@ class Planner:
                     break
 
     def dies(self, value: Value | None, t: int) -> bool:
-        """Is it a value of the arena that is needed until t and no longer?"""
+        """Whether a value lies in the arena and record t is the last that needs it."""
         return value in self.chains and value not in self.at and self.lives[value].end == t + 1
 
     def join(self, old: Value, new: Value) -> None:
-        """`new` lies where `old` does; where an output is made, all lie in its buffer."""
+        """Let `new` lie where `old` does; if one of them is an output, all lie in its buffer."""
         chain = self.chains[new] = self.chains[old]
         chain.append(new)
         if new in self.at:
             self.at.update(dict.fromkeys(chain, self.at[new]))
 
-    def pieces(self):
-        """(start, end, bytes, values, record that works there) of all that lies in the arena."""
+    def arena_buffers(self):
+        """(start, end, bytes, values, record whose workspace it is) of each buffer in the arena."""
         for chain in {id(c): c for c in self.chains.values()}.values():
             lives = [self.lives[v] for v in chain]
             if chain[0] not in self.at and lives[0].nbytes:
@@ -231,72 +232,72 @@ class Planner:
         for t, record in enumerate(self.program.records):
             if size := self.work_of(record):
                 yield t, t + 1, size, [], record
-        for p in self.knots():
+        for p in self.swapped_states():
             yield self.end, self.end + 1, p.nbytes, [], None
 
-    def laid_out(self) -> Plan:
-        """The plan, with offsets for all in the arena."""
+    def with_offsets(self) -> MemoryPlan:
+        """The plan, with an offset for each buffer in the arena."""
         total = sum(aligned(life.nbytes) for v, life in self.lives.items() if v in self.chains)
-        found = list(self.pieces())
+        found = list(self.arena_buffers())
         buffers = [Buffer(start, end, aligned(nbytes)) for start, end, nbytes, *_ in found]
         always = [Buffer(GIVEN, self.end + 1, b.nbytes) for b in buffers]
         offsets = arena.offsets(buffers if self.shares else always)
-        pieces = [
-            Piece(buffer, Place("arena", 0, offset, nbytes), values, work)
+        allocations = [
+            Allocation(buffer, Location("arena", 0, offset, nbytes), values, work)
             for buffer, offset, (_, _, nbytes, values, work) in zip(
                 buffers, offsets, found, strict=True
             )
         ]
-        for piece in pieces:
-            self.at.update(dict.fromkeys(piece.values, piece.place))
-        aside = [p.place for p in pieces if not p.values and p.work is None]
-        spare = dict(zip(self.knots(), aside, strict=True))
-        return Plan(
+        for allocation in allocations:
+            self.at.update(dict.fromkeys(allocation.values, allocation.location))
+        aside = [p.location for p in allocations if not p.values and p.work is None]
+        spare = dict(zip(self.swapped_states(), aside, strict=True))
+        return MemoryPlan(
             self.program,
-            self.places(),
+            self.locations(),
             arena.height(buffers, offsets),
             arena.bound(buffers),
-            total + sum(p.buffer.nbytes for p in pieces if not p.values),
+            total + sum(p.buffer.nbytes for p in allocations if not p.values),
             self.lives,
-            pieces,
+            allocations,
             self.before,
-            self.in_turn(spare),
-            {p.work: p.place for p in pieces if p.work is not None},
+            self.ordered_copies(spare),
+            {p.work: p.location for p in allocations if p.work is not None},
             self.regions,
         )
 
-    def places(self) -> dict[Record, Place | tuple[Place, ...]]:
-        """The place of every record."""
-        found: dict[Record, Place | tuple[Place, ...]] = {}
+    def locations(self) -> dict[Record, Location | tuple[Location, ...]]:
+        """The location of every record."""
+        found: dict[Record, Location | tuple[Location, ...]] = {}
         for r in self.program.given:
             found[r] = self.at[r, 0]
         for r in self.root:
             if r.op is NUMBER:
-                found[r] = Place("number")
+                found[r] = Location("number")
         for r in self.program.records:
             made = made_by(r, self.root)
             if made:
-                own = tuple(self.at.get(v, Place("arena")) for v in made)
+                own = tuple(self.at.get(v, Location("arena")) for v in made)
                 found[r] = own[0] if r.dtype is not None else own
             elif r.dtype is not None:
-                of, k = looked_into(r)
-                found[r] = Place("alias", k, of=of)
+                of, k = viewed_value(r)
+                found[r] = Location("alias", k, of=of)
             else:
-                found[r] = tuple(Place("alias", 0, of=x) for x in r.inputs[: len(r.shape)])
+                found[r] = tuple(Location("alias", 0, of=x) for x in r.inputs[: len(r.shape)])
         return found
 
     # ---- workspaces and regions --------------------------------------------------------------
 
     def work_of(self, record: Record) -> int:
-        """The bytes that a record needs beside its results while it runs."""
+        """The bytes that a record needs beside its inputs and results while it runs."""
         inner = self.inner(record)
         if not inner:
             return self.workspace(record)
         self.regions[record] = inner
         return max(p.size for p in inner.values())
 
-    def inner(self, record: Record) -> dict[str, Plan]:
-        """The plans of what a branch or a loop computes inside."""
+    def inner(self, record: Record) -> dict[str, MemoryPlan]:
+        """The plans of the regions of a branch or a loop."""
         how = self.workspace, self.kernels, None, self.shares
         if record.op is cond:
             branches = ((k, record.attrs[k]) for k in ("true", "false"))
@@ -312,16 +313,16 @@ class Planner:
 
     # ---- copies ------------------------------------------------------------------------------
 
-    def in_turn(self, spare: dict[Place, Place]) -> list[Copy]:
-        """The copies at the end, none of which overwrites what another one reads later."""
+    def ordered_copies(self, spare: dict[Location, Location]) -> list[Copy]:
+        """The copies at the end, in an order in which none overwrites what a later one reads."""
         moves = [(r, p) for r, p in self.moves if p.nbytes]
-        waiting = [Copy(r, self.at.get(self.root[r], Place("number")), p) for r, p in moves]
+        waiting = [Copy(r, self.at.get(self.root[r], Location("number")), p) for r, p in moves]
         found = [c for c in waiting if c.target.kind == "output"]
         waiting = [c for c in waiting if c.target.kind != "output"]
         while waiting:
             read = {c.source for c in waiting}
             free = [c for c in waiting if c.target not in read]
-            if not free:  # states that change places: the value of one steps aside
+            if not free:  # states that are swapped: one value is copied aside
                 last = next(c for c in waiting if c.source in spare)
                 room = spare.pop(last.source)
                 found.append(last._replace(target=room))
@@ -330,8 +331,8 @@ class Planner:
             waiting = [c for c in waiting if c not in free]
         return found
 
-    def knots(self) -> list[Place]:
-        """One state of each circle of states that change places."""
+    def swapped_states(self) -> list[Location]:
+        """One state of each cycle of states that take over each other's values."""
         source = {p: self.at.get(self.root[r]) for r, p in self.moves if p.kind == "state"}
         found, seen = [], set()
         for p in source:
@@ -345,4 +346,4 @@ class Planner:
         return found
 
 
-OUTSIDE = Place("nowhere")
+OUTSIDE = Location("nowhere")

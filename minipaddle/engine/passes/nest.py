@@ -1,54 +1,54 @@
-"""A group of records as one loop nest: what is computed at which place of the loops.
+"""A group of records as one loop nest.
 
-The loops of a nest are the axes of its *domain*: *kept* ones, and those that its reductions fold.
-Every value is worked out as a formula of the loop variables: an elementwise operator has the index
-of its result, a movement reads its input at another index, an input is a load from memory. So
-movements cost nothing, and it is seen before anything is generated whether a value would be needed
-at two places, or more often than it has elements: then the group would compute it again and again,
-and `NotOneNest` is raised.
+A nest has a loop for each axis of its largest value: *parallel* loops, and the *reduction* loops
+of its reductions. Every value is a formula of the loop variables: an elementwise operator has the
+index of its result, a movement reads its input at another index, an input is a load from memory.
+So movements cost nothing. If a value would be needed at two indices, or in more iterations than it
+has elements, the nest would compute it several times: then it raises `NotOneNest`.
 
-A value that depends on kept loops alone belongs to a *row*; it is computed once a row. The *stage*
-of a value says how many reductions of the row must be finished before it.
+A value that depends on parallel loops alone belongs to a *row*; it is computed once for each row.
+The *stage* of a value says how many reductions of the row must be finished before it.
 """
 
 from __future__ import annotations
 
 from math import prod
 
+from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, renamed
 from ..core.record import Record
 from ..core.slots import slot
+from ..core.symbols import Composite, Loop
 from ..ir.program import ITEM, NUMBER
 from ..ops.movement import ravel, unravel
-from .index import ZERO, Index, Loop, Part, index, loop
 from .node import Node, reached
 
 
 class NotOneNest(Exception):
-    """Why a group of records is no loop nest."""
+    """A group of records is no loop nest; the message says why."""
 
 
 class Nest:
-    """The loop nest of `records`, of which `outputs` are needed outside."""
+    """The loop nest of `records`; `outputs` are the records that others need."""
 
     def __init__(self, records, outputs):
         self.records = set(records)
         self.inputs: dict[Record, int] = {}
         self.memo: dict[tuple, Node] = {}
-        self.places: dict[Record, tuple] = {}  # the one index at which a value is computed
-        self.folds: dict[Record, tuple] = {}
+        self.index_of: dict[Record, tuple] = {}  # the one index at which a value is computed
+        self.reduction_indices: dict[Record, tuple] = {}
         self.reductions = [r for r in records if r.op.kind == "reduction"]
-        self.span(outputs)
+        self.choose_loops(outputs)
         self.outputs = [self.output(r) for r in outputs]
 
     # ---- the loops ---------------------------------------------------------------------------
 
-    def span(self, outputs) -> None:
-        """The loops: the axes of what is reduced, or of the largest output; of several shapes of
-        that size the one with most axes, for the others are that one reshaped.
+    def choose_loops(self, outputs) -> None:
+        """Set the loops: one for each axis of what is reduced, or of the largest output. Of several
+        shapes of that size the one with most axes is taken; the others are reshapes of it.
         """
         whole = [r.inputs[0] for r in self.reductions] or outputs
         if not whole:
-            raise NotOneNest("nobody needs it")
+            raise NotOneNest("no result is needed")
         self.size = max(r.spec.size for r in whole)
         shapes = [r.shape for r in [*whole, *outputs] if r.spec.size == self.size]
         self.shape = max(shapes, key=len)
@@ -57,31 +57,31 @@ class Nest:
             raise NotOneNest("too many axes")
         if 0 in self.shape:
             raise NotOneNest("nothing to compute")
-        self.domain = [loop(names[d], n) for d, n in enumerate(self.shape)]
-        self.folded = bool(self.reductions)
-        folded = self.along(self.reductions[0]) if self.folded else frozenset()
-        self.kept = [a for a in self.loops if a not in folded]
-        self.reduced = [a for a in self.loops if a in folded]
-        self.rows = prod(a.extent for a in self.kept)
+        self.axes = [loop(names[d], n) for d, n in enumerate(self.shape)]
+        self.reduces = bool(self.reductions)
+        reduced = self.loops_reduced_by(self.reductions[0]) if self.reduces else frozenset()
+        self.parallel_loops = [a for a in self.loops if a not in reduced]
+        self.reduction_loops = [a for a in self.loops if a in reduced]
+        self.rows = prod(a.extent for a in self.parallel_loops)
         for record in self.reductions:
-            self.folds[record] = self.folding(record)
+            self.reduction_indices[record] = self.indices_of_reduction(record)
 
-    def along(self, record: Record) -> frozenset:
-        """The loops that a reduction folds."""
+    def loops_reduced_by(self, record: Record) -> frozenset:
+        """The loops over which a reduction runs."""
         x, axes = record.inputs[0], record.attrs["axis"]
         if x.spec.size != self.size:
             raise NotOneNest("reductions over different loops")
-        i = self.reshaped(self.domain, self.shape, x.shape)
+        i = self.reshaped(self.axes, self.shape, x.shape)
         return frozenset().union(*(i[d].loops for d in axes))
 
-    def folding(self, record: Record) -> tuple:
-        """The index into what a reduction folds, and that of its result."""
-        x, axes, kept = record.inputs[0], record.attrs["axis"], set(self.kept)
+    def indices_of_reduction(self, record: Record) -> tuple:
+        """The index into the input of a reduction, and the index of its result."""
+        x, axes, parallel = record.inputs[0], record.attrs["axis"], set(self.parallel_loops)
         if x.spec.size != self.size:
             raise NotOneNest("reductions over different loops")
-        i = self.reshaped(self.domain, self.shape, x.shape)
+        i = self.reshaped(self.axes, self.shape, x.shape)
         for d, at in enumerate(i):
-            rows = at.loops <= kept
+            rows = at.loops <= parallel
             if at.loops and (rows if d in axes else not rows):
                 raise NotOneNest("reductions over different axes")
         if prod(n for d, n in enumerate(x.shape) if d in axes) * self.rows != self.size:
@@ -91,51 +91,52 @@ class Nest:
         return tuple(i), tuple(out)
 
     @staticmethod
-    def reshaped(i, old, new) -> list[Index]:
+    def reshaped(i, old, new) -> list[Polynomial]:
         same = tuple(old) == tuple(new)
-        return list(i) if same else list(map(index, unravel(ravel(i, old), new)))
+        return list(i) if same else list(map(as_polynomial, unravel(ravel(i, old), new)))
 
-    def output(self, record: Record) -> tuple[Record, Node, Index]:
-        """(record, its value, the place in memory where it goes)."""
+    def output(self, record: Record) -> tuple[Record, Node, Polynomial]:
+        """(record, its value, the index in memory at which it is stored)."""
         size = record.spec.size
-        if self.folded and size == self.rows and (size != self.size or record in self.folds):
-            shape = tuple(a.extent for a in self.kept)
-            i = [Index({a: 1}) for a in self.kept]
+        one_per_row = size != self.size or record in self.reduction_indices
+        if self.reduces and size == self.rows and one_per_row:
+            shape = tuple(a.extent for a in self.parallel_loops)
+            i = [as_polynomial(a) for a in self.parallel_loops]
         elif size == self.size:
-            shape, i = self.shape, self.domain
+            shape, i = self.shape, self.axes
         else:
             raise NotOneNest("results of different sizes")
-        flat = index(ravel(i, shape)) if i else ZERO
+        flat = as_polynomial(ravel(i, shape)) if i else ZERO
         at = self.reshaped(i, shape, record.shape) if i else [ZERO] * len(record.shape)
-        if any(isinstance(t, Part) for k in at for t in k.terms):
+        if any(type(a) is Composite for k in at for a in k.atoms):
             raise NotOneNest("results of different shapes")
         return record, self.at(record, at), flat
 
     @property
     def loops(self) -> list[Loop]:
-        """Its loops, the outermost first."""
-        return [a for i in self.domain for a in i.terms]
+        """All loops, the outermost first."""
+        return [a for i in self.axes for (a,) in i.terms]
 
     def merged(self) -> Nest:
-        """Two loops become one where every index runs through both as through one."""
+        """The nest, in which two loops are one if every index needs only their joint counter."""
         inner: list[Loop] = []
         for a in reversed(self.loops):
             if inner and self.joinable(a, inner[-1]):
                 b = inner.pop()
                 grown = Loop(b.name, a.extent * b.extent)
-                self.substitute({a: None, b: grown})
+                self.substitute({a: 0, b: grown})
                 inner.append(grown)
             else:
                 inner.append(a)
-        self.domain = [Index({a: 1}) for a in inner[::-1]]
+        self.axes = [as_polynomial(a) for a in inner[::-1]]
         return self
 
     def joinable(self, a: Loop, b: Loop) -> bool:
-        if (a in self.kept) != (b in self.kept):
+        if (a in self.parallel_loops) != (b in self.parallel_loops):
             return False
         return all(
-            i.terms.get(a, 0) == i.terms.get(b, 0) * b.extent
-            and not any(isinstance(t, Part) and t.loops & {a, b} for t in i.terms)
+            i.terms.get((a,), 0) == i.terms.get((b,), 0) * b.extent
+            and not any(type(t) is Composite and t.loops & {a, b} for t in i.atoms)
             for i in self.indices()
         )
 
@@ -148,37 +149,33 @@ class Nest:
             yield from (i for i, *_ in node.guard)
 
     def nodes(self) -> dict[Node, None]:
-        """Every value, also those that stand within others alone: pieces of what is joined."""
+        """Every value, also those that only other values contain: the parts of a concatenation."""
         return reached([*self.memo.values(), *(node for _, node, _ in self.outputs)])
 
     def substitute(self, new: dict) -> None:
-        """Put other loops, or none, in the place of some."""
-
-        def index_(i: Index) -> Index:
-            terms = {new.get(t, t): f for t, f in i.terms.items()}
-            terms.pop(None, None)
-            return Index(terms, i.constant)
+        """Replace loops by other loops, or by 0, in every index."""
 
         def loops_(loops) -> list:
-            return [new.get(a, a) for a in loops if new.get(a, a) is not None]
+            return [new.get(a, a) for a in loops if new.get(a, a) != 0]
 
-        self.kept, self.reduced = loops_(self.kept), loops_(self.reduced)
-        self.outputs = [(record, node, index_(flat)) for record, node, flat in self.outputs]
+        self.parallel_loops = loops_(self.parallel_loops)
+        self.reduction_loops = loops_(self.reduction_loops)
+        self.outputs = [(record, node, renamed(flat, new)) for record, node, flat in self.outputs]
         for node in self.nodes():
             node.loops = frozenset(loops_(node.loops))
-            node.index = None if node.index is None else index_(node.index)
-            node.guard = tuple((index_(i), low, high) for i, low, high in node.guard)
+            node.index = None if node.index is None else renamed(node.index, new)
+            node.guard = tuple((renamed(i, new), low, high) for i, low, high in node.guard)
 
     @slot("nest.in_place")
     def in_place(self) -> list[tuple[int, Record]]:
-        """(output k, input): the output may be written over the input, if nobody else needs it.
+        """(output k, input): the output may be written over the input, if nothing else needs it.
 
-        Every place of the input is read where the output is written, and not after that: results
-        of a row are written before the loop of their stage, others in it.
+        Every element of the input is read at the index at which the output is written, and not
+        after that: results of a row are written before the loop of their stage, others in it.
         """
         reads: dict[Record, list] = {}
         for stage, row, node in self.reading():
-            reads.setdefault(self.number_of(node), []).append((stage, row, node))
+            reads.setdefault(self.loaded_input(node), []).append((stage, row, node))
         found = []
         for k, (record, node, flat) in enumerate(self.outputs):
             written = node.stage, not self.once_a_row(node, flat)
@@ -190,25 +187,25 @@ class Nest:
                     found.append((k, x))
         return found
 
-    def number_of(self, load: Node) -> Record:
+    def loaded_input(self, load: Node) -> Record:
         """The input that a load reads."""
         return [*self.inputs][load.of]
 
     def is_row(self, node: Node) -> bool:
-        """Is it a value of a row, computed once for all its elements?"""
-        return self.folded and node.loops <= set(self.kept)
+        """Whether a value is computed once for a row, for all elements of the row."""
+        return self.reduces and node.loops <= set(self.parallel_loops)
 
-    def once_a_row(self, node: Node, flat: Index) -> bool:
-        """Is a result stored once for each row, not spread over the row's elements?"""
-        return self.is_row(node) and flat.loops <= set(self.kept)
+    def once_a_row(self, node: Node, flat: Polynomial) -> bool:
+        """Whether a result is stored once for each row, not once for each element of the row."""
+        return self.is_row(node) and flat.loops <= set(self.parallel_loops)
 
     def reading(self):
-        """(stage, for a row?, load) for every load, at every stage that may compute it (again)."""
-        folds = {id(n): n for n in self.memo.values() if n.kind == "fold"}.values()
+        """(stage, whether for a row, load) for every load, at every stage that may compute it."""
+        folds = {id(n): n for n in self.memo.values() if n.kind == "reduce"}.values()
         roots = [(f.args[0].stage, False, f.args[0]) for f in folds]
         roots += [(n.stage, self.once_a_row(n, flat), n) for _, n, flat in self.outputs]
         for stage, row, root in roots:
-            for node in reached([root], lambda node: node.kind != "fold"):
+            for node in reached([root], lambda node: node.kind != "reduce"):
                 if node.kind == "load":
                     yield stage, row, node
 
@@ -216,7 +213,9 @@ class Nest:
 
     def at(self, record: Record, i, guard=()) -> Node:
         """The value of a record at an index."""
-        i = tuple(ZERO if n == 1 else index(k) for k, n in zip(i, record.shape, strict=True))
+        i = tuple(
+            ZERO if n == 1 else as_polynomial(k) for k, n in zip(i, record.shape, strict=True)
+        )
         key = record, i, guard
         node = self.memo.get(key)
         if node is None:
@@ -228,7 +227,7 @@ class Nest:
             return Node("number", record.attrs["value"])
         if record not in self.records:
             k = self.inputs.setdefault(record, len(self.inputs))
-            return Node("load", k, (), index(ravel(i, record.shape)), record.dtype, guard)
+            return Node("load", k, (), as_polynomial(ravel(i, record.shape)), record.dtype, guard)
         op = record.op
         if op.element is not None:
             return Node("place", record, (), i[0], record.dtype)
@@ -238,14 +237,14 @@ class Nest:
         return kind(self, record, i, guard)
 
     def elementwise(self, record, i, guard) -> Node:
-        self.once(record, i)
+        self.check_one_index(record, i)
         args = tuple(self.at(x, fit(i, x), guard) for x in record.inputs)
         node = Node("apply", record, args, None, record.dtype)
-        self.often(record, node)
+        self.check_computed_once(record, node)
         return node
 
     def reduction(self, record, i, guard) -> Node:
-        inside, out = self.folds[record]
+        inside, out = self.reduction_indices[record]
         if i != tuple(ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)):
             raise NotOneNest("a reduced value is needed outside its row")
         term = self.at(record.inputs[0], inside)
@@ -253,19 +252,19 @@ class Nest:
             x = record.inputs[0]
             each = record.derive(record.op.term, [x], {}, record.op.term.result_spec([x.spec], {}))
             term = Node("apply", each, (term,), None, each.dtype)
-        node = Node("fold", record, (term,), None, record.dtype)
-        node.loops = frozenset(self.kept)
+        node = Node("reduce", record, (term,), None, record.dtype)
+        node.loops = frozenset(self.parallel_loops)
         return node
 
-    def once(self, record, i) -> None:
-        """Raise if the value was needed at another place before."""
-        if self.places.setdefault(record, i) != i:
-            raise NotOneNest("a value is needed at two places")
+    def check_one_index(self, record, i) -> None:
+        """Raise NotOneNest if the value was needed at another index before."""
+        if self.index_of.setdefault(record, i) != i:
+            raise NotOneNest("a value is needed at two indices")
 
-    def often(self, record, node) -> None:
-        """Raise if the loops compute it more often than it has elements."""
+    def check_computed_once(self, record, node) -> None:
+        """Raise NotOneNest if the loops compute a value more often than it has elements."""
         if (self.rows if self.is_row(node) else self.size) > record.spec.size:
-            raise NotOneNest("a value would be computed again and again")
+            raise NotOneNest("a value would be computed several times")
 
     def movement(self, record, i, guard) -> Node:
         if record.op.source is None:
@@ -282,7 +281,7 @@ class Nest:
         return Node("select", None, (there, fill), None, record.dtype, ranges)
 
     def joined(self, record, i, guard) -> Node:
-        """Inputs, each where its ranges hold, and a number elsewhere."""
+        """Each input where its ranges hold, and a number elsewhere."""
         found = record.op.parts(i, *(x.spec for x in record.inputs), **record.attrs)
         if found is None:
             raise NotOneNest(f"{record.op.name} with such attributes has no index map")
@@ -298,17 +297,17 @@ KINDS = {
     "reduction": Nest.reduction,
     "movement": Nest.movement,
 }
-"""What a record is in a nest, by its operator's kind; those that join have one of their own."""
+"""How a nest computes a record, by its operator's kind; `Nest.joined` is for those with parts."""
 
 
 def fit(i: tuple, x: Record) -> tuple:
-    """The index into an operand that is broadcast to the shape `i` belongs to."""
+    """The index into an operand that is broadcast; `i` is the index of the result."""
     lead = len(i) - len(x.shape)
     return tuple(ZERO if n == 1 else k for k, n in zip(i[lead:], x.shape, strict=True))
 
 
 def fusable(record: Record) -> bool:
-    """May a record be part of a nest at all?"""
+    """Whether a record may be part of a nest."""
     op = record.op
     if record.dtype is None or record.op is ITEM:
         return False
@@ -320,4 +319,4 @@ def fusable(record: Record) -> bool:
 
 
 PARTS = 16
-"""Arrays at most that a nest joins: each element asks of every one whether it lies there."""
+"""The most arrays that a nest joins: each element is looked for in all of them."""

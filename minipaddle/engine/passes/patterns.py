@@ -1,11 +1,11 @@
-"""Rules of rewriting: a pair of ordinary functions, what to look for and what to write instead.
+"""Rewriting rules: a pair of ordinary functions, the pattern and its replacement.
 
     Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
          lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q)))
 
 Positional parameters stand for any values, keyword parameters for attributes and numbers. `before`
-is traced once: applied to holes, it leaves the tree of operators to look for. `after` is code like
-any other, and runs where the tree was found. `when` is asked first, with the same arguments.
+is traced once: applied to holes, it records the tree of operators to look for. `after` is ordinary
+code and runs where the tree was found, if `when`, called with the same arguments, returns True.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..core.dispatch import Interpreter, interpreter
+from ..core.dispatch import Interpreter, current, interpreter
 from ..core.op import OPS
 from ..core.record import Record
-from ..ir.builder import Writing
 from ..ir.program import NUMBER
 from ..ops.creation import full
 from ..ops.var import Var
@@ -54,7 +53,7 @@ class Tracing(Interpreter):
 
 
 class Rule:
-    """`after` in the place of `before`. With `alone` nothing else may use what is in between."""
+    """Replaces `before` by `after`. With `alone` nothing else may use the values in between."""
 
     def __init__(
         self, before: Callable, after: Callable, when: Callable | None = None, alone=False
@@ -68,12 +67,12 @@ class Rule:
         self.op = self.tree.op
 
     def __call__(self, record: Record, inputs):
-        """What stands for a record with these inputs; None if the rule says nothing of it."""
+        """The replacement of a record with these inputs; None if the rule does not match."""
         found: dict = {}
         sources = [made_by(x) if isinstance(x, Var) else x for x in inputs]
         if not matches(self.tree.inputs, self.tree.attrs, record, sources, found):
             return None
-        if self.alone and any(Writing.top.uses(r) > 1 for r in found["between"]):
+        if self.alone and any(current.top.builder.uses(r) > 1 for r in found["between"]):
             return None
         given = {name: x for name, x in found.items() if name != "between"}
         given = {name: as_tensor(x) if isinstance(x, Record) else x for name, x in given.items()}
@@ -85,12 +84,12 @@ class Rule:
 
 
 def as_tensor(record: Record):
-    """A value of the program that is being written, for code."""
-    return Writing.top.tensor(record)
+    """A value of the program that is being built, as a tensor."""
+    return current.top.builder.tensor(record)
 
 
 def matches(inputs, attrs, record: Record, sources, found: dict) -> bool:
-    """Do the inputs and attributes of a tree fit a record that has these inputs?"""
+    """Whether the inputs and attributes of a tree match a record that has these inputs."""
     if len(inputs) != len(sources):
         return False
     for name, wanted in attrs.items():
@@ -112,7 +111,7 @@ def fits_attribute(wanted, value, found: dict) -> bool:
 
 
 def fits(wanted, source, found: dict) -> bool:
-    """Does a part of a tree fit a value: a record, or a number?"""
+    """Whether a part of a tree matches a value: a record, or a number."""
     if isinstance(wanted, Hole):
         return isinstance(source, Record) and found.setdefault(wanted.name, source) is source
     if not isinstance(wanted, Tree):
@@ -126,20 +125,20 @@ def fits(wanted, source, found: dict) -> bool:
 
 
 def number_in(source):
-    """The number that a value is, in every place; None if it is none."""
+    """The number that fills a value; None if it is not filled by one number."""
     if not isinstance(source, Record):
         return source
     return source.attrs["value"] if source.op is full else None
 
 
 def same(a, b) -> bool:
-    """Equal, and not just in being zero: 0.0 is not -0.0."""
+    """Whether two numbers are equal; 0.0 is not -0.0."""
     return a == b and (a != 0 or str(a)[0] == str(b)[0])
 
 
 def by_rules(rules: list[Rule]) -> Rules:
-    """The rules by the operator each begins with, in the form the rewriter takes; the first that
-    fits is applied, and then those that fit what it has written.
+    """The rules by their first operator, in the form the rewriter takes. The first rule that
+    matches is applied, and then those that match its replacement.
     """
     table: dict = {}
     for rule in rules:
@@ -158,7 +157,7 @@ def by_rules(rules: list[Rule]) -> Rules:
 
 
 def first(rules: list[Rule], record: Record, inputs):
-    """What the first rule that fits writes."""
+    """The replacement by the first rule that matches."""
     for rule in rules:
         found = rule(record, inputs)
         if found is not None:

@@ -6,20 +6,22 @@ them by name, and leaves a whole pass out by the pass's name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core.errors import value_error
+from ..core.op import Op
 from ..core.slots import slot
 
 PASSES = [
-    "specialise", "dead_code", "batch_norm", "expand", "folding", "algebra", "common",
-    "dead_code", "recompute", "fusion", "schedule", "data_parallel",
+    "specialise", "dead_code", "decompose", "folding", "algebra", "cse", "dead_code", "fusion",
+    "schedule", "data_parallel",
 ]  # fmt: skip
 """The passes in the order in which they run. `insert` adds further ones."""
 
 
 class Switch(NamedTuple):
-    """A keyword parameter of a pass: its default, and what it does (empty: another pass says)."""
+    """A keyword parameter of a pass: its default, and what it does (empty: not for users)."""
 
     default: object
     doc: str = ""
@@ -27,6 +29,12 @@ class Switch(NamedTuple):
 
 SWITCHES: dict[str, dict[str, Switch]] = {}
 """The switches of each function that takes some, by the name of its slot."""
+
+DEFAULTS: dict[str, object] = {}
+"""Switches that a program is compiled with unless its strategy says otherwise."""
+
+LOOKS_FOR: dict[str, Callable[[Op], bool]] = {}
+"""For a pass the operators without which it has nothing to do; the manager asks before a run."""
 
 
 def switched(name: str, **switches: tuple):
@@ -41,8 +49,13 @@ def switched(name: str, **switches: tuple):
     return register
 
 
-def program_pass(name: str, **switches: tuple):
-    """Decorator: the function is the pass `name`; see `switched`."""
+def program_pass(name: str, looks_for: Callable[[Op], bool] | None = None, **switches: tuple):
+    """Decorator: the function is the pass `name`, with switches as `switched` takes them.
+
+    With `looks_for` it runs only on programs in which some operator is one it looks for.
+    """
+    if looks_for is not None:
+        LOOKS_FOR[name] = looks_for
     return switched(f"passes.{name}", **switches)
 
 

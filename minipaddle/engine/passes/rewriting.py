@@ -1,6 +1,6 @@
 """Writing something else in the place of some records of a program.
 
-What is written instead is ordinary code over tensors: it runs on promises, as a trace does. What it
+The replacement is ordinary code over tensors: it runs on symbolic arrays, as a trace does. What it
 writes has the line and the layer of what it replaces. Records that nothing changes for are not
 copied: the new program shares them with the old one, so to compare two programs is to compare
 records. (A record of a program is never changed.)
@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from ..core import dim as dims
-from ..core.dispatch import Recording, interpreter
+from ..core.dispatch import Recording
 from ..core.op import Op
 from ..core.record import Record
 from ..eager.device import current_place
-from ..eager.sizes import noting
 from ..eager.tensor import Tensor, wrap
-from ..eager.tracer import LOCK, Tracer
-from ..ir.builder import Builder, Writing
+from ..eager.tracer import Tracer, tracing
+from ..ir.builder import Builder
 from ..ir.edit import count_uses, with_inputs, with_results
 from ..ir.program import ITEM, NUMBER, Program, regions
 
@@ -52,16 +50,9 @@ class Rewriter(Builder):
         if not any(r.op in self.rules or regions(r) for r in self.old.records):
             return self.old
         self.program.inputs, self.program.guards = self.old.inputs, list(self.old.guards)
-        note, tracer = noting(self.program), Tracer(self.old.name)
-        with LOCK, interpreter(tracer), Recording(False), dims.assuming(self.old.guards):
-            before, tracer.builder, tracer.root, Writing.top = Writing.top, self, self, self
-            dims.notes.append(note)
-            try:
-                for record in self.old.records:
-                    self.write(record)
-            finally:
-                dims.notes.remove(note)
-                Writing.top = before
+        with tracing(Tracer(builder=self)), Recording(False):
+            for record in self.old.records:
+                self.write(record)
         return with_results(self.old, self.program, self.now)
 
     def write(self, record: Record) -> None:
@@ -98,7 +89,7 @@ class Rewriter(Builder):
         """A value of the new program as code has it: a tensor, or a Python number."""
         if record.op is NUMBER:
             return record.attrs["value"]
-        return wrap(self.promise(record, self.place))
+        return wrap(self.symbolic(record, self.place))
 
     def checked(self, record: Record, instead):
         """The records of what a rule gave; ValueError if it is not what it stands for."""
@@ -107,7 +98,7 @@ class Rewriter(Builder):
         wanted = record.shape if several else (record.spec,)
         if len(found) != len(wanted) or any(r.spec != s for r, s in zip(found, wanted)):
             given = ", ".join(str(r.spec) for r in found)
-            raise ValueError(f"{given} can not stand for {record}")
+            raise ValueError(f"{given} cannot stand for {record}")
         return tuple(found) if several else found[0]
 
 

@@ -1,8 +1,8 @@
 """Open sizes become numbers: a program is compiled for the sizes it is called with.
 
-What is given to a program becomes an input and nothing else. The backward that `ir.cut` makes is
-given values that records of the forward compute: of how they came about no pass may make anything,
-for what they were made of is not there.
+Whatever a program is given becomes an `input` record. The backward that `ir.cut` makes is given
+values that records of the forward compute. No pass may look into these records, because the values
+they were computed from are not there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..core.dim import Dim, symbols
 from ..core.record import Record
 from ..ir.edit import map_records, with_inputs, with_sizes
-from ..ir.interpreter import bound, check
+from ..ir.interpreter import check_guards, new_sizes
 from ..ir.program import INPUT, Program, everywhere
 from .registry import program_pass
 
@@ -22,7 +22,7 @@ def specialise(program: Program, *, sizes: dict[str, int] | None) -> Program:
 
 
 def given_by_inputs(program: Program) -> Program:
-    """The program with inputs in the place of other records that it is given."""
+    """The program that is given `input` records only."""
     now = {r: Record(INPUT, (), {"name": ""}, *r.spec) for r in program.inputs if r.op is not INPUT}
     if not now:
         return program
@@ -34,22 +34,22 @@ def given_by_inputs(program: Program) -> Program:
 def sizes_of(program: Program, shapes) -> dict[str, int]:
     """The open sizes that a program has for inputs (and states) of these shapes, by name.
 
-    Raises ValueError if they are not what the program takes for granted.
+    Raises ValueError if they contradict what the program assumes of its sizes.
     """
     known: set[str] = set()
     sizes = {
         name: shape[axis]
         for record, shape in zip(program.given, shapes)
-        for axis, name in bound(record.spec, known)
+        for axis, name in new_sizes(record.spec, known)
     }
-    check(program.guards, sizes, program)
+    check_guards(program.guards, sizes, program)
     return sizes
 
 
 def open_sizes(program: Program) -> set[str]:
-    """The sizes of a program that are no numbers; those that it finds out itself are u0, u1, ….
+    """The sizes of a program that are no numbers. (u0, u1, … become known while it runs.)
 
-    A program that has any can not be compiled, only interpreted.
+    A program with open sizes cannot be compiled, only interpreted.
     """
     found: set[str] = set()
     for record in [*program.given, *everywhere(program)]:

@@ -30,7 +30,7 @@ class Matches(Rewriter):
             return node
         row: list[ast.stmt] = []
         for case in reversed(node.cases):
-            row = taken(case) if irrefutable(case) else [choice(case, row)]
+            row = bind_subject(case) if irrefutable(case) else [choice(case, row)]
         return [store(SUBJECT, node.subject, node.subject), *row]
 
 
@@ -42,7 +42,7 @@ def compares(pattern: ast.pattern) -> bool:
     return blank or isinstance(pattern, ast.MatchValue | ast.MatchSingleton)
 
 
-def taken(case: ast.match_case) -> list[ast.stmt]:
+def bind_subject(case: ast.match_case) -> list[ast.stmt]:
     """`case y: A` -> `y = subject; A`."""
     name, at = case.pattern.name, case.pattern
     return [*([store(name, load(SUBJECT, at), at)] if name else []), *case.body]
@@ -50,16 +50,16 @@ def taken(case: ast.match_case) -> list[ast.stmt]:
 
 def choice(case: ast.match_case, rest: list[ast.stmt]) -> ast.stmt:
     """`case pattern if guard: A` -> `if test and guard: A`, else the `rest`."""
-    at, test = case.pattern, asked(case.pattern)
+    at, test = case.pattern, test_of(case.pattern)
     if case.guard is not None:
         test = stand(ast.BoolOp(ast.And(), [test, case.guard]), at)
     return stand(ast.If(test, case.body, rest), at)
 
 
-def asked(pattern: ast.pattern) -> ast.expr:
+def test_of(pattern: ast.pattern) -> ast.expr:
     """Whether the subject fits a pattern."""
     if isinstance(pattern, ast.MatchOr):
-        return stand(ast.BoolOp(ast.Or(), [*map(asked, pattern.patterns)]), pattern)
+        return stand(ast.BoolOp(ast.Or(), [*map(test_of, pattern.patterns)]), pattern)
     if isinstance(pattern, ast.MatchAs):
         return stand(ast.Constant(True), pattern)
     value, sign = pattern.value, "=="

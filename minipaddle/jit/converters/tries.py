@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
+from contextlib import contextmanager
 
+from ...engine.core.dispatch import current
+from ...engine.core.errors import inside
 from ...engine.core.slots import slot
 from ...engine.jit.converters.survey import looks_for
 from ...engine.jit.scope import suspends
 from ...engine.jit.templates import fill, lazily, load, runtime, stand
+from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import BODIES, Rewriter, copied
 
 
@@ -34,3 +39,22 @@ class Tries(Rewriter):
         return node
 
     visit_TryStar = visit_Try
+
+
+@contextmanager
+def trying(kinds):
+    """The body of a `try`; `kinds()` gives the exceptions it catches. Only a trace needs them."""
+    handlers = current.top.handlers if current.top.tracing else []
+    handlers.append(kinds)
+    try:
+        yield
+    finally:
+        handlers.pop()
+
+
+def caught(kinds):
+    """What a handler of `kinds` catches; nothing of the user's once the trace is refused."""
+    return () if current.top.refusal and not inside(sys._getframe(1)) else kinds
+
+
+RUNTIME.trying, RUNTIME.caught = trying, caught

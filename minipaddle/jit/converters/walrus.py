@@ -30,16 +30,16 @@ def walrus(tree: ast.AST, context) -> ast.AST:
 class Walrus(Rewriter):
     def __init__(self):
         self.lazy = False  # inside a lambda that a converter made?
-        self.wanted: set[str] = set()  # names that the user's function needs a setter for
+        self.setters: set[str] = set()  # names that the user's function needs a setter for
 
     def visit_FunctionDef(self, node):
-        outer = self.lazy, self.wanted
+        outer = self.lazy, self.setters
         block = node.name.startswith("_jst_")
-        self.lazy, self.wanted = False, self.wanted if block else set()
+        self.lazy, self.setters = False, self.setters if block else set()
         self.generic_visit(node)
-        if self.wanted and not block:
-            put_first(node, [line for name in sorted(self.wanted) for line in setter(name, node)])
-        self.lazy, self.wanted = outer
+        if self.setters and not block:
+            put_first(node, [line for name in sorted(self.setters) for line in setter(name, node)])
+        self.lazy, self.setters = outer
         return node
 
     def visit_Lambda(self, node):
@@ -53,7 +53,7 @@ class Walrus(Rewriter):
         if not self.lazy:
             return node
         name = node.target.id
-        self.wanted.add(name)
+        self.setters.add(name)
         return stand(ast.Call(load(f"_jst_set_{name}", node), [node.value], []), node)
 
 

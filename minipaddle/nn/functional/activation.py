@@ -1,26 +1,21 @@
 """Activations: the elementwise ones are operators' faces; the others look along an axis."""
 
-from __future__ import annotations
-
-from ...engine.core import dtype as dt
-from ...engine.core.dim import same
-from ...engine.core.dispatch import current
-from ...engine.core.errors import type_error, value_error
-from ...engine.core.op import OPS
+from ...core.prelude import OPS, current, dt, public, same, sigmoid, type_error, value_error
 from ...engine.core.spec import normalize_axis
 from ...engine.ops import activation, elementwise
 from ...engine.ops import nn as ops
-from ...engine.ops.special import sigmoid
+from ...ops import activations
 from ...tensor import random
 from ...tensor.face import face
 from ...tensor.inplace import in_place
 
+OWN = {activation.__name__, activations.__name__}
 WRAPPED, FROM_ELSEWHERE = {"silu"}, {"sigmoid", "tanh"}
 
 
 def is_whole(op) -> bool:
     """Is the operator all there is to the function? Then its face is the function."""
-    own = op.body.__module__ == activation.__name__ and op.name not in WRAPPED
+    own = op.body.__module__ in OWN and op.name not in WRAPPED
     return own or op.name in FROM_ELSEWHERE
 
 
@@ -33,9 +28,7 @@ NO_ATTRS: dict = {}
 def need_float(name: str, x) -> None:
     """Refuse whole numbers: Paddle has no such kernels, and a silent cast hides a mistake."""
     if x.spec.dtype not in dt.FLOATS:
-        raise type_error(
-            f"{name} was given {x.spec}", expected="a floating dtype", hint="x.astype(...)"
-        )
+        raise type_error(f"{name} was given {x.spec}", "a floating dtype", hint="x.astype(...)")
 
 
 def softmax(x, axis=-1, dtype=None, name=None):
@@ -108,9 +101,7 @@ def glu(x, axis=-1, name=None):
     """
     axis = normalize_axis(axis, x.spec.ndim)
     if x.spec.shape[axis] % 2:
-        raise value_error(
-            f"glu of {x.spec} along axis {axis}", expected="an even size, to be halved"
-        )
+        raise value_error(f"glu of {x.spec} along axis {axis}", "an even size, to be halved")
     a, b = x.split(2, axis)
     return a * sigmoid(b)
 
@@ -127,9 +118,7 @@ def maxout(x, groups, axis=1, name=None):
     axis = normalize_axis(axis, x.spec.ndim)
     shape = x.spec.shape
     if shape[axis] % groups:
-        raise value_error(
-            f"maxout of {x.spec}", expected=f"axis {axis} divisible by groups={groups}"
-        )
+        raise value_error(f"maxout of {x.spec}", f"axis {axis} divisible by groups={groups}")
     split = [*shape[:axis], shape[axis] // groups, groups, *shape[axis + 1 :]]
     return x.reshape(split).max(axis=axis + 1)
 
@@ -143,7 +132,7 @@ def per_channel(weight, x, data_format: str):
     if ndim < 2 or not same(x.spec.shape[axis], count):
         raise value_error(
             f"prelu has {count} slopes for x of {x.spec}",
-            expected=f"one, or as many as x has channels in {data_format}",
+            f"one, or as many as x has channels in {data_format}",
         )
     return weight.reshape([count if d == axis else 1 for d in range(ndim)])
 
@@ -172,7 +161,7 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     [-2.0, 2.0]
     """
     if not 0 <= lower <= upper <= 1:
-        raise value_error(f"rrelu(lower={lower}, upper={upper})", expected="0 ≤ lower ≤ upper ≤ 1")
+        raise value_error(f"rrelu(lower={lower}, upper={upper})", "0 ≤ lower ≤ upper ≤ 1")
     slope = (
         random.uniform(x.spec.shape, x.spec.dtype, lower, upper)
         if training
@@ -225,7 +214,5 @@ WRITTEN = {
 globals().update(WRITTEN)
 logsigmoid = FACES["log_sigmoid"]
 
-__all__ = [
-    *FACES, *WRITTEN, "glu", "gumbel_softmax", "log_softmax", "logsigmoid", "maxout", "prelu",
-    "rrelu", "silu", "softmax", "swiglu", "swish",
-]  # fmt: skip
+
+__all__ = [*FACES, *WRITTEN, "logsigmoid", *public(globals())]

@@ -1,12 +1,8 @@
 """Attention: values averaged with weights that queries and keys agree on."""
 
-from __future__ import annotations
-
 import math
 
-from ...engine.core import dtype as dt
-from ...engine.core.errors import value_error
-from ...engine.ops import elementwise as e
+from ...core.prelude import dt, e, value_error
 from ...tensor import creation
 from .activation import softmax
 from .common import dropout
@@ -35,13 +31,12 @@ def scaled_dot_product_attention(
         refuse_unsupported("scaled_dot_product_attention", backend=backend)
     if attn_mask is not None and is_causal:
         raise value_error(
-            "scaled_dot_product_attention was given attn_mask and is_causal=True",
-            expected="one of them",
+            "scaled_dot_product_attention was given attn_mask and is_causal=True", "one of them"
         )
     if query.spec.ndim != 4:
         raise value_error(
             f"scaled_dot_product_attention was given queries {query.spec}",
-            expected="[batch, length, heads, size]",
+            "[batch, length, heads, size]",
         )
     key, value = repeat_heads(query, key, enable_gqa), repeat_heads(query, value, enable_gqa)
     query, key, value = (x.transpose([0, 2, 1, 3]) for x in (query, key, value))
@@ -82,6 +77,6 @@ def repeat_heads(query, x, enable_gqa: bool):
     if not enable_gqa or want % have:
         raise value_error(
             f"queries have {want} heads, keys or values {have}",
-            expected="equal numbers, or with enable_gqa a divisor",
+            "equal numbers, or with enable_gqa a divisor",
         )
     return x.repeat_interleave(want // have, 2)

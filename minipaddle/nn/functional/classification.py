@@ -1,16 +1,11 @@
 """Cross-entropy with one of several classes, and how losses are reduced."""
 
-from __future__ import annotations
-
 import math
 
-from ...engine.core.dim import same_shape
-from ...engine.core.dispatch import current
-from ...engine.core.errors import value_error
+from ...core.prelude import current, e, indexing, same_shape, value_error
 from ...engine.core.spec import normalize_axis
-from ...engine.ops import elementwise as e
-from ...engine.ops import gather as indexing
 from ...engine.ops import nn as ops
+from ...ops.labels import mean_of_valid, pick
 from .activation import log_softmax, softmax
 from .common import label_smooth
 from .input import one_hot, require_one_of
@@ -67,7 +62,7 @@ def cross_entropy(
     if len(shape) not in (last, last + 1):
         raise value_error(
             f"cross_entropy of {input.spec} was given labels {label.spec}",
-            expected=f"{last} dimensions of class numbers (or {last + 1}, one of size 1), or "
+            f"{last} dimensions of class numbers (or {last + 1}, one of size 1), or "
             "soft labels of the input's shape",
         )
     if axis != last:
@@ -105,7 +100,9 @@ def soft_cross_entropy(input, label, weight, use_softmax: bool):
 
 
 def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softmax, shape):
-    """Cross-entropy of class numbers along the last axis; unreduced it has the given shape."""
+    """Cross-entropy of class numbers along the last axis; without a reduction the result has the
+    shape of the labels.
+    """
     counted = "valid" if ignore_index >= 0 else "all"
     if use_softmax:
         mean = counted if reduction == "mean" and weight is None else None
@@ -114,7 +111,7 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
         if mean:
             return loss
     else:
-        loss = -ops.pick(e.log(input), label, ignore_index=ignore_index)
+        loss = -pick(e.log(input), label, ignore_index=ignore_index)
     if weight is not None:
         require_weight("cross_entropy", weight, input.spec.shape[-1])
         row_weight = class_weight(weight, label, ignore_index)
@@ -122,7 +119,7 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
         if reduction == "mean":
             return weighted_mean(loss, row_weight)
     elif reduction == "mean" and counted == "valid":
-        return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
+        return mean_of_valid(loss, label, ignore_index=ignore_index)
     if reduction != "none":
         return reduce("cross_entropy", loss, reduction)
     return loss if loss.spec.shape == shape else loss.reshape(list(shape))
@@ -131,7 +128,7 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
 def require_weight(name: str, weight, classes: int) -> None:
     if not same_shape(weight.spec.shape, (classes,)):
         raise value_error(
-            f"{name} was given weights of {weight.spec}", expected=f"[{classes}], one per class"
+            f"{name} was given weights of {weight.spec}", f"[{classes}], one per class"
         )
 
 
@@ -176,16 +173,16 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     """
     check_reduction("nll_loss", reduction)
     if input.spec.ndim < 2:
-        raise value_error(f"nll_loss was given {input.spec}", expected="[N, C] or [N, C, ...]")
+        raise value_error(f"nll_loss was given {input.spec}", "[N, C] or [N, C, ...]")
     classes = input.spec.shape[1]
     if input.spec.ndim > 2:
         input = input.moveaxis(1, -1)
     if label.spec.ndim == input.spec.ndim and label.spec.shape[1] == 1:
         label = label.squeeze(1)
-    loss = -ops.pick(input, label, ignore_index=ignore_index)
+    loss = -pick(input, label, ignore_index=ignore_index)
     if weight is None:
         if reduction == "mean":
-            return ops.mean_of_valid(loss, label, ignore_index=ignore_index)
+            return mean_of_valid(loss, label, ignore_index=ignore_index)
         return reduce("nll_loss", loss, reduction)
     require_weight("nll_loss", weight, classes)
     row_weight = class_weight(weight, label, ignore_index)

@@ -1,20 +1,10 @@
 """Linear maps, dropout, label smoothing, padding masks."""
 
-from __future__ import annotations
-
 import math
 
-from ...engine.core import dtype as dt
-from ...engine.core.dispatch import current
-from ...engine.core.errors import value_error
-from ...engine.core.spec import normalize_axes
+from ...core.prelude import current, dt, normalize_axes, public, value_error
 from ...engine.ops import nn as ops
 from ...tensor import random
-
-__all__ = [
-    "alpha_dropout", "bilinear", "dropout", "dropout1d", "dropout2d", "dropout3d",
-    "feature_alpha_dropout", "label_smooth", "linear",
-]  # fmt: skip
 
 
 def linear(x, weight, bias=None, name=None):
@@ -55,7 +45,7 @@ def bilinear(x1, x2, weight, bias=None, name=None):
 
 def require_probability(name: str, p) -> None:
     if not 0 <= p <= 1:
-        raise value_error(f"{name} was given p={p}", expected="a probability, 0 to 1")
+        raise value_error(f"{name} was given p={p}", "a probability, 0 to 1")
 
 
 def draw_mask(shape, p: float):
@@ -76,9 +66,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     """
     require_probability("dropout", p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise value_error(
-            f"dropout mode {mode!r}", expected="'upscale_in_train' or 'downscale_in_infer'"
-        )
+        raise value_error(f"dropout mode {mode!r}", "'upscale_in_train' or 'downscale_in_infer'")
     if not p or (not training and mode == "upscale_in_train"):
         return x
     if training:
@@ -92,7 +80,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
 
 
 def drop(x, p: float, axis, mode: str):
-    """What training makes of x."""
+    """Dropout as training applies it."""
     if p == 1:
         return x * 0.0
     shape = x.spec.shape
@@ -106,7 +94,7 @@ def drop(x, p: float, axis, mode: str):
 def channel_axes(name: str, x, rank: int, data_format: str) -> list[int]:
     """The batch and the channel axis of an image-like tensor."""
     if x.spec.ndim != rank:
-        raise value_error(f"{name} was given {x.spec}", expected=f"{rank} dimensions")
+        raise value_error(f"{name} was given {x.spec}", f"{rank} dimensions")
     return [0, rank - 1 if data_format.endswith("C") else 1]
 
 
@@ -120,7 +108,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     [[0.0, 0.0]]
     """
     if input.spec.ndim not in (2, 3):
-        raise value_error(f"dropout1d was given {input.spec}", expected="2 or 3 dimensions")
+        raise value_error(f"dropout1d was given {input.spec}", "2 or 3 dimensions")
     return dropout(input, p, list(range(input.spec.ndim - 1)), training, inplace)
 
 
@@ -201,6 +189,9 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     [[0.10000000149011612, 0.9000000357627869]]
     """
     if not 0 <= epsilon <= 1:
-        raise value_error(f"label_smooth was given epsilon={epsilon}", expected="0 to 1")
+        raise value_error(f"label_smooth was given epsilon={epsilon}", "0 to 1")
     prior = 1.0 / label.spec.shape[-1] if prior_dist is None else prior_dist
     return label * (1.0 - epsilon) + prior * epsilon
+
+
+__all__ = public(globals())

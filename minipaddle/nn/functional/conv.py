@@ -1,26 +1,25 @@
 """Convolutions and transposed convolutions, in one, two and three dimensions."""
 
-from __future__ import annotations
-
-from ...engine.core.errors import value_error
+from ...core.prelude import movement, public, value_error
 from ...engine.ops import conv as ops
-from ...engine.ops import movement
-from .dimensions import hide_n, of_axes
-from .windows import channels_last, image, is_same, numbers, paddings, to_first, to_last
+from .windows import channels_last, hide_n, image, numbers, of_axes, paddings, to_first, to_last
 
-__all__ = [
-    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
-]  # fmt: skip
+
+def prepare(name, n, x, weight, stride, padding, dilation, data_format):
+    """(x with its channels first, its size, stride, pairs of padding, dilation, channels last?)."""
+    last = channels_last(data_format, n)
+    x = to_first(x) if last else x
+    size, kernel, stride = image(name, x, n), weight.spec.shape[2:], numbers("stride", stride, n)
+    same = isinstance(padding, str) and padding.upper() == "SAME"
+    dilation = (1,) * n if same else numbers("dilation", dilation, n)
+    pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
+    return x, size, stride, pairs, dilation, last
 
 
 def convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format):
-    """The convolution that conv1d, conv2d and conv3d are for n = 1, 2, 3."""
-    last = channels_last(data_format, n)
-    x = to_first(x) if last else x
-    size, kernel = image(f"conv{n}d", x, n), weight.spec.shape[2:]
-    stride = numbers("stride", stride, n)
-    dilation = (1,) * n if is_same(padding) else numbers("dilation", dilation, n)
-    pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
+    """The convolution that conv{n}d is."""
+    given = stride, padding, dilation, data_format
+    x, _, stride, pairs, dilation, last = prepare(f"conv{n}d", n, x, weight, *given)
     at = {"stride": stride, "padding": pairs, "dilation": dilation, "groups": groups}
     return add_bias(ops.conv(x, weight, **at), bias, last)
 
@@ -52,22 +51,7 @@ def conv2d(
     return convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-conv3d = of_axes(conv2d, 3)
-
-
-def conv1d(
-    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None
-):
-    """Convolution of sequences: x [N, C, L], weight [O, C / groups, K], bias [O].
-
-    See `conv2d` for the arguments. Source: Paddle API `paddle.nn.functional.conv1d`.
-
-    >>> import minipaddle as paddle
-    >>> x, difference = paddle.to_tensor([[[1.0, 4.0, 9.0]]]), paddle.to_tensor([[[-1.0, 1.0]]])
-    >>> paddle.nn.functional.conv1d(x, difference).tolist()
-    [[[3.0, 5.0]]]
-    """
-    return convolve(1, x, weight, bias, stride, padding, dilation, groups, data_format)
+conv1d, conv3d = (of_axes(conv2d, n) for n in (1, 3))
 
 
 # ---- transposed ------------------------------------------------------------------------------
@@ -77,12 +61,9 @@ def convolve_transpose(
     n, x, weight, bias, stride, padding, extra, dilation, groups, wanted, data_format
 ):
     """The transposed convolution that conv{n}d_transpose is: the adjoint of `convolve` in x."""
-    name, last = f"conv{n}d_transpose", channels_last(data_format, n)
-    x = to_first(x) if last else x
-    size, kernel = image(name, x, n), weight.spec.shape[2:]
-    stride = numbers("stride", stride, n)
-    dilation = (1,) * n if is_same(padding) else numbers("dilation", dilation, n)
-    pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
+    name, kernel = f"conv{n}d_transpose", weight.spec.shape[2:]
+    given = stride, padding, dilation, data_format
+    x, size, stride, pairs, dilation, last = prepare(name, n, x, weight, *given)
     reach = [(m - 1) * s + (k - 1) * d + 1 for m, s, k, d in zip(size, stride, kernel, dilation)]
     least = [r - low - high for r, (low, high) in zip(reach, pairs)]
     out = output_size(name, least, extra, wanted, stride, dilation)
@@ -100,7 +81,7 @@ def output_size(name, least, extra, wanted, stride, dilation) -> tuple:
         if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
             raise value_error(
                 f"{name} was given output_padding={list(extra)}",
-                expected=f"less than the stride {list(stride)} or dilation {list(dilation)}",
+                f"less than the stride {list(stride)} or dilation {list(dilation)}",
             )
         return tuple(m + e for m, e in zip(least, extra))
     if any(numbers("output_padding", extra, n, least=0)):
@@ -108,9 +89,7 @@ def output_size(name, least, extra, wanted, stride, dilation) -> tuple:
     out = numbers("output_size", wanted, n)
     if any(not m <= o < m + s for o, m, s in zip(out, least, stride)):
         most = [m + s - 1 for m, s in zip(least, stride)]
-        raise value_error(
-            f"{name} was given output_size={list(out)}", expected=f"{least} to {most}"
-        )
+        raise value_error(f"{name} was given output_size={list(out)}", f"{least} to {most}")
     return out
 
 
@@ -152,3 +131,6 @@ def conv1d_transpose(
 
 
 conv3d_transpose = of_axes(conv1d_transpose, 3, model=conv2d_transpose)
+
+
+__all__ = public(globals())

@@ -1,7 +1,5 @@
 """How far, and how alike, two tensors are."""
 
-from __future__ import annotations
-
 import math
 
 from ...engine.ops import elementwise as e

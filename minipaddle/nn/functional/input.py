@@ -1,18 +1,13 @@
 """From whole numbers to vectors: embedding, one-hot."""
 
-from __future__ import annotations
-
-from ...engine.core import dtype as dt
-from ...engine.core.dispatch import current
-from ...engine.core.errors import not_supported, type_error, value_error
+from ...core.prelude import current, dt, not_supported, type_error, value_error, whole
 from ...engine.ops import nn as ops
-from ...engine.ops.axes import whole
 
 __all__ = ["embedding", "one_hot"]
 
 
 def refuse_unsupported(name: str, **options) -> None:
-    """Refuse by name what was asked for but does not exist here."""
+    """Raise NotImplementedError for an option that is set but not supported."""
     for option, value in options.items():
         if value:
             raise not_supported(
@@ -27,7 +22,7 @@ def require_one_of(name: str, allowed, **options) -> None:
     for option, value in options.items():
         if value not in allowed:
             raise value_error(
-                f"{name} was given {option}={value!r}", expected=f"{', '.join(others)} or {last}"
+                f"{name} was given {option}={value!r}", f"{', '.join(others)} or {last}"
             )
 
 
@@ -41,7 +36,7 @@ def one_hot(x, num_classes=-1, name=None):
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     if x.spec.dtype.kind not in "iu":
-        raise type_error(f"one_hot was given {x.spec}", expected="whole numbers")
+        raise type_error(f"one_hot was given {x.spec}", "whole numbers")
     if num_classes == -1:
         num_classes = whole(x.max()) + 1 if x.spec.size else 0
     attrs = {"classes": whole(num_classes), "dtype": dt.default()}

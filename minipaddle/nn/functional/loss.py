@@ -1,31 +1,18 @@
 """Losses of two classes, of margins between classes, of distributions and sets."""
 
-from __future__ import annotations
-
-from ...engine.core.dim import same_shape
-from ...engine.core.dtype import FLOATS
-from ...engine.core.errors import value_error
-from ...engine.ops import elementwise as e
+from ...core.prelude import FLOATS, e, public, same_shape, sigmoid, value_error
 from ...engine.ops import nn as ops
-from ...engine.ops.activation import log_sigmoid
-from ...engine.ops.special import sigmoid
+from ...ops.activations import log_sigmoid
+from ...ops.labels import pick
 from .classification import check_reduction, class_weight, cross_entropy, reduce, require_weight
 from .input import one_hot
-
-__all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "dice_loss", "kl_div", "log_loss",
-    "multi_label_margin_loss", "multi_label_soft_margin_loss", "multi_margin_loss", "npair_loss",
-    "sigmoid_focal_loss", "soft_margin_loss",
-]  # fmt: skip
 
 # ---- two classes -----------------------------------------------------------------------------
 
 
 def require_same_shape(name: str, input, label) -> None:
     if not same_shape(input.spec.shape, label.spec.shape):
-        raise value_error(
-            f"{name} was given {input.spec} and labels {label.spec}", expected="equal shapes"
-        )
+        raise value_error(f"{name} was given {input.spec} and labels {label.spec}", "equal shapes")
 
 
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
@@ -204,7 +191,7 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
     0.25
     """
     rows, classes = input.spec.shape
-    right = ops.pick(input, label, ignore_index=-1)
+    right = pick(input, label, ignore_index=-1)
     over = e.maximum(margin - right.reshape([rows, 1]) + input, 0.0)
     over = over if p == 1 else over**p
     if weight is not None:
@@ -236,3 +223,6 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     over = e.maximum(1.0 - right + input.unsqueeze(1), 0.0) * listed.unsqueeze(2)
     loss = (over * wrong.unsqueeze(1)).sum(axis=[1, 2]) / classes
     return reduce("multi_label_margin_loss", loss, reduction)
+
+
+__all__ = public(globals())

@@ -1,27 +1,17 @@
 """Normalisation over batches, layers, groups, instances, neighbours."""
 
-from __future__ import annotations
-
 from math import inf, prod
 
-from ...engine.core.dim import same_shape
-from ...engine.core.dispatch import Recording, current
+from ...core.missing import public
+from ...core.prelude import OPS, Recording, current, same_shape, slot, type_error, value_error
 from ...engine.core.dtype import FLOATS, HALVES, float32
-from ...engine.core.errors import type_error, value_error
-from ...engine.core.op import OPS
-from ...engine.core.slots import slot
 from ...engine.core.spec import normalize_axes
 from ...engine.ops import elementwise, movement, reduction
-from ...engine.ops import pooling as pool_ops
 from ...ops import norm as ops
+from ...ops.mean_pooling import avg_pool
 from ...tensor import math as tensor_math
 from ...tensor.creation import full
 from ...tensor.joining import concat
-
-__all__ = [
-    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize",
-    "rms_norm",
-]  # fmt: skip
 
 TINY = 1e-38
 """About the smallest normal float32."""
@@ -35,7 +25,7 @@ def standardize(x, weight, bias, axes, epsilon, *, per, view=None, centered=True
     own.
     """
     if x.spec.dtype not in FLOATS:
-        raise type_error(f"a norm was given {x.spec}", expected="a floating dtype")
+        raise type_error(f"a norm was given {x.spec}", "a floating dtype")
     shape, weight, bias = x.spec.shape, reshape_vector(weight, per), reshape_vector(bias, per)
     x = x if view is None else movement.reshape(x, shape=complete_shape(shape, view))
     with Recording(False):
@@ -55,7 +45,7 @@ def reshape_vector(vector, shape):
 
 def require_rank(name: str, x, least: int) -> None:
     if x.spec.ndim < least:
-        raise value_error(f"{name} was given {x.spec}", expected=f"{least} dimensions or more")
+        raise value_error(f"{name} was given {x.spec}", f"{least} dimensions or more")
 
 
 def channels_at_end(name: str, data_format: str) -> bool:
@@ -63,7 +53,7 @@ def channels_at_end(name: str, data_format: str) -> bool:
     if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
         raise value_error(
             f"{name} was given data_format={data_format!r}",
-            expected="NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC",
+            "NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC",
         )
     return data_format[-1] == "C" and data_format != "NC"
 
@@ -105,7 +95,7 @@ def batch_norm(
     if not same_shape(running_mean.spec.shape, (shape[place],)):
         raise value_error(
             f"batch_norm was given x of {x.spec} and statistics of {running_mean.spec}",
-            expected=f"one for each of the {shape[place]} channels of {data_format}",
+            f"one for each of the {shape[place]} channels of {data_format}",
         )
     training = training if use_global_stats is None else not use_global_stats
     state = running_mean, running_var, weight, bias
@@ -114,7 +104,7 @@ def batch_norm(
 
 @slot("nn.batch_norm")
 def over_batch(x, running_mean, running_var, weight, bias, training, momentum, epsilon, axis):
-    """`batch_norm` of x whose channels stand on `axis`; weight and bias may be None."""
+    """`batch_norm` of x with its channels on `axis`; weight and bias may be None."""
 
     def testing():
         return normalize_by(x, running_mean, running_var, weight, bias, epsilon, axis)
@@ -189,7 +179,7 @@ def trailing(name: str, x, normalized_shape) -> tuple:
     if not wanted or not same_shape(shape[-len(wanted) :], wanted):
         raise value_error(
             f"{name} was given x of {x.spec} and normalized_shape={list(wanted)}",
-            expected=f"x of shape [*, {', '.join(map(str, wanted))}]",
+            f"x of shape [*, {', '.join(map(str, wanted))}]",
         )
     return tuple(range(len(shape) - len(wanted), len(shape)))
 
@@ -268,9 +258,7 @@ def instance_norm(
     """
     require_rank("instance_norm", x, 2)
     if channels_at_end("instance_norm", data_format):
-        raise value_error(
-            f"instance_norm was given data_format={data_format!r}", expected="channels first"
-        )
+        raise value_error(f"instance_norm was given data_format={data_format!r}", "channels first")
     shape = x.spec.shape
     how = {"view": (*shape[:2], -1), "per": (1, shape[1], 1)}
     return standardize(x, weight, bias, (2,), eps, **how)[0]
@@ -298,7 +286,7 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
         flat = complete_shape(shape, (1, shape[0], shape[1], -1))
         windows = ((size, 1, size // 2, shape[1]), (1, 1, 0, flat[3]))
     squares = movement.reshape(x * x, shape=flat)
-    near = pool_ops.avg_pool(squares, windows=windows, exclusive=False, divisor=size)
+    near = avg_pool(squares, windows=windows, exclusive=False, divisor=size)
     return x / (movement.reshape(near, shape=shape) * alpha + k) ** beta
 
 
@@ -342,3 +330,6 @@ def power_iteration(matrix, u, v, steps: int, epsilon: float):
             v = normalize(u @ matrix, axis=0, epsilon=epsilon)
             u = normalize(matrix @ v, axis=0, epsilon=epsilon)
     return u, v
+
+
+__all__ = public(globals())

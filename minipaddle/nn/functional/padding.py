@@ -1,11 +1,6 @@
 """Images and other arrays made larger by a border."""
 
-from __future__ import annotations
-
-from ...engine.core.dim import Dim
-from ...engine.core.dtype import FLOATS, int64
-from ...engine.core.errors import value_error
-from ...engine.ops import creation, elementwise, movement
+from ...core.prelude import FLOATS, Dim, creation, elementwise, int64, movement, value_error
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from .input import require_one_of
@@ -19,7 +14,7 @@ def pad_pairs(x, pad, mode, data_format, pad_from_left_axis) -> dict:
     n = x.spec.ndim
     numbers_, axes = whole_numbers(pad), list(range(n))
     if len(numbers_) % 2:
-        raise value_error(f"pad={numbers_}", expected="a pair (before, after) for each axis")
+        raise value_error(f"pad={numbers_}", "a pair (before, after) for each axis")
     pairs = list(zip(numbers_[::2], numbers_[1::2]))
     if mode == "constant" and len(pairs) == n:
         return dict(zip(axes if pad_from_left_axis else axes[::-1], pairs))
@@ -27,13 +22,13 @@ def pad_pairs(x, pad, mode, data_format, pad_from_left_axis) -> dict:
     last = data_format is not None and data_format == LAYOUTS.get(n - 2, (None, None))[1]
     if data_format is not None and n > 2 and data_format not in formats:
         raise value_error(
-            f"pad of {x.spec} was given data_format={data_format!r}", expected=" or ".join(formats)
+            f"pad of {x.spec} was given data_format={data_format!r}", " or ".join(formats)
         )
     space = axes[1:-1] if last else axes[2:] if n > 2 else axes
     if len(pairs) > len(space) or (mode != "constant" and len(pairs) != len(space)):
         raise value_error(
             f"pad={numbers_} with mode={mode!r} for {x.spec}",
-            expected=f"{2 * len(space)} numbers, last axis first"
+            f"{2 * len(space)} numbers, last axis first"
             + (f", or {2 * n} for all axes" if mode == "constant" else ""),
         )
     return dict(zip(space[::-1], pairs))
@@ -88,7 +83,7 @@ def border_index(mode: str, n: int, before: int, after: int) -> tuple:
     if n < 1 or (mode == "reflect" and max(before, after) >= n):
         raise value_error(
             f"pad of {before} and {after} with mode={mode!r} on an axis of {n}",
-            expected="less than the size of the axis" if n else "an axis that is not empty",
+            "less than the size of the axis" if n else "an axis that is not empty",
         )
     if mode == "circular":
         return tuple(p % n for p in places)

@@ -1,18 +1,11 @@
 """Losses of regression and of distances between embeddings."""
 
-from __future__ import annotations
-
 import math
 
+from ...core.missing import public
 from ...engine.ops import elementwise as e
 from .classification import check_reduction, reduce
 from .distance import cosine_similarity, pairwise_distance
-
-__all__ = [
-    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss", "square_error_cost",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss",
-]  # fmt: skip
 
 
 def square_error_cost(input, label):
@@ -188,3 +181,6 @@ def triplet_margin_with_distance_loss(
         far = e.minimum(far, distance(positive, negative))
     loss = e.maximum(near - far + margin, 0.0)
     return reduce("triplet_margin_loss", loss, reduction)
+
+
+__all__ = public(globals())

@@ -1,15 +1,11 @@
 """Images read at places given by a grid: spatial transformers."""
 
-from __future__ import annotations
-
 from itertools import product
 
+from ...core.prelude import elementwise, int64, movement, value_error
 from ...engine.core.dim import as_guarded, same, same_shape
-from ...engine.core.dtype import int64
-from ...engine.core.errors import value_error
-from ...engine.ops import elementwise, movement
-from ...engine.ops import gather as indexing
 from ...ops import rounding
+from ...ops.scatter import take_along
 from ...tensor import creation, manipulation
 from .input import require_one_of
 from .windows import whole_numbers
@@ -43,7 +39,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     if n not in (2, 3) or not same_shape(theta.spec.shape, (shape[0], n, n + 1)):
         raise value_error(
             f"affine_grid was given theta of {theta.spec} and out_shape={shape}",
-            expected="[N, 2, 3] with [N, C, H, W], or [N, 3, 4] with [N, C, D, H, W]",
+            "[N, 2, 3] with [N, C, H, W], or [N, 3, 4] with [N, C, D, H, W]",
         )
     dtype = theta.spec.dtype
     lines = []
@@ -89,7 +85,7 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     if n not in (2, 3) or grid.spec.ndim != n + 2 or not same(grid.spec.shape[-1], n):
         raise value_error(
             f"grid_sample was given x of {x.spec} and a grid of {grid.spec}",
-            expected="x [N, C, H, W] and a grid [N, h, w, 2], or one dimension more of each",
+            "x [N, C, H, W] and a grid [N, h, w, 2], or one dimension more of each",
         )
     require_one_of("grid_sample", ("bilinear", "nearest"), mode=mode)
     require_one_of("grid_sample", ("zeros", "border", "reflection"), padding_mode=padding_mode)
@@ -132,6 +128,6 @@ def read(x, places):
         valid = inside if valid is None else valid & inside
     flat = movement.reshape(flat, shape=(batch, 1, -1))
     flat = movement.broadcast_to(flat, shape=(batch, channels, flat.spec.shape[2]))
-    values = indexing.take_along(movement.reshape(x, shape=(batch, channels, -1)), flat, 2)
+    values = take_along(movement.reshape(x, shape=(batch, channels, -1)), flat, 2)
     values = movement.reshape(values, shape=(batch, channels, *out))
     return values * manipulation.unsqueeze(valid, 1).astype(x.spec.dtype)

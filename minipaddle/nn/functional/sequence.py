@@ -1,17 +1,10 @@
 """Functions of sequences: padding masks, beams, connectionist temporal classification."""
 
-from __future__ import annotations
-
 import math
 
-from ...engine.core import dtype as dt
-from ...engine.core.dim import same_shape
-from ...engine.core.errors import value_error
-from ...engine.ops import elementwise as e
-from ...engine.ops import movement
-from ...engine.ops import nn as ops
-from ...engine.ops.axes import whole
+from ...core.prelude import dt, e, movement, same_shape, value_error, whole
 from ...engine.ops.special import logaddexp
+from ...ops.labels import pick
 from ...tensor import creation
 from .activation import log_softmax
 from .classification import check_reduction
@@ -48,7 +41,7 @@ def gather_tree(ids, parents):
     if ids.spec.ndim != 3 or not same_shape(ids.spec.shape, parents.spec.shape):
         raise value_error(
             f"gather_tree was given ids {ids.spec} and parents {parents.spec}",
-            expected="two of shape [time, batch, beam]",
+            "two of shape [time, batch, beam]",
         )
     beams = ids.spec.shape[2]
     beam = creation.arange(0, beams, dtype=parents.dtype).expand(ids.spec.shape[1:])
@@ -131,6 +124,6 @@ def forward_scores(emitted, can_skip, input_lengths):
 
 def total_score(alpha, label_lengths):
     """The last label or the blank after it must be reached."""
-    at_blank = ops.pick(alpha, 2 * label_lengths, ignore_index=-1)
-    at_label = ops.pick(alpha, (2 * label_lengths - 1).clip(0), ignore_index=-1)
+    at_blank = pick(alpha, 2 * label_lengths, ignore_index=-1)
+    at_label = pick(alpha, (2 * label_lengths - 1).clip(0), ignore_index=-1)
     return logaddexp(at_blank, e.where(label_lengths > 0, at_label, IMPOSSIBLE))

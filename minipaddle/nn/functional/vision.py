@@ -1,25 +1,16 @@
 """Images resized, rearranged, cut into windows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
-from ...engine.core.dim import Dim
-from ...engine.core.dtype import int64
-from ...engine.core.errors import not_supported, value_error
-from ...engine.ops import creation, elementwise, movement
+from ...core.missing import public
+from ...core.prelude import Dim, creation, elementwise, int64, movement, not_supported, value_error
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from ...tensor import manipulation
-from .adaptive import area
 from .input import require_one_of
 from .padding import with_border
+from .pooling import area
 from .windows import LAYOUTS, channels_last, image, numbers, to_first, to_last, whole_numbers
-
-__all__ = [
-    "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "temporal_shift",
-    "unfold", "upsample",
-]  # fmt: skip
 
 # ---- resizing --------------------------------------------------------------------------------
 
@@ -45,7 +36,7 @@ def target_sizes(x, n, size, scale_factor, *, recompute) -> list:
     if size is not None:
         after = whole_numbers(size)
         if len(after) != n or min(after) < 1:
-            raise value_error(f"size={after} for {x.spec}", expected=f"{n} positive numbers")
+            raise value_error(f"size={after} for {x.spec}", f"{n} positive numbers")
         return [(o, ratio(m, o)) for m, o in zip(before, after)]
     if hasattr(scale_factor, "spec"):
         scale_factor = scale_factor.tolist()
@@ -53,8 +44,7 @@ def target_sizes(x, n, size, scale_factor, *, recompute) -> list:
     scales = [float(s) for s in scale_factor] if many else [float(scale_factor)] * n
     if len(scales) != n or min(scales) <= 0:
         raise value_error(
-            f"scale_factor={scale_factor!r} for {x.spec}",
-            expected=f"a positive number, or {n} of them",
+            f"scale_factor={scale_factor!r} for {x.spec}", f"a positive number, or {n} of them"
         )
     after = [scale_size(m, s) for m, s in zip(before, scales)]
     steps = [ratio(m, o) if recompute else 1 / s for m, o, s in zip(before, after, scales)]
@@ -97,11 +87,9 @@ def interpolate(
     n, (ranks, method) = x.spec.ndim - 2, MODES[mode]
     if n not in ranks:
         wanted = " or ".join(f"{k + 2}-D" for k in ranks)
-        raise value_error(
-            f"interpolate with mode={mode!r} was given {x.spec}", expected=f"{wanted} x"
-        )
+        raise value_error(f"interpolate with mode={mode!r} was given {x.spec}", f"{wanted} x")
     if align_corners and method in ("nearest", "area"):
-        raise value_error(f"align_corners with mode={mode!r}", expected="a linear or cubic mode")
+        raise value_error(f"align_corners with mode={mode!r}", "a linear or cubic mode")
     if antialias:
         raise not_supported("interpolate has no antialias", hint='mode="area"')
     layouts = RESIZED_LAYOUTS[n]
@@ -161,7 +149,7 @@ def upsample(
 
 
 def divide(what: str, size: int, factor: int) -> int:
-    """size / factor, which must come out even."""
+    """size / factor; raises ValueError unless the factor divides it."""
     if factor < 1 or size % factor:
         raise value_error(f"{what} of {size} does not divide by {factor}")
     return size // factor
@@ -274,7 +262,7 @@ def window_sizes(kernel_sizes, strides, paddings, dilations) -> dict:
     flat = whole_numbers(paddings)
     top, left, bottom, right = {1: flat * 4, 2: flat * 2, 4: flat}.get(len(flat), [-1] * 4)
     if min(top, left, bottom, right) < 0:
-        raise value_error(f"paddings={paddings!r}", expected="1, 2 or 4 numbers, none negative")
+        raise value_error(f"paddings={paddings!r}", "1, 2 or 4 numbers, none negative")
     return {
         "kernel": numbers("kernel_sizes", kernel_sizes, 2),
         "stride": numbers("strides", strides, 2),
@@ -309,3 +297,6 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     """
     size = numbers("output_sizes", output_sizes, 2)
     return ops.fold(x, size=size, **window_sizes(kernel_sizes, strides, paddings, dilations))
+
+
+__all__ = public(globals())

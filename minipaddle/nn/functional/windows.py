@@ -1,13 +1,10 @@
-"""What convolution and pooling share: how Paddle's sizes, paddings and data formats are read."""
+"""Sizes, paddings and data formats as Paddle's convolution and pooling accept them."""
 
-from __future__ import annotations
+import re
+from inspect import signature
+from types import FunctionType
 
-from ...engine.core.dim import Dim
-from ...engine.core.dispatch import current
-from ...engine.core.dtype import FLOATS
-from ...engine.core.errors import type_error, value_error
-from ...engine.ops import movement
-from ...engine.ops.axes import whole
+from ...core.prelude import FLOATS, Dim, current, movement, type_error, value_error, whole
 
 LAYOUTS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 """Number of image axes -> (channels first, channels last)."""
@@ -21,7 +18,7 @@ def numbers(what: str, value, n: int, least: int = 1) -> tuple:
     if len(many) != n or min(many) < least:
         raise value_error(
             f"{what}={value!r} for {n} image axes",
-            expected=f"a whole number of at least {least}, or a list of {n}",
+            f"a whole number of at least {least}, or a list of {n}",
         )
     return many
 
@@ -56,7 +53,7 @@ def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = Fals
         if not known:
             raise value_error(
                 f"padding={padding!r} for {n} image axes",
-                expected=f"a number, {n} numbers, {2 * n} numbers (before and after for each "
+                f"a number, {n} numbers, {2 * n} numbers (before and after for each "
                 f"axis), or {n + 2} pairs with zeros for batch and channel; none negative",
             )
         return tuple(pairs)
@@ -69,19 +66,15 @@ def named_padding(padding: str, size, kernel, stride) -> tuple:
     if padding.upper() == "VALID":
         return ((0, 0),) * len(size)
     if padding.upper() != "SAME":
-        raise value_error(f"padding={padding!r}", expected='"SAME", "VALID" or numbers')
+        raise value_error(f"padding={padding!r}", '"SAME", "VALID" or numbers')
     total = [max((-(-m // s) - 1) * s + k - m, 0) for m, k, s in zip(size, kernel, stride)]
     return tuple((t // 2, t - t // 2) for t in total)
-
-
-def is_same(padding) -> bool:
-    return isinstance(padding, str) and padding.upper() == "SAME"
 
 
 def channels_last(data_format: str, n: int) -> bool:
     """Does this data format have the channels at the end?"""
     if data_format not in LAYOUTS[n]:
-        raise value_error(f"data_format={data_format!r}", expected=" or ".join(LAYOUTS[n]))
+        raise value_error(f"data_format={data_format!r}", " or ".join(LAYOUTS[n]))
     return data_format == LAYOUTS[n][1]
 
 
@@ -100,11 +93,57 @@ def to_last(x):
 def image(name: str, x, n: int):
     """The size of the image in x, which must have `n` image axes and a floating dtype."""
     if x.spec.dtype not in FLOATS:
-        raise type_error(f"{name} was given {x.spec}", expected="a floating dtype")
+        raise type_error(f"{name} was given {x.spec}", "a floating dtype")
     if x.spec.ndim != n + 2:
         raise value_error(
             f"{name} was given x of {x.spec}",
-            expected=f"{n + 2} dimensions: batch, channels and {n} image axes",
+            f"{n + 2} dimensions: batch, channels and {n} image axes",
             hint="x.unsqueeze(0) adds a batch of one" if x.spec.ndim == n + 1 else "",
         )
     return x.spec.shape[2:]
+
+
+# ---- functions of images, turned into functions of sequences and of volumes ------------------
+
+WORDS = {  # of images -> of sequences, of volumes
+    "images": ("sequences", "volumes"),
+    "NCHW": ("NCL", "NCDHW"),
+    "NHWC": ("NLC", "NDHWC"),
+    "KH, KW": ("K", "KD, KH, KW"),
+    "H, W": ("L", "D, H, W"),
+    "2D": ("1D", "3D"),
+    "2d": ("1d", "3d"),
+}
+FORMATS = {n: first for n, (first, _) in LAYOUTS.items()}
+
+
+def for_axes(text: str, n: int) -> str:
+    """A docstring about images, of `n` image axes: `[1, 3, 8, 8]` is `[1, 3, 8]` for n = 1."""
+    if n == 2:
+        return text
+    text = re.sub("|".join(WORDS), lambda found: WORDS[found[0]][n // 2], text)
+    return re.sub(r"\b(\d+), \1\]", lambda pair: ", ".join([pair[1]] * n) + "]", text)
+
+
+def hide_n(function):
+    """Decorator: hide `n`, the number of image axes, from the signature."""
+    own = signature(function)
+    shown = [p for name, p in own.parameters.items() if name != "n"]
+    function.__signature__ = own.replace(parameters=shown)
+    return function
+
+
+def of_axes(function, n: int, model=None):
+    """`function` for n image axes: max_pool3d is max_pool2d with another n and data format.
+
+    It is the same code under another name; its docstring is that of `model`, or the function's.
+    """
+    code, defaults = function.__code__, function.__defaults__
+    name = re.sub(r"\d", str(n), function.__name__)
+    defaults = tuple(FORMATS[n] if d in FORMATS.values() else d for d in defaults)
+    other = FunctionType(
+        code.replace(co_name=name, co_qualname=name), function.__globals__, name, defaults
+    )
+    other.__kwdefaults__ = {"n": n}
+    other.__doc__ = for_axes((model or function).__doc__, n)
+    return hide_n(other)

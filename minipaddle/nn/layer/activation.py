@@ -1,18 +1,10 @@
 """Activations as layers: each calls its function of `nn.functional`."""
 
-from __future__ import annotations
-
+from ...core.missing import public
 from .. import functional as F
 from ..initializer import Constant
 from .functional import Functional
 from .layers import Layer
-
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
-    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6",
-    "Sigmoid", "Silu", "Softmax", "Softmax2D", "Softplus", "Softshrink", "Softsign", "Swish",
-    "Tanh", "Tanhshrink", "ThresholdedReLU",
-]  # fmt: skip
 
 
 class CELU(Functional, function=F.celu): ...
@@ -140,3 +132,6 @@ class PReLU(Layer):
 
     def forward(self, x):
         return F.prelu(x, self._weight, self.data_format)
+
+
+__all__ = public(globals())

@@ -3,13 +3,9 @@
 Source: Vaswani et al. 2017, "Attention Is All You Need".
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
-from ...engine.core import dtype as dt
-from ...engine.core.errors import value_error
-from ...engine.ops import movement
+from ...core.prelude import dt, movement, value_error
 from ...tensor import creation
 from ..functional.attention import attend
 from .common import Linear, require_positive
@@ -40,7 +36,7 @@ def additive(mask, dtype):
 
 
 class MultiHeadAttention(Layer):
-    """Queries look at keys in `num_heads` ways at once and mix the values accordingly.
+    """Attention in `num_heads` heads: every query mixes the values by its similarity to the keys.
 
     `forward(query, key=None, value=None, attn_mask=None, cache=None)`: query [batch, length,
     embed_dim], key and value the query if absent, with sizes `kdim` and `vdim`. `attn_mask` is
@@ -65,7 +61,7 @@ class MultiHeadAttention(Layer):
         if embed_dim % num_heads:
             raise value_error(
                 f"MultiHeadAttention was given embed_dim={embed_dim}",
-                expected=f"a multiple of num_heads={num_heads}",
+                f"a multiple of num_heads={num_heads}",
             )
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim = embed_dim if kdim is None else kdim

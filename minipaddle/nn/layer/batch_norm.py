@@ -1,13 +1,11 @@
 """Batch-norm layers and the statistics they keep."""
 
-from __future__ import annotations
-
 from ...engine.core.errors import value_error
 from ...engine.core.rank import among
 from .. import functional as F
 from ..initializer import Constant
 from ..param_attr import ParamAttr
-from .dimensional import Dimensional
+from .functional import Dimensional
 
 __all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"]
 
@@ -16,10 +14,10 @@ FORMATS = {2: "NC", 3: "NCL", 4: "NCHW", 5: "NCDHW"}
 
 
 def format_of(layer, x) -> str:
-    """The data format for x: the layer's, fitted to how many dimensions x has."""
+    """The layer's data format, adapted to the number of dimensions of x."""
     if x.spec.ndim not in layer.ranks:
         wanted = " or ".join(f"{n}-D" for n in layer.ranks)
-        raise value_error(f"{type(layer).__name__} was given {x.spec}", expected=wanted)
+        raise value_error(f"{type(layer).__name__} was given {x.spec}", wanted)
     first = FORMATS[x.spec.ndim]
     last = layer._data_format[-1] == "C" and layer._data_format != "NC"
     return f"N{first[2:]}C" if last and x.spec.ndim > 2 else first
@@ -102,7 +100,7 @@ class BatchNorm3D(BatchNormND, n=3):
 
 
 class BatchNorm(BatchNormND):
-    """Batch norm in Paddle's older form: any number of image axes, and an activation behind it.
+    """Batch norm in Paddle's older form: any number of image axes, and an activation after it.
 
     `is_test` starts it in evaluation; `act` names a function of `paddle.nn.functional`.
     Source: Paddle API `paddle.nn.BatchNorm`.
@@ -121,9 +119,7 @@ class BatchNorm(BatchNormND):
         given = momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
         super().__init__(num_channels, *given)
         if act is not None and not hasattr(F, act):
-            raise value_error(
-                f"BatchNorm was given act={act!r}", expected="a function of nn.functional"
-            )
+            raise value_error(f"BatchNorm was given act={act!r}", "a function of nn.functional")
         self._act, self._trainable_statistics = act, trainable_statistics
         self.training = not is_test
         self._mean.name = moving_mean_name or self._mean.name
@@ -139,9 +135,10 @@ class BatchNorm(BatchNormND):
 
 
 class SyncBatchNorm(BatchNormND):
-    """Batch norm whose moments are those of the batches of all ranks; of one alone, as `BatchNorm`.
+    """Batch norm with moments over the batches of all ranks; with one rank, the same as
+    `BatchNorm`.
 
-    Batches may be differently large. A gradient flows through the moments to every rank. Where
+    The batches may have different sizes. A gradient flows through the moments to every rank. Where
     `weight_attr` or `bias_attr` is False the parameter exists all the same, and is not trained.
     Source: Paddle API `paddle.nn.SyncBatchNorm`.
 

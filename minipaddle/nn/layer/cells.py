@@ -1,11 +1,8 @@
 """One step of a recurrent network: the cells of SimpleRNN, LSTM and GRU."""
 
-from __future__ import annotations
-
 import math
 
-from ...engine.core.errors import not_supported, value_error
-from ...engine.ops import movement
+from ...core.prelude import movement, not_supported, value_error
 from ...engine.ops.special import sigmoid, tanh
 from ...tensor import creation
 from .. import functional as F
@@ -63,7 +60,7 @@ class RNNCellBase(Layer):
 
 
 class GatedCell(RNNCellBase):
-    """What the three cells share: weights for the input and for the state, gate above gate.
+    """The base of the three cells: weights for the input and for the state, with the gates stacked.
 
     What the input contributes needs no state, so `project` does it for a whole sequence in one
     matrix product; `stepper` gives the function that goes from step to step.
@@ -95,7 +92,7 @@ class GatedCell(RNNCellBase):
         return self.create_parameter(shape, attr, is_bias=is_bias, default_initializer=draw)
 
     def project(self, inputs):
-        """What the inputs [..., input_size] contribute to the gates: [..., gates · hidden]."""
+        """The contribution of the inputs [..., input_size] to the gates: [..., gates · hidden]."""
         return F.linear(inputs, self.weight_ih.transpose([1, 0]), self.bias_ih + self.bias_hh)
 
     def stepper(self):
@@ -106,9 +103,7 @@ class GatedCell(RNNCellBase):
         states = self.get_initial_states(inputs) if states is None else states
         return self.stepper()(self.project(inputs), states)
 
-    @property
-    def state_shape(self):
-        return (self.hidden_size,)
+    state_shape = property(lambda self: (self.hidden_size,))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}"
@@ -174,7 +169,7 @@ class LSTMCell(GatedCell):
         if not 0 <= proj_size < hidden_size:
             raise value_error(
                 f"{type(self).__name__} was given proj_size={proj_size}",
-                expected=f"0, or less than hidden_size={hidden_size}",
+                f"0, or less than hidden_size={hidden_size}",
             )
         attrs = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
         self.proj_size = proj_size

@@ -1,9 +1,6 @@
 """Linear and bilinear maps, embeddings, dropout, flattening."""
 
-from __future__ import annotations
-
-from ...engine.core.dispatch import Recording, current
-from ...engine.core.errors import value_error
+from ...core.prelude import Recording, current, public, value_error
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Assign
@@ -11,18 +8,11 @@ from .functional import Functional
 from .layers import Layer
 from .tree import path_of
 
-__all__ = [
-    "AlphaDropout", "Bilinear", "Dropout", "Dropout2D", "Dropout3D", "Embedding",
-    "FeatureAlphaDropout", "Flatten", "Identity", "Linear", "Unflatten",
-]  # fmt: skip
-
 
 def require_positive(layer, **sizes) -> None:
     for name, size in sizes.items():
         if size <= 0:
-            raise value_error(
-                f"{type(layer).__name__} was given {name}={size}", expected="more than 0"
-            )
+            raise value_error(f"{type(layer).__name__} was given {name}={size}", "more than 0")
 
 
 class Identity(Layer):
@@ -74,7 +64,7 @@ class Linear(Layer):
                 raise
             raise value_error(
                 f"{path_of(current.top.scope)} (a Linear) was given {input.spec}",
-                expected=f"a last dimension of in_features={self.in_features}",
+                f"a last dimension of in_features={self.in_features}",
             ) from error
 
     def extra_repr(self) -> str:
@@ -139,7 +129,7 @@ class Embedding(Layer):
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise value_error(
                 f"Embedding was given padding_idx={padding_idx}",
-                expected=f"a row of {num_embeddings}, or None",
+                f"a row of {num_embeddings}, or None",
             )
         self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
@@ -211,3 +201,6 @@ class AlphaDropout(Functional, function=F.alpha_dropout): ...
 
 
 class FeatureAlphaDropout(Functional, function=F.feature_alpha_dropout): ...
+
+
+__all__ = public(globals())

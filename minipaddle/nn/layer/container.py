@@ -1,12 +1,8 @@
 """Layers that hold layers or parameters: in a row, in a list, in a dict."""
 
-from __future__ import annotations
-
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...engine.core.errors import type_error
-from ...engine.eager.tensor import Parameter
+from ...core.prelude import Parameter, type_error
 from .layers import Layer
 
 __all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]
@@ -22,20 +18,18 @@ def position(index: int, length: int, kind: str) -> int:
 
 
 class Holder(Layer):
-    """What lists and dicts share: their parts are layers, unless a class says otherwise."""
+    """The base of lists and dicts; the parts are layers, unless a subclass changes `_kind`."""
 
     _kind, _add = "_sub_layers", Layer.add_sublayer
 
-    @property
-    def _parts(self) -> OrderedDict:
-        return getattr(self, self._kind)
+    _parts = property(lambda self: getattr(self, self._kind))
 
     def __len__(self) -> int:
         return len(self._parts)
 
 
 class Numbered(Holder):
-    """What the lists of layers and of parameters share: parts named 0, 1, … in `self._parts`."""
+    """The base of lists of layers and of parameters: parts named 0, 1, … in `self._parts`."""
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -82,7 +76,7 @@ class Numbered(Holder):
 
 
 class Sequential(Numbered):
-    """Layers applied one after the other, given in order or as (name, layer) pairs.
+    """Layers applied in order, given as layers or as (name, layer) pairs.
 
     Source: Paddle API `paddle.nn.Sequential`.
 
@@ -123,13 +117,13 @@ class Sequential(Numbered):
             return index
         return list(self._sub_layers)[position(index, len(self), "Sequential")]
 
-    def append(self, module: Layer) -> Sequential:
+    def append(self, module: Layer) -> "Sequential":
         """Add a layer at the end."""
         self.add_sublayer(self._free_name(), module)
         return self
 
-    def insert(self, index: int, module: Layer) -> Sequential:
-        """Put a layer before position `index`; the layers are numbered anew."""
+    def insert(self, index: int, module: Layer) -> "Sequential":
+        """Put a layer before position `index`; the layers are renumbered."""
         super().insert(index, module)
         return self
 
@@ -140,7 +134,7 @@ class Sequential(Numbered):
 
 
 class LayerList(Numbered):
-    """A list of layers whose parameters are found; it computes nothing itself.
+    """A list of layers, whose parameters belong to the model; it has no `forward`.
 
     Source: Paddle API `paddle.nn.LayerList`.
 
@@ -178,7 +172,7 @@ class ParameterList(Numbered):
 
 
 class Named(Holder):
-    """What the dicts of layers and of parameters share: parts by name in `self._parts`."""
+    """The base of dicts of layers and of parameters: parts by name in `self._parts`."""
 
     def __getitem__(self, key: str):
         return self._parts[key]
@@ -221,14 +215,13 @@ class Named(Holder):
         for pair in pairs:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 kind, part = type(self).__name__, type(self).__name__.removesuffix("Dict").lower()
-                raise type_error(
-                    f"{kind} was given {pair!r}", expected=f"a dict or (name, {part}) pairs"
-                )
+                raise type_error(f"{kind} was given {pair!r}", f"a dict or (name, {part}) pairs")
             self._add(*pair)
 
 
 class LayerDict(Named):
-    """A dict of layers whose parameters are found. Source: Paddle API `paddle.nn.LayerDict`.
+    """A dict of layers, whose parameters belong to the model. Source: Paddle API
+    `paddle.nn.LayerDict`.
 
     >>> import minipaddle as paddle
     >>> heads = paddle.nn.LayerDict({"mean": paddle.nn.Linear(2, 1)})

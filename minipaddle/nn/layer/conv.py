@@ -1,25 +1,20 @@
 """Convolutions and transposed convolutions as layers."""
 
-from __future__ import annotations
-
 from math import prod, sqrt
 
+from ...core.missing import public
 from ...engine.core.errors import type_error, value_error
 from .. import functional as F
 from ..functional.input import refuse_unsupported, require_one_of
 from ..functional.windows import channels_last, numbers
 from ..initializer import Normal
-from .dimensional import Dimensional
-
-__all__ = [
-    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose",
-]  # fmt: skip
+from .functional import Dimensional
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class ConvND(Dimensional):
-    """What all convolution layers share: their sizes, their parameters, their text."""
+    """The base of convolution layers: their sizes, parameters and `repr`."""
 
     transposed = False
 
@@ -33,7 +28,7 @@ class ConvND(Dimensional):
             if size < 1 or size % groups:
                 raise value_error(
                     f"{name} was given {what}={size} and groups={groups}",
-                    expected=f"{what} to be a positive multiple of groups",
+                    f"{what} to be a positive multiple of groups",
                 )
         if weight_attr is False:
             raise value_error(
@@ -102,7 +97,7 @@ class Convolution(ConvND):
         require_one_of(name, PADDING_MODES, padding_mode=padding_mode)
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise type_error(
-                f"padding={padding!r} with padding_mode={padding_mode!r}", expected="a whole number"
+                f"padding={padding!r} with padding_mode={padding_mode!r}", "a whole number"
             )
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, weight_attr,
@@ -181,3 +176,6 @@ class Conv2DTranspose(Transposed, n=2): ...
 
 
 class Conv3DTranspose(Transposed, n=3): ...
+
+
+__all__ = public(globals())

@@ -1,7 +1,5 @@
 """How far, and how alike, two tensors are, as layers."""
 
-from __future__ import annotations
-
 from .. import functional as F
 from .functional import Functional
 

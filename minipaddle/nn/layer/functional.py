@@ -1,11 +1,10 @@
-"""`Functional`: a layer that only calls a function, with arguments fixed at construction."""
-
-from __future__ import annotations
+"""Derived layers: `Functional` from a function, `Dimensional` from a class of images."""
 
 import ast
 import inspect
 import re
 
+from ..functional.windows import LAYOUTS, for_axes
 from .layers import Layer
 
 OUTSIDE = ("training",)
@@ -61,7 +60,7 @@ class Functional(Layer):
 
 
 def describe(layer: str, function, inputs: int) -> str:
-    """The docstring of `function`, said of the layer that calls it."""
+    """The docstring of `function`, rewritten for the layer that calls it."""
     called, path = rf"paddle\.(nn\.functional\.)?{function.__name__}\b", f"paddle.nn.{layer}"
     text, mark, examples = inspect.getdoc(function).partition(">>>")
     text, sources = re.subn(called, path, text)
@@ -83,3 +82,29 @@ def rewrite_line(line: str, called: str, path: str, inputs: int) -> str:
     mode = ".eval()" if "training=False" in given else ""
     made = f"{path}({fixed}){mode}({', '.join(given[:inputs])})"
     return line.replace(ast.get_source_segment(source, call), made)
+
+
+class Dimensional(Layer):
+    """The base of layers for one, two or three image axes: `class Conv3D(Convolution, n=3): ...`.
+
+    Where `data_format` is None it is the one with channels first, which the signature shows. A
+    layer without a docstring has that of its base, which is about images.
+    """
+
+    n = 0
+    """Image axes."""
+
+    def __init_subclass__(cls, n: int = 0, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not n:
+            return
+        cls.n = n
+        own = inspect.signature(cls)
+        layout = own.parameters["data_format"].replace(default=LAYOUTS[n][0])
+        parameters = {**own.parameters, "data_format": layout}
+        cls.__signature__ = own.replace(parameters=list(parameters.values()))
+        cls.__doc__ = cls.__doc__ or for_axes(cls.__base__.__doc__, n)
+
+    def layout(self, data_format: str | None) -> str:
+        """The data format asked for, or the one with channels first."""
+        return LAYOUTS[self.n][0] if data_format is None else data_format

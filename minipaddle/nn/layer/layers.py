@@ -1,16 +1,12 @@
 """`Layer`: parameters, buffers and sublayers with a `forward`."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from copy import deepcopy
 from functools import cache
 from inspect import signature
 from itertools import count
 
-from ...engine.core import dtype as dt
-from ...engine.core.dispatch import current, note_refusal
-from ...engine.core.errors import not_supported, teach, type_error
+from ...core.prelude import current, dt, not_supported, note_refusal, teach, type_error
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -28,7 +24,7 @@ NOT_BOOL = """layer.training is to be a tensor, which a condition of the program
 
 
 class HookHandle:
-    """What registering a hook returns: `remove()` takes the hook away."""
+    """The handle of a registered hook: `remove()` unregisters it."""
 
     numbers = count()
 
@@ -79,7 +75,7 @@ class Layer(Tree, State):
     # ---- calling -----------------------------------------------------------------------------
 
     def forward(self, *inputs, **kwargs):
-        """What the layer computes; a subclass says it."""
+        """Compute the outputs; every subclass defines it."""
         raise not_supported(
             f"{type(self).__name__} has no forward",
             hint=f"define `def forward(self, x): ...` in class {type(self).__name__}",
@@ -119,7 +115,7 @@ class Layer(Tree, State):
         return outputs
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Call `hook(layer, inputs)` before `forward`; what it returns replaces the inputs.
+        """Call `hook(layer, inputs)` before `forward`; a returned value replaces the inputs.
 
         With `with_kwargs` it is `hook(layer, inputs, kwargs)` and returns both or None.
         Source: Paddle API `Layer.register_forward_pre_hook`.
@@ -129,7 +125,8 @@ class Layer(Tree, State):
     def register_forward_post_hook(
         self, hook, *, prepend=False, with_kwargs=False, always_call=False
     ):
-        """Call `hook(layer, inputs, outputs)` after `forward`; what it returns replaces them.
+        """Call `hook(layer, inputs, outputs)` after `forward`; a returned value replaces the
+        outputs.
 
         With `always_call` it runs (on None) even when `forward` raises.
         Source: Paddle API `Layer.register_forward_post_hook`.
@@ -140,7 +137,7 @@ class Layer(Tree, State):
     register_forward_hook = register_forward_post_hook
 
     def register_state_dict_hook(self, hook):
-        """Call `hook(state)` on what `state_dict` has gathered."""
+        """Call `hook(state)` on the result of every `state_dict`."""
         return HookHandle(self._state_dict_hooks, hook)
 
     # ---- parts -------------------------------------------------------------------------------
@@ -162,7 +159,7 @@ class Layer(Tree, State):
 
     register_parameter = add_parameter
 
-    def add_sublayer(self, name: str, sublayer: Layer | None) -> Layer | None:
+    def add_sublayer(self, name: str, sublayer: "Layer | None") -> "Layer | None":
         """Register a layer under a name. Source: Paddle API `Layer.add_sublayer`."""
         self._register("_sub_layers", str(name), sublayer, Layer)
         return sublayer
@@ -186,15 +183,13 @@ class Layer(Tree, State):
             raise ValueError(not_initialised(self))
         what = f"{type(self).__name__} was given a {wanted.__name__.lower()} named {name!r}"
         if not isinstance(name, str):
-            raise type_error(what, expected="a string")
+            raise type_error(what, "a string")
         if not name or ("." in name and kind != "_sub_layers"):  # as in Paddle
             raise KeyError(
-                teach(what, expected="a name that is not empty and has no '.': dots separate paths")
+                teach(what, "a name that is not empty and has no '.': dots separate paths")
             )
         if part is not None and not isinstance(part, wanted):
-            raise type_error(
-                f"{what} that is of type {type(part).__name__}", expected=wanted.__name__
-            )
+            raise type_error(f"{what} that is of type {type(part).__name__}", wanted.__name__)
         taken = any(name in getattr(self, other) for other in KINDS if other != kind)
         if taken or (name not in getattr(self, kind) and hasattr(self, name)):
             raise KeyError(teach(f"{what}, but it has another attribute of this name"))
@@ -218,7 +213,7 @@ class Layer(Tree, State):
 
     def __setattr__(self, name: str, value) -> None:
         if current.top.tracing and "_buffers" in self.__dict__:
-            current.top.note(self)
+            current.top.note_layer(self)
         for wanted, kind in PARTS:
             if isinstance(value, wanted):
                 self._adopt(kind, name, value)
@@ -256,7 +251,7 @@ class Layer(Tree, State):
         if value is not None and not (kind == "_buffers" and isinstance(value, Tensor)):
             raise type_error(
                 f"assignment of {type(value).__name__} to {type(self).__name__}.{name}",
-                expected=f"{EXPECTED[kind]} or None: the name belongs to a {EXPECTED[kind]}",
+                f"{EXPECTED[kind]} or None: the name belongs to a {EXPECTED[kind]}",
                 hint=f"layer.{name}.set_value(...) changes values; `del layer.{name}` frees "
                 "the name",
             )
@@ -271,7 +266,7 @@ class Layer(Tree, State):
         object.__delattr__(self, name)
 
     def __deepcopy__(self, memo):
-        """A copy with parameters of its own, which get names of their own, as in Paddle."""
+        """A copy with new parameters, which get new names, as in Paddle."""
         copy = memo[id(self)] = object.__new__(type(self))
         copy.__dict__.update(deepcopy(self.__dict__, memo))
         for parameter in copy._parameters.values():
@@ -319,7 +314,7 @@ class Layer(Tree, State):
     """The attributes that `repr` shows."""
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of `repr`; a subclass may say it."""
+        """The text in the brackets of `repr`; subclasses may override it."""
         return ", ".join(f"{name.lstrip('_')}={getattr(self, name)}" for name in self._shown)
 
     def __repr__(self) -> str:

@@ -1,17 +1,8 @@
 """Losses as layers: each calls its function of `nn.functional` on (input, label, ...)."""
 
-from __future__ import annotations
-
+from ...core.missing import public
 from .. import functional as F
 from .functional import Functional
-
-__all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-    "GaussianNLLLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
-    "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
-]  # fmt: skip
 
 
 class CrossEntropyLoss(Functional, function=F.cross_entropy, inputs=2): ...
@@ -76,3 +67,6 @@ class MultiMarginLoss(Functional, function=F.multi_margin_loss, inputs=2): ...
 class CTCLoss(
     Functional, function=F.ctc_loss, inputs=4, fixed=("blank", "reduction", "zero_infinity")
 ): ...
+
+
+__all__ = public(globals())

@@ -1,31 +1,22 @@
 """Normalisation over layers, groups, instances, neighbours; spectral norm."""
 
-from __future__ import annotations
-
 from math import prod
 
-from ...engine.core.dim import same_shape
-from ...engine.core.errors import value_error
+from ...core.prelude import public, same_shape, value_error
 from .. import functional as F
 from ..functional.input import refuse_unsupported
 from ..initializer import Normal
 from ..param_attr import ParamAttr
 from .batch_norm import BatchNormND as _BatchNormBase  # noqa: F401  the name that programs import
 from .batch_norm import format_of, scale_of
-from .dimensional import Dimensional
-from .functional import Functional
+from .functional import Dimensional, Functional
 from .layers import Layer
-
-__all__ = [
-    "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LayerNorm",
-    "LocalResponseNorm", "RMSNorm", "SpectralNorm",
-]  # fmt: skip
 
 # ---- over layers, groups, instances ----------------------------------------------------------
 
 
 class TrailingNorm(Layer):
-    """What norms over the last axes, of the sizes `normalized_shape`, share."""
+    """The base of norms over the last axes, which have the sizes `normalized_shape`."""
 
     _shown = ("_normalized_shape", "_epsilon")
 
@@ -118,7 +109,8 @@ class GroupNorm(Layer):
 
 
 class InstanceNormND(Dimensional):
-    """Instance norm of images [N, C, H, W]: each channel of each sample by its own moments.
+    """Instance norm of images [N, C, H, W]: each channel of each sample is normalized by its own
+    moments.
 
     `scale` (ones) and `bias` (zeros) are [C]. Source: Paddle API `paddle.nn.InstanceNorm2D`.
 
@@ -141,7 +133,7 @@ class InstanceNormND(Dimensional):
             raise value_error(
                 f"{type(self).__name__} was given weight_attr={weight_attr!r} and "
                 f"bias_attr={bias_attr!r}",
-                expected="both False, or neither",
+                "both False, or neither",
             )
         self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
         self._data_format = self.layout(data_format)
@@ -201,7 +193,7 @@ class SpectralNorm(Layer):
         if not weight_shape or min(weight_shape) < 1 or not 0 <= dim < len(weight_shape):
             raise value_error(
                 f"SpectralNorm was given weight_shape={list(weight_shape)} and dim={dim}",
-                expected="positive sizes, and one of their axes",
+                "positive sizes, and one of their axes",
             )
         self._weight_shape, self._dim = list(weight_shape), dim
         self._power_iters, self._eps = power_iters, eps
@@ -213,9 +205,10 @@ class SpectralNorm(Layer):
 
     def forward(self, x):
         if not same_shape(x.spec.shape, self._weight_shape):
-            raise value_error(
-                f"SpectralNorm was given {x.spec}", expected=f"shape {self._weight_shape}"
-            )
+            raise value_error(f"SpectralNorm was given {x.spec}", f"shape {self._weight_shape}")
         matrix, start = F.norm.as_matrix(x, self._dim), (self.weight_u, self.weight_v)
         u, v = F.norm.power_iteration(matrix, *start, self._power_iters, self._eps)
         return x / (u @ (matrix @ v))
+
+
+__all__ = ["RMSNorm", *public(globals())]

@@ -1,16 +1,11 @@
 """Recurrent networks: a cell carried along a sequence, in one direction or both, layer on layer."""
 
-from __future__ import annotations
-
 import inspect
 
+from ...core.prelude import creation, e, indexing, int64, movement, value_error
 from ...engine.core.dim import Dim, suppose
-from ...engine.core.dtype import int64
-from ...engine.core.errors import value_error
 from ...engine.eager.control_flow import while_loop
-from ...engine.ops import creation, movement
-from ...engine.ops import elementwise as e
-from ...engine.ops import gather as indexing
+from ...engine.jit.tree import flatten, unflatten
 from ...ops import arrangement
 from .. import functional as F
 from ..functional.input import require_one_of
@@ -64,28 +59,27 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
 
 
 def scan(step, padded, inputs, states, time: int, reverse: bool):
-    """The same as a loop of a program, which knows how long the sequence is when it runs.
+    """The same as `unroll`, as a loop in a program: the length is known only at run time.
 
-    The outputs are those that go into the rounds after the first, and the last.
+    The loop carries each output into the next iteration, so their history lacks the last one.
     """
-    size, shapes = inputs.spec.shape[time], []
+    size = inputs.spec.shape[time]
 
     def place(k):
         return size - 1 - k if reverse else k
 
-    def round_(k, *carried):
-        _, states = unflatten(shapes, carried)
+    def iteration(k, *carried):
+        _, states = unflatten(form, carried)
         at = place(k)
         output, new = step(indexing.take(inputs, at, axis=time), states)
-        return [k + 1, *flatten(padded(at, output, new, states))]
+        return [k + 1, *flatten(padded(at, output, new, states))[0]]
 
     output, _ = step(movement.slice_(inputs, index=(*movement.WHOLE[:time], 0)), states)
-    nested = map_nested(lambda y: y * 0, output), states
-    flattened = flatten(nested, shapes)
+    flattened, form = flatten((map_nested(lambda y: y * 0, output), states))
     begin = creation.full(shape=(), value=0, dtype=int64.numpy)
-    last, before = while_loop(lambda k, *_: k < size, round_, [begin, *flattened], rounds=True)
-    final, states = unflatten(shapes, last[1:])
-    history, _ = unflatten(shapes, before[1:])
+    last, before = while_loop(lambda k, *_: k < size, iteration, [begin, *flattened], stacked=True)
+    final, states = unflatten(form, last[1:])
+    history, _ = unflatten(form, before[1:])
 
     def joined(history, final):
         suppose(history.spec.shape[0], "==", size)
@@ -103,21 +97,6 @@ def scan(step, padded, inputs, states, time: int, reverse: bool):
 def transpose_first(x):
     """x with its first two axes exchanged."""
     return movement.transpose(x, perm=(1, 0, *range(2, x.spec.ndim)))
-
-
-def flatten(nested, shapes: list | None = None) -> list:
-    """The tensors of nested tuples; `shapes` keeps how they were nested."""
-    if shapes is not None:
-        shapes.append(nested)
-    if isinstance(nested, list | tuple):
-        return [x for part in nested for x in flatten(part)]
-    return [nested]
-
-
-def unflatten(shapes: list, tensors):
-    """Tensors nested as before `flatten`."""
-    rest = iter(tensors)
-    return map_nested(lambda _: next(rest), shapes[0])
 
 
 class RNN(Layer):
@@ -173,7 +152,7 @@ DIRECTIONS = {"forward": 1, "bidirect": 2, "bidirectional": 2}
 
 
 class Stacked(LayerList):
-    """Layers of RNN or BiRNN, one on the other: `class GRU(Stacked, cell=GRUCell)`.
+    """Stacked layers of RNN or BiRNN: `class GRU(Stacked, cell=GRUCell)`.
 
     The constructor takes what the cell takes, with the arguments of the stack before those that
     follow the sizes. The parameters of layer k are known as `weight_ih_lk`, …, `bias_hh_lk`, and
@@ -235,7 +214,7 @@ class Stacked(LayerList):
         if len(each) != wanted:
             raise value_error(
                 f"{type(self).__name__} was given initial states of {len(each)} layers",
-                expected=f"{wanted}: layers times directions",
+                f"{wanted}: layers times directions",
             )
         if self.num_directions == 1:
             return each

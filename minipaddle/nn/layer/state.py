@@ -1,13 +1,9 @@
-"""What a layer remembers: its state dict, and the dtype and device its values have."""
-
-from __future__ import annotations
+"""The state dict of a layer, and the dtype and device of its values."""
 
 import warnings
 from collections import OrderedDict
 
-from ...engine.core import dtype as dt
-from ...engine.core.errors import type_error
-from ...engine.eager.tensor import Tensor
+from ...core.prelude import Tensor, dt, type_error
 
 
 class State:
@@ -101,7 +97,7 @@ class State:
         return self
 
     def _convert(self, device, dtype) -> None:
-        """What this layer itself holds, moved and cast."""
+        """Move and cast the parameters and buffers of this layer, without its sublayers."""
         for part in [*self._parameters.values(), *self._buffers.values()]:
             if part is not None:
                 convert(part, device, dtype)
@@ -144,7 +140,7 @@ class State:
 
 
 def as_tensor(value) -> Tensor:
-    """A loaded value as a tensor; what `numpy` saved comes back as arrays."""
+    """A loaded value as a tensor: NumPy arrays are converted."""
     return value if isinstance(value, Tensor) else Tensor(value)
 
 
@@ -152,7 +148,7 @@ def require_dtype(key: str, part: Tensor, value: Tensor) -> None:
     if value.spec.dtype != part.spec.dtype:
         raise type_error(
             f"loading {key}: the given value is {value.spec}",
-            expected=f"{part.spec}, as the layer has it",
+            f"{part.spec}, as the layer has it",
             hint="cast the value with astype, or the layer with layer.to(dtype=...)",
         )
 

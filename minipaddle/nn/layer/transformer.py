@@ -3,10 +3,7 @@
 Source: Vaswani et al. 2017, "Attention Is All You Need".
 """
 
-from __future__ import annotations
-
-from ...engine.core import dtype as dt
-from ...engine.core.errors import value_error
+from ...core.prelude import dt, public, value_error
 from .. import functional as F
 from ..functional.attention import causal_mask
 from .attention import MultiHeadAttention, StaticCache
@@ -16,19 +13,12 @@ from .container import LayerList
 from .layers import Layer
 from .norm import LayerNorm
 
-__all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-    "TransformerEncoderLayer",
-]  # fmt: skip
-
 
 def spread(attr, count: int) -> list:
     """One attribute for each of `count` parts: a list is taken as it is."""
     if isinstance(attr, list | tuple):
         if len(attr) != count:
-            raise value_error(
-                f"{len(attr)} attributes were given for {count} parts", expected="one each"
-            )
+            raise value_error(f"{len(attr)} attributes were given for {count} parts", "one each")
         return list(attr)
     return [attr] * count
 
@@ -152,14 +142,14 @@ class TransformerDecoderLayer(Block):
 
 
 class Stack(Layer):
-    """What encoder and decoder share: layers like a given one, and a norm behind the last."""
+    """The base of encoder and decoder: copies of a given layer, and a norm after the last."""
 
-    def setup(self, layer: Block, num_layers: int, norm) -> None:
+    def stack_layers(self, layer: Block, num_layers: int, norm) -> None:
         more = [type(layer)(**layer._config) for _ in range(num_layers - 1)]
         self.layers = LayerList([layer, *more])
         self.num_layers, self.norm = num_layers, norm
 
-    def carry(self, x, *others, cache):
+    def run_layers(self, x, *others, cache):
         """x through all layers; with a list of caches also the list of the new ones."""
         new = []
         for k, layer in enumerate(self.layers):
@@ -173,7 +163,7 @@ class Stack(Layer):
 
 
 class TransformerEncoder(Stack):
-    """`num_layers` layers like `encoder_layer`, one on the other, then `norm` if given.
+    """`num_layers` stacked layers like `encoder_layer`, then `norm` if given.
 
     Source: Paddle API `paddle.nn.TransformerEncoder`.
 
@@ -185,10 +175,10 @@ class TransformerEncoder(Stack):
 
     def __init__(self, encoder_layer, num_layers, norm=None):
         super().__init__()
-        self.setup(encoder_layer, num_layers, norm)
+        self.stack_layers(encoder_layer, num_layers, norm)
 
     def forward(self, src, src_mask=None, cache=None):
-        return self.carry(src, src_mask, cache=cache)
+        return self.run_layers(src, src_mask, cache=cache)
 
     def gen_cache(self, src):
         """A list of empty caches, one for each layer."""
@@ -196,7 +186,7 @@ class TransformerEncoder(Stack):
 
 
 class TransformerDecoder(Stack):
-    """`num_layers` layers like `decoder_layer`, one on the other, then `norm` if given.
+    """`num_layers` stacked layers like `decoder_layer`, then `norm` if given.
 
     Source: Paddle API `paddle.nn.TransformerDecoder`.
 
@@ -209,10 +199,10 @@ class TransformerDecoder(Stack):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.setup(decoder_layer, num_layers, norm)
+        self.stack_layers(decoder_layer, num_layers, norm)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
-        return self.carry(tgt, memory, tgt_mask, memory_mask, cache=cache)
+        return self.run_layers(tgt, memory, tgt_mask, memory_mask, cache=cache)
 
     def gen_cache(self, memory, do_zip=False):
         """Caches for each layer; with `do_zip` grouped by kind instead of by layer."""
@@ -263,5 +253,8 @@ class Transformer(Layer):
 
 
 def first_two(attr):
-    """Of attributes for (self-attention, cross-attention, linear): what the encoder takes."""
+    """The encoder's part of attributes for (self-attention, cross-attention, linear)."""
     return [attr[0], attr[-1]] if isinstance(attr, list | tuple) and len(attr) > 1 else attr
+
+
+__all__ = public(globals())

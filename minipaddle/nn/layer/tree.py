@@ -1,7 +1,5 @@
 """A layer as a tree of named parts: walks over its sublayers, parameters and buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 

@@ -1,19 +1,11 @@
 """Padding, resizing and rearranging of images as layers."""
 
-from __future__ import annotations
-
 from types import new_class
 
+from ...core.missing import public
 from .. import functional as F
 from ..functional.windows import whole_numbers
-from .dimensional import Dimensional
-from .functional import Functional
-
-__all__ = [
-    "ChannelShuffle", "ConstantPad1D", "ConstantPad2D", "ConstantPad3D", "Fold", "Pad1D", "Pad2D",
-    "Pad3D", "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample", "UpsamplingBilinear2D",
-    "UpsamplingNearest2D",
-]  # fmt: skip
+from .functional import Dimensional, Functional
 
 # ---- padding ---------------------------------------------------------------------------------
 
@@ -111,13 +103,12 @@ PADS = {
     f"{kind}{n}D": pad_by(f"{kind}{n}D", mode, n) for kind, mode in MODES.items() for n in (1, 2, 3)
 }
 globals().update(PADS)
-__all__ += PADS
 
 # ---- resizing --------------------------------------------------------------------------------
 
 
 class Resized(Functional):
-    """The text begins with what decides the size: the factor, or the size."""
+    """The base of layers that resize; `repr` begins with the factor, or else with the size."""
 
     _shown = ("data_format", "name")
 
@@ -195,3 +186,6 @@ class Unfold(Windows, function=F.unfold, fixed=GIVEN): ...
 
 
 class Fold(Windows, function=F.fold, fixed=("output_sizes", *GIVEN)): ...
+
+
+__all__ = [*PADS, *public(globals())]

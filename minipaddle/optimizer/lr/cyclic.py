@@ -1,10 +1,9 @@
 """Schedules that rise and fall: half cosines, triangles, one cycle."""
 
-from __future__ import annotations
-
 import math
 
-from .scheduler import LRScheduler, one_of, positive_int
+from ...core.prelude import public
+from .scheduler import LRScheduler, one_of, positive_int, schedule
 
 
 def cosine(start: float, end: float, done: float) -> float:
@@ -23,6 +22,7 @@ class CosineAnnealingDecay(LRScheduler):
 
     Each rate follows from the one before, so that a changed `last_lr` is respected.
     Source: Loshchilov and Hutter, "SGDR", 2017, equation 5.
+    Paddle API `paddle.optimizer.lr.CosineAnnealingDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.CosineAnnealingDecay(0.5, T_max=1)
@@ -49,11 +49,13 @@ class CosineAnnealingDecay(LRScheduler):
         return cosine(self.base_lr, self.eta_min, epoch / self.T_max)
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
+@schedule
+def CosineAnnealingWarmRestarts(learning_rate, T_0, T_mult=1, eta_min=0, *, t):
     """Half a cosine from learning_rate to eta_min in T_0 calls, again in T_0·T_mult, and so on.
 
     `step(1.5)` is allowed: part of an epoch.
     Source: Loshchilov and Hutter, "SGDR", 2017.
+    Paddle API `paddle.optimizer.lr.CosineAnnealingWarmRestarts`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.CosineAnnealingWarmRestarts(0.5, T_0=1)
@@ -61,22 +63,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     >>> rate()
     0.5
     """
-
-    def __init__(self, learning_rate, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False):
-        self.T_0, self.T_mult = positive_int("T_0", T_0), positive_int("T_mult", T_mult)
-        self.eta_min = eta_min
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        t, turn = self.last_epoch, self.T_0
-        if self.T_mult == 1:
-            t %= turn
-        while t >= turn:
-            t, turn = t - turn, turn * self.T_mult
-        return cosine(self.base_lr, self.eta_min, t / turn)
+    turn, growth = positive_int("T_0", T_0), positive_int("T_mult", T_mult)
+    if growth == 1:
+        t %= turn
+    while t >= turn:
+        t, turn = t - turn, turn * growth
+    return cosine(learning_rate, eta_min, t / turn)
 
 
-class LinearLR(LRScheduler):
+@schedule
+def LinearLR(learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, *, t):
     """learning_rate times a factor that goes from start_factor to end_factor in a line.
 
     Source: Paddle API `paddle.optimizer.lr.LinearLR`.
@@ -87,22 +83,12 @@ class LinearLR(LRScheduler):
     >>> rate()
     0.375
     """
-
-    def __init__(
-        self, learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, last_epoch=-1,
-        verbose=False,
-    ):  # fmt: skip
-        if not 0 < start_factor <= 1:
-            raise ValueError(f"start_factor must lie in (0, 1], not {start_factor}")
-        if not 0 <= end_factor <= 1:
-            raise ValueError(f"end_factor must lie in [0, 1], not {end_factor}")
-        self.total_steps = positive_int("total_steps", total_steps)
-        self.start_factor, self.end_factor = start_factor, end_factor
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        done = min(self.last_epoch, self.total_steps) / self.total_steps
-        return self.base_lr * linear(self.start_factor, self.end_factor, done)
+    if not 0 < start_factor <= 1:
+        raise ValueError(f"start_factor must lie in (0, 1], not {start_factor}")
+    if not 0 <= end_factor <= 1:
+        raise ValueError(f"end_factor must lie in [0, 1], not {end_factor}")
+    done = min(t, total_steps) / positive_int("total_steps", total_steps)
+    return learning_rate * linear(start_factor, end_factor, done)
 
 
 class OneCycleLR(LRScheduler):
@@ -110,6 +96,7 @@ class OneCycleLR(LRScheduler):
 
     With `three_phase` the way down is as long as the way up; otherwise it goes straight to the
     end. Source: Smith and Topin, "Super-Convergence", 2018.
+    Paddle API `paddle.optimizer.lr.OneCycleLR`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.OneCycleLR(0.5, total_steps=11, phase_pct=0.5, divide_factor=5)
@@ -151,6 +138,7 @@ class CyclicLR(LRScheduler):
 
     triangular: not at all; triangular2: halved each cycle; exp_range: times exp_gamma each call.
     Source: Smith, "Cyclical Learning Rates for Training Neural Networks", 2017.
+    Paddle API `paddle.optimizer.lr.CyclicLR`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.CyclicLR(0.25, 0.5, step_size_up=1)
@@ -185,3 +173,6 @@ class CyclicLR(LRScheduler):
         height = place / self.step_size_up if rising else left / self.step_size_down
         scale = self.scale_fn(cycle + 1 if self.scale_mode == "cycle" else self.last_epoch)
         return self.base_lr + (self.max_lr - self.base_lr) * height * scale
+
+
+__all__ = public(globals())

@@ -1,18 +1,19 @@
 """Schedules that fall, in steps or smoothly: each is one formula of t = `last_epoch`."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from itertools import pairwise
 
-from .scheduler import LRScheduler, positive_int
+from ...core.prelude import public
+from .scheduler import LRScheduler, positive_int, schedule
 
 
-class NoamDecay(LRScheduler):
+@schedule
+def NoamDecay(d_model, warmup_steps, learning_rate=1.0, *, t):
     """learning_rate · d_model^-½ · min(t^-½, t · warmup_steps^-1½).
 
     Source: Vaswani et al., "Attention Is All You Need", 2017, section 5.3.
+    Paddle API `paddle.optimizer.lr.NoamDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.NoamDecay(d_model=4, warmup_steps=1)
@@ -20,17 +21,9 @@ class NoamDecay(LRScheduler):
     >>> rate()
     0.5
     """
-
-    def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
-        if d_model <= 0:
-            raise ValueError(f"d_model must be positive, not {d_model}")
-        self.d_model, self.warmup_steps = d_model, warmup_steps
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        t = self.last_epoch
-        decay = t**-0.5 if t else 1
-        return self.base_lr * self.d_model**-0.5 * min(decay, t * self.warmup_steps**-1.5)
+    if d_model <= 0:
+        raise ValueError(f"d_model must be positive, not {d_model}")
+    return learning_rate * d_model**-0.5 * min(t**-0.5 if t else 1, t * warmup_steps**-1.5)
 
 
 class PiecewiseDecay(LRScheduler):
@@ -59,24 +52,22 @@ class PiecewiseDecay(LRScheduler):
         return self.values[bisect_right(self.boundaries, self.last_epoch)]
 
 
-class NaturalExpDecay(LRScheduler):
-    """learning_rate · e^(-gamma · t). Source: Paddle API of the same name.
+@schedule
+def NaturalExpDecay(learning_rate, gamma, *, t):
+    """learning_rate · e^(-gamma · t). Source: Paddle API
+    `paddle.optimizer.lr.NaturalExpDecay`.
 
     >>> import minipaddle as paddle
     >>> paddle.optimizer.lr.NaturalExpDecay(0.5, gamma=0.1)()
     0.5
     """
-
-    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
-        self.gamma = gamma
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        return self.base_lr * math.exp(-self.gamma * self.last_epoch)
+    return learning_rate * math.exp(-gamma * t)
 
 
-class InverseTimeDecay(LRScheduler):
-    """learning_rate / (1 + gamma · t). Source: Paddle API of the same name.
+@schedule
+def InverseTimeDecay(learning_rate, gamma, *, t):
+    """learning_rate / (1 + gamma · t). Source: Paddle API
+    `paddle.optimizer.lr.InverseTimeDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.InverseTimeDecay(0.5, gamma=1.0)
@@ -84,16 +75,11 @@ class InverseTimeDecay(LRScheduler):
     >>> rate()
     0.25
     """
-
-    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
-        self.gamma = gamma
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        return self.base_lr / (1 + self.gamma * self.last_epoch)
+    return learning_rate / (1 + gamma * t)
 
 
-class PolynomialDecay(LRScheduler):
+@schedule
+def PolynomialDecay(learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, *, t):
     """(learning_rate - end_lr) · (1 - t/decay_steps)^power + end_lr; with `cycle`, it starts again.
 
     Source: Paddle API `paddle.optimizer.lr.PolynomialDecay`.
@@ -104,29 +90,20 @@ class PolynomialDecay(LRScheduler):
     >>> rate()
     0.5
     """
-
-    def __init__(
-        self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1,
-        verbose=False,
-    ):  # fmt: skip
-        self.decay_steps = positive_int("decay_steps", decay_steps)
-        if power <= 0:
-            raise ValueError(f"power must be positive, not {power}")
-        self.end_lr, self.power, self.cycle = end_lr, power, cycle
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        t, steps = self.last_epoch, self.decay_steps
-        if self.cycle:
-            steps *= max(1, math.ceil(t / steps))
-        left = 1 - min(t, steps) / steps
-        return (self.base_lr - self.end_lr) * left**self.power + self.end_lr
+    steps = positive_int("decay_steps", decay_steps)
+    if power <= 0:
+        raise ValueError(f"power must be positive, not {power}")
+    if cycle:
+        steps *= max(1, math.ceil(t / steps))
+    left = 1 - min(t, steps) / steps
+    return (learning_rate - end_lr) * left**power + end_lr
 
 
 class LinearWarmup(LRScheduler):
     """From start_lr to end_lr in `warmup_steps`, then `learning_rate`: a number or a schedule.
 
     Source: Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 2.2.
+    Paddle API `paddle.optimizer.lr.LinearWarmup`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.LinearWarmup(0.5, warmup_steps=2, start_lr=0.0, end_lr=0.5)
@@ -165,8 +142,10 @@ class LinearWarmup(LRScheduler):
             self.learning_rate.set_state_dict(state_dict["LinearWarmup_LR"])
 
 
-class ExponentialDecay(LRScheduler):
-    """learning_rate · gamma^t. Source: Paddle API of the same name.
+@schedule
+def ExponentialDecay(learning_rate, gamma, *, t):
+    """learning_rate · gamma^t. Source: Paddle API
+    `paddle.optimizer.lr.ExponentialDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.ExponentialDecay(0.5, gamma=0.5)
@@ -174,19 +153,22 @@ class ExponentialDecay(LRScheduler):
     >>> rate()
     0.25
     """
-
-    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
-        if not 0 < gamma < 1:
-            raise ValueError(f"gamma must lie between 0 and 1, not {gamma}")
-        self.gamma = gamma
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        return self.base_lr * self.gamma**self.last_epoch
+    if not 0 < gamma < 1:
+        raise ValueError(f"gamma must lie between 0 and 1, not {gamma}")
+    return learning_rate * gamma**t
 
 
-class MultiStepDecay(LRScheduler):
-    """learning_rate · gamma^(how many milestones are reached). Source: Paddle API of this name.
+def below_1(gamma):
+    """`gamma`, if the rate falls with it."""
+    if gamma >= 1:
+        raise ValueError(f"gamma must be below 1, not {gamma}")
+    return gamma
+
+
+@schedule
+def MultiStepDecay(learning_rate, milestones, gamma=0.1, *, t):
+    """learning_rate · gamma^(number of milestones reached). Source: Paddle API
+    `paddle.optimizer.lr.MultiStepDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.MultiStepDecay(0.5, milestones=[1, 5], gamma=0.5)
@@ -194,23 +176,17 @@ class MultiStepDecay(LRScheduler):
     >>> rate()
     0.25
     """
-
-    def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
-        if not isinstance(milestones, list | tuple):
-            raise TypeError(f"milestones must be a list or tuple, not {milestones!r}")
-        if any(a >= b for a, b in pairwise(milestones)):
-            raise ValueError(f"milestones must increase: {list(milestones)}")
-        if gamma >= 1:
-            raise ValueError(f"gamma must be below 1, not {gamma}")
-        self.milestones, self.gamma = list(milestones), gamma
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        return self.base_lr * self.gamma ** bisect_right(self.milestones, self.last_epoch)
+    if not isinstance(milestones, list | tuple):
+        raise TypeError(f"milestones must be a list or tuple, not {milestones!r}")
+    if any(a >= b for a, b in pairwise(milestones)):
+        raise ValueError(f"milestones must increase: {list(milestones)}")
+    return learning_rate * below_1(gamma) ** bisect_right(milestones, t)
 
 
-class StepDecay(LRScheduler):
-    """learning_rate · gamma^⌊t / step_size⌋. Source: Paddle API of the same name.
+@schedule
+def StepDecay(learning_rate, step_size, gamma=0.1, *, t):
+    """learning_rate · gamma^⌊t / step_size⌋. Source: Paddle API
+    `paddle.optimizer.lr.StepDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.StepDecay(0.5, step_size=1, gamma=0.5)
@@ -218,19 +194,20 @@ class StepDecay(LRScheduler):
     >>> rate()
     0.25
     """
-
-    def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
-        if gamma >= 1:
-            raise ValueError(f"gamma must be below 1, not {gamma}")
-        self.step_size, self.gamma = positive_int("step_size", step_size), gamma
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        return self.base_lr * self.gamma ** (self.last_epoch // self.step_size)
+    return learning_rate * below_1(gamma) ** (t // positive_int("step_size", step_size))
 
 
-class LambdaDecay(LRScheduler):
-    """learning_rate · lr_lambda(t). Source: Paddle API of the same name.
+def factor(lr_lambda):
+    """`lr_lambda`, if it is a function."""
+    if not callable(lr_lambda):
+        raise TypeError(f"lr_lambda must be a function epoch -> factor, not {lr_lambda!r}")
+    return lr_lambda
+
+
+@schedule
+def LambdaDecay(learning_rate, lr_lambda, *, t):
+    """learning_rate · lr_lambda(t). Source: Paddle API
+    `paddle.optimizer.lr.LambdaDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.LambdaDecay(0.5, lambda t: 0.5**t)
@@ -238,19 +215,13 @@ class LambdaDecay(LRScheduler):
     >>> rate()
     0.25
     """
-
-    def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
-        if not callable(lr_lambda):
-            raise TypeError(f"lr_lambda must be a function epoch -> factor, not {lr_lambda!r}")
-        self.lr_lambda = lr_lambda
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self):
-        return self.base_lr * self.lr_lambda(self.last_epoch)
+    return learning_rate * factor(lr_lambda)(t)
 
 
-class MultiplicativeDecay(LambdaDecay):
-    """learning_rate · lr_lambda(1) · … · lr_lambda(t). Source: Paddle API of the same name.
+@schedule
+def MultiplicativeDecay(learning_rate, lr_lambda, *, t):
+    """learning_rate · lr_lambda(1) · … · lr_lambda(t). Source: Paddle API
+    `paddle.optimizer.lr.MultiplicativeDecay`.
 
     >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.MultiplicativeDecay(0.5, lambda t: 0.5)
@@ -258,6 +229,7 @@ class MultiplicativeDecay(LambdaDecay):
     >>> rate()
     0.25
     """
+    return learning_rate * math.prod(map(factor(lr_lambda), range(1, t + 1)))
 
-    def get_lr(self):
-        return self.base_lr * math.prod(map(self.lr_lambda, range(1, self.last_epoch + 1)))
+
+__all__ = public(globals())

@@ -1,7 +1,5 @@
 """A schedule that watches a number: it lowers the rate when the number no longer improves."""
 
-from __future__ import annotations
-
 import math
 
 from .scheduler import LRScheduler, one_of
@@ -81,4 +79,4 @@ class ReduceOnPlateau(LRScheduler):
         new = max(self.last_lr * self.factor, self.min_lr)
         if self.last_lr - new > self.epsilon:
             self.last_lr = new
-            self.tell()
+            self.print_rate()

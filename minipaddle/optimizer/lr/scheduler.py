@@ -1,8 +1,7 @@
-"""What every learning-rate schedule shares: counting calls, and the rate now."""
-
-from __future__ import annotations
+"""The base of learning-rate schedules: the count of steps, and the current rate."""
 
 from functools import wraps
+from inspect import Parameter, Signature, signature
 
 from ...engine.core.dispatch import hosted, note_refusal
 from ...engine.core.errors import not_supported, teach
@@ -26,8 +25,8 @@ def one_of(name: str, value, allowed):
 
 
 def stepping(method):
-    """A schedule's `step` is Python's business: in a captured step it comes after the program,
-    unless every run makes the schedule anew.
+    """`step` runs in Python: in a captured training step it runs after the program,
+    unless every run creates the schedule.
     """
     later = hosted(method)
 
@@ -106,13 +105,13 @@ class LRScheduler:
 
     @stepping
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to the one given."""
+        """Go to the next epoch, or to the given one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self.last_lr = self.get_lr() if epoch is None else self.lr_at(epoch)
-        self.tell()
+        self.print_rate()
 
-    def tell(self) -> None:
-        """With `verbose`, say what the rate is."""
+    def print_rate(self) -> None:
+        """Print the rate if `verbose`."""
         if self.verbose:
             name = type(self).__name__
             print(f"Epoch {self.last_epoch}: {name} set learning rate to {self.last_lr}.")
@@ -130,22 +129,53 @@ class LRScheduler:
         self.keys = ["last_epoch", "last_lr"]
 
     def state_dict(self) -> dict:
-        """What must be saved to go on later, as plain numbers."""
+        """The state that a later run needs to continue, as plain numbers."""
         self.state_keys()
         return {key: getattr(self, key) for key in self.keys}
 
     def set_state_dict(self, state_dict: dict) -> None:
-        """Take over what `state_dict` gave; raises RuntimeError if something is missing."""
+        """Load the result of `state_dict`; raises RuntimeError if an entry is missing."""
         self.state_keys()
         for key in self.keys:
             if key not in state_dict:
                 raise RuntimeError(
                     teach(
                         f"the state of {type(self).__name__} lacks {key!r}",
-                        expected=", ".join(self.keys),
+                        ", ".join(self.keys),
                         hint="scheduler.set_state_dict(other_scheduler.state_dict())",
                     )
                 )
             setattr(self, key, state_dict[key])
 
     set_dict = set_state_dict
+
+
+SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+LAST = [p.replace(annotation=p.empty) for p in signature(LRScheduler).parameters.values()][1:]
+"""The arguments that end the signature of every schedule: `last_epoch` and `verbose`."""
+
+
+def schedule(formula) -> type[LRScheduler]:
+    """The schedule whose rate at epoch `t` is a formula of the arguments of its constructor.
+
+    The formula takes `t` by keyword. The arguments are attributes of the schedule. The first call
+    happens in the constructor, so the formula also refuses values that make no sense.
+    """
+    arguments = [p for p in signature(formula).parameters.values() if p.name != "t"]
+    takes = Signature([SELF, *arguments, *LAST])
+
+    def __init__(self, *args, **kwargs):
+        bound = takes.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        last = [given.pop(p.name) for p in LAST]
+        vars(self).update({p.name: given[p.name] for p in arguments})
+        LRScheduler.__init__(self, given["learning_rate"], *last)
+
+    def get_lr(self):
+        given = {p.name: getattr(self, p.name) for p in arguments}
+        return formula(**given | {"learning_rate": self.base_lr}, t=self.last_epoch)
+
+    __init__.__signature__ = takes
+    body = {"__init__": __init__, "get_lr": get_lr, "__module__": formula.__module__}
+    return type(formula.__name__, (LRScheduler,), body | {"__doc__": formula.__doc__})

@@ -4,8 +4,6 @@ Source: LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to docu
 (1998), in the form Paddle gives it.
 """
 
-from __future__ import annotations
-
 from ... import nn
 
 __all__ = ["LeNet"]

@@ -4,8 +4,6 @@ Source: Sandler, Howard, Zhu, Zhmoginov, Chen, "MobileNetV2: inverted residuals 
 bottlenecks" (2018). Parts have Paddle's names.
 """
 
-from __future__ import annotations
-
 from ... import nn
 from .pretrained import refuse_pretrained
 

@@ -1,6 +1,4 @@
-"""What to say to `pretrained=True`."""
-
-from __future__ import annotations
+"""The error for `pretrained=True`."""
 
 from ...engine.core.errors import value_error
 
@@ -10,6 +8,6 @@ def refuse_pretrained(name: str, pretrained) -> None:
     if pretrained:
         raise value_error(
             f"{name}(pretrained={pretrained!r}): MiniPaddle downloads no weights",
-            expected="pretrained=False",
+            "pretrained=False",
             hint=f"net = {name}(); net.set_state_dict(paddle.load(path)) with a file of yours",
         )

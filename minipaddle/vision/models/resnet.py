@@ -5,8 +5,6 @@ Source: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (201
 residual transformations" (2017), for `groups`. Parts have Paddle's names.
 """
 
-from __future__ import annotations
-
 from ... import nn
 from ...engine.core.errors import value_error
 from .pretrained import refuse_pretrained
@@ -29,21 +27,14 @@ class BasicBlock(nn.Layer):
     expansion = 1
 
     def __init__(
-        self,
-        inplanes,
-        planes,
-        stride=1,
-        downsample=None,
-        groups=1,
-        base_width=64,
-        dilation=1,
+        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1,
         norm_layer=None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         if (groups, base_width, dilation) != (1, 64, 1):
             raise value_error(
                 f"BasicBlock with groups={groups}, base_width={base_width}, dilation={dilation}",
-                expected="groups=1, base_width=64, dilation=1",
+                "groups=1, base_width=64, dilation=1",
                 hint="BottleneckBlock takes all three",
             )
         norm = norm_layer or nn.BatchNorm2D
@@ -69,16 +60,9 @@ class BottleneckBlock(nn.Layer):
     expansion = 4
 
     def __init__(
-        self,
-        inplanes,
-        planes,
-        stride=1,
-        downsample=None,
-        groups=1,
-        base_width=64,
-        dilation=1,
+        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1,
         norm_layer=None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         norm = norm_layer or nn.BatchNorm2D
         width, outputs = int(planes * base_width / 64) * groups, planes * self.expansion
@@ -135,9 +119,7 @@ class ResNet(nn.Layer):
     def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
         super().__init__()
         if depth not in BLOCKS:
-            raise value_error(
-                f"ResNet of depth {depth}", expected=f"one of {', '.join(map(str, BLOCKS))}"
-            )
+            raise value_error(f"ResNet of depth {depth}", f"one of {', '.join(map(str, BLOCKS))}")
         self.num_classes, self.with_pool = num_classes, with_pool
         options = {"groups": groups, "base_width": width}
         counts, deep = BLOCKS[depth], block.expansion

@@ -1,4 +1,4 @@
-"""What is done to pictures before a model sees them.
+"""Transforms of pictures before a model sees them.
 
 Source: Paddle API `paddle.vision.transforms`.
 """

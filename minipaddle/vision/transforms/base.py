@@ -1,9 +1,7 @@
-"""The frame of all transforms, and one after the other.
+"""The base of all transforms, and their composition.
 
 Source: Paddle API `paddle.vision.transforms`.
 """
-
-from __future__ import annotations
 
 from ...engine.core.errors import not_supported, value_error
 
@@ -38,9 +36,9 @@ class Compose:
 class BaseTransform:
     """The base: a subclass says in `_apply_image(img)` what happens to a picture.
 
-    Called with a tuple, a transform passes item k to `_apply_<keys[k]>`, and what is beyond `keys`
-    comes out as it is; `keys` is ("image",) if absent. `_get_params(inputs)` is called once for all
-    of them; its result is `self.params`. Source: Paddle API
+    Called with a tuple, a transform passes item k to `_apply_<keys[k]>`, and items beyond `keys`
+    are returned unchanged; `keys` is ("image",) if absent. `_get_params(inputs)` is called once for
+    all of them; its result is `self.params`. Source: Paddle API
     `paddle.vision.transforms.BaseTransform`.
 
     >>> import minipaddle as paddle, numpy
@@ -53,12 +51,12 @@ class BaseTransform:
 
     def __init__(self, keys=None):
         if keys is not None and not isinstance(keys, list | tuple):
-            raise value_error(f"keys={keys!r}", expected="a list or tuple of names")
+            raise value_error(f"keys={keys!r}", "a list or tuple of names")
         self.keys = ("image",) if keys is None else tuple(keys)
         self.params = None
 
     def _get_params(self, inputs):
-        """What is drawn for one call."""
+        """The random parameters of one call."""
 
     def _apply_image(self, img):
         raise NotImplementedError(f"{type(self).__name__} defines no _apply_image(img)")

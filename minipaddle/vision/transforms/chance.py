@@ -1,23 +1,16 @@
-"""Transforms that draw anew what they do to each picture; the draws follow `paddle.seed`.
+"""Random transforms, drawn again for each picture; the draws follow `paddle.seed`.
 
 Source: Paddle API `paddle.vision.transforms`.
 """
 
-from __future__ import annotations
-
 import math
 
+from ...core.missing import public
 from ...engine.core.errors import value_error
 from ...tensor.generator import GENERATOR
 from . import functional as F
 from .base import BaseTransform
 from .pictures import size_of
-
-__all__ = [
-    "BrightnessTransform", "ColorJitter", "ContrastTransform", "HueTransform", "RandomCrop",
-    "RandomHorizontalFlip", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip",
-    "SaturationTransform",
-]  # fmt: skip
 
 
 def uniform(low=0.0, high=1.0) -> float:
@@ -48,7 +41,7 @@ class RandomHorizontalFlip(BaseTransform):
     def __init__(self, prob=0.5, keys=None):
         super().__init__(keys)
         if not 0 <= prob <= 1:
-            raise value_error(f"prob={prob}", expected="a probability, 0 to 1")
+            raise value_error(f"prob={prob}", "a probability, 0 to 1")
         self.prob = prob
 
     def _get_params(self, inputs):
@@ -120,16 +113,11 @@ class RandomResizedCrop(BaseTransform):
     """
 
     def __init__(
-        self,
-        size,
-        scale=(0.08, 1.0),
-        ratio=(3.0 / 4, 4.0 / 3),
-        interpolation="bilinear",
-        keys=None,
+        self, size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation="bilinear", keys=None
     ):
         super().__init__(keys)
         if scale[0] > scale[1] or ratio[0] > ratio[1]:
-            raise value_error(f"scale={scale}, ratio={ratio}", expected="(low, high)")
+            raise value_error(f"scale={scale}, ratio={ratio}", "(low, high)")
         self.size, self.scale, self.ratio = F.pair(size), scale, ratio
         self.interpolation = interpolation
 
@@ -165,9 +153,7 @@ class RandomRotation(BaseTransform):
         super().__init__(keys)
         self.degrees = (-degrees, degrees) if isinstance(degrees, int | float) else degrees
         if len(self.degrees) != 2 or self.degrees[0] > self.degrees[1]:
-            raise value_error(
-                f"degrees={degrees}", expected="a number, not negative, or (low, high)"
-            )
+            raise value_error(f"degrees={degrees}", "a number, not negative, or (low, high)")
         self.interpolation, self.expand = interpolation, expand
         self.center, self.fill = center, fill
 
@@ -197,7 +183,7 @@ class Factor(BaseTransform):
         if distance < 0 or not self.least <= value[0] <= value[1] <= self.most:
             raise value_error(
                 f"{type(self).__name__} was given {value}",
-                expected=f"a number, not negative, or {self.least} <= low <= high <= {self.most}",
+                f"a number, not negative, or {self.least} <= low <= high <= {self.most}",
             )
         self.value = tuple(value)
 
@@ -264,7 +250,7 @@ class HueTransform(Factor):
 class ColorJitter(BaseTransform):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
-    Each is what the transform of its name takes; 0 leaves it alone.
+    Each argument is that of the transform of its name; 0 changes nothing.
     Source: Paddle API `paddle.vision.transforms.ColorJitter`.
 
     >>> import minipaddle as paddle
@@ -288,3 +274,6 @@ class ColorJitter(BaseTransform):
         for adjust, factor in self.params:
             img = adjust(img, factor)
         return img
+
+
+__all__ = public(globals())

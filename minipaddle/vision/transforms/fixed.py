@@ -3,12 +3,10 @@
 Source: Paddle API `paddle.vision.transforms`.
 """
 
-from __future__ import annotations
-
 from ...engine.eager.tensor import Tensor
 from . import functional as F
 from .base import BaseTransform
-from .pictures import opened
+from .pictures import open_picture
 
 __all__ = ["CenterCrop", "Grayscale", "Normalize", "Pad", "Resize", "ToTensor", "Transpose"]
 
@@ -62,7 +60,7 @@ class Transpose(BaseTransform):
     def _apply_image(self, img):
         if isinstance(img, Tensor):
             return img.transpose(list(self.order))
-        return opened(img)[0].transpose(self.order)
+        return open_picture(img)[0].transpose(self.order)
 
 
 class Resize(BaseTransform):

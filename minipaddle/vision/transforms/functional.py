@@ -3,21 +3,12 @@
 Source: Paddle API `paddle.vision.transforms`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy
 
-from ...engine.core.errors import value_error
-from ...engine.eager.tensor import Tensor
-from .pictures import brightest, in_kind, is_pil, on_pictures, opened, refusal
-
-__all__ = [
-    "adjust_brightness", "adjust_contrast", "adjust_hue", "center_crop", "crop", "hflip",
-    "normalize", "pad", "resize", "rotate", "to_grayscale", "to_tensor", "vflip",
-]  # fmt: skip
-
+from ...core.prelude import Tensor, public, value_error
+from .pictures import brightest, describe_no_picture, in_kind, is_pil, on_pictures, open_picture
 
 # ---- to numbers ------------------------------------------------------------------------------
 
@@ -33,7 +24,7 @@ def to_tensor(pic, data_format="CHW"):
     """
     if isinstance(pic, Tensor):
         return pic
-    array, _ = opened(pic)
+    array, _ = open_picture(pic)
     if array.dtype == numpy.uint8:
         array = array.astype("float32") / 255
     return Tensor(array if channels_axis(data_format) == 2 else array.transpose(2, 0, 1))
@@ -52,9 +43,9 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
     """
     axis = channels_axis(data_format)
     if is_pil(img):
-        axis, img = 2, opened(img)[0]
+        axis, img = 2, open_picture(img)[0]
     if not isinstance(img, Tensor | numpy.ndarray) or img.ndim != 3:
-        raise TypeError(refusal(img))
+        raise TypeError(describe_no_picture(img))
     mean, std = (
         numpy.reshape(numpy.asarray(v, "float32"), [-1 if a == axis else 1 for a in range(3)])
         for v in (mean, std)
@@ -71,7 +62,7 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
 
 def channels_axis(data_format: str) -> int:
     if data_format not in ("CHW", "HWC"):
-        raise value_error(f"data_format={data_format!r}", expected="'CHW' or 'HWC'")
+        raise value_error(f"data_format={data_format!r}", "'CHW' or 'HWC'")
     return data_format.index("C")
 
 
@@ -118,7 +109,7 @@ def crop(img, top, left, height, width):
         raise value_error(
             f"crop of {height} x {width} at ({top}, {left}) from a picture of "
             f"{img.shape[0]} x {img.shape[1]}",
-            expected="a part that lies inside",
+            "a part that lies inside",
             hint="pad the picture first",
         )
     return img[top : top + height, left : left + width]
@@ -133,7 +124,7 @@ def center_crop(img, output_size):
     >>> paddle.vision.transforms.center_crop(numpy.arange(9).reshape(3, 3), 1)
     array([[4]])
     """
-    (height, width), (rows, columns) = pair(output_size), opened(img)[0].shape[:2]
+    (height, width), (rows, columns) = pair(output_size), open_picture(img)[0].shape[:2]
     top, left = round((rows - height) / 2), round((columns - width) / 2)
     return crop(img, top, left, height, width)
 
@@ -160,10 +151,10 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     array([[0, 1, 2, 0]])
     """
     if padding_mode not in MODES:
-        raise value_error(f"padding_mode={padding_mode!r}", expected=", ".join(MODES))
+        raise value_error(f"padding_mode={padding_mode!r}", ", ".join(MODES))
     sides = [padding] * 4 if isinstance(padding, int) else list(padding)
     if len(sides) not in (2, 4):
-        raise value_error(f"padding={padding}", expected="1, 2 or 4 numbers")
+        raise value_error(f"padding={padding}", "1, 2 or 4 numbers")
     left, top, right, bottom = sides if len(sides) == 4 else sides * 2
     widths = [(top, bottom), (left, right), (0, 0)]
     if padding_mode != "constant":
@@ -182,7 +173,7 @@ ORDERS = {"nearest": 0, "bilinear": 1, "bicubic": 3}
 
 def order_of(interpolation: str) -> int:
     if interpolation not in ORDERS:
-        raise value_error(f"interpolation={interpolation!r}", expected=", ".join(map(repr, ORDERS)))
+        raise value_error(f"interpolation={interpolation!r}", ", ".join(map(repr, ORDERS)))
     return ORDERS[interpolation]
 
 
@@ -204,7 +195,7 @@ def resize(img, size, interpolation="bilinear"):
     if order == 0:
         rows, columns = ((numpy.arange(n) * s).astype(int) for n, s in zip(after, steps))
         return img[rows][:, columns]
-    return resampled(img, numpy.diag(steps), (steps - 1) / 2, after, order, mode="nearest")
+    return resample_affine(img, numpy.diag(steps), (steps - 1) / 2, after, order, mode="nearest")
 
 
 def shorter_side(shape, size: int) -> tuple[int, int]:
@@ -219,7 +210,7 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
     """Turned by `angle` degrees against the clock, about the middle or `center` (x, y).
 
     `expand` makes room for the corners (and turns about the middle); `fill` (a number or one for
-    each channel) is what comes in from outside.
+    each channel) fills the places outside the picture.
     Source: Paddle API `paddle.vision.transforms.rotate`.
 
     >>> import minipaddle as paddle, numpy
@@ -234,10 +225,10 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
     middle = (shape - 1) / 2
     pivot = middle if center is None or expand else numpy.array(center[::-1]) - 0.5
     fixed = (after - 1) / 2 if expand else pivot
-    return resampled(img, back, pivot - back @ fixed, tuple(after), order, fill=fill)
+    return resample_affine(img, back, pivot - back @ fixed, tuple(after), order, fill=fill)
 
 
-def resampled(img, matrix, offset, shape, order, mode="grid-constant", fill=0):
+def resample_affine(img, matrix, offset, shape, order, mode="grid-constant", fill=0):
     """The picture whose pixel at `p` is the one of `img` at `matrix @ p + offset`."""
     from scipy import ndimage  # takes a while to import, and few programs resample
 
@@ -268,10 +259,10 @@ def grey(img):
 
 def require_colours(img) -> None:
     if img.shape[2] != 3:
-        raise value_error(f"a picture of {img.shape[2]} channels", expected="red, green and blue")
+        raise value_error(f"a picture of {img.shape[2]} channels", "red, green and blue")
 
 
-def blended(img, other, factor):
+def blend(img, other, factor):
     """factor * img + (1 - factor) * other, kept between black and white."""
     values = factor * img.astype("float32") + (1 - factor) * other
     return in_kind(values.clip(0, brightest(img)), img)
@@ -288,7 +279,7 @@ def to_grayscale(img, num_output_channels=1):
     array([[[76]]], dtype=uint8)
     """
     if num_output_channels not in (1, 3):
-        raise value_error(f"num_output_channels={num_output_channels}", expected="1 or 3")
+        raise value_error(f"num_output_channels={num_output_channels}", "1 or 3")
     return in_kind(grey(img), img).repeat(num_output_channels, 2)
 
 
@@ -302,7 +293,7 @@ def adjust_brightness(img, brightness_factor):
     >>> paddle.vision.transforms.adjust_brightness(numpy.array([[100, 200]], "uint8"), 1.5)
     array([[150, 255]], dtype=uint8)
     """
-    return blended(img, 0, factor(brightness_factor))
+    return blend(img, 0, factor(brightness_factor))
 
 
 @on_pictures
@@ -315,18 +306,18 @@ def adjust_contrast(img, contrast_factor):
     >>> paddle.vision.transforms.adjust_contrast(numpy.array([[100, 200]], "uint8"), 0.5)
     array([[125, 175]], dtype=uint8)
     """
-    return blended(img, grey(img).mean(), factor(contrast_factor))
+    return blend(img, grey(img).mean(), factor(contrast_factor))
 
 
 @on_pictures
 def adjust_saturation(img, saturation_factor):
     """Distances from the luminance times `saturation_factor`: 0 is grey, 1 the picture."""
-    return blended(img, grey(img), factor(saturation_factor))
+    return blend(img, grey(img), factor(saturation_factor))
 
 
 def factor(value):
     if value < 0:
-        raise value_error(f"a factor of {value}", expected="0 or more")
+        raise value_error(f"a factor of {value}", "0 or more")
     return value
 
 
@@ -342,7 +333,7 @@ def adjust_hue(img, hue_factor):
     array([[[  0, 255,   0]]], dtype=uint8)
     """
     if not -0.5 <= hue_factor <= 0.5:
-        raise value_error(f"hue_factor={hue_factor}", expected="-0.5 to 0.5")
+        raise value_error(f"hue_factor={hue_factor}", "-0.5 to 0.5")
     if img.shape[2] == 1:
         return img
     require_colours(img)
@@ -368,3 +359,6 @@ def from_hue(hue, most, spread):
     channels = ((shift + hue) % 6 for shift in (5, 3, 1))
     fall = [numpy.minimum(k, 4 - k).clip(0, 1) for k in channels]
     return most[..., None] - spread[..., None] * numpy.stack(fall, -1)
+
+
+__all__ = public(globals())

@@ -1,4 +1,4 @@
-"""The forms a picture comes in, and the one that functions of pictures are written for.
+"""The forms of pictures, and the one form that functions of pictures work on.
 
 | form          | axes                       | values                          |
 |---------------|----------------------------|---------------------------------|
@@ -6,8 +6,6 @@
 | Tensor        | [channels, h, w]           | the same                        |
 | PIL image     | its own                    | uint8                           |
 """
-
-from __future__ import annotations
 
 import functools
 
@@ -25,39 +23,39 @@ def on_pictures(function):
 
     @functools.wraps(function)
     def wrapped(img, *args, **kwargs):
-        array, restored = opened(img)
+        array, restored = open_picture(img)
         return restored(numpy.ascontiguousarray(function(array, *args, **kwargs)))
 
     return wrapped
 
 
-def opened(img):
+def open_picture(img):
     """An array [h, w, channels], and the function that gives another one the form of `img`."""
     if isinstance(img, Tensor) and img.ndim == 3:
         return img.numpy().transpose(1, 2, 0), lambda y: Tensor(y.transpose(2, 0, 1))
     if isinstance(img, numpy.ndarray) and img.ndim == 3:
         return img, lambda y: y
     if isinstance(img, numpy.ndarray) and img.ndim == 2:
-        return img[..., None], flat_if_grey
+        return img[..., None], squeeze_grey
     if is_pil(img):
-        array, restored = opened(numpy.asarray(img))
+        array, restored = open_picture(numpy.asarray(img))
         return array, lambda y: pil(restored(y) if y.shape[2] > 1 else y[..., 0])
-    raise TypeError(refusal(img))
+    raise TypeError(describe_no_picture(img))
 
 
-def refusal(img) -> str:
-    """What to say of something that is no picture."""
+def describe_no_picture(img) -> str:
+    """The error message for a value that is not a picture."""
     if isinstance(img, numpy.ndarray):
         given = f"an array of shape {list(img.shape)}"
     else:
         given = describe(img) if isinstance(img, Tensor) else type(img).__name__
     return teach(
         f"{given} is no picture",
-        expected="an array [h, w] or [h, w, channels], a Tensor [channels, h, w], or a PIL image",
+        "an array [h, w] or [h, w, channels], a Tensor [channels, h, w], or a PIL image",
     )
 
 
-def flat_if_grey(y):
+def squeeze_grey(y):
     return y[..., 0] if y.shape[2] == 1 else y
 
 
@@ -73,7 +71,7 @@ def pil(array):
 
 def size_of(img) -> tuple[int, int]:
     """(height, width)"""
-    return opened(img)[0].shape[:2]
+    return open_picture(img)[0].shape[:2]
 
 
 def in_kind(values, img):

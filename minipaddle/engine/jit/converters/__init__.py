@@ -2,7 +2,7 @@
 
 A converter is a function `convert(tree, context) -> tree` and a slot, `jit.<name>`. The first ones
 bring the code into a simple form (no decorators, no jumps), then control flow becomes functions,
-then what is left of expressions becomes calls that decide at run time.
+then the rest of the expressions becomes calls that decide at run time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def insert(*converters, before=None) -> None:
 
 
 class Context(NamedTuple):
-    """What converters may ask besides the tree."""
+    """What converters know besides the tree."""
 
     properties: frozenset = frozenset()  # names that are a property of some class at hand
 

@@ -1,4 +1,4 @@
-"""`and`, `or`, `not`, comparisons in a row, `in`, `assert`: what asks for a truth value."""
+"""`and`, `or`, `not`, comparisons in a row, `in`, `assert`: all that needs a truth value."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ _jst.if_else(test, _jst_then, None)
 @slot("jit.if_else")
 @looks_for(ast.If)
 def if_else(tree: ast.AST, context) -> ast.AST:
-    """`if test: A else: B` -> two functions and `_jst.if_else(test, then, else_, keeps=names)`.
+    """`if test: A else: B` -> two functions and `_jst.if_else(test, then, else_, live_out=names)`.
 
-    `keeps` are the names bound inside that are needed afterwards, `drops` those that are not.
+    `live_out` are the names bound inside that are needed afterwards, `local` those that are not.
     """
     return IfElse().visit(tree)
 
@@ -45,6 +45,6 @@ class IfElse(Blocks):
         for function, binds in zip(functions, node.binds):
             self.share(function, binds)
         bound = set().union(*node.binds)
-        keeps, jumps = bound & node.live, getattr(node, "jumps", False)
-        call.value.keywords = options(node, keeps=keeps, drops=bound - keeps, jumps=jumps)
+        live_out, jumps = bound & node.live, getattr(node, "jumps", False)
+        call.value.keywords = options(node, live_out=live_out, local=bound - live_out, jumps=jumps)
         return new

@@ -1,4 +1,4 @@
-"""Calls: what is called is converted when it is called, if it is the user's."""
+"""Calls: a function of the user is converted when it is called."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ class Calls(Rewriter):
 
 
 def generated(function: ast.expr) -> bool:
-    """Is it `_jst.something`?"""
+    """Whether a function is `_jst.something`."""
     inside = function.value if isinstance(function, ast.Attribute) else None
     return isinstance(inside, ast.Name) and inside.id == "_jst"

@@ -1,7 +1,7 @@
 """`break`, `continue` and early `return` as flags, so that every block has one way out.
 
-What follows a possible jump is run only if no flag is up. Where one side of an `if` jumps for
-certain, what follows moves to the other side, and no flag is asked.
+Statements after a possible jump run only if no flag is up. If one side of an `if` always jumps, the
+statements after it move to the other side, and no flag is read.
 """
 
 from __future__ import annotations
@@ -133,19 +133,19 @@ class Lowering:
         return [node], way, up | more
 
     def While(self, node):
-        before, stops = self.rounds(node)
+        before, break_flags = self.lower_loop(node)
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        node.test = goes_on(stops, node.test)
-        only_return = endless and stops == {RETURNED}
-        return self.after(node, before, stops, JUMP if only_return else EITHER)
+        node.test = goes_on(break_flags, node.test)
+        only_return = endless and break_flags == {RETURNED}
+        return self.after(node, before, break_flags, JUMP if only_return else EITHER)
 
     def For(self, node):
-        before, stops = self.rounds(node)
-        node.stops = tuple(sorted(stops))
-        return self.after(node, before, stops, EITHER)
+        before, break_flags = self.lower_loop(node)
+        node.break_flags = tuple(sorted(break_flags))
+        return self.after(node, before, break_flags, EITHER)
 
-    @slot("jit.jumps.rounds")
-    def rounds(self, node):
+    @slot("jit.jumps.lower_loop")
+    def lower_loop(self, node):
         """Lower a loop's body; what must stand before it, and the flags that end it."""
         self.count += 1
         loop = Loop(f"_jst_break_{self.count}", f"_jst_continue_{self.count}")
@@ -153,21 +153,21 @@ class Lowering:
         node.body, _, flags = self.block(node.body)
         self.loops.pop()
         node.body[:0] = [store(flag, constant(False, node), node) for flag in sorted(flags)]
-        stops = flags - {loop.continuing}
-        before = [store(loop.breaking, constant(False, node), node)] * (loop.breaking in stops)
-        return before, stops
+        break_flags = flags - {loop.continuing}
+        down = store(loop.breaking, constant(False, node), node)
+        return [down] * (loop.breaking in break_flags), break_flags
 
-    def after(self, node, before, stops, returning):
+    def after(self, node, before, break_flags, returning):
         """The loop, which is left the way `returning` if a return stops it; then its `else`."""
         orelse, node.orelse = node.orelse, []
-        out, flags = [*before, node], stops & {RETURNED}
+        out, flags = [*before, node], break_flags & {RETURNED}
         way = returning if flags else ON
         if orelse:
             rest, then, more = self.block(orelse)
-            out += otherwise(stops, rest, orelse[0])
+            out += otherwise(break_flags, rest, orelse[0])
             flags |= more
             if then is not ON:  # a return, from the loop or from here: it is sure
-                way = then if stops <= {RETURNED} else EITHER
+                way = then if break_flags <= {RETURNED} else EITHER
         return out, way, flags
 
     def With(self, node):
@@ -205,21 +205,21 @@ def raise_flag(name: str, at) -> ast.stmt:
 
 
 def quiet(flags, at) -> ast.expr:
-    """Is none of the flags up?"""
+    """An expression: none of the flags is up."""
     return fill_expr("_jst.none(flags)", at, flags=stand(
         ast.Tuple([load(f, at) for f in sorted(flags)], ast.Load()), at))  # fmt: skip
 
 
 @slot("jit.jumps.goes_on")
-def goes_on(stops, test) -> ast.expr:
-    """The test of a `while` that the flags `stops` end too: they are asked first."""
-    return stand(ast.BoolOp(ast.And(), [quiet(stops, test), test]), test) if stops else test
+def goes_on(flags, test) -> ast.expr:
+    """The test of a `while` that `flags` end too: they are asked first."""
+    return stand(ast.BoolOp(ast.And(), [quiet(flags, test), test]), test) if flags else test
 
 
 @slot("jit.jumps.otherwise")
-def otherwise(stops, rest, at) -> list:
+def otherwise(flags, rest, at) -> list:
     """The `else` of a loop: run if nothing stopped it."""
-    return unless(stops, rest, at)
+    return unless(flags, rest, at)
 
 
 def unless(flags, rest, at) -> list:
@@ -246,13 +246,13 @@ def into_other_side(node, rest) -> bool:
 
 
 def without_idle_flags(statements) -> list:
-    """Flags that nobody asks are not raised."""
+    """The statements without flags that nothing reads."""
     asked = set()
     for node in own(statements):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             asked.add(node.id)
         elif isinstance(node, ast.For):
-            asked.update(getattr(node, "stops", ()))
+            asked.update(getattr(node, "break_flags", ()))
     return Idle(asked).visited(statements)
 
 

@@ -1,4 +1,4 @@
-"""What the converters of expressions share: when may a part be evaluated in a lambda?"""
+"""What the converters of expressions share: whether a part may be evaluated in a lambda."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ class Lazy(Rewriter):
         return node
 
     def stays(self, parts) -> bool:
-        """Must the parts be evaluated where they stand?"""
+        """Whether the parts must be evaluated where they stand."""
         binds = self.in_lambda and any(isinstance(n, ast.NamedExpr) for n in own(parts))
         return self.in_class or binds or suspends(parts)

@@ -1,4 +1,4 @@
-"""`while` and `for`: test and body become functions, and the runtime goes round."""
+"""`while` and `for`: test and body become functions, and the runtime iterates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _jst.for_loop(iterable, _jst_body)
 @slot("jit.while_loop")
 @looks_for(ast.While)
 def while_loop(tree: ast.AST, context) -> ast.AST:
-    """`while test: body` -> two functions and `_jst.while_loop(test, body, keeps=names)`."""
+    """`while test: body` -> two functions and `_jst.while_loop(test, body, live_out=names)`."""
     return WhileLoop().visit(tree)
 
 
@@ -55,9 +55,9 @@ def while_statement(node: ast.While, share) -> list[ast.stmt]:
 @slot("jit.for_loop")
 @looks_for(ast.For)
 def for_loop(tree: ast.AST, context) -> ast.AST:
-    """`for target in items: body` -> a function and `_jst.for_loop(items, body, keeps=names)`.
+    """`for target in items: body` -> a function and `_jst.for_loop(items, body, live_out=names)`.
 
-    `stops` are the flags that end the loop: see `jumps`.
+    `break_flags` are the flags that end the loop: see `jumps`.
     """
     return ForLoop().visit(tree)
 
@@ -71,18 +71,21 @@ class ForLoop(Blocks):
         function, call = new
         (bound,) = node.binds
         self.share(function, bound)
-        call.value.keywords = [*groups(node), *options(node, stops=getattr(node, "stops", ()))]
+        flags = options(node, break_flags=getattr(node, "break_flags", ()))
+        call.value.keywords = [*groups(node), *flags]
         return new
 
 
 def groups(node) -> list[ast.keyword]:
     """The names that a loop binds, as keywords for the runtime."""
-    keeps, turns, drops = carried_names(set().union(*node.binds), node.live, node.head)
-    return options(node, keeps=keeps, turns=turns, drops=drops)
+    live_out, loop_carried, local = carried_names(set().union(*node.binds), node.live, node.head)
+    return options(node, live_out=live_out, loop_carried=loop_carried, local=local)
 
 
 @slot("jit.carried_names")
 def carried_names(bound: set, live: set, head: set) -> tuple[set, set, set]:
-    """Of what a loop binds: what is needed after it, by its next round only, not at all."""
-    keeps, turns = bound & live, (bound & head) - live
-    return keeps, turns, bound - keeps - turns
+    """The names that a loop binds, in three groups: needed after it, only by its next iteration,
+    or not at all.
+    """
+    live_out, loop_carried = bound & live, (bound & head) - live
+    return live_out, loop_carried, bound - live_out - loop_carried

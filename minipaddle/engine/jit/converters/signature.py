@@ -1,4 +1,4 @@
-"""The head of a function, and what Python decides by where a function stands."""
+"""The head of a function, and what depends on the place where a function stands."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which converters have something to do: one walk over the tree tells it of all.
+"""Which converters have something to do: one walk over the tree finds out for all of them.
 
-It is taken once control flow is in its simple form; no converter after that makes what another
+It happens once control flow is in its simple form; no converter after that makes what another
 one looks for.
 """
 

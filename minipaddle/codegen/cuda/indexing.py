@@ -1,0 +1,93 @@
+"""CUDA kernels that look at places, make them, go by known ones, or run along an axis."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...engine.codegen.kernel import is_number, read_template
+from ...engine.codegen.scalar import CannotWrite
+from ...engine.core import dtype as dt
+from ..target import fill
+from .calls import CUDA_TYPES, Calls, Launch, Operand, cuda_emitter, operands
+from .text import buffers, each, kernel, parameters
+
+LOOK = """
+const int64_t at = GIVEN[i];
+if ((at < LOW || at >= SIZE) IGNORED) wrong[0] = 1, wrong[1] = at;
+"""
+
+
+def look(record, name: str, places, slot: int) -> Launch | None:
+    """A kernel that writes into a slot, a pair (is one wrong? which one?), if a place is out of
+    range. (Of several wrong ones any may stand there.)
+    """
+    index = record.inputs[places.k]
+    if is_number(index) or not index.spec.size:
+        return None
+    k = buffers(record).index(index)
+    ignored = "" if places.ignored is None else f"&& at != {places.ignored}"
+    words = {"GIVEN": f"in{k}", "SIZE": places.size, "LOW": -places.size if places.wraps else 0}
+    text = fill(LOOK, CUDA_TYPES, index.dtype, words | {"IGNORED": ignored})
+    given = Operand("in", k), Operand("wrong", 0, slot * WRONG)
+    own = [parameters(record)[k], "int64_t *wrong"]
+    return each(f"{name}_places{places.k}", own, index.spec.size, text, given)
+
+
+WRONG = 16
+"""Bytes of a slot."""
+
+# ---- the place of the largest ----------------------------------------------------------------
+
+BEST = read_template("best.cu", __file__).rstrip("\n")
+"""A warp for each row. NaN is before all; of equal ones the first is taken."""
+
+
+@cuda_emitter("argmax", "argmin")
+def emit_best(record, name: str) -> Calls:
+    """The kernel of `argmax` and of `argmin`."""
+    x, axis = record.inputs[0].spec, record.attrs["axis"]
+    before, after = (x.shape[:axis], x.shape[axis + 1 :]) if axis is not None else ((), ())
+    length = x.size if axis is None else x.shape[axis]
+    words = {"ROWS": record.spec.size, "LENGTH": length, "INNER": prod(after)}
+    words["SIGN"] = ">" if record.op.name == "argmax" else "<"
+    assert prod(before) * prod(after) == record.spec.size
+    text = kernel(name, parameters(record), [fill(BEST, CUDA_TYPES, x.dtype, words)], (32, 4))
+    blocks = -(-record.spec.size // 4), 1
+    return Calls((Launch(name, text, blocks, (32, 4), operands(record)),))
+
+
+# ---- known places ----------------------------------------------------------------------------
+
+REMAP_GRAD = read_template("remap_grad.cu", __file__)
+
+
+@cuda_emitter("remap_grad")
+def emit_remap_grad(record, name: str) -> Calls:
+    """The kernel of the adjoint of `remap`."""
+    index, size = record.attrs["index"], record.attrs["size"]
+    words = {"INNER": prod(record.shape[record.attrs["axis"] + 1 :]), "COUNT": len(index)}
+    words |= {"SIZE": size, "TABLE": ", ".join(str(k % size) for k in index)}
+    text = fill(REMAP_GRAD, CUDA_TYPES, record.dtype, words)
+    return Calls((each(name, parameters(record), record.spec.size, text, operands(record)),))
+
+
+# ---- running along an axis -------------------------------------------------------------------
+
+SCAN = read_template("scan.cu", __file__)
+
+
+@cuda_emitter("cumsum", "cumprod")
+def emit_scan(record, name: str) -> Calls:
+    """The kernel of `cumsum` and of `cumprod`: a thread for each row."""
+    x, axis = record.spec, record.attrs["axis"]
+    if x.dtype in (*dt.HALVES, dt.bool_.numpy):
+        raise CannotWrite(f"{record.op.name} of {CUDA_TYPES[x.dtype]}")
+    length, product = x.shape[axis], record.op.name == "cumprod"
+    words = {
+        "INNER": prod(x.shape[axis + 1 :]), "LENGTH": length, "START": int(product),
+        "SIGN": "*" if product else "+",
+        "PLACE": f"({length - 1} - k)" if record.attrs["reverse"] else "k",
+    }  # fmt: skip
+    text = fill(SCAN, CUDA_TYPES, x.dtype, words)
+    rows = each(name, parameters(record), x.size // length, text, operands(record))
+    return Calls((rows,))

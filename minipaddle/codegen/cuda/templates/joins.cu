@@ -1,0 +1,37 @@
+/* What all lanes of a warp hold, joined: every lane gets the result. */
+template <class T, T join(T, T)> static inline T over_warp(T x)
+{
+    for (int apart = 16; apart > 0; apart /= 2)
+        x = join(x, (T)__shfl_xor_sync(0xffffffff, x, apart));
+    return x;
+}
+
+/* The same for all threads of a block of (SIZE, 1). */
+template <class T, T join(T, T), int SIZE> static inline T over_block(T x)
+{
+    __shared__ T found[SIZE / 32];
+    x = over_warp<T, join>(x);
+    __syncthreads();  /* nobody reads what was found before */
+    if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = found[0];
+    for (int k = 1; k < SIZE / 32; k++) x = join(x, found[k]);
+    return x;
+}
+
+/* The same for the threads of a block of (32, SIZE) that have the same x. */
+template <class T, T join(T, T), int SIZE> static inline T over_column(T x)
+{
+    __shared__ T found[SIZE][32];
+    __syncthreads();
+    found[threadIdx.y][threadIdx.x] = x;
+    for (int apart = SIZE / 2; apart > 0; apart /= 2) {
+        __syncthreads();
+        if (threadIdx.y < apart) {
+            x = join(x, found[threadIdx.y + apart][threadIdx.x]);
+            found[threadIdx.y][threadIdx.x] = x;
+        }
+    }
+    __syncthreads();
+    return found[0][threadIdx.x];
+}

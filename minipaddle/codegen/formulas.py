@@ -1,0 +1,63 @@
+"""Functions of NumPy in formulas, beyond those that the book's operators call.
+
+Each takes the module `C` and expressions as arguments, and returns an expression.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..engine.codegen.scalar import FUNCTIONS, SUFFIX, Text, same
+
+
+def round_(m, x, decimals=0) -> Text:
+    """Round to even."""
+    tens = float(f"1e{abs(decimals)}")
+    if x.dtype.kind != "f" and decimals >= 0:
+        return x
+    if decimals:
+        return round_(m, x * tens) / tens if decimals > 0 else round_(m, x / tens) * tens
+    return Text(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+
+
+def sinc(m, x) -> Text:
+    """sin(πx) / πx, and 1 at 0."""
+    x = x * math.pi
+    return m.where(x == 0, 1, m.sin(x) / x)
+
+
+def frexp(m, x) -> tuple[Text, Text]:
+    """The fraction and the exponent of a float."""
+    return m.helper("fraction", x), m.helper("exponent", x, dtype=np.int32)
+
+
+def heaviside(m, x, y) -> Text:
+    """0 below 0, 1 above, y at 0; NaN stays NaN."""
+    step = m.where(x > 0, 1, m.where(x < 0, 0, y))
+    return m.where(x != x, x, step)
+
+
+def nan_to_num(m, x, nan=0.0, posinf=None, neginf=None) -> Text:
+    """Replace NaN and infinities by numbers."""
+    if x.dtype.kind != "f":
+        return x
+    largest = float(np.finfo(x.dtype).max)
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
+    x = m.where(x != x, nan, x)
+    return m.where(x == math.inf, high, m.where(x == -math.inf, low, x))
+
+
+def in_double(name: str):
+    """A function of `special`, which computes in double, as SciPy does."""
+
+    def call(m, *args) -> Text:
+        args = same(*args)
+        return m.helper(name, *(x.astype(np.float64) for x in args)).astype(args[0].dtype)
+
+    return call
+
+
+FUNCTIONS.update(round=round_, sinc=sinc, frexp=frexp, heaviside=heaviside, nan_to_num=nan_to_num)

@@ -1,0 +1,145 @@
+"""The microkernel of matrix products and convolutions: C text for some rows of a product.
+
+    C[m, n] (+)= Σ A[m, k] B[k, n]        for a block of rows m, all n, all k
+
+A tile of C, a few rows by a few vectors, stays in registers while k runs. For each k the vectors of
+B are loaded once, and each element of A is loaded once and multiplied with all lanes. A may have
+any strides. Neighbouring columns of B and of C are neighbours in memory. k may run over `segments`,
+so the window of a convolution, whose rows lie apart in the image, needs no copy (im2col).
+
+The vectors are GCC's vector types, as wide as a register; only partial loads and stores need
+assembly. 8 rows by 2 vectors of 16 floats reach 98 % of the peak of a Zen 4. The order of loops and
+branches decides what GCC keeps in registers: measure after each change.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from string import Template
+from typing import NamedTuple
+
+from ..engine.codegen.kernel import read_template
+from ..engine.codegen.kernel_schedule import pick
+
+ROWS = 8
+"""Most rows of a block function; also the rows of a tile if there are 32 registers."""
+
+WIDEST = 32
+"""Most elements of a panel (the columns of a tile) on any processor. The width of a panel is a
+multiple of 4, and divides 3 · WIDEST."""
+
+LANES = 16
+"""Most elements of a vector."""
+
+
+class Tile(NamedTuple):
+    """The part of C that stays in registers, and how far the loop over k is unrolled."""
+
+    tall: int = ROWS  # rows of a block
+    across: int = 0  # vectors; 0: the default of the processor
+    unroll: int = 1
+
+    @property
+    def widest(self) -> int:
+        """Most elements of a panel; the width of a panel divides 3 · widest."""
+        return self.across * LANES or WIDEST
+
+    def panel(self, T: str) -> str:
+        """C text: the number of columns of a tile."""
+        return f"({self.across} * LANES_{T})" if self.across else f"PANEL_{T}"
+
+    def suffix(self, T: str) -> str:
+        """The end of function names: each tile has its own functions."""
+        return T if self == Tile() else "_".join([T, *map(str, self)])
+
+
+def tile() -> Tile:
+    """The tile of the kernel that is being written."""
+    return Tile(
+        pick("tall", ROWS, (8, 6, 4)), pick("across", 0, (1, 2, 3, 4)), pick("unroll", 1, (1, 2, 4))
+    )
+
+
+PROCESSOR = read_template("processor.c", __file__)
+
+VECTORS = Template(read_template("vectors.c", __file__))
+
+TILE = Template(read_template("tile.c", __file__))
+
+BLOCK = Template(read_template("rows.c", __file__))
+
+TURN = Template(read_template("panels.c", __file__))
+
+DOTS = Template(read_template("dots.c", __file__))
+
+SHUFFLE = read_template("shuffle.c", __file__)
+
+
+@cache
+def vectors(T: str) -> tuple[str, ...]:
+    """Helpers: vectors of `float` or `double`, whole and partial loads and stores."""
+    if T == "float":
+        names = {"ps": "ps", "I": "int32_t", "lanes": "{0, 1, 2, 3, 4, 5, 6, 7}"}
+    else:
+        names = {"ps": "pd", "I": "int64_t", "lanes": "{0, 1, 2, 3}"}
+    return PROCESSOR, VECTORS.substitute(T=T, **names)
+
+
+def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
+    """`count` rows as pairs (height of a tile, rows with this height). The heights differ by one: a
+    tile of few rows would be slow.
+    """
+    tiles = -(-count // tall)
+    low, more = divmod(count, tiles) if tiles else (0, 0)
+    found = [(low + 1, more * (low + 1)), (low, count - more * (low + 1))]
+    return [(height, rows) for height, rows in found if rows]
+
+
+def blocks(T: str, *counts: int) -> tuple[str, ...]:
+    """Helpers: `rowsR_T` for each height of a tile that `counts` of rows need."""
+    t = tile()
+    high = dict.fromkeys(height for count in counts for height, _ in heights(count, t.tall))
+    return (*vectors(T), *tiles(T, t, *high))
+
+
+@cache
+def tiles(T: str, t: Tile, *high: int) -> tuple[str, ...]:
+    """The texts of a tile, and of blocks with tiles of these heights."""
+    unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
+    names = {"F": t.suffix(T), "panel": t.panel(T), "across": t.across or "ACROSS"}
+    return (
+        TILE.substitute(T=T, F=t.suffix(T), unroll=unroll),
+        *(BLOCK.substitute(names, T=T, rows=r, tall=t.tall) for r in high),
+    )
+
+
+def panels(T: str) -> tuple[str, ...]:
+    """Helpers: `panels_T`, which packs a transposed B into panels."""
+    t, I = tile(), "int32_t" if T == "float" else "int64_t"
+    return (*vectors(T), SHUFFLE, TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T)))
+
+
+def panels_size(N: int, K: int) -> int:
+    """Most elements that `panels_T` writes: the last panel has full width."""
+    return (N + tile().widest - 1) * K
+
+
+@cache
+def dots(T: str) -> tuple[str, ...]:
+    """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
+    return (*vectors(T), DOTS.substitute(T=T))
+
+
+def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str) -> str:
+    """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
+    b (pointer, step, segment) of B, c (pointer, row) of C."""
+    text, at, t = "", 0, tile()
+    for height, count in heights(rows, t.tall):
+        x = a[0] if not at else f"{a[0]} + {at * a[1]}"
+        y = c[0] if not at else f"{c[0]} + {at * c[1]}"
+        text += (
+            f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
+            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {t.panel(T)}, {y}, {c[1]}, {add});\n"
+        )
+        at += count
+    return text

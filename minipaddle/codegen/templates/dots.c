@@ -1,0 +1,50 @@
+/* A tile of C by vectors along k, which is the unit axis of A and of B. */
+INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *A, int64_t a_row,
+                        const $T *B, int64_t b_column, $T *C, int64_t c_row, int64_t c_column,
+                        int add)
+{
+    vector_$T c[4][4];
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < columns; j++) c[i][j] = (vector_$T){0};
+    for (int64_t k = 0; k < K; k += LANES_$T) {
+        const lanes_$T there = first_$T(K - k);
+        vector_$T b[4];
+        UNROLL for (int j = 0; j < columns; j++) b[j] = load_lanes_$T(B + j * b_column + k, there);
+        UNROLL for (int i = 0; i < rows; i++) {
+            const vector_$T a = load_lanes_$T(A + i * a_row + k, there);
+            UNROLL for (int j = 0; j < columns; j++) c[i][j] += a * b[j];
+        }
+    }
+    enum { FEW = LANES_$T < 4 ? LANES_$T : 4 };
+    typedef $T few __attribute__((vector_size(FEW * sizeof($T))));
+    few terms[4][4][LANES_$T / FEW] __attribute__((aligned(REGISTER)));
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < columns; j++) store_$T(($T *)terms[i][j], c[i][j]);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            $T *p = C + i * c_row + j * c_column, total = add ? *p : 0;
+            few sums = terms[i][j][0];
+            UNROLL for (int l = 1; l < LANES_$T / FEW; l++) sums += terms[i][j][l];
+            UNROLL for (int l = 0; l < FEW; l++) total += sums[l];
+            *p = total;
+        }
+}
+
+/* C (+)= A B where both are read along k: for few rows or columns. */
+ONCE void dots_$T(
+    int64_t M, int64_t N, int64_t K, const $T *A, int64_t a_row, const $T *B, int64_t b_column,
+    $T *C, int64_t c_row, int64_t c_column, int add)
+{
+#define DOTS(rows, columns) dot_tile_$T(rows, columns, K, A + m * a_row, a_row, B + n * b_column,         b_column, C + m * c_row + n * c_column, c_row, c_column, add)
+    for (int64_t n = 0, wide; n < N; n += wide) {
+        wide = N - n < 4 ? 1 : 4;
+        for (int64_t m = 0, high; m < M; m += high) {
+            high = M - m < 4 ? 1 : 4;
+            if (high == 4 && wide == 4) DOTS(4, 4);
+            else if (high == 4) DOTS(4, 1);
+            else if (wide == 4) DOTS(1, 4);
+            else DOTS(1, 1);
+        }
+    }
+#undef DOTS
+}

@@ -1,0 +1,24 @@
+/* C (+)= A B for M rows, a multiple of $rows; the panels of B lie `b_panel` apart. */
+ONCE void rows${rows}_$F(
+    int64_t M, int64_t N, int64_t K, int64_t segments,
+    const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
+    const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
+    $T *C, int64_t c_row, int add)
+{
+#define TILE(first, rows, vectors, full) tile_$F(rows, vectors, full, N - n, K, segments, \
+        A + (m + first) * a_row, a_row, a_step, a_segment, B, b_step, b_segment, \
+        C + (m + first) * c_row + n, c_row, add)
+#define TILES(vectors, full) do { \
+        TILE(0, $rows < TALL ? $rows : TALL, vectors, full); \
+        if ($rows > TALL) TILE(TALL, $rows - TALL, vectors, full); \
+    } while (0)
+    for (int64_t n = 0; n < N; n += $panel, B += b_panel)
+        if ($rows == $tall && N - n >= $panel) {
+            for (int64_t m = 0; m < M; m += $rows) TILES($across, 1);
+        } else if (N - n > LANES_$T) {
+            for (int64_t m = 0; m < M; m += $rows) TILES($across, 0);
+        } else
+            for (int64_t m = 0; m < M; m += $rows) TILES(1, 0);
+#undef TILES
+#undef TILE
+}

@@ -1,0 +1,37 @@
+/* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`). */
+INLINE void tile_$F(const int rows, const int vectors, const int full, int64_t n,
+                    int64_t K, int64_t segments,
+                    const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
+                    const $T *B, int64_t b_step, int64_t b_segment,
+                    $T *C, int64_t c_row, int add)
+{
+    vector_$T c[8][4], b[4];
+    lanes_$T there[4];
+    UNROLL for (int j = 0; j < vectors; j++) there[j] = first_$T(n - j * LANES_$T);
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < vectors; j++) c[i][j] = (vector_$T){0};
+    for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
+        const $T *p = A, *q = B;
+${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
+            KEEP(p);
+            UNROLL for (int j = 0; j < vectors; j++)
+                b[j] = full ? load_$T(q + j * LANES_$T)
+                            : load_lanes_$T(q + j * LANES_$T, there[j]);
+            UNROLL for (int i = 0; i < rows; i++)
+                UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j];
+        }
+    }
+    KEEP(C);
+    if (add)
+        UNROLL for (int i = 0; i < rows; i++)
+            UNROLL for (int j = 0; j < vectors; j++) {
+                const $T *p = C + i * c_row + j * LANES_$T;
+                c[i][j] += full ? load_$T(p) : load_lanes_$T(p, there[j]);
+            }
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < vectors; j++) {
+            $T *p = C + i * c_row + j * LANES_$T;
+            if (full) store_$T(p, c[i][j]);
+            else store_lanes_$T(p, there[j], c[i][j]);
+        }
+}

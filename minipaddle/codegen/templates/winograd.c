@@ -1,0 +1,90 @@
+/* U[16][n] = G g Gᵀ for n pairs of channels, from g[3][3][n] */
+ONCE void winograd_kernels_$T($T *U, const $T *g, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LANES_$T) {
+        const lanes_$T there = first_$T(n - i);
+        vector_$T t[4][3];
+        UNROLL for (int j = 0; j < 3; j++) {
+            const vector_$T a = load_lanes_$T(g + j * n + i, there),
+                            b = load_lanes_$T(g + (3 + j) * n + i, there),
+                            c = load_lanes_$T(g + (6 + j) * n + i, there);
+            t[0][j] = a, t[1][j] = (a + b + c) * ($T)0.5;
+            t[2][j] = (a - b + c) * ($T)0.5, t[3][j] = c;
+        }
+        UNROLL for (int j = 0; j < 4; j++) {
+            const vector_$T a = t[j][0], b = t[j][1], c = t[j][2];
+            $T *u = U + 4 * j * n + i;
+            store_lanes_$T(u, there, a);
+            store_lanes_$T(u + n, there, (a + b + c) * ($T)0.5);
+            store_lanes_$T(u + 2 * n, there, (a - b + c) * ($T)0.5);
+            store_lanes_$T(u + 3 * n, there, c);
+        }
+    }
+}
+
+/* V[16][high * wide][C] = Bᵀ d B for the tiles of an image whose rows are `row` apart */
+INLINE void winograd_tile_$T(const int full, int64_t left, $T *V, const $T *d, int64_t row,
+                             int64_t C, int64_t apart)
+{
+    const lanes_$T there = first_$T(left);
+    vector_$T t[4][4];
+    UNROLL for (int j = 0; j < 4; j++) {
+        vector_$T x[4];
+        UNROLL for (int i = 0; i < 4; i++) {
+            const $T *p = d + i * row + j * C;
+            x[i] = full ? load_$T(p) : load_lanes_$T(p, there);
+        }
+        t[0][j] = x[0] - x[2], t[1][j] = x[1] + x[2];
+        t[2][j] = x[2] - x[1], t[3][j] = x[1] - x[3];
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        const vector_$T v[4] = {t[i][0] - t[i][2], t[i][1] + t[i][2], t[i][2] - t[i][1],
+                                t[i][1] - t[i][3]};
+        UNROLL for (int j = 0; j < 4; j++) {
+            $T *p = V + (4 * i + j) * apart;
+            if (full) store_$T(p, v[j]);
+            else store_lanes_$T(p, there, v[j]);
+        }
+    }
+}
+ONCE void winograd_input_$T($T *V, const $T *image, int64_t row, int64_t C, int64_t high,
+                            int64_t wide)
+{
+    const int64_t apart = high * wide * C;
+    for (int64_t h = 0; h < high; h++)
+        for (int64_t w = 0; w < wide; w++, V += C)
+            for (int64_t c = 0; c < C; c += LANES_$T) {
+                const $T *d = image + 2 * h * row + 2 * w * C + c;
+                if (C - c >= LANES_$T) winograd_tile_$T(1, 0, V + c, d, row, C, apart);
+                else winograd_tile_$T(0, C - c, V + c, d, row, C, apart);
+            }
+}
+
+/* out[2 * high][2 * wide][O] = Aᵀ M A, as far as it is inside of rows × columns */
+ONCE void winograd_output_$T(const $T *M, $T *out, int64_t row, int64_t O, int64_t high,
+                             int64_t wide, int64_t rows, int64_t columns)
+{
+    const int64_t apart = high * wide * O;
+    for (int64_t h = 0; 2 * h < rows; h++)
+        for (int64_t w = 0; w < wide; w++)
+            for (int64_t o = 0; o < O; o += LANES_$T) {
+                const $T *m = M + (h * wide + w) * O + o;
+                const lanes_$T there = first_$T(O - o);
+                vector_$T t[2][4];
+                UNROLL for (int j = 0; j < 4; j++) {
+                    vector_$T x[4];
+                    UNROLL for (int i = 0; i < 4; i++) {
+                        const $T *p = m + (4 * i + j) * apart;
+                        x[i] = load_lanes_$T(p, there);
+                    }
+                    t[0][j] = x[0] + x[1] + x[2], t[1][j] = x[1] - x[2] - x[3];
+                }
+                $T *to = out + 2 * h * row + 2 * w * O + o;
+                UNROLL for (int i = 0; i < 2; i++) {
+                    if (2 * h + i >= rows) break;
+                    store_lanes_$T(to + i * row, there, t[i][0] + t[i][1] + t[i][2]);
+                    if (2 * w + 1 < columns)
+                        store_lanes_$T(to + i * row + O, there, t[i][1] - t[i][2] - t[i][3]);
+                }
+            }
+}

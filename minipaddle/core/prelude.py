@@ -1,0 +1,31 @@
+"""What Paddle's functions, layers and optimizers are written with, in one place to import from.
+
+- `creation`, `elementwise` (or `e`), `indexing`, `movement`, `reduction`: the engine's operators.
+- `Tensor` and `Parameter` hold values; `Var` is what both eager tensors and symbolic ones are.
+- `dt` dtypes; `Dim` a size that only the program knows, `same`, `same_shape`, `larger` for sizes.
+- `current` the interpreter on top of the stack; `Recording` switches the tape.
+- `axis_of`, `normalize_axes`, `whole`, `whole_numbers`: what users write for an axis or a shape.
+- `value_error`, `type_error`, `not_supported`, `teach`: errors of what was given and expected.
+- `slot` a place for a reader's own code; `public` the names of a module that are Paddle's.
+"""
+
+from ..engine.core import dtype as dt
+from ..engine.core.dim import Dim, larger, same, same_shape
+from ..engine.core.dispatch import Recording, current, note_refusal
+from ..engine.core.dtype import FLOATS, int64
+from ..engine.core.errors import not_supported, teach, type_error, value_error
+from ..engine.core.op import OPS
+from ..engine.core.rank import per_rank
+from ..engine.core.record import Spec
+from ..engine.core.slots import slot
+from ..engine.core.spec import broadcast_shapes, normalize_axes
+from ..engine.eager.tensor import Parameter, Tensor
+from ..engine.ops import creation, elementwise, movement, reduction
+from ..engine.ops import elementwise as e
+from ..engine.ops import gather as indexing
+from ..engine.ops.axes import axis_of, no_out, whole, whole_numbers
+from ..engine.ops.elementwise import abs, maximum, sign, sqrt, where
+from ..engine.ops.movement import reshape, transpose
+from ..engine.ops.special import sigmoid
+from ..engine.ops.var import Var
+from .missing import public

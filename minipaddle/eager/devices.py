@@ -1,0 +1,59 @@
+"""Questions about devices, and waiting for them."""
+
+from __future__ import annotations
+
+from ..engine.core.errors import teach
+from ..engine.eager import device as devices
+from ..engine.eager.device import Place, as_place, chosen
+
+
+class CUDAPinnedPlace(Place):
+    """Page-locked memory of the host: no tensor lives there, so `isinstance` is always False.
+
+    Raises RuntimeError when it is called. Source: Paddle API `paddle.CUDAPinnedPlace`.
+
+    >>> import minipaddle as paddle
+    >>> isinstance(paddle.ones([1]).place, paddle.CUDAPinnedPlace)
+    False
+    """
+
+    def __init__(self):
+        raise RuntimeError(
+            teach(
+                "MiniPaddle pins no memory: CuPy copies from ordinary memory",
+                hint="paddle.CPUPlace()",
+            )
+        )
+
+
+def get_device(input=None) -> str:
+    """The current device, or that of a tensor, such as "cpu" or "gpu:0".
+
+    Source: Paddle API `paddle.device.get_device`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.get_device(paddle.ones([1]).cpu())
+    'cpu'
+    """
+    return (chosen.now if input is None else input.place).name
+
+
+def is_compiled_with_cuda() -> bool:
+    """Is there a GPU that works? Source: Paddle API `paddle.is_compiled_with_cuda`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.is_compiled_with_cuda() in (True, False)
+    True
+    """
+    return not isinstance(devices.gpu(), str)
+
+
+def synchronize(device=None) -> None:
+    """Wait until a GPU has done all work given to it; nothing to wait for on the CPU.
+
+    >>> import minipaddle as paddle
+    >>> paddle.device.synchronize()
+    """
+    place = chosen.now if device is None else as_place(device)
+    if place.kind == "gpu":
+        place.module.cuda.Device(place.index).synchronize()

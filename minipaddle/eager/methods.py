@@ -1,0 +1,193 @@
+"""What Paddle's `Tensor` has beyond the engine's: other names, memory, DLPack, second forms."""
+
+from __future__ import annotations
+
+from ..engine.core.errors import teach, type_error
+from ..engine.core.record import write_count
+from ..engine.eager.tensor import Tensor
+from ..engine.ops.creation import assign
+from ..tensor.methods import defined_here
+
+
+class Further:
+    """Methods and properties that `Tensor` gets."""
+
+    @property
+    def type(self) -> str:
+        """What kind of tensor: always dense. Source: Paddle API `Tensor.type`."""
+        return "DENSE_TENSOR"
+
+    @property
+    def inplace_version(self) -> int:
+        """How often its memory was written in place. Source: Paddle API
+        `Tensor.inplace_version`.
+        """
+        return write_count(self.array)
+
+    @property
+    def requires_grad(self) -> bool:
+        """The opposite of `stop_gradient`. Source: Paddle API `Tensor.requires_grad`."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.requires_grad_().stop_gradient
+        False
+        """
+        self.stop_gradient = not requires_grad
+        return self
+
+    def detach_(self) -> Tensor:
+        """Forget the past. Source: Paddle API `Tensor.detach_`."""
+        self.record, self.stop_gradient = None, True
+        return self
+
+    def value(self) -> Tensor:
+        """Itself. Source: Paddle API `Tensor.value`."""
+        return self
+
+    get_tensor = value
+
+    @property
+    def data(self) -> Tensor:
+        """Itself; assigning another tensor takes over its memory. Source: Paddle API
+        `Tensor.data`.
+        """
+        return self
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.array = value.array
+
+    def retain_grads(self) -> None:
+        """Keep `.grad` of a computed tensor too.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> y = x * 2
+        >>> y.retain_grads()
+        >>> (y * y).backward()
+        >>> y.grad.item()
+        12.0
+        """
+        if not self.is_leaf:
+            self.register_hook(lambda g: setattr(self, "_grad", g.detach()))
+
+    def apply(self, func) -> Tensor:
+        """`func` of this tensor. Raises RuntimeError if it wants a gradient.
+
+        Source: Paddle API `Tensor.apply`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.apply(lambda t: t * 3).tolist()
+        [3.0, 3.0]
+        """
+        if not self.stop_gradient:
+            raise RuntimeError(
+                teach("apply on a tensor that wants a gradient", hint="call func(x) yourself")
+            )
+        return func(self)
+
+    def apply_(self, func) -> Tensor:
+        """`apply` in place. Source: Paddle API `Tensor.apply_`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.ones([2])
+        >>> x.apply_(lambda t: t * 3).tolist()
+        [3.0, 3.0]
+        """
+        return self.become(self.apply(func))
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __reduce_ex__(self, protocol):
+        raise type_error(
+            "a Tensor cannot be pickled: unpickling runs code",
+            hint="paddle.save(x, path), or x.numpy()",
+        )
+
+    def gradient(self):
+        """`.grad` as a NumPy array. Source: Paddle API `Tensor.gradient`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([3.0], stop_gradient=False)
+        >>> (x * x).backward()
+        >>> x.gradient().tolist()
+        [6.0]
+        """
+        return None if self.grad is None else self.grad.numpy()
+
+    def _grad_ivar(self):  # a private name of Paddle's that programs call
+        return self.grad
+
+    # ---- memory ------------------------------------------------------------------------------
+
+    def __dlpack__(self, **kwargs):
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    # ---- memory ------------------------------------------------------------------------------
+
+    def data_ptr(self) -> int:
+        """The address of the first element. Source: Paddle API `Tensor.data_ptr`."""
+        pointer = getattr(self.array, "ctypes", None) or self.array.data
+        return getattr(pointer, "data", None) or pointer.ptr
+
+    @property
+    def strides(self) -> list[int]:
+        """Steps between neighbours along each axis, in elements."""
+        return [s // self.array.itemsize for s in self.array.strides]
+
+    def stride(self, dim: int | None = None):
+        """`strides`, or that of one axis. Source: Paddle API `Tensor.stride`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2, 3]).stride()
+        [3, 1]
+        """
+        return self.strides if dim is None else self.strides[dim]
+
+    def get_strides(self) -> list[int]:
+        """`strides` as a method. Source: Paddle API `Tensor.get_strides`."""
+        return self.strides
+
+    def is_contiguous(self) -> bool:
+        """Do the elements lie in row-major order without gaps?
+
+        Source: Paddle API `Tensor.is_contiguous`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2, 3]).T.is_contiguous()
+        False
+        """
+        return self.array.flags.c_contiguous
+
+    def contiguous(self):
+        """In row-major order without gaps: itself if it is so already, else a copy.
+
+        Source: Paddle API `Tensor.contiguous`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2, 3]).T.contiguous().is_contiguous()
+        True
+        """
+        return self if self.is_contiguous() else assign(self)
+
+    def copy_(self, other, blocking: bool = True):
+        """`set_value`, returning the tensor. Source: Paddle API `Tensor.copy_`."""
+        self.set_value(other)
+        return self
+
+
+Tensor.register(defined_here(Further))

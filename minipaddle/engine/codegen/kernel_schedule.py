@@ -1,0 +1,72 @@
+"""A schedule: choices of an emitter that change the speed of a kernel, and not its results.
+
+Where several texts compute the same, an emitter calls `pick(name, default, options)`. The default
+comes from the emitter's own rule, and a schedule may give another answer. In this way tile sizes,
+vector widths, the parallel axis and the algorithm of a convolution are tuned. The questions that
+were asked define the search space; no other list of them exists, and a question that an answer
+makes meaningless is never asked.
+Source: AutoTVM's templates, Chen and others, Learning to Optimize Tensor Programs (2018).
+
+    >>> from minipaddle.engine.codegen.kernel_schedule import Schedule, following, pick
+    >>> with following(Schedule({"tile": 4})) as schedule:
+    ...     pick("tile", 8, (2, 4, 8)), pick("unroll", 1, (1, 2))
+    (4, 1)
+    >>> schedule.choices
+    {'tile': 4, 'unroll': 1}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+
+class Knob(NamedTuple):
+    """One choice: the default and all options."""
+
+    default: object
+    options: tuple
+
+
+class Schedule:
+    """The answers for one kernel: a dict by name, or a function of (name, knob). The default
+    replaces a missing answer, and an answer that is not among the options.
+
+    `knobs` are the questions so far, and `choices` their answers.
+    """
+
+    def __init__(self, answers: dict | Callable | None = None):
+        given = answers or {}
+        self.answer = given if callable(given) else lambda name, knob: given.get(name, knob.default)
+        self.knobs: dict[str, Knob] = {}
+        self.choices: dict[str, object] = {}
+
+    def pick(self, name: str, default, options):
+        """The answer to a question; always the same answer to the same question."""
+        if name not in self.choices:
+            knob = Knob(default, tuple(dict.fromkeys([*options, default])))
+            answer = self.answer(name, knob)
+            known = any(answer == o and type(answer) is type(o) for o in knob.options)
+            self.knobs[name], self.choices[name] = knob, answer if known else default
+        return self.choices[name]
+
+
+_now: ContextVar[Schedule | None] = ContextVar("schedule", default=None)
+
+
+@contextmanager
+def following(schedule: Schedule | None):
+    """Within the block, emitters follow this schedule; with None, only their own rules."""
+    token = _now.set(schedule)
+    try:
+        yield schedule
+    finally:
+        _now.reset(token)
+
+
+def pick(name: str, default, options):
+    """The answer of the current schedule; without a schedule, the default."""
+    schedule = _now.get()
+    return default if schedule is None else schedule.pick(name, default, options)

@@ -1,0 +1,99 @@
+"""The kernel of a group, or of a single elementwise, movement or reduction record."""
+
+from __future__ import annotations
+
+import re
+
+from ..core.record import Record
+from ..ir.control import fused
+from ..ir.program import INPUT, ITEM, NUMBER
+from ..passes.nest import Nest, NotOneNest
+from .kernel import C_TYPES, Kernel
+from .rows import body_of
+from .writer import FUNCTIONS, Writer
+
+
+def emit_nest(record, name: str) -> Kernel:
+    """The C function of a record that is one loop nest. Its buffers may overlap where
+    `Nest.in_place` allows it.
+    """
+    writer, parameters = nest_writer(record)
+    starts = rebase_loads(writer.nest, inputs_of(record))
+    body = body_of(writer)
+    source = f"static void {name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+    return Kernel(name, source, 0, starts=starts)
+
+
+def rebase_loads(nest: Nest, inputs: list[Record]) -> tuple[int, ...]:
+    """Count the indices of each input from the first element that the nest reads; return how many
+    elements that skips. So the same work on other slices (time steps, heads) shares one kernel.
+    """
+    loads: dict[Record, list] = {x: [] for x in inputs}
+    for node in nest.nodes():
+        if node.kind == "load":
+            loads.setdefault(nest.loaded_input(node), []).append(node)
+    starts = tuple(max(0, min((n.index.low for n in loads[x]), default=0)) for x in inputs)
+    for x, start in dict(zip(inputs, starts, strict=True)).items():
+        for node in loads[x] if start else ():
+            node.index -= start
+    return starts
+
+
+def inputs_of(record: Record) -> list[Record]:
+    """The inputs of a record's kernel, as its nest knows them."""
+    inner = record.attrs["region"].inputs if record.op is fused else record.inputs
+    return [x for x in inner if x.op is not NUMBER]
+
+
+def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
+    """(The writer of a record that is one loop nest, the parameters of its function)."""
+    given = inputs_of(record)
+    if record.op is fused:
+        region = record.attrs["region"]
+        records, outputs = region.records, region.outputs
+    elif record.dtype is None:
+        raise NotOneNest("several results")
+    else:
+        records = outputs = [record]
+    nest = Nest(records, outputs).merged()
+    names, taken = [], set(taken)
+    for x in [x for x in record.inputs if x.op is not NUMBER]:
+        names.append(unique_name(readable_name(x), taken))
+    outs = [unique_name(f"{r.op.name}_", taken) for r in outputs]
+    of = dict(zip(reversed(given), reversed(names), strict=True))
+    writer = Writer(nest, [of[x] for x in nest.inputs], outs)
+    writer.taken |= dict.fromkeys(names, 0)  # also those that the nest does not read
+    parameters = [f"const {types[x.dtype]} *{n}" for x, n in zip(given, names, strict=True)]
+    parameters += [f"{types[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
+    return writer, parameters
+
+
+def readable_name(x) -> str:
+    """A readable name for the value of a record."""
+    if x.op is ITEM:
+        whole = x.inputs[0]
+        inner = whole.attrs["region"].outputs[x.attrs["k"]] if whole.op is fused else whole
+        return inner.op.name
+    return (x.op is INPUT and x.attrs.get("name")) or x.op.name
+
+
+def unique_name(base: str, taken: set) -> str:
+    """A C identifier like `base` that is not in `taken`, where it is added."""
+    base = re.sub(r"\W", "_", base, flags=re.ASCII)[:40] or "x"
+    base = base if base[0].isalpha() and base not in KEYWORDS else f"x_{base}"
+    name, k = base, 1
+    while name in taken:
+        k += 1
+        name = f"{base}_{k}"
+    taken.add(name)
+    return name
+
+
+WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while bool true false pow fabs rint max min sum prod total start end row t threads work
+first last i j k l m n p q r s widen narrow memcpy memset
+"""
+"""Words that C or the generated code uses."""
+KEYWORDS = {*WORDS.split(), *FUNCTIONS, *(f"{name}f" for name in FUNCTIONS)}

@@ -1,0 +1,6 @@
+/* glibc has a vector form of it, which keeps NaN and Inf */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define VECTOR __attribute__((__simd__("notinbranch")))
+#else
+#define VECTOR
+#endif

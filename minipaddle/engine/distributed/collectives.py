@@ -1,0 +1,120 @@
+"""What each rank gets from a collective, when the arrays of all ranks lie in one memory."""
+
+from __future__ import annotations
+
+from ..core.record import Spec
+from ..eager.device import module_of
+
+COMBINE = {"sum": "add", "max": "maximum", "min": "minimum", "prod": "multiply"}
+"""The function of the array module that combines two ranks' values."""
+
+
+def reduce_arrays(arrays, op: str):
+    """The sum (or maximum, …) of arrays, in the order of their ranks."""
+    m = module_of(arrays[0])
+    combine, total = getattr(m, COMBINE[op]), arrays[0].copy()
+    for array in arrays[1:]:
+        combine(total, array, out=total)
+    return total
+
+
+def part(array, parts: int, k: int):
+    """Part `k` of an array that is cut into `parts` along axis 0."""
+    n = len(array)
+    return array[n * k // parts : n * (k + 1) // parts]
+
+
+def reduce_part(arrays, op: str, r: int, into) -> None:
+    """Reduce part number `r` of the elements, and write it to each array of `into`."""
+    total = reduce_arrays([part(x.reshape(-1), len(arrays), r) for x in arrays], op)
+    for array in into:
+        part(array.reshape(-1), len(arrays), r)[...] = total
+
+
+def all_reduce(inputs, options, r: int):
+    reduce_part(inputs, options[r]["op"], r, inputs)
+    return inputs[r]
+
+
+def reduce(inputs, options, r: int):
+    reduce_part(inputs, options[r]["op"], r, [inputs[options[r]["root"]]])
+    return inputs[r]
+
+
+def broadcast(inputs, options, r: int):
+    if r != options[r]["root"]:
+        inputs[r][...] = inputs[options[r]["root"]]
+    return inputs[r]
+
+
+def all_gather(inputs, options, r: int):
+    return module_of(inputs[0]).concatenate(inputs)
+
+
+def gather(inputs, options, r: int):
+    return all_gather(inputs, options, r) if r == options[r]["root"] else None
+
+
+def reduce_scatter(inputs, options, r: int):
+    return reduce_arrays([part(array, len(inputs), r) for array in inputs], options[r]["op"])
+
+
+def scatter(inputs, options, r: int):
+    out = options[r]["out"]
+    out[...] = part(inputs[options[r]["root"]], len(inputs), r).reshape(out.shape)
+    return out
+
+
+def all_to_all(inputs, options, r: int):
+    begins = [sum(o["sent"][:r]) for o in options]
+    received = [x[b : b + o["sent"][r]] for x, b, o in zip(inputs, begins, options)]
+    return module_of(inputs[0]).concatenate(received)
+
+
+def barrier(inputs, options, r: int):
+    return None
+
+
+COLLECTIVES = {
+    function.__name__: function
+    for function in (
+        *(all_gather, all_reduce, all_to_all, barrier, broadcast),
+        *(gather, reduce, reduce_scatter, scatter),
+    )
+}
+"""For each collective a function of the inputs and options of all ranks and of a rank's number: it
+does that rank's share of the work and gives that rank's result.
+"""
+
+
+# ---- do all ranks call the same collective? ------------------------------------------------------
+
+
+def common_signature(name: str, array, options: dict) -> tuple:
+    """The part of a call that must be the same in all ranks."""
+    if name == "scatter":
+        array = options["out"]
+    if array is None:
+        return (name,)
+    shape = array.shape if name != "all_to_all" else array.shape[1:]
+    return name, options.get("op"), options.get("root"), shape, array.dtype
+
+
+def rows_match(name: str, options: list[dict]) -> bool:
+    """Whether each rank expects as many rows as are sent to it."""
+    ranks = range(len(options)) if name == "all_to_all" else ()
+    return all(options[a]["sent"][b] == options[b]["received"][a] for a in ranks for b in ranks)
+
+
+def format_call(name: str, array, options: dict) -> str:
+    """A rank's call of a collective as text."""
+    array = options.get("out", array)
+    args = [] if array is None else [str(Spec(array.shape, array.dtype))]
+    args += [f"{k}={v}" for k, v in options.items() if k in ("op", "root", "sent", "received")]
+    return f"{name}({', '.join(args)})"
+
+
+def build_mismatch(what: str, ranks, calls) -> ValueError:
+    """The error of all ranks when they call different collectives; `calls` are texts."""
+    lines = "".join(f"\n  rank {r}: {call}" for r, call in zip(ranks, calls))
+    return ValueError(f"{what}: the ranks do not ask for the same{lines}")

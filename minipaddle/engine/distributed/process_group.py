@@ -1,0 +1,372 @@
+"""What every kind of process group can do: one interface, whatever carries the bytes.
+
+A *rank* is one of several workers that run the same program on data of their own. A group numbers
+its ranks from 0; a *collective* is an operation that all of them take part in, in the same order.
+
+| collective     | each rank gives | each rank gets                                 |
+|----------------|-----------------|------------------------------------------------|
+| all_reduce     | x               | the sum (max, …) of all x                      |
+| reduce         | x               | that sum, the rank `dst`; the others keep x    |
+| broadcast      | x               | the x of the rank `src`                        |
+| all_gather     | x               | all x, one after the other along axis 0        |
+| gather         | x               | that, the rank `dst`; the others None          |
+| reduce_scatter | size parts      | its part of the sum                            |
+| scatter        | size parts      | its part of what the rank `src` gave           |
+| all_to_all     | size parts      | part number `rank` of every rank               |
+
+Arrays are NumPy's, or CuPy's under NCCL, contiguous, and the same shape in all ranks where they are
+not split. Ranks whose calls differ get a ValueError that lists the calls. Reductions and receives
+write their array in place. With `wait=False` a collective is only started: its arrays may be
+touched again after `Work.wait()`.
+
+One NaN of one rank is NaN in all after a reduction. With the environment variable
+MINIPADDLE_CHECK_NAN=1, or `group.check_nan = True` in all ranks, a reduction first looks for NaN
+and names the ranks that have it; this waits for all ranks, so it is slower.
+
+Source: MPI: A Message-Passing Interface Standard 4.0, chapter 6; NCCL User Guide.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import prod
+
+from ..core.dtype import FLOATS, HALVES, float32
+from ..core.errors import type_error, value_error
+from ..core.slots import slot
+from ..eager.device import module_of
+
+OPS = ("sum", "max", "min", "prod", "avg")
+"""The operations that combine values of several ranks."""
+
+TIMEOUT = 1800.0
+"""The seconds a rank waits for the others unless it is told otherwise (Paddle's half hour)."""
+
+
+class PeerFailed(RuntimeError):
+    """Another rank has ended, failed or died. All remaining ranks raise it; it says which and why.
+
+    >>> import minipaddle.distributed as dist
+    >>> heard = []
+    >>> def work():
+    ...     if dist.get_rank() == 1:
+    ...         raise ValueError("no data")
+    ...     try:
+    ...         dist.barrier()
+    ...     except dist.PeerFailed as error:
+    ...         heard.append(str(error))
+    >>> try:
+    ...     dist.spawn(work, nprocs=2)
+    ... except ValueError as error:
+    ...     print(error, heard)
+    no data ['rank 1 failed: ValueError: no data']
+    """
+
+
+class CollectiveTimeout(PeerFailed):
+    """A rank did not come to a collective in time: a `PeerFailed` that names it.
+
+    >>> import minipaddle.distributed as dist
+    >>> import time
+    >>> def work():
+    ...     time.sleep(0.5 * dist.get_rank())
+    ...     dist.barrier()
+    >>> try:
+    ...     dist.spawn(work, nprocs=2, timeout=0.1)
+    ... except dist.CollectiveTimeout as error:
+    ...     print(str(error)[:50])
+    barrier number 1 waited 0.1 s: rank 1 did not come
+    """
+
+
+class Work(ABC):
+    """A collective that has been started."""
+
+    @abstractmethod
+    def wait(self, timeout: float | None = None):
+        """Wait for the result. Raise PeerFailed if another rank is gone, and CollectiveTimeout
+        after `timeout` seconds (None: the group's).
+        """
+
+    @abstractmethod
+    def is_completed(self) -> bool:
+        """Return True once the result is there."""
+
+    @abstractmethod
+    def run_in_background(self) -> None:
+        """Let the collective go on while the rank that started it computes."""
+
+
+class Done(Work):
+    """A collective that has completed."""
+
+    def __init__(self, result=None):
+        self.result = result
+
+    def wait(self, timeout: float | None = None):
+        return self.result
+
+    def is_completed(self) -> bool:
+        return True
+
+    def run_in_background(self) -> None:
+        """Nothing is left to do."""
+
+
+class MappedWork(Work):
+    """A collective whose result goes through a function, once."""
+
+    def __init__(self, work: Work, function):
+        self.work, self.function = work, function
+
+    def wait(self, timeout: float | None = None):
+        if self.function is not None:
+            function, result = self.function, self.work.wait(timeout)
+            self.function, self.work = None, Done(function(result))
+        return self.work.wait(timeout)
+
+    def is_completed(self) -> bool:
+        return self.work.is_completed()
+
+    def run_in_background(self) -> None:
+        self.work.run_in_background()
+
+
+class ProcessGroup(ABC):
+    """Ranks that talk to each other. `ranks` are their numbers among all, `rank` is one's own here.
+
+    Each kind of group implements the abstract methods; all others are written here once.
+    """
+
+    backend = ""
+    widens = True  # whether float16 and bfloat16 are added in float32 here
+
+    def __init__(self, id: int, ranks: Sequence[int], rank: int, timeout: float = TIMEOUT):
+        self.id, self.ranks, self.rank, self.timeout = id, list(ranks), rank, timeout
+        self.local_rank = rank  # its number among the ranks on this machine
+        self.check_nan = os.environ.get("MINIPADDLE_CHECK_NAN") == "1"
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return len(self.ranks)
+
+    nranks = world_size = size
+
+    @property
+    def host(self) -> ProcessGroup:
+        """The group of the same ranks that carries NumPy's arrays."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self.backend} group {self.id}: rank {self.rank} of {self.size}, {self.ranks}>"
+
+    # ---- what a kind of group implements -----------------------------------------------------
+
+    @abstractmethod
+    def start(self, name: str, array, **options) -> Work:
+        """Start the collective `name`, whose result the table above gives.
+
+        `options` are `op` ("sum", "max", "min" or "prod"), `root`, `out` (where a part goes), and
+        for all_to_all `sent` and `received`, the rows for each rank and from each.
+        """
+
+    @abstractmethod
+    def post(self, array, dst: int, tag: int) -> Work:
+        """Start to send."""
+
+    @abstractmethod
+    def take(self, array, src: int, tag: int) -> Work:
+        """Start to receive into `array`."""
+
+    @abstractmethod
+    def subgroup(self, id: int, ranks: Sequence[int], timeout: float) -> ProcessGroup | None:
+        """The group of some of these ranks (numbers among all); None if this rank is not in it."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise PeerFailed if another rank is known to be gone."""
+
+    @abstractmethod
+    def count_call(self, what: str) -> int:
+        """Count a call of a collective of this group; return its number."""
+
+    @abstractmethod
+    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+        """The error of all ranks when one has waited too long: it names the missing ranks."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the connection. All ranks call it, when no collective is under way."""
+
+    # ---- reductions --------------------------------------------------------------------------
+
+    def all_reduce(self, array, op: str = "sum", *, wait: bool = True):
+        """Every rank's `array` becomes the sum (maximum, …) over all: the same bits in each."""
+        return result_or_work(self.start_reduction("all_reduce", array, op), wait)
+
+    def reduce(self, array, dst: int = 0, op: str = "sum", *, wait: bool = True):
+        """`all_reduce` for the rank `dst` only; the other arrays do not change."""
+        return result_or_work(
+            self.start_reduction("reduce", array, op, root=self.check_rank(dst)), wait
+        )
+
+    def reduce_scatter(self, array, op: str = "sum", *, wait: bool = True):
+        """Part number `rank` of the sum; `array` is cut along axis 0 into one part per rank."""
+        self.rows_per_rank(array)
+        return result_or_work(self.start_reduction("reduce_scatter", array, op), wait)
+
+    def start_reduction(self, name: str, array, op: str, **options) -> Work:
+        """Start a reduction: "avg" is a sum divided by the size; halves are added in float32."""
+        if op not in OPS:
+            raise value_error(f"{name} with op={op!r}", expected=f"one of {', '.join(OPS)}")
+        if op == "avg" and array.dtype not in FLOATS:
+            raise type_error(
+                f"the average of {array.dtype}", expected="a floating dtype", hint='op="sum"'
+            )
+        if array.dtype.kind == "b" and op in ("sum", "avg", "prod"):
+            raise type_error(f"{name} of bool with op={op!r}", hint='"max" is or, "min" is and')
+        if self.check_nan and array.dtype in FLOATS:
+            self.refuse_nan(name, array)
+        half = self.widens and array.dtype in HALVES
+        wide = array.astype(float32.numpy) if half else array
+        plain = "sum" if op == "avg" else op
+        if name == "all_reduce":
+            work = all_reduce(self, wide, plain)
+            work = work if isinstance(work, Work) else Done(wide)
+        else:
+            work = self.start(name, wide, op=plain, **options)
+        if wide is array and op != "avg":
+            return work
+        alone = name == "reduce" and self.rank != options["root"]
+
+        def finish(result):
+            if alone:
+                return array
+            if op == "avg":
+                module_of(result).divide(result, self.size, out=result)
+            if name == "reduce_scatter":
+                return result.astype(array.dtype, copy=False)
+            if wide is not array:
+                array[...] = result
+            return array
+
+        return MappedWork(work, finish)
+
+    def refuse_nan(self, name: str, array) -> None:
+        """Raise ValueError in all ranks if an array has NaN; it names the ranks."""
+        m = module_of(array)
+        flags = self.start("all_gather", m.asarray([m.isnan(array).any()])).wait().tolist()
+        if any(flags):
+            who = ", ".join(str(r) for r, flag in zip(self.ranks, flags, strict=True) if flag)
+            message = f"{name} of {array.dtype}{list(array.shape)}: NaN comes from rank {who}"
+            raise value_error(message, hint="look at its data and its loss, before the backward")
+
+    # ---- copies ------------------------------------------------------------------------------
+
+    def broadcast(self, array, src: int = 0, *, wait: bool = True):
+        """Every rank's `array` becomes that of the rank `src`."""
+        return result_or_work(self.start("broadcast", array, root=self.check_rank(src)), wait)
+
+    def all_gather(self, array, *, wait: bool = True):
+        """The arrays of all ranks, one after the other along axis 0."""
+        return result_or_work(self.start("all_gather", array), wait)
+
+    def gather(self, array, dst: int = 0, *, wait: bool = True):
+        """`all_gather` for the rank `dst` only; the others get None."""
+        return result_or_work(self.start("gather", array, root=self.check_rank(dst)), wait)
+
+    def scatter(self, out, array=None, src: int = 0, *, wait: bool = True):
+        """`out` becomes part number `rank` of the `array` of the rank `src`."""
+        if self.check_rank(src) == self.rank:
+            if array is None:
+                raise value_error(f"scatter from rank {src}, which gives nothing")
+            self.rows_per_rank(array)
+        return result_or_work(self.start("scatter", array, out=out, root=src), wait)
+
+    def all_to_all(self, array, sent=None, received=None, *, wait: bool = True):
+        """Part number `rank` of every rank's `array`, one after the other along axis 0.
+
+        `sent` and `received` are the numbers of rows to and from each rank, if they differ.
+        """
+        rows = None if sent is not None else self.rows_per_rank(array)
+        sent = list(sent) if sent is not None else [rows] * self.size
+        received = list(received) if received is not None else sent
+        for what, counts in (("sent", sent), ("received", received)):
+            if len(counts) != self.size:
+                raise value_error(f"{len(counts)} counts of rows {what}", expected=self.size)
+        if sum(sent) != array.shape[0]:
+            raise value_error(f"all_to_all of {array.shape[0]} rows sends {sum(sent)}")
+        return result_or_work(self.start("all_to_all", array, sent=sent, received=received), wait)
+
+    def barrier(self) -> None:
+        """Wait until every rank is here."""
+        self.start("barrier", None).wait()
+
+    # ---- messages ---------------------------------------------------------------------
+
+    def send(self, array, dst: int, tag: int = 0, *, wait: bool = True):
+        """Send to the rank `dst`, which calls `recv`. Messages of a tag arrive in their order."""
+        return result_or_work(self.post(array, self.check_rank(dst), tag), wait)
+
+    def recv(self, array, src: int, tag: int = 0, *, wait: bool = True):
+        """Receive into `array` what the rank `src` sends."""
+        return result_or_work(self.take(array, self.check_rank(src), tag), wait)
+
+    # ---- groups and numbers ------------------------------------------------------------------
+
+    def get_group_rank(self, rank: int) -> int:
+        """The number in this group of the rank `rank` of all; -1 if it is not in the group."""
+        return self.ranks.index(rank) if rank in self.ranks else -1
+
+    def is_member(self) -> bool:
+        """Return True if this rank is in the group and there are others."""
+        return self.rank >= 0 and self.size > 1
+
+    @property
+    def name(self) -> str:
+        return f"_default_pg{self.id}"
+
+    @property
+    def process_group(self) -> ProcessGroup:
+        return self
+
+    def check_rank(self, rank: int) -> int:
+        """Return `rank`; raise ValueError if the group does not have it."""
+        if not 0 <= rank < self.size:
+            raise value_error(f"rank {rank}", expected=f"0 to {self.size - 1} in {self}")
+        return rank
+
+    def rows_per_rank(self, array) -> int:
+        """The number of rows of each part of `array`; ValueError if it cannot be cut evenly."""
+        rows = array.shape[0] if array.ndim else 0
+        if not array.ndim or rows % self.size:
+            raise value_error(
+                f"an array of shape {list(array.shape)} for {self.size} ranks",
+                expected=f"a first axis that {self.size} divides",
+            )
+        return rows // self.size
+
+
+@slot("distributed.all_reduce")
+def all_reduce(group: ProcessGroup, array, op: str) -> Work | None:
+    """Start to replace every rank's `array` by the sum (or "max", "min", "prod") over the ranks.
+
+    An implementation that completes before it returns may return None.
+    """
+    return group.start("all_reduce", array, op=op)
+
+
+def bytes_per_row(array) -> int:
+    """The bytes of one row of an array that is cut along axis 0."""
+    return prod(array.shape[1:]) * array.itemsize
+
+
+def result_or_work(work: Work, wait: bool):
+    """The result of a collective, or with `wait=False` the started work."""
+    if wait:
+        return work.wait()
+    work.run_in_background()
+    return work

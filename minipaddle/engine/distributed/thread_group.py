@@ -1,0 +1,316 @@
+"""Ranks that are threads of one process: nothing to install, closures work, in a notebook too.
+
+A collective collects the arrays of all ranks. When the last rank has called it, the work is split
+into one share per rank. A rank that waits for the result does shares, and so does the world's
+communication thread. So the ranks reduce in parallel, and a collective that was only started goes
+on while its rank computes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from queue import SimpleQueue
+
+from ..core.record import Spec
+from .collectives import (
+    COLLECTIVES,
+    build_mismatch,
+    common_signature,
+    format_call,
+    rows_match,
+)
+from .process_group import TIMEOUT, CollectiveTimeout, Done, PeerFailed, ProcessGroup, Work
+
+SMALL = 1 << 16
+"""The rank that comes last does a collective of fewer bytes alone: a handover would cost more."""
+
+
+class World:
+    """The ranks of one process: the collectives and messages under way, and which rank failed."""
+
+    def __init__(self, size: int, timeout: float = TIMEOUT):
+        self.size, self.timeout = size, timeout
+        self.changed = threading.Condition()
+        self.collectives: dict[tuple, Collective] = {}  # by (group, number)
+        self.mailboxes: dict[tuple, Mailbox] = {}  # by (group, sender, receiver, tag)
+        self.failure: PeerFailed | None = None
+        self.ended: dict[int, str] = {}  # rank -> how it ended
+        self.latest: dict[int, str] = {}  # rank -> the collective it called last
+        self.counts: dict[tuple, int] = {}  # (group, rank) -> how many collectives it called
+        self.queue: SimpleQueue | None = None  # of the communication thread
+
+    def group(self, rank: int) -> ThreadGroup:
+        """The group of all ranks, as rank number `rank` sees it."""
+        return ThreadGroup(self, 0, range(self.size), rank, self.timeout)
+
+    def end(self, rank: int, error: BaseException | None = None) -> None:
+        """Note that rank number `rank` has returned, or failed with `error`."""
+        with self.changed:
+            self.ended[rank] = "has returned"
+            if error is not None and not isinstance(error, PeerFailed):
+                self.ended[rank] = f"failed: {type(error).__name__}: {error}"
+                self.failure = self.failure or PeerFailed(f"rank {rank} {self.ended[rank]}")
+            if self.queue is not None and len(self.ended) == self.size:
+                self.queue.put(None)
+            self.changed.notify_all()
+
+    def fail(self, failure: PeerFailed) -> PeerFailed:
+        """Make every rank that waits, now or later, raise the first failure."""
+        with self.changed:
+            self.failure = self.failure or failure
+            self.changed.notify_all()
+        return self.failure
+
+    def check(self) -> None:
+        """Raise the failure, if there is one."""
+        if self.failure:
+            raise type(self.failure)(*self.failure.args)
+
+    def wait(self, ready, missing, what: str, timeout: float) -> None:
+        """Wait until `ready()`. `missing()` are the ranks that it depends on.
+
+        The caller holds `changed`.
+        """
+        deadline = time.monotonic() + timeout
+        while not ready():
+            gone = [r for r in missing() if r in self.ended]
+            if gone and not self.failure:
+                self.fail(PeerFailed(f"{what}: rank {gone[0]} {self.ended[gone[0]]}"))
+            self.check()
+            if not self.changed.wait(deadline - time.monotonic()) and not ready():
+                raise self.fail(build_timeout(what, timeout, missing(), self.latest))
+
+    def wait_for_change(self, seconds: float) -> None:
+        """Wait until something happens in the world, at most `seconds`."""
+        with self.changed:
+            if not self.failure and len(self.ended) < self.size:
+                self.changed.wait(seconds)
+
+    def submit(self, collective: Collective) -> None:
+        """Let the communication thread work at a collective too, once all ranks have called it."""
+        with self.changed:
+            if not collective.open:
+                return
+            collective.submitted = True
+            if self.queue is None:
+                self.queue = SimpleQueue()
+                threading.Thread(target=self.serve, name="communication", daemon=True).start()
+            if collective.todo:
+                self.queue.put(collective)
+
+    def serve(self) -> None:
+        while (collective := self.queue.get()) is not None:
+            collective.work()
+
+
+def build_timeout(what: str, timeout: float, missing: list[int], latest: dict) -> CollectiveTimeout:
+    """The error of the ranks that waited for the `missing` ones: which collective each called
+    last.
+    """
+    who = [f"rank {r} did not come ({format_latest(latest.get(r))})" for r in missing]
+    if not missing:
+        who = ["all came, but not to the same"]
+        who += [f"rank {r}: {format_latest(latest[r])}" for r in latest]
+    return CollectiveTimeout(f"{what} waited {timeout:g} s: {'; '.join(who)}")
+
+
+def format_latest(latest: str | None) -> str:
+    """The collective a rank called last, in words."""
+    if latest == SILENT:
+        return SILENT
+    return f"it was last in {latest}" if latest else "it was in none before"
+
+
+SILENT = "it does not answer: stopped, or in code that is not Python"
+
+
+class Collective:
+    """One collective of a group: the calls of the ranks, and the results."""
+
+    def __init__(self, world: World, name: str, number: int, ranks):
+        self.world, self.name, self.ranks = world, name, ranks
+        self.what = f"{name} number {number}"
+        self.calls: list = [None] * len(ranks)  # (name, array, options) of each rank
+        self.results: list = [None] * len(ranks)
+        self.todo: list[int] = []  # shares that no thread has begun
+        self.open = len(ranks)  # shares that are not done
+        self.error: Exception | None = None
+        self.submitted = False  # does a rank rely on the communication thread?
+
+    def missing(self) -> list[int]:
+        """The ranks that have not called it yet, by their numbers in the world."""
+        return [r for r, call in zip(self.ranks, self.calls) if call is None]
+
+    def complete(self) -> None:
+        """All ranks have called: check that the calls agree, and release the shares."""
+        options = [options for _, _, options in self.calls]
+        agree = len({common_signature(*call) for call in self.calls}) == 1
+        if agree and rows_match(self.name, options):
+            self.todo = list(range(len(self.ranks)))
+        else:
+            texts = [format_call(*call) for call in self.calls]
+            self.error, self.open = build_mismatch(self.what, self.ranks, texts), 0
+        if self.submitted:
+            self.world.queue.put(self)
+
+    def work(self) -> None:
+        """Do shares until none is left to begin."""
+        while True:
+            with self.world.changed:
+                if not self.todo:
+                    return
+                r = self.todo.pop()
+            try:
+                _, inputs, options = zip(*self.calls)
+                self.results[r] = COLLECTIVES[self.name](inputs, options, r)
+            except Exception as error:
+                self.error = error
+            with self.world.changed:
+                self.open -= 1
+                if not self.open:
+                    self.world.changed.notify_all()
+
+
+class CollectiveWork(Work):
+    """A collective as one rank waits for it."""
+
+    def __init__(self, collective: Collective, rank: int, timeout: float):
+        self.collective, self.rank, self.timeout = collective, rank, timeout
+
+    def is_completed(self) -> bool:
+        return not self.collective.open
+
+    def run_in_background(self) -> None:
+        self.collective.world.submit(self.collective)
+
+    def wait(self, timeout: float | None = None):
+        collective, world = self.collective, self.collective.world
+        timeout = self.timeout if timeout is None else timeout
+        waiting = collective.what, timeout
+        with world.changed:
+            world.wait(lambda: not collective.missing(), collective.missing, *waiting)
+        collective.work()
+        with world.changed:
+            world.wait(lambda: not collective.open, list, *waiting)
+        if collective.error is not None:
+            raise collective.error
+        return collective.results[self.rank]
+
+
+class Mailbox:
+    """Messages from one rank to another that are not received yet, or receives that wait."""
+
+    def __init__(self):
+        self.messages, self.receives = deque(), deque()
+
+
+class Receive(Work):
+    """A message that a rank waits for."""
+
+    def __init__(self, group: ThreadGroup, array, src: int):
+        self.group, self.array, self.src = group, array, src
+        self.here, self.error = False, None
+
+    def put(self, message) -> None:
+        """The message arrives."""
+        if (message.shape, message.dtype) != (self.array.shape, self.array.dtype):
+            sent, expected = (Spec(x.shape, x.dtype) for x in (message, self.array))
+            self.error = ValueError(f"recv of {expected} from rank {self.src}, which sent {sent}")
+        else:
+            self.array[...] = message
+        self.here = True
+
+    def is_completed(self) -> bool:
+        return self.here
+
+    def run_in_background(self) -> None:
+        """The sender fills the array."""
+
+    def wait(self, timeout: float | None = None):
+        world = self.group.world
+        timeout = self.group.timeout if timeout is None else timeout
+        source = [self.group.ranks[self.src]]
+        with world.changed:
+            world.wait(lambda: self.here, lambda: source, f"recv from rank {self.src}", timeout)
+        if self.error is not None:
+            raise self.error
+        return self.array
+
+
+class ThreadGroup(ProcessGroup):
+    """A group whose ranks are threads of this process."""
+
+    backend = "threads"
+
+    def __init__(self, world: World, id: int, ranks, rank: int, timeout: float = TIMEOUT):
+        super().__init__(id, ranks, rank, timeout)
+        self.world, self.key, self.count = world, (id, *ranks), 0
+
+    def start(self, name: str, array, **options) -> Work:
+        world, key = self.world, (self.key, self.count_call(name))
+        with world.changed:
+            collective = world.collectives.get(key)
+            if collective is None:
+                collective = Collective(world, name, self.count, self.ranks)
+                world.collectives[key] = collective
+            collective.calls[self.rank] = name, array, options
+            last = not collective.missing()
+            if last:
+                del world.collectives[key]
+                collective.complete()
+                world.changed.notify_all()
+        if last and (self.size == 1 or array is None or array.nbytes < SMALL):
+            collective.work()
+        return CollectiveWork(collective, self.rank, self.timeout)
+
+    def post(self, array, dst: int, tag: int) -> Work:
+        message = array.copy()
+        with self.world.changed:
+            box = self.mailbox(self.rank, dst, tag)
+            if box.receives:
+                box.receives.popleft().put(message)
+                self.world.changed.notify_all()
+            else:
+                box.messages.append(message)
+        return Done()
+
+    def take(self, array, src: int, tag: int) -> Work:
+        receive = Receive(self, array, src)
+        with self.world.changed:
+            box = self.mailbox(src, self.rank, tag)
+            if box.messages:
+                receive.put(box.messages.popleft())
+            else:
+                box.receives.append(receive)
+        return receive
+
+    def mailbox(self, src: int, dst: int, tag: int) -> Mailbox:
+        """The mailbox of messages with a tag between two ranks."""
+        return self.world.mailboxes.setdefault((self.key, src, dst, tag), Mailbox())
+
+    def subgroup(self, id: int, ranks, timeout: float) -> ThreadGroup | None:
+        own, ranks = self.ranks[self.rank], list(ranks)
+        if own not in ranks:
+            return None
+        return ThreadGroup(self.world, id, ranks, ranks.index(own), timeout)
+
+    def check(self) -> None:
+        self.world.check()
+
+    def count_call(self, what: str) -> int:
+        self.check()
+        self.count += 1
+        self.world.latest[self.ranks[self.rank]] = f"{what} number {self.count}"
+        self.world.counts[(*self.key, self.rank)] = self.count
+        return self.count
+
+    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+        counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
+        latest = {r: self.world.latest.get(r) for r in self.ranks}
+        missing = [r for r, count in zip(self.ranks, counts) if count < number]
+        return self.world.fail(build_timeout(what, timeout, missing, latest))
+
+    def close(self) -> None:
+        """Nothing to release: the world ends with its last rank."""

@@ -1,0 +1,172 @@
+"""The side effects of a traced program: it changes values and gradients of tensors outside and
+attributes of layers, and calls Python functions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.record import Record, Spec
+from ..core.slots import slot
+from ..ir.builder import Builder, SymbolicArray
+from ..ir.program import Program
+from .storage import Attribute, Gradient, Received, Written
+from .tensor import Tensor, wrap
+
+
+class Waiting:
+    """Placeholder for `.grad` of an outer tensor that was None or zeros before the trace."""
+
+    def __init__(self, tensor: Tensor, cleared: bool):
+        self.spec, self.cleared = Spec(tensor.array.shape, tensor.array.dtype), cleared
+        self.seen = False  # whether the trace asked if it was None or zeros
+
+
+class LiftedTensor(NamedTuple):
+    """A tensor of the outside and its fields from before the trace."""
+
+    tensor: Tensor
+    array: object
+    record: object
+    stop_gradient: bool
+    grad: object
+    stale: bool
+    waiting: Waiting | None  # the placeholder for `.grad` if that was None or zeros
+
+    def condition(self) -> str:
+        """The program's assumption on `.grad`: "zeros", "none", "waiting" (either), ""."""
+        if self.waiting is None:
+            return ""
+        if self.waiting.seen:
+            return "zeros" if self.waiting.cleared else "none"
+        return "" if self.tensor._grad is self.waiting else "waiting"
+
+    def flow(self) -> str:
+        """The program's assumption on `stop_gradient`."""
+        return "stops" if self.stop_gradient else "flows"
+
+
+class Trace(NamedTuple):
+    """A traced program: its outputs are those of the function, then those of side effects."""
+
+    program: Program
+    places: list  # for each result of the function its output number; None if it is no tensor
+    after: list  # the side effects of a run, see storage.py
+    conditions: list[tuple]  # (tensor, what the program assumes of its gradient)
+    layers: list  # the layers that were called
+    outer: dict[int, Tensor]  # the outer tensors it uses, by id
+    constants: list[Record]  # states that have the same value at the start of every run
+
+
+def close_trace(tracer, results: list, inputs: list) -> Trace:
+    """Close the program: its outputs, and the updates of its states."""
+    root, outputs, places = tracer.root, [], []
+    for x in results:
+        places.append(len(outputs) if isinstance(x, Tensor) else None)
+        if isinstance(x, Tensor):
+            outputs.append(final_record(tracer, x))
+    after = collect_side_effects(tracer, inputs, outputs)
+    conditions = [(b.tensor, b.condition()) for b in tracer.lifted.values()]
+    conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.lifted]
+    if tracer.differentiable:
+        own = [b for k, b in tracer.lifted.items() if k not in tracer.gradients]
+        conditions += [(b.tensor, b.flow()) for b in own]
+    root.program.outputs = outputs
+    constants = [r for r, p in root.state_arrays.items() if p in constant_arrays(tracer)]
+    for state, now in zip(root.program.states, updates(root), strict=True):
+        state.update = None if state.record in constants else now
+    conditions = [(x, c) for x, c in conditions if c]
+    outer = {id(b.tensor): b.tensor for b in tracer.lifted.values()}
+    layers = [*tracer.layers.values()]
+    return Trace(root.program, places, after, conditions, layers, outer, constants)
+
+
+@slot("tracer.updates")
+def updates(builder: Builder) -> list[Record | None]:
+    """For each state the value of its memory at the end of the trace; None if unchanged."""
+    state_arrays = [state.record for state in builder.program.states]
+    now = [builder.values[builder.state_arrays[record]] for record in state_arrays]
+    return [None if new is old else new for new, old in zip(now, state_arrays, strict=True)]
+
+
+def final_record(tracer, x: Tensor) -> Record:
+    """The record that computes the value of x at the end of the trace."""
+    return tracer.root.value(tracer.root.check_valid(tracer.lift(x)))
+
+
+def constant_arrays(tracer) -> set[SymbolicArray]:
+    """The symbolic arrays that stand for constants made in the trace."""
+    return {tracer.memory[k][1] for k in tracer.constants if k in tracer.memory}
+
+
+def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
+    """The side effects of a run (see storage.py); their values become further outputs."""
+
+    def build(effects):
+        return [create(add_outputs(tracer, outputs, tensors)) for tensors, create in effects]
+
+    return [
+        *build(tracer.effects),
+        *attributes_to_assign(tracer, outputs),
+        *gradients_to_leave(tracer, outputs),
+        *effects_on_inputs(inputs, tracer, outputs),
+        *build(tracer.calls),
+    ]
+
+
+def is_symbolic(x: Tensor) -> bool:
+    return type(x.array) is SymbolicArray
+
+
+def attributes_to_assign(tracer, outputs: list) -> list[Attribute]:
+    """The attributes of layers that a run assigns.
+
+    Where the tensor before had the same shape and dtype, the run overwrites it instead.
+    """
+    root, found, over = tracer.root, [], list(tracer.rebound)
+    for layer, _, name, before, now in tracer.assigned_attributes():
+        if isinstance(before, Tensor) and before.spec == now.spec:
+            over.append((before, now))
+        else:
+            found.append(Attribute(layer, name, (len(outputs),)))
+            outputs.append(final_record(tracer, now))
+    values = [root.symbolic(final_record(tracer, now), root.place) for _, now in over]
+    for (before, _), value in zip(over, values, strict=True):
+        tracer.write(before, wrap(value))
+    return found
+
+
+def add_outputs(tracer, outputs: list, tensors: list) -> tuple[int, ...]:
+    """Make the tensors further outputs; return their numbers."""
+    begin = len(outputs)
+    outputs += [final_record(tracer, x) for x in tensors]
+    return tuple(range(begin, len(outputs)))
+
+
+def effects_on_inputs(inputs: list, tracer, outputs: list) -> list:
+    """The writes of a run to its inputs, and the gradients that it gives them."""
+    found = []
+    for k, (x, state_arrays) in enumerate(zip(inputs, tracer.root.program.inputs, strict=False)):
+        now = final_record(tracer, x)
+        if now is not state_arrays:
+            found.append(Written(k, (len(outputs),)))
+            outputs.append(now)
+        if x._grad is not None and not x._stale:
+            found.append(Received(k, (len(outputs),)))
+            outputs.append(final_record(tracer, x._grad))
+    return found
+
+
+def gradients_to_leave(tracer, outputs: list) -> list[Gradient]:
+    """The changes of a run to `.grad` of outer tensors; gradients become further outputs."""
+    found = []
+    for b in list(tracer.lifted.values()):
+        x, now = b.tensor, b.tensor._grad
+        if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
+            continue
+        if now is None or x._stale:
+            found.append(Gradient(x, x._stale))
+        else:
+            found.append(Gradient(x, False, (len(outputs),)))
+            outputs.append(final_record(tracer, now))
+    return found

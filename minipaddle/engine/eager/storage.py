@@ -1,0 +1,106 @@
+"""The storage of a program's states, and the side effects of a run on Python's objects."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.record import mark_written
+from .tensor import Tensor, wrap
+
+
+class TensorStorage:
+    """A tensor of the outside: a run reads its memory first and writes it at the end."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def read(self):
+        return self.tensor.array
+
+    def write(self, array) -> None:
+        own = self.tensor.array
+        if array is own:  # a compiled program writes where it reads
+            mark_written(own)
+            return
+        if own.shape == array.shape and own.dtype == array.dtype and own.flags.writeable:
+            own[...] = array
+        else:
+            self.tensor.array = array
+        mark_written(self.tensor.array)
+
+
+class GradientStorage:
+    """The gradient that a tensor has, to which a further backward adds."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def read(self):
+        return self.tensor._grad.array
+
+    def write(self, array) -> None:
+        self.tensor._grad = wrap(array)
+
+
+class Gradient(NamedTuple):
+    """A run sets `.grad` of a tensor: to an output, or without one to zeros or None."""
+
+    tensor: Tensor
+    cleared: bool
+    outputs: tuple = ()
+
+    def leave(self, inputs, *arrays) -> None:
+        x = self.tensor
+        if arrays:
+            x._grad, x._stale = wrap(*arrays), False
+        elif self.cleared:  # as in eager mode, zeros even if it was None before
+            x._grad, x._stale = wrap(x.array) if x._grad is None else x._grad, True
+        else:
+            x._grad, x._stale = None, False
+
+
+class Attribute(NamedTuple):
+    """A run assigns a new tensor to an attribute of a layer."""
+
+    layer: object
+    name: str
+    outputs: tuple
+
+    def leave(self, inputs, array) -> None:
+        setattr(self.layer, self.name, wrap(array))
+
+
+class Written(NamedTuple):
+    """A run writes input number `k` in place."""
+
+    k: int
+    outputs: tuple
+
+    def leave(self, inputs, array) -> None:
+        TensorStorage(inputs[self.k]).write(array)
+
+
+class Received(NamedTuple):
+    """A run adds a gradient to input number `k`."""
+
+    k: int
+    outputs: tuple
+
+    def leave(self, inputs, array) -> None:
+        inputs[self.k].receive(wrap(array))
+
+
+class Call(NamedTuple):
+    """A call in Python after a run; outputs take the places of some positional arguments."""
+
+    function: object
+    args: tuple
+    kwargs: dict
+    places: list
+    outputs: tuple
+
+    def leave(self, inputs, *arrays) -> None:
+        args = list(self.args)
+        for k, array in zip(self.places, arrays, strict=True):
+            args[k] = wrap(array)
+        self.function(*args, **self.kwargs)

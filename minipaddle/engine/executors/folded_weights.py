@@ -1,0 +1,83 @@
+"""Values that a program computes from its weights alone: once before the first run, and again when
+a weight has changed.
+
+The pass `folding` makes them states of the program. Some kernels want such a state in another form
+(`codegen.kernel.Prepack`); then C computes this form in advance, too, and the kernels read it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import partial
+from operator import is_
+
+from ..core import record
+from ..eager.device import NUMPY
+from ..passes.folding import Prepared
+from .arrays import address
+
+CHANGES_IN_A_ROW = 4
+"""After so many runs, each with changed weights, folding them in advance no longer pays."""
+
+
+class FoldedWeights:
+    """The states that passes added to a program. `changes` counts consecutive runs that found a
+    changed weight. (Writes by another library, through DLPack, are not noticed.)
+    """
+
+    def __init__(self, states):
+        self.records = [state.record for state in states]
+        storages = [state.storage for state in states]
+        self.arrays = [storage.read() for storage in storages]
+        self.inputs = self.arrays  # what kernels read: some arrays in another form
+        self.folded = [storage for storage in storages if isinstance(storage, Prepared)]
+        self.sources = [*dict.fromkeys(s for storage in self.folded for s in storage.sources)]
+        self.changes, self.lock, self.pack = 0, threading.Lock(), None
+        self.remember()
+
+    def remember(self) -> None:
+        """Note which arrays the weights hold now, and when these were written last."""
+        self.held = [source.read() for source in self.sources]
+        self.keys = [record.key_of(array) for array in self.held]
+        self.written = [*map(record._written.get, self.keys)]
+
+    def stale(self) -> bool:
+        """Whether a weight was written or replaced since they were computed."""
+        same = all(map(is_, [source.read() for source in self.sources], self.held))
+        if same and [*map(record._written.get, self.keys)] == self.written:
+            self.changes = 0
+            return False
+        return True
+
+    @property
+    def change_always(self) -> bool:
+        """Whether the weights have changed before each of the last runs."""
+        return self.changes >= CHANGES_IN_A_ROW
+
+    def renew(self) -> None:
+        """Compute all values again, in their order."""
+        with self.lock:
+            self.changes += 1
+            self.remember()  # first: a write during the computation is noticed at the next run
+            for storage in self.folded:
+                storage.renew()
+        if self.pack is not None:
+            self.pack()
+
+    def prepack(self, executable) -> None:
+        """Let C compute the forms that kernels want, and pass these to the kernels."""
+        states, packed = [s.record for s in executable.program.states], []
+        self.inputs = [*self.arrays]
+        for state, form in executable.kernels.prepacked.items():
+            k = states.index(state)
+            spec = (form.elements,), state.dtype
+            executable.given[executable.inputs + k] = spec
+            packed.append(k - len(states) + len(self.arrays))
+            self.inputs[packed[-1]] = NUMPY.empty(*spec)
+        if packed:
+            table = ctypes.c_void_p * len(packed)
+            given = table(*(address(self.arrays[k]) for k in packed))
+            made = table(*(address(self.inputs[k]) for k in packed))
+            self.pack = partial(executable.function("prepack"), given, made)
+            self.pack()

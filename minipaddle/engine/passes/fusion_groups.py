@@ -1,0 +1,293 @@
+"""Groups of records that one loop nest computes, and how they grow.
+
+Two groups are joined where one makes what the other uses, or both read the same large value, if
+the records of both are one `Nest` (which refuses to compute anything twice) and no third group
+must run between them. The groups are kept in a topological order, so that question is a search
+among the groups between the two.
+"""
+
+from __future__ import annotations
+
+import itertools
+from heapq import heapify, heappop, heappush
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.control import fused
+from ..ir.cut import has_effect
+from ..ir.edit import substitute, with_records
+from ..ir.program import INPUT, ITEM, NUMBER, Program
+from ..ops.movement import reshape
+from .nest import Nest, NotOneNest, fusable
+
+MOST = 160
+"""The most records of a group: the body of a longer loop does not fit into registers anyway."""
+
+
+def skip_reshapes(x: Record) -> Record:
+    """The value that `x` is a reshape of; `x` itself otherwise."""
+    while x.op is reshape:
+        x = x.inputs[0]
+    return x
+
+
+class Forms:
+    """What records look like without their names: groups of equal form make equal nests."""
+
+    def __init__(self):
+        self.numbers: dict[tuple, int] = {}
+        self.kinds: dict[Record, int] = {}
+
+    def number(self, *key) -> int:
+        """A negative number, the same for equal keys."""
+        return self.numbers.setdefault(key, -len(self.numbers) - 1)
+
+    def of(self, records, outputs) -> tuple:
+        """Each record with the origin of its inputs, then the outputs of the group."""
+        form, seen, kinds = [], {}, self.kinds
+        for r in records:
+            for x in r.inputs:
+                if x not in seen:  # from outside
+                    seen[x] = len(seen)
+                    form.append(self.number(x.op is NUMBER, x.dtype, x.shape))
+                form.append(seen[x])
+            seen[r] = len(seen)
+            if r not in kinds:
+                kinds[r] = self.number(r.op, r.dtype, r.shape, *r.attrs.items())
+            form.append(kinds[r])
+        return *form, *map(seen.get, outputs)
+
+
+class Group:
+    """Records that one loop nest computes; `position` is its place in the topological order."""
+
+    __slots__ = ("first", "open", "position", "records", "rows", "size")
+
+    def __init__(self, records, first: int, open: bool):
+        self.records, self.first, self.open = records, first, open
+        self.position = first
+        reductions = [r for r in records if r.op.kind == "reduction"]
+        whole = [r.inputs[0] if r.op.kind == "reduction" else r for r in records] if open else []
+        self.size = max((r.spec.size for r in whole), default=0)  # elements of its loops
+        self.rows = {r.spec.size for r in reductions}
+
+    def matches(self, other: Group) -> bool:
+        """Whether the sizes of both allow that they are one nest."""
+        small, large = sorted((self, other), key=lambda g: g.size)
+        return small.size == large.size or small.size in large.rows
+
+
+class Fusion:
+    """The groups of a program."""
+
+    def __init__(self, program: Program, apart=()):
+        self.program, self.apart = program, apart
+        self.order = {r: k for k, r in enumerate(program.records)}
+        self.users: dict[Record, list[Record]] = {}
+        for record in program.records:
+            for x in dict.fromkeys(record.inputs):
+                self.users.setdefault(x, []).append(record)
+        self.needed = set(program.results)
+        effects = [r for r in program.records if has_effect(r)]
+        self.before = {b: a for a, b in itertools.pairwise(effects)}  # effects keep their order
+        self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
+        self.topological: list[Group | None] = [*self.of.values()]  # each after those it uses
+        self.forms, self.loops = Forms(), {}
+
+    # ---- joining -----------------------------------------------------------------------------
+
+    def join_all(self) -> None:
+        for record in self.program.records:
+            for x in sorted(dict.fromkeys(record.inputs), key=lambda r: -self.order.get(r, -1)):
+                if x in self.of:
+                    self.join(self.of[x], self.of[record])
+        for x in [*self.program.given, *self.program.records]:
+            users = self.users.get(x, ())
+            for a, b in itertools.pairwise(users):
+                self.join(self.of[a], self.of[b])
+
+    def join(self, a: Group, b: Group) -> None:
+        """Make one group of two if one nest may compute both, and nothing must run between them."""
+        if a is b or not (a.open and b.open) or len(a.records) + len(b.records) > MOST:
+            return
+        if not a.matches(b):
+            return
+        a, b = (a, b) if a.first < b.first else (b, a)
+        records = sorted([*a.records, *b.records], key=self.order.get)
+        if (
+            self.must_stay_apart(a, b)
+            or not profitable(self, records)
+            or self.has_path_through(a, b)
+        ):
+            return
+        group = Group(records, a.first, True)
+        self.place_joined(group, *sorted((a, b), key=lambda g: g.position))
+        for r in records:
+            self.of[r] = group
+
+    def move(self, moved: set[Record], here: Group, there: Group) -> None:
+        """Move records to the group that alone uses them, if both groups stay one nest each."""
+        less = [r for r in here.records if r not in moved]
+        more = sorted([*moved, *there.records], key=self.order.get)
+        if not less or len(more) > MOST or self.must_stay_apart(there, here):
+            return
+        if profitable(self, less) and profitable(self, more):
+            for old, records in ((here, less), (there, more)):
+                new = Group(records, old.first, True)
+                new.position = old.position
+                self.topological[old.position] = new
+                self.of.update(dict.fromkeys(records, new))
+
+    def place_joined(self, group: Group, a: Group, b: Group) -> None:
+        """Put the group that a and b became after all that b uses, before all that uses a."""
+        start, stop = a.position, b.position + 1
+        used = self.paths(a, b)
+        rest = [g for g in self.topological[start:stop] if g and g not in used and g is not a]
+        before = sorted(used - {b}, key=lambda g: g.position)
+        now = [*before, group, *rest]
+        self.topological[start:stop] = now + [None] * (stop - start - len(now))
+        for k, g in enumerate(now, start):
+            g.position = k
+
+    def must_stay_apart(self, a: Group, b: Group) -> bool:
+        """Whether a switch keeps a value of one group apart from its user in the other."""
+        for user, made in ((a, b), (b, a)) if self.apart else ():
+            for r in user.records:
+                values = [x for x in map(skip_reshapes, r.inputs) if self.of.get(x) is made]
+                if any(rule(x, r) for rule in self.apart for x in values):
+                    return True
+        return False
+
+    @slot("fusion.has_path_through")
+    def has_path_through(self, a: Group, b: Group) -> bool:
+        """Whether a third group must run between the two: one leads to the other through it."""
+        return self.paths(*sorted((a, b), key=lambda g: g.position)) is None
+
+    def paths(self, a: Group, b: Group) -> set[Group] | None:
+        """b and the groups after a in the order that lead to b; None if a leads to one of these."""
+        todo, found = [b], {b}
+        while todo:
+            group = todo.pop()
+            for r in group.records:
+                for x in self.sources(r):
+                    before = self.of.get(x)
+                    if before is None or before.position < a.position or before in found:
+                        continue
+                    if before is not a:
+                        found.add(before)
+                        todo.append(before)
+                    elif group is not b:
+                        return None
+        return found
+
+    def sources(self, record: Record) -> list[Record]:
+        """The records that run before this one: its inputs, and for an effect the last effect."""
+        return [*record.inputs, self.before[record]] if record in self.before else record.inputs
+
+    @slot("fusion.outputs")
+    def outputs(self, records) -> list[Record]:
+        """The records of a group that others need."""
+        inside = set(records)
+        return [
+            r
+            for r in records
+            if r in self.needed or any(u not in inside for u in self.users.get(r, ()))
+        ]
+
+    def is_loop(self, records) -> bool:
+        """Whether one nest can compute these records; asked once for layers that look alike."""
+        outputs = self.outputs(records)
+        form = self.forms.of(records, outputs)
+        if form not in self.loops:
+            try:
+                Nest(records, outputs)
+                self.loops[form] = True
+            except NotOneNest:
+                self.loops[form] = False
+        return self.loops[form]
+
+    # ---- the program -------------------------------------------------------------------------
+
+    def program_of_groups(self) -> Program:
+        old, new = self.program, {}
+        records: list[Record] = []
+        for group in self.sorted():
+            if group.open and not self.outputs(group.records):
+                continue
+            if len(group.records) == 1:
+                records.append(substitute(group.records[0], new))
+            else:
+                records += self.fused_records(group, new)
+        return with_records(old, records, new)
+
+    def sorted(self) -> list[Group]:
+        """The groups, each after those it uses; otherwise in the order of the program."""
+        groups = dict.fromkeys(self.of.values())
+        waiting, followers = {}, {g: set() for g in groups}
+        for g in groups:
+            sources = {x for r in g.records for x in self.sources(r)}
+            before = {self.of[x] for x in sources if x in self.of} - {g}
+            waiting[g] = len(before)
+            for p in before:
+                followers[p].add(g)
+        ready = [(g.first, k, g) for k, g in enumerate(groups) if not waiting[g]]
+        heapify(ready)
+        found, count = [], len(ready)
+        while ready:
+            _, _, g = heappop(ready)
+            found.append(g)
+            for f in followers[g]:
+                waiting[f] -= 1
+                if not waiting[f]:
+                    count += 1
+                    heappush(ready, (f.first, len(groups) + count, f))
+        return found
+
+    def fused_records(self, group: Group, new: dict) -> list[Record]:
+        """The `fused` record of a group, and its results; views of these stay outside."""
+        outputs, views = self.without_views(group)
+        if not outputs:
+            return [substitute(v, new) for v in views]
+        inside = set(group.records) - set(views)
+        if len(inside) == 1:  # a record has a kernel of its own
+            return [substitute(r, new) for r in (*inside, *views)]
+        outer = dict.fromkeys(
+            x
+            for r in group.records
+            if r in inside
+            for x in r.inputs
+            if x not in inside and x.op is not NUMBER
+        )
+        given = {x: Record(INPUT, (), {"name": name_of(x)}, *x.spec) for x in outer}
+        local = dict(given)
+        kept = [substitute(r, local) for r in group.records if r in inside]
+        region = Program("group", [*given.values()], [], kept, [local.get(r, r) for r in outputs])
+        specs = tuple(r.spec for r in outputs)
+        inputs = [new.get(x, x) for x in outer]
+        whole = group.records[-1].derive(fused, inputs, {"region": region}, specs, 0)
+        for k, r in enumerate(outputs):
+            new[r] = r.derive(ITEM, [whole], {"k": k}, r.spec, 1)
+        return [whole, *map(new.get, outputs), *(substitute(v, new) for v in views)]
+
+    def without_views(self, group: Group) -> tuple[list, list]:
+        """The results of a group, and the reshapes at its end, which are views of them."""
+        inside, views = set(group.records), []
+        outputs = self.outputs(group.records)
+        for r in reversed(group.records):
+            used = any(u in inside and u not in views for u in self.users.get(r, ()))
+            if r.op is reshape and r in outputs and not used:
+                views.append(r)
+                outputs.remove(r)
+                if r.inputs[0] in inside and r.inputs[0] not in outputs:
+                    outputs.append(r.inputs[0])
+        return sorted(outputs, key=self.order.get), views[::-1]
+
+
+def name_of(record: Record) -> str:
+    return record.attrs.get("name", "") if record.op is INPUT else ""
+
+
+@slot("fusion.profitable")
+def profitable(fusion: Fusion, records: list[Record]) -> bool:
+    """Whether these records shall be one group: one nest computes them, and nothing twice."""
+    return fusion.is_loop(records)

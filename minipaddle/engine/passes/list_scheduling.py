@@ -1,0 +1,212 @@
+"""List scheduling: an order of a program's records with a low peak of live memory.
+
+Of the records whose inputs are known, the one that frees most memory comes next. A record is judged
+together with the records that wait for it alone, up to the point at which least memory is live.
+Runs that free memory come first, the one with the lowest peak before the others; then runs that
+cost memory, first the one that rises highest above its end (Liu 1987: this order is optimal for
+trees). The program keeps its order unless the new one has a lower peak.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from ..core.dim import Dim
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.cut import has_effect
+from ..ir.program import Program
+from .arena import aligned
+from .lifetimes import GIVEN, is_view, roots, specs_of
+from .memory import elementwise_inplace, live, no_workspace
+from .registry import program_pass
+
+AHEAD = 6
+"""The number of records that are judged together."""
+
+
+class Work:
+    """A program as numbers: the values that each record reads and makes, and its predecessors."""
+
+    def __init__(self, program: Program, workspace, inplace):
+        self.program, self.records = program, program.records
+        self.number = {r: k for k, r in enumerate(self.records)}
+        root = roots(program)
+        elsewhere = {root[r] for r in program.results}  # most are made in their buffers
+        self.sizes: list[int] = []
+        self.makes: list[list[int]] = []
+        self.reads: list[list[int]] = []
+        self.takes: list[list[tuple[int, int]]] = []  # (value made, value it may overwrite)
+        numbers: dict = {}
+        for record in self.records:
+            if is_view(record, root):
+                made, read, pairs = [], [], []
+            else:
+                specs, read = specs_of(record), [numbers.get(root.get(r)) for r in record.inputs]
+                made = [*range(len(self.sizes), len(self.sizes) + len(specs))]
+                for k, spec in enumerate(specs):
+                    numbers[record, k] = made[k]
+                    size = 0 if (record, k) in elsewhere else aligned(spec.nbytes)
+                    self.sizes.append(size)
+                pairs = [(made[k], read[j]) for k, j in inplace(record) if read[j] is not None]
+            self.makes.append(made)
+            self.reads.append(list({v for v in read if v is not None}))
+            self.takes.append(pairs)
+        self.extra = [workspace(r) for r in self.records]
+        self.readers: list[list[int]] = [[] for _ in self.sizes]
+        for k, reads in enumerate(self.reads):
+            for v in reads:
+                self.readers[v].append(k)
+        self.before = self.dependencies(root)
+        self.after: list[list[int]] = [[] for _ in self.records]
+        for k, before in enumerate(self.before):
+            for j in before:
+                self.after[j].append(k)
+
+    def dependencies(self, root) -> list[set[int]]:
+        """For each record the numbers of those that must be before it.
+
+        Effects keep their order. Records that read a state's old value stay before the record
+        that makes the new one, so that the update can be written into the state.
+        """
+        number = self.number
+        found = [{number[r] for r in record.inputs if r in number} for record in self.records]
+        effects = [k for k, r in enumerate(self.records) if may_act(r) and has_effect(r)]
+        for a, b in itertools.pairwise(effects):
+            found[b].add(a)
+        makers = {}
+        for state in self.program.states:
+            made = None if state.update is None else root[state.update][0]
+            if made in number:
+                makers[state.record] = number[made]
+        for k, record in enumerate(self.records):
+            for r in record.inputs:
+                maker = makers.get(root[r][0] if r.dtype is not None else r, GIVEN)
+                if k < maker:
+                    found[maker].add(k)
+        return found
+
+    def taken(self, k: int, dying: Sequence[int]) -> int:
+        """The bytes of results that are written over inputs read for the last time."""
+        pairs, sizes = self.takes[k], self.sizes
+        if not pairs or not dying:
+            return 0
+        made, total = set(), 0
+        free = set(dying)
+        for new, old in pairs:
+            if new not in made and old in free and sizes[new] in (0, sizes[old]):
+                made.add(new)
+                free.discard(old)
+                total += sizes[new]
+        return total
+
+
+@slot("schedule.order")
+def order(work: Work) -> list[int]:
+    """The numbers of all records, each after its predecessors."""
+    return Forward(work).order()
+
+
+class Forward:
+    """List scheduling from the first record on."""
+
+    def __init__(self, work: Work):
+        self.work = work
+        self.left = [len(readers) for readers in work.readers]
+        self.waits = [len(before) for before in work.before]
+        self.done = [False] * len(work.records)
+
+    def order(self) -> list[int]:
+        work, found = self.work, []
+        ready = [(self.key(k), k) for k, n in enumerate(self.waits) if not n]
+        heapify(ready)
+        while ready:
+            _, k = heappop(ready)
+            if self.done[k]:
+                continue
+            self.done[k] = True
+            found.append(k)
+            again = set()
+            for v in work.reads[k]:
+                self.left[v] -= 1
+                if self.left[v] == 1:  # its last reader frees it
+                    again.update(work.readers[v])
+            for j in work.after[k]:
+                self.waits[j] -= 1
+                again.add(j)
+            for j in again:
+                if not self.waits[j] and not self.done[j]:
+                    heappush(ready, (self.key(j), j))
+        return found
+
+    def key(self, k: int) -> tuple:
+        """The priority of a record: the one with the smallest key comes next."""
+        work, left, waits = self.work, self.left, self.waits
+        now = hill = valley = top = 0
+        read: dict[int, int] = {}
+        met: dict[int, int] = {}
+        for _ in range(AHEAD):
+            makes, dying = work.makes[k], []
+            for v in work.reads[k]:
+                read[v] = n = read.get(v, 0) + 1
+                if n == left[v]:
+                    dying.append(v)
+            made = sum([work.sizes[v] for v in makes])
+            top = max(top, now + made - work.taken(k, dying) + work.extra[k])
+            now += made - sum([work.sizes[v] for v in dying])
+            if not hill or now < valley:
+                hill, valley = top or 1, now
+            following = []
+            for j in work.after[k]:
+                met[j] = n = met.get(j, 0) + 1
+                if n == waits[j]:
+                    following.append(j)
+            if len(following) != 1:
+                break
+            k = following[0]
+        return (0, hill) if valley <= 0 else (1, valley - hill)
+
+
+def may_act(record: Record) -> bool:
+    """Whether a record could have an effect; cheaper than `has_effect`."""
+    return record.op.effect or record.op.kind == "control"
+
+
+@program_pass(
+    "schedule",
+    sequential_run=(False, "records stay in the order of the program"),
+)
+def schedule(
+    program: Program,
+    workspace: Callable[[Record], int] = no_workspace,
+    inplace: Callable[[Record], list[tuple[int, int]]] = elementwise_inplace,
+    *,
+    sequential_run: bool,
+) -> Program:
+    """The program in an order with a lower peak of live bytes, if one is found.
+
+    Programs with open sizes stay as they are, and so do regions.
+
+    >>> from minipaddle.ir.parser import parse
+    >>> from minipaddle.engine.passes.list_scheduling import schedule
+    >>> program = parse('''program p(x: float32[64]) {
+    ...   v1 = tanh(x) : float32[64]
+    ...   v2 = exp(x) : float32[64]
+    ...   v3 = sum(v1, axis=(0,), keepdim=False) : float32[]
+    ...   v4 = sum(v2, axis=(0,), keepdim=False) : float32[]
+    ...   v5 = add(v3, v4) : float32[]
+    ...   return v5
+    ... }''')
+    >>> print(*(record.op.name for record in schedule(program).records))
+    tanh sum exp sum add
+    """
+    sizes = (n for r in program.records for s in specs_of(r) for n in s.shape)
+    if sequential_run or len(program.records) < 3 or any(type(n) is Dim for n in sizes):
+        return program  # nothing lies between two records
+    work = Work(program, workspace, inplace)
+    other = replace(program, records=[program.records[k] for k in order(work)])
+    how = workspace, inplace
+    return other if live(other, *how) < live(program, *how) else program

@@ -1,0 +1,61 @@
+"""A value that only a later group uses is computed in that group, if that stores less.
+
+Groups are joined in the order of the program, so 1 - tanh², which only a backward needs, joins the
+tanh before it: one value more to store and to keep until the backward. The backward reads the tanh
+anyway. Moved there, 1 - tanh² is never stored.
+"""
+
+from __future__ import annotations
+
+from ..core.record import Record
+from ..core.slots import slot
+from ..ir.program import NUMBER
+from .fusion_groups import Fusion, Group
+from .lifetimes import bytes_of
+
+
+@slot("fusion.sink_into_consumer")
+def sink_into_consumer(fusion: Fusion) -> None:
+    """Move the ends of groups into the groups that use them, where that leaves less to store."""
+    for record in reversed(fusion.program.records):
+        here, users = fusion.of[record], fusion.users.get(record, ())
+        consumers = {fusion.of[u] for u in users}
+        if not here.open or len(consumers) != 1 or here in consumers or record in fusion.needed:
+            continue
+        (consumer,) = consumers
+        moved = end_of_group(fusion, record)
+        fits = moved and consumer.open and consumer.matches(here)
+        if fits and reads_no_more(fusion, record, moved, consumer):
+            fusion.move(moved, here, consumer)
+
+
+def end_of_group(fusion: Fusion, record: Record) -> set[Record]:
+    """The record and those of its group that are computed for it alone. The set is empty if one of
+    them is not elementwise, or reads a value that is not stored.
+    """
+    here, found = fusion.of[record], {record}
+    todo = [record]
+    while todo:
+        r = todo.pop()
+        if r.op.kind != "elementwise" or r.shape != record.shape:
+            return set()
+        for x in r.inputs:
+            if fusion.of.get(x) is not here or x in found or is_stored(fusion, x):
+                continue
+            if not found.issuperset(fusion.users[x]):
+                return set()
+            found.add(x)
+            todo.append(x)
+    return found
+
+
+def is_stored(fusion: Fusion, x: Record) -> bool:
+    """Whether another group, or the program's result, needs a value."""
+    return x in fusion.needed or any(fusion.of[u] is not fusion.of[x] for u in fusion.users[x])
+
+
+def reads_no_more(fusion: Fusion, record: Record, moved: set[Record], consumer: Group) -> bool:
+    """Whether the consumer reads no more bytes for the moved records than it read of `record`."""
+    read = {x for r in consumer.records for x in r.inputs}
+    new = {x for r in moved for x in r.inputs if x.op is not NUMBER} - read - moved
+    return new <= fusion.of.keys() and sum(bytes_of(x.spec) for x in new) <= bytes_of(record.spec)

@@ -1,0 +1,54 @@
+"""The element of each row that a label names, and the mean over valid labels."""
+
+from __future__ import annotations
+
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.ops.nn import cross_entropy, label_positions, label_weights, rows, share
+
+
+@opaque
+def mean_of_valid(m, loss, label, *, ignore_index):
+    """The mean of the losses whose label is not `ignore_index`; 0 if there is none."""
+    return m.sum(loss * label_weights(m, label, ignore_index, loss.dtype, "valid"))
+
+
+mean_of_valid.shape(lambda loss, label, ignore_index: Spec((), loss.dtype))
+
+
+@mean_of_valid.vjp("loss")
+def _(g, loss_spec, label, ignore_index):
+    return g * share(label, ignore_index=ignore_index, dtype=loss_spec.dtype, mean="valid")
+
+
+@opaque
+def pick(m, x, label, *, ignore_index):
+    """The element of each row of x (its last axis) at the row's label; 0 for an ignored label."""
+    at, ignored = label_positions(m, label, x.shape[-1], ignore_index)
+    y = rows(m, x)[at]
+    if ignored is not None:
+        y[ignored] = 0
+    return y.reshape(label.shape)
+
+
+pick.shape(lambda x, label, ignore_index: cross_entropy.infer(x, label, ignore_index=ignore_index))
+pick.vjp(
+    x=lambda g, x_spec, label, ignore_index: place(
+        g, label, classes=x_spec.shape[-1], ignore_index=ignore_index
+    )
+)
+
+
+@opaque
+def place(m, x, label, *, classes, ignore_index):
+    """Rows of zeros with x at the row's label: the adjoint of `pick`."""
+    at, ignored = label_positions(m, label, classes, ignore_index)
+    y = m.zeros((x.size, classes), dtype=x.dtype)
+    y[at] = x.reshape(-1)
+    if ignored is not None:
+        y[ignored] = 0
+    return y.reshape(*x.shape, classes)
+
+
+place.shape(lambda x, label, classes, ignore_index: Spec((*x.shape, classes), x.dtype))
+place.vjp(x=lambda g, label, ignore_index: pick(g, label, ignore_index=ignore_index))

@@ -1,0 +1,121 @@
+"""Further ways to place buffers in an arena: two greedy orders, and two searches."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+
+from ..engine.passes.arena import FAST, STRONG, Buffer, bound, height, ordered, placed, profile
+
+
+def by_area(buffers: Sequence[Buffer]) -> list[int]:
+    """Best fit, by bytes times time."""
+    return placed(buffers, ordered(buffers, lambda b: (b.nbytes * (b.start - b.end), b.start)))
+
+
+def by_breadth(buffers: Sequence[Buffer]) -> list[int]:
+    """Best fit, those of the fullest time first (Pisarchyk and Lee 2020)."""
+    waiting = set(range(len(buffers)))
+    level, order = profile(buffers), []
+    for t in sorted(level, key=lambda t: -level[t]):
+        here = [k for k in waiting if buffers[k].start <= t < buffers[k].end]
+        order += sorted(here, key=lambda k: (-buffers[k].nbytes, k))
+        waiting.difference_update(here)
+    return placed(buffers, order)
+
+
+FAST.update(area=by_area, breadth=by_breadth)
+
+# ---- search ----------------------------------------------------------------------------------
+
+
+def by_climbing(buffers: Sequence[Buffer], seconds: float = 0.5, steps: int = 4000) -> list[int]:
+    """Hill climbing over the order of placement: a buffer that reaches the top is placed earlier.
+
+    Starts from the best greedy order; the same buffers give the same offsets unless time is up.
+    """
+    until, dice, goal = time.perf_counter() + seconds, random.Random(0), bound(buffers)
+    best = min((greedy(buffers) for greedy in FAST.values()), key=lambda o: height(buffers, o))
+    order = sorted(range(len(buffers)), key=lambda k: best[k])
+    peak = lowest = height(buffers, best)
+    offsets = best
+    for _ in range(steps):
+        if lowest <= goal or time.perf_counter() > until:
+            break
+        other = moved(order, buffers, offsets, dice)
+        found = placed(buffers, other)
+        high = height(buffers, found)
+        if high <= peak or dice.random() < 0.02:
+            order, offsets, peak = other, found, high
+        if high < lowest:
+            best, lowest = found, high
+    return best
+
+
+def moved(order: list[int], buffers, offsets, dice: random.Random) -> list[int]:
+    """The order with one of the highest buffers, or a neighbour of it, at an earlier position."""
+    top = height(buffers, offsets)
+    highest = [k for k in order if offsets[k] + buffers[k].nbytes == top]
+    k = dice.choice(highest)
+    if dice.random() < 0.5:
+        start, end, _ = buffers[k]
+        k = dice.choice([j for j in order if buffers[j].start < end and start < buffers[j].end])
+    at = order.index(k)
+    to = dice.randrange(at) if at else dice.randrange(len(order))
+    rest = order[:at] + order[at + 1 :]
+    return [*rest[:to], k, *rest[to:]]
+
+
+def by_exhaustion(buffers: Sequence[Buffer], most: int = 20_000) -> list[int]:
+    """The smallest arena for few buffers, by branch and bound.
+
+    Some best plan is reached by dropping the buffers in some order, each onto those that it
+    overlaps in time. A branch ends when it is no lower than the best known plan. After `most`
+    steps the search returns the best plan so far.
+    """
+    best = min((greedy(buffers) for greedy in FAST.values()), key=lambda o: height(buffers, o))
+    lowest, goal, steps = height(buffers, best), bound(buffers), 0
+    count = len(buffers)
+    meets = [
+        [j for j in range(count) if j != k and overlap(buffers[j], buffers[k])]
+        for k in range(count)
+    ]
+
+    def dropped(offsets: dict[int, int], least: int, top: int) -> None:
+        nonlocal best, lowest, steps
+        steps += 1
+        if len(offsets) == count:
+            best, lowest = [offsets[k] for k in range(count)], top
+            return
+        choices = []
+        for k in range(count):
+            if k not in offsets:
+                ends = [offsets[j] + buffers[j].nbytes for j in meets[k] if j in offsets]
+                choices.append((max(ends, default=0), -buffers[k].nbytes, k))
+        for at, nbytes, k in sorted(choices):
+            # buffers are dropped in the order of their offsets
+            if at < least or lowest <= goal or steps > most:
+                continue
+            if max(top, at - nbytes) < lowest:
+                dropped(offsets | {k: at}, at, max(top, at - nbytes))
+
+    dropped({}, 0, 0)
+    return best
+
+
+def overlap(a: Buffer, b: Buffer) -> bool:
+    """Whether both are needed at some time."""
+    return a.start < b.end and b.start < a.end
+
+
+FEW = 12
+"""The most buffers that are placed by exhaustion."""
+
+
+def by_search(buffers: Sequence[Buffer]) -> list[int]:
+    """The smallest arena for few buffers, a small one for many."""
+    return by_exhaustion(buffers) if len(buffers) <= FEW else by_climbing(buffers)
+
+
+STRONG.append(by_search)

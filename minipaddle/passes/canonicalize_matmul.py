@@ -1,0 +1,39 @@
+"""Every matrix product becomes one operator, `product`: of two arrays of one rank, no vectors.
+
+It can read its operands, and write its result, in any order of axes. Vectors, and stacks of rows
+times one matrix, become such arrays by reshapes around it, which move nothing.
+"""
+
+from __future__ import annotations
+
+from ..engine.core.spec import promote
+from ..engine.ir.program import Program
+from ..engine.ops.linalg import as_column, as_row, matmul, product, rows
+from ..engine.ops.movement import reshape
+from ..engine.passes.registry import program_pass
+from ..engine.passes.rewriting import rewritten
+
+
+def as_product(record, x, y):
+    """matmul(x, y) as a product."""
+    wide = promote("matmul", [x.spec, y.spec])
+    x, y = (v if v.spec.dtype == wide else v.astype(wide) for v in (x, y))
+    x, y = as_row(x), as_column(y)
+    if y.spec.ndim == 2 and x.spec.ndim > 2:
+        x = rows(x)
+    n = max(x.spec.ndim, y.spec.ndim)
+    order = tuple(range(n))
+    z = product(widened(x, n), widened(y, n), x_perm=order, y_perm=order, out_perm=order)
+    return z if z.spec.shape == record.shape else reshape(z, shape=record.shape)
+
+
+def widened(x, ndim: int):
+    """x with leading axes of size 1."""
+    extra = ndim - x.spec.ndim
+    return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x
+
+
+@program_pass("canonicalize_matmul", looks_for=lambda op: op is matmul)
+def canonicalize_matmul(program: Program) -> Program:
+    """The program with a `product` instead of each `matmul`."""
+    return rewritten(program, {matmul: as_product})

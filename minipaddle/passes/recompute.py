@@ -1,0 +1,312 @@
+"""Recomputation: a value that is live at the peak of memory is computed again where it is read.
+
+The cost of computing a value again is estimated from the bytes that its records move and the
+products they compute; the gain is its bytes at the peak. The cheapest values go first, until the
+live set is within the budget. A value is computed from others that are in memory at that time, by
+several records if need be, and after a value that is computed after the peak
+(`ops.marks.after`).
+
+Sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016; Kirisame et al.,
+"Dynamic Tensor Rematerialization", 2021 (the choice by cost over bytes).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import inf, sqrt
+from typing import NamedTuple
+
+from ..engine.core.dim import Dim
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.cut import has_effect
+from ..engine.ir.edit import substitute, with_records
+from ..engine.ir.program import ITEM, NUMBER, Program, regions
+from ..engine.ops.marks import after
+from ..engine.passes.arena import Buffer, profile
+from ..engine.passes.dead_code import dead_code
+from ..engine.passes.fusion import grouped
+from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
+from ..engine.passes.memory import live
+from ..engine.passes.nest import fusable
+from ..engine.passes.registry import DEFAULTS, program_pass
+
+BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
+"""The speed of a core, roughly."""
+DEPTH = 12
+"""The longest chain of records that computes a value again."""
+
+
+def seconds(record: Record) -> float:
+    """The estimated time to compute a record.
+
+    For operators that multiply and add (matmul, conv) the number of products is about the root of
+    the sizes of both factors and of the result, multiplied: for matrices it is just that.
+    """
+    if record.op is ITEM or record.op is after:
+        return 0.0
+    tensors = [r.spec for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
+    made = specs_of(record)
+    moved = sum(s.nbytes for s in (*tensors, *made)) / BYTES_PER_SECOND
+    large = sorted((s.size for s in tensors), reverse=True)[:2]
+    if record.op.kind == "opaque" and len(large) == 2:
+        return moved + sqrt(large[0] * large[1] * made[0].size) / PRODUCTS_PER_SECOND
+    return moved
+
+
+class Again(NamedTuple):
+    """`value` is computed again at the time `at` by the records `again`, in order."""
+
+    value: Value
+    at: int
+    late: Record  # computed after the peak, before `at`
+    again: list[Record]
+    sources: set[Value]
+    nbytes: int
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """Seconds per byte."""
+        return self.seconds / self.nbytes
+
+
+class Moments:
+    """The values that are live at a program's peak, and how they can be computed again."""
+
+    def __init__(self, program: Program):
+        self.program, self.records = program, program.records
+        self.root = roots(program)
+        self.lives: dict[Value, Life] = lifetimes(program, self.root)
+        kept = {self.root[r] for r in program.results}
+        self.inside = {
+            v: life for v, life in self.lives.items() if life.start != GIVEN and v not in kept
+        }
+        level = profile([Buffer(*life) for life in self.inside.values()])
+        self.peak = max(level, key=level.get, default=0)
+        self.time = {r: t for t, r in enumerate(self.records)}
+        self.gone = {}  # until when a state's old value can be read
+        for state in program.states:
+            made = None if state.update is None else self.root[state.update][0]
+            self.gone[state.record] = self.time.get(made, 0) if made else len(self.records)
+
+    def plans(self) -> list[Again]:
+        """Plans for the values that are live at the peak and can be computed again."""
+        found = []
+        for value, life in self.inside.items():
+            if life.nbytes and life.start < self.peak < life.end - 1:
+                plan = self.plan(value)
+                if plan is not None:
+                    found.append(plan)
+        return found
+
+    def plan(self, value: Value) -> Again | None:
+        """How to compute a value again; None if it is read at the peak, or cannot be."""
+        early = self.names.get(value, ())
+        reads = [t for r in early for t in self.readers.get(r, ()) if t >= self.peak]
+        if not reads or min(reads) <= self.peak:
+            return None
+        at = min(reads)
+        late = self.late_value(at)
+        again: dict[Record, None] = {}
+        sources: set[Value] = set()
+        wanted = [r for r in early if any(t >= at for t in self.readers.get(r, ()))]
+        if late is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
+            return None
+        order, cost = sorted(again, key=self.time.get), sum(map(seconds, again))
+        if self.is_compared(order, at):
+            return None
+        return Again(value, at, late, order, sources, self.lives[value].nbytes, cost)
+
+    def is_compared(self, again: list[Record], at: int) -> bool:
+        """Whether a value that is computed again is compared later with one computed from it, such
+        as its maximum. Another kernel rounds differently, and no element would be equal.
+        """
+        if all(r.op.kind == "movement" or r.op.exact for r in again):
+            return False
+        todo = list(again)
+        for r in todo:
+            late = [self.records[t] for t in self.readers.get(r, ()) if t >= at]
+            if any(x.op.compares for x in late):
+                return True
+            todo += [x for x in late if x.op.kind == "movement"]
+        return False
+
+    @cached_property
+    def readers(self) -> dict[Record, list[int]]:
+        """The times at which each record is an input."""
+        found: dict[Record, list[int]] = {}
+        for t, record in enumerate(self.records):
+            for r in record.inputs:
+                found.setdefault(r, []).append(t)
+        return found
+
+    @cached_property
+    def names(self) -> dict[Value, list[Record]]:
+        """For each value the records before the peak that name it: its own, and views of it."""
+        found: dict[Value, list[Record]] = {}
+        for r in self.records[: self.peak]:
+            if r.dtype is not None:
+                found.setdefault(self.root[r], []).append(r)
+        return found
+
+    def late_value(self, at: int) -> Record | None:
+        """A value computed between the peak and `at`, if possible an input of the record then."""
+        between = [*self.records[self.peak : at], *self.records[at].inputs]
+        late = [r for r in between if r.dtype is not None and self.time.get(r, -1) >= self.peak]
+        return late[-1] if late else None
+
+    def collect(self, record, at: int, value, again: dict, sources: set, depth: int) -> bool:
+        """Whether a record can be computed again at a time; adds the records needed to `again`."""
+        if record in again:
+            return True
+        if depth > DEPTH or regions(record) or has_effect(record):
+            return False
+        for r in record.inputs:
+            if r.op is NUMBER:
+                continue
+            root = self.root.get(r)
+            if root is not None and root != value and self.there(root, at):
+                sources.add(root)
+            elif r not in self.time or not self.collect(r, at, value, again, sources, depth + 1):
+                return False
+        again[record] = None
+        return True
+
+    def waits(self, record: Record, at: int) -> bool:
+        """Whether a record names a value from before the peak that is read after it."""
+        made = self.time.get(record)
+        return made is not None and made < self.peak < at and self.root.get(record) in self.inside
+
+    def there(self, value: Value, at: int) -> bool:
+        """Whether a value is in memory at a time anyway."""
+        record = value[0]
+        if record in self.gone:
+            return at <= self.gone[record]
+        life = self.lives.get(value)
+        return life is None or life.start == GIVEN or life.start < at < life.end
+
+
+DEFAULTS.update(budget=0.66, price=1.5e-9, least=4 << 20, fusion=True)
+"""Unless a strategy says otherwise: a program that needs more than a few MiB computes again what
+is cheap (at most 1.5 ns for a byte less at the peak), down to two thirds of that memory."""
+
+
+@program_pass(
+    "recompute",
+    budget=(None, "the memory that is aimed at, in bytes or as a share of what there would be"),
+    price=(None, "the most seconds that a byte less at the peak may cost"),
+    least=(0, "programs that need fewer bytes stay as they are"),
+    fusion=(False,),
+    enable_auto_fusion=(True,),
+)
+def recompute(
+    program: Program,
+    *,
+    budget: float | None,
+    price: float | None,
+    least: int,
+    fusion: bool,
+    enable_auto_fusion: bool,
+) -> Program:
+    """The program with some values computed again, so that its live set fits into `budget` bytes.
+
+    A budget below 1 is a share of what the program needs as it is. `price` is the most seconds
+    that a byte less at the peak may cost. If the budget cannot be reached, the pass comes as near
+    as it can. The program stays as it is without a budget, if its live set is below `least` bytes,
+    or if `fusion` alone will keep the budget, as in a program of elementwise operators.
+    """
+    sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
+    if budget is None or any(type(n) is Dim for n in sizes):
+        return program
+    now = live(program)
+    if now < least:
+        return program
+    budget = budget * now if 0 < budget < 1 else budget
+    one = fusion and enable_auto_fusion and all(map(fusable, program.records))
+    if one and live(grouped(program)) <= budget:
+        return program  # the values are in registers
+    while now > budget:
+        other = relieved(program, now - budget, inf if price is None else price)
+        then = live(other)
+        if then >= now:
+            break
+        program, now = other, then
+    return program
+
+
+def relieved(program: Program, excess: float, price: float) -> Program:
+    """The program whose peak is lower, by `excess` bytes if possible."""
+    moments = Moments(program)
+    plans = chosen(moments.plans(), excess, price)
+    return dead_code(written(moments, plans)) if plans else program
+
+
+@slot("recompute.chosen")
+def chosen(plans: list[Again], excess: float, price: float) -> list[Again]:
+    """Some of the plans, the cheapest first, until `excess` bytes are saved.
+
+    No plan costs more than `price` seconds per byte, or reads a value that another one frees.
+    """
+    found: list[Again] = []
+    gone, read = set(), set()
+    for plan in sorted(plans, key=lambda p: p.score):
+        if excess <= 0 or plan.score > price:
+            break
+        if plan.value in read or not plan.sources.isdisjoint(gone):
+            continue
+        found.append(plan)
+        gone.add(plan.value)
+        read |= plan.sources
+        excess -= plan.nbytes
+    return found
+
+
+def written(moments: Moments, plans: list[Again]) -> Program:
+    """The program in which these values are computed again, and read from there on. Other values
+    that are live at the peak are read `after` it, so that nothing computed from them comes before.
+    """
+    by_time: dict[int, list[Again]] = {}
+    for plan in plans:
+        by_time.setdefault(plan.at, []).append(plan)
+    now: dict[Record, Record] = {}
+    records: list[Record] = []
+    for t, record in enumerate(moments.records):
+        for plan in by_time.get(t, ()):
+            records += made_again(plan, now, moments)
+        if record.op is not after:
+            for r in dict.fromkeys(record.inputs):
+                late = moments.late_value(t) if r not in now and moments.waits(r, t) else None
+                if late is not None:
+                    now[r] = later(r, now.get(late, late), record)
+                    records.append(now[r])
+        records.append(substitute(record, now))
+    return with_records(moments.program, records, now)
+
+
+def later(source: Record, late: Record, user: Record) -> Record:
+    """A value, for a record that must not run before `late` is computed."""
+    return user.derive(after, [source, late], {}, source.spec, 1)
+
+
+def made_again(plan: Again, now: dict[Record, Record], moments: Moments) -> list[Record]:
+    """The records of a plan, which read their sources after the late value; added to `now`."""
+    own: dict[Record, Record] = {}
+    found: list[Record] = []
+    late = now.get(plan.late, plan.late)
+    for record in plan.again:
+        inputs = []
+        for r in record.inputs:
+            if r not in own and r.op is not NUMBER:
+                source = now.get(r, r)
+                if source.op is not after:
+                    source = later(source, late, record)
+                    found.append(source)
+                own[r] = source
+                if moments.waits(r, plan.at):
+                    now[r] = source
+            inputs.append(own.get(r, r))
+        own[record] = record.copy(inputs)
+        found.append(own[record])
+    now.update({r: own[r] for r in plan.again})
+    return found

@@ -1,0 +1,134 @@
+"""Names: the field's words, one module of each name in the engine, all public names in place."""
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import minipaddle as paddle
+
+from .test_layers import PACKAGE, sources
+
+ROOT = PACKAGE.parent
+PUBLIC = (ROOT / "tests/data/public_names.txt").read_text().split()
+
+FORMER = {
+    "Promise": "SymbolicArray",
+    "MISSED": "CACHE_MISS",
+    "Unsure": "MaybeUndefined",
+    "borrow": "lift",
+    "came_to": "count_call",
+    "give_back": "restore",
+    "memory_of_results": "result_aliasing",
+    "put_off": "sink_into_consumer",
+    "retold": "in_user_lines",
+    "rounds_back": "reverse_iterations",
+    "unwatched": "run_in_background",
+}
+"""Identifiers that may not come back, and what is said instead."""
+
+RIDDLES = {
+    r"can not": "cannot",
+    r"[Ww]hoever": "the caller, the thread that …",
+    r"by chance": "at random",
+    r"how manieth": "which (the number of)",
+}
+"""Phrases that make a reader stumble, and what to write."""
+
+
+def identifiers(text: str) -> Counter:
+    """The names in Python code, without those in strings and comments."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return Counter(token.string for token in tokens if token.type == tokenize.NAME)
+
+
+def test_former_names_stay_away():
+    found = [
+        f"{name}: {word}; say {FORMER[word]}"
+        for name, text in sources(PACKAGE)
+        for word in identifiers(text).keys() & FORMER.keys()
+    ]
+    assert not found, "\n".join(found)
+
+
+def prose() -> list[Path]:
+    """The files that people read: code, chapters, exercises, pages."""
+    folders = [PACKAGE, ROOT / "book", ROOT / "exercises"]
+    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    found += ROOT.glob("*.md")
+    return [path for path in found if path.suffix in (".py", ".md", ".ipynb")]
+
+
+def test_phrases_stay_plain():
+    pattern = re.compile(rf"\b({'|'.join(RIDDLES)})\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {match[0]}"
+        for path in prose()
+        if ".ipynb_checkpoints" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for match in pattern.finditer(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_modules_of_the_engine_differ_in_name():
+    names = Counter(
+        Path(name).stem for name, _ in sources(PACKAGE / "engine") if "__init__" not in name
+    )
+    assert not [name for name, n in names.items() if n > 1]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_stay(name):
+    """Recorded before the engine had a folder of its own; names may be added, none may go."""
+    found = paddle
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+
+
+def module_of(name: str) -> str:
+    """The dotted name of a file below minipaddle/."""
+    return ".".join(["minipaddle", *Path(name).with_suffix("").parts]).removesuffix(".__init__")
+
+
+def imported(module: str, is_package: bool, text: str, modules) -> set[str]:
+    """The modules that a file imports, in functions and for type checkers too."""
+    home = module.split(".") if is_package else module.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            base = home[: len(home) - node.level + 1] if node.level else []
+            base = ".".join([*base, *filter(None, [node.module])])
+            found |= {
+                f"{base}.{a.name}" if f"{base}.{a.name}" in modules else base for a in node.names
+            }
+        elif isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+    return found & modules - {module}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """A circle of imports, if there is one."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_two_files_import_each_other():
+    texts = {
+        module_of(name): (name.endswith("__init__.py"), text) for name, text in sources(PACKAGE)
+    }
+    graph = {name: imported(name, *each, texts.keys()) for name, each in texts.items()}
+    assert not circle(graph)
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert set(circle({"a": {"b"}, "b": {"a"}})) == {"a", "b"}
