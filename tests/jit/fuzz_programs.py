@@ -321,8 +321,20 @@ def function_text(name: str, random: Random) -> str:
 HEADER = "import minipaddle as paddle\nfrom tests.jit.fuzz_world import *\n"
 
 
+def compiles(text: str) -> bool:
+    """Whether Python takes it: a dropped statement may leave a name that `nonlocal` then misses."""
+    try:
+        compile(text, "<fuzzed>", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
 def module_text(seed: int, count: int) -> str:
     """The source of a module of `count` random functions `f0`, `f1`, …"""
-    random = Random(seed)
-    texts = [function_text(f"f{k}", random) for k in range(count)]
+    random, texts = Random(seed), []
+    while len(texts) < count:
+        text = function_text(f"f{len(texts)}", random)
+        if compiles(text):
+            texts.append(text)
     return "\n\n\n".join([HEADER, *texts]) + "\n"
