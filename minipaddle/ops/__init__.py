@@ -21,9 +21,3 @@ from . import (
     scatter,
     sorting,
 )
-
-__all__ = [
-    "activations", "angles", "arrangement", "channels_last", "counting", "decompositions", "gamma",
-    "labels", "mean_pooling", "norm", "random", "resample", "rounding", "scan", "scatter",
-    "sorting",
-]  # fmt: skip

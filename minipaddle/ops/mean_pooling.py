@@ -99,22 +99,10 @@ def avg_pool_grad(m, g, *, size, windows, exclusive, divisor):
     return m.ascontiguousarray(g)
 
 
-@avg_pool.vjp
-def _(g, x_spec, windows, exclusive, divisor):
-    how = {"windows": windows, "exclusive": exclusive, "divisor": divisor}
-    return avg_pool_grad(g, size=x_spec.shape[2:], **how)
-
-
-@avg_pool_grad.vjp
-def _(u, windows, exclusive, divisor):
-    return avg_pool(u, windows=windows, exclusive=exclusive, divisor=divisor)
-
+avg_pool.vjp(lambda g, x_spec, **how: avg_pool_grad(g, size=x_spec.shape[2:], **how))
+avg_pool_grad.vjp(lambda u, size, **how: avg_pool(u, **how))
 
 avg_pool.shape(lambda x, *, windows, exclusive, divisor: pooled_spec(x, windows))
 max_pool_index.shape(lambda x, y, *, windows: Spec(y.shape, int32.numpy))
 adaptive_max_index.shape(lambda x, *, out: Spec((*x.shape[:2], *out), int32.numpy))
-
-
-@avg_pool_grad.shape
-def _(g, *, size, windows, exclusive, divisor):
-    return Spec((*g.shape[:2], *size), g.dtype)
+avg_pool_grad.shape(lambda g, *, size, **how: Spec((*g.shape[:2], *size), g.dtype))

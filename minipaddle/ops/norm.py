@@ -135,43 +135,30 @@ scale_grad.shape(lambda g, x, mean, var, *, shape, **_: Spec(shape, x.dtype))
 # ---- derivatives -----------------------------------------------------------------------------
 
 
-@standardize.vjp("x")
-def _(g, x, scale, mean, var, axes, epsilon, centered):
-    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
-    return standardize_grad(g, x, scale, mean, var, **over)
+standardize.vjp(
+    x=lambda g, x, scale, mean, var, **over: standardize_grad(g, x, scale, mean, var, **over),
+    scale=lambda g, x, mean, var, scale_spec, **over: scale_grad(
+        g, x, mean, var, shape=scale_spec.shape, **over
+    ),
+    shift=lambda g, shift_spec: g.sum_to(shift_spec.shape),
+)
+scale_grad.vjp(
+    g=lambda u, x, mean, var, shape, **over: standardize(x, u, 0.0, mean, var, **over),
+    x=lambda u, g, x, mean, var, shape, **over: standardize_grad(g, x, u, mean, var, **over),
+)
 
 
-@standardize.vjp("scale")
-def _(g, x, mean, var, scale_spec, axes, epsilon, centered):
-    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
-    return scale_grad(g, x, mean, var, shape=scale_spec.shape, **over)
+def unscaled_grad(u, x, mean, var, over):
+    """The derivative of `standardize` in x for a scale of 1."""
+    return standardize_grad(u, x, 1.0, mean, var, **over)
 
 
-standardize.vjp(shift=lambda g, shift_spec: g.sum_to(shift_spec.shape))
-
-
-@scale_grad.vjp("g")
-def _(u, x, mean, var, axes, epsilon, centered):
-    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
-    return standardize(x, u, 0.0, mean, var, **over)
-
-
-@scale_grad.vjp("x")
-def _(u, g, x, mean, var, axes, epsilon, centered):
-    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
-    return standardize_grad(g, x, u, mean, var, **over)
-
-
-@standardize_grad.vjp("g")
-def _(u, x, scale, mean, var, axes, epsilon, centered):
-    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
-    return scale * standardize_grad(u, x, 1.0, mean, var, **over)
-
-
-@standardize_grad.vjp("scale")
-def _(u, g, x, mean, var, scale_spec, axes, epsilon, centered):
-    over = {"axes": axes, "epsilon": epsilon, "centered": centered}
-    return (g * standardize_grad(u, x, 1.0, mean, var, **over)).sum_to(scale_spec.shape)
+standardize_grad.vjp(
+    g=lambda u, x, scale, mean, var, **over: scale * unscaled_grad(u, x, mean, var, over),
+    scale=lambda u, g, x, mean, var, scale_spec, **over: (
+        g * unscaled_grad(u, x, mean, var, over)
+    ).sum_to(scale_spec.shape),
+)
 
 
 @standardize_grad.vjp("x")

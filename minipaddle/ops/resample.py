@@ -60,12 +60,8 @@ remap.shape(lambda x, *, axis, index: resized(x, axis, len(index)))
 remap_grad.shape(lambda g, *, axis, index, size: resized(g, axis, size))
 
 
-@remap.vjp
-def _(g, x_spec, axis, index):
-    return remap_grad(g, axis=axis, index=index, size=x_spec.shape[axis])
-
-
-remap_grad.vjp(lambda u, axis, index: remap(u, axis=axis, index=index))
+remap.vjp(lambda g, x_spec, **at: remap_grad(g, size=x_spec.shape[at["axis"]], **at))
+remap_grad.vjp(lambda u, size, **at: remap(u, **at))
 
 # ---- one axis, each pixel a sum of a few weighed ones ------------------------------------------
 
@@ -152,15 +148,11 @@ def resample(m, x, *, axis, size, to, method, corners, centers, step, adjoint):
 
 
 @resample.shape
-def _(x, *, axis, size, to, method, corners, centers, step, adjoint):
+def _(x, *, axis, size, to, adjoint, **how):
     return resized(x, axis, size if adjoint else to)
 
 
-@resample.vjp
-def _(g, axis, size, to, method, corners, centers, step, adjoint):
-    how = {"method": method, "corners": corners, "centers": centers, "step": step}
-    return resample(g, axis=axis, size=size, to=to, adjoint=not adjoint, **how)
-
+resample.vjp(lambda g, adjoint, **how: resample(g, adjoint=not adjoint, **how))
 
 # ---- windows as columns ----------------------------------------------------------------------
 
@@ -214,12 +206,5 @@ def _(g, *, size, kernel, stride, padding, dilation):
     return Spec((g.shape[0], g.shape[1] // prod(kernel), *size), g.dtype)
 
 
-@unfold.vjp
-def _(g, x_spec, kernel, stride, padding, dilation):
-    how = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
-    return fold(g, size=x_spec.shape[2:], **how)
-
-
-@fold.vjp
-def _(u, kernel, stride, padding, dilation):
-    return unfold(u, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+unfold.vjp(lambda g, x_spec, **how: fold(g, size=x_spec.shape[2:], **how))
+fold.vjp(lambda u, size, **how: unfold(u, **how))

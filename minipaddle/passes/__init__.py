@@ -23,9 +23,3 @@ insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
 insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")
 insert("recompute", "pretranspose", before="fusion")
 insert("epilogue", "back_to_back_gemm", after="fusion")
-
-__all__ = [
-    "PASSES", "algebra_of_shapes", "arena_search", "back_to_back_gemm", "batch_norm",
-    "batch_weight_gradients", "canonicalize_matmul", "concat_of_slices", "decompose_losses",
-    "epilogue", "fusion_switches", "layout", "pretranspose", "recompute", "sinking",
-]  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.ops.channels_last import to_first, to_last
+from minipaddle.ops.channels_last import IMAGE
 from minipaddle.passes.layout import SIBLINGS, layout
 from tests.passes.programs import body, cases, program_of, same_results
 
@@ -56,7 +56,7 @@ def test_golden():
 
 def images_moved(program):
     """Transposes of images, which are large, not of weights."""
-    orders = to_first(4), to_last(4)
+    orders = IMAGE.first(4), IMAGE.last(4)
     moved = [r for r in program.records if r.op.name == "transpose" and r.attrs["perm"] in orders]
     return [r for r in moved if r.spec.size > 2]
 

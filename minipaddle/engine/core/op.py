@@ -35,12 +35,15 @@ class Rule:
     A rule *names* what it needs, and only that is saved for the backward: the cotangent first
     (any name), then `out` for the result, an input's name for its value, `<input>_spec` for its
     shape and dtype alone, an attribute's name, or for a variadic operator `k`, the place of the
-    input, and `specs`, the specs of the inputs up to and including that one.
+    input, and `specs`, the specs of the inputs up to and including that one. `**attrs` are all
+    attributes that it does not name.
     """
 
     def __init__(self, op: Op, fn):
         self.fn = fn
-        names = list(inspect.signature(fn).parameters)[1:]
+        _, *parameters = inspect.signature(fn).parameters.values()
+        names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+        self.rest = set(op.attrs) - set(names) if len(names) < len(parameters) else ()
         self.plan = [(name, *self.source(op, name)) for name in names]
         self.values = {k for _, kind, k in self.plan if kind == "value"}
         self.specs = {k for _, kind, k in self.plan if kind == "spec"}
@@ -80,7 +83,7 @@ class Rule:
             else:
                 k = place if record.op.variadic and k != OUT else k
                 args.append(self.value(record, g, k) if kind == "value" else spec_of(record, k))
-        return self.fn(g, *args)
+        return self.fn(g, *args, **{name: record.attrs[name] for name in self.rest})
 
     def value(self, record, g, k: int):
         """Input `k` (or the result) of a record, in the dtype of the computation."""

@@ -16,20 +16,3 @@ from . import (
     special,
     strided,
 )
-
-__all__ = [
-    "activation",
-    "conv",
-    "creation",
-    "elementwise",
-    "gather",
-    "linalg",
-    "logic",
-    "marks",
-    "movement",
-    "nn",
-    "pooling",
-    "reduction",
-    "special",
-    "strided",
-]

@@ -202,37 +202,27 @@ def conv_weight_grad(m, x, g, *, kernel, stride, padding, dilation, groups):
 
 
 @conv.vjp("x")
-def _(g, x_spec, w, stride, padding, dilation, groups):
-    at = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(g, x_spec, w, **at):
     return conv_input_grad(g, w, size=x_spec.shape[2:], **at)
 
 
 @conv.vjp("w")
-def _(g, x, w_spec, stride, padding, dilation, groups):
-    at = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(g, x, w_spec, **at):
     return conv_weight_grad(x, g, kernel=w_spec.shape[2:], **at)
 
 
-@conv_input_grad.vjp("g")
-def _(u, w, stride, padding, dilation, groups):
-    return conv(u, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
-
-
 @conv_input_grad.vjp("w")
-def _(u, g, w_spec, stride, padding, dilation, groups):
-    at = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(u, g, w_spec, size, **at):
     return conv_weight_grad(u, g, kernel=w_spec.shape[2:], **at)
 
 
 @conv_weight_grad.vjp("x")
-def _(u, x_spec, g, stride, padding, dilation, groups):
-    at = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+def _(u, x_spec, g, kernel, **at):
     return conv_input_grad(g, u, size=x_spec.shape[2:], **at)
 
 
-@conv_weight_grad.vjp("g")
-def _(u, x, stride, padding, dilation, groups):
-    return conv(x, u, stride=stride, padding=padding, dilation=dilation, groups=groups)
+conv_input_grad.vjp(g=lambda u, w, size, **at: conv(u, w, **at))
+conv_weight_grad.vjp(g=lambda u, x, kernel, **at: conv(x, u, **at))
 
 
 # ---- shapes ----------------------------------------------------------------------------------
