@@ -13,10 +13,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from contextlib import contextmanager
 from itertools import count
 
-from .dispatch import current
+from .dispatch import current, setting
 from .polynomial import HIGHEST_DEGREE, MOST_TERMS, Polynomial, larger, renamed, smaller, too_large
 from .slots import slot
 from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, terms_of
@@ -61,10 +60,6 @@ class Dim(Polynomial):
         if not current.top.matching or (isinstance(other, int) and other < 2):
             return False
         return same(self, other)
-
-    def __ne__(self, other):
-        equal = self.__eq__(other)
-        return equal if equal is NotImplemented else not equal
 
     def __lt__(self, other):
         return decide(self, other, "<")
@@ -181,15 +176,10 @@ class Assumptions:
                 return
 
 
-@contextmanager
 def assuming(guards=(), note: Callable | None = None):
     """Within the block the guards hold, and each decision that is made there."""
-    top, outer = current.top, current.top.assumptions
-    top.assumptions = Assumptions(guards, note, outer)
-    try:
-        yield
-    finally:
-        top.assumptions = outer
+    top = current.top
+    return setting(top, assumptions=Assumptions(guards, note, top.assumptions))
 
 
 def equalities() -> dict:

@@ -107,13 +107,21 @@ current = Stack()
 
 
 @contextmanager
+def setting(owner, **values):
+    """A block in which attributes of `owner` have these values."""
+    before = {name: getattr(owner, name) for name in values}
+    vars(owner).update(values)
+    try:
+        yield
+    finally:
+        vars(owner).update(before)
+
+
+@contextmanager
 def interpreter(new: Interpreter):
     """Put `new` on top of this thread's stack while the block runs."""
-    below, current.top = current.top, new
-    try:
+    with setting(current, top=new):
         yield new
-    finally:
-        current.top = below
 
 
 def note_refusal(error: Exception) -> Exception:

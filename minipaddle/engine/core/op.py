@@ -27,6 +27,8 @@ SCALARS = (bool, int, float)
 
 NOTHING = ((), False, ())
 """The entry of `Op.saves` for an operator like `add`, whose derivative needs no values."""
+EVERYTHING = ("everything",)
+"""The entry for an operator whose derivative needs all inputs and results."""
 
 
 class Rule:
@@ -109,11 +111,11 @@ class Saves(dict):
         self.op = op
 
     def __missing__(self, mask: int) -> tuple:
-        op, self[mask] = self.op, ()
+        op, self[mask] = self.op, EVERYTHING if self.op.saves_all else ()
         rules = {k: op.rule(k) for k in range(mask.bit_length()) if mask >> k & 1}
         rules = {k: rule for k, rule in rules.items() if rule is not None}
         if not rules:
-            return ()
+            return self[mask]
         values, specs = set(), set()
         for k, rule in rules.items():
             values |= {v if v == OUT or not op.variadic else k for v in rule.values}
@@ -133,6 +135,7 @@ class Op:
     pull = None
     """`pull(record, g, useful)` yields pairs (input record, cotangent), where the derivatives of
     all inputs come at once; it stands instead of the rules."""
+    saves_all = False  # whether its derivative needs all inputs and results
     effect = False  # whether it has a side effect
     view = False  # whether the result shares the memory of the first input
     by_rows = False  # whether its kernel hands complete rows to the operators that follow
@@ -154,14 +157,10 @@ class Op:
         self.promoted = self.inputs if promote is True else promote
         self.result = result
         self.rules: dict[int, Rule] = {}
-        self.saves = self.what_to_save()
+        self.saves = Saves(self)
         self.__doc__ = self.doc
         self.__name__ = self.name
         OPS[self.name] = self
-
-    def what_to_save(self):
-        """The inputs and results to save for a backward."""
-        return Saves(self)
 
     def __call__(self, *inputs, **attrs):
         return current.top.apply(self, inputs, self.defaults | attrs if self.defaults else attrs)

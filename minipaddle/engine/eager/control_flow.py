@@ -324,7 +324,7 @@ def emit_with_regions(tracer, op, arrays, edges, attrs) -> list[Tensor]:
     builder = tracer.builder  # new arrays: a region may write to those it was given
     arrays = [builder.symbolic(builder.value(p), p.place) for p in arrays]
     y = builder.emit(op, arrays, attrs, tracer.scope, mask)
-    to_save = control.EVERYTHING if mask else None
+    to_save = op.saves[mask] if mask else None
     return list(tracer.wrap_results(op, edges, arrays, attrs, to_save, y))
 
 

@@ -11,10 +11,9 @@ from ..core.dim import Dim
 from ..core.dispatch import OUT, Interpreter, current
 from ..core.dtype import FLOATS, float32, float64
 from ..core.errors import teach, type_error, user_frame, value_error
-from ..core.op import NOTHING
+from ..core.op import EVERYTHING, NOTHING
 from ..core.record import Record, Spec, last_write, tick
 from ..core.spec import scalar_dtype
-from ..ir.control import EVERYTHING
 from ..ir.program import item_of
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of

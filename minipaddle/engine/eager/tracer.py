@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from ..core import dim as dims
-from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal
+from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal, setting
 from ..core.errors import not_supported
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
@@ -283,14 +283,12 @@ class Tracer(Eager):
     @contextmanager
     def region(self, name: str):
         """Within the block records go into a new region."""
-        written, tapes, grads = self.written, self.tapes, self.gradient_states()
-        self.written, self.tapes = [], {}
+        builder, written, grads = Builder(name, self.builder), [], self.gradient_states()
         try:
-            with self.inside(Builder(name, self.builder)) as builder, dims.assuming():
+            with setting(self, builder=builder, written=written, tapes={}), dims.assuming():
                 yield builder
         finally:
-            inner, self.written, self.tapes = self.written, written, tapes
-            for x, record, stop_gradient in reversed(inner):
+            for x, record, stop_gradient in reversed(written):
                 x.record, x.stop_gradient = record, stop_gradient
         now = self.gradient_states()
         if any(now[k] != grads[k] for k in grads if k in now):
@@ -299,14 +297,9 @@ class Tracer(Eager):
                 hint="paddle.grad(loss, parameters) gives gradients that can be returned",
             )
 
-    @contextmanager
     def inside(self, builder: Builder):
         """Within the block records go to `builder`."""
-        outer, self.builder = self.builder, builder
-        try:
-            yield builder
-        finally:
-            self.builder = outer
+        return setting(self, builder=builder)
 
     def gradient_states(self) -> dict:
         return {k: (id(b.tensor._grad), b.tensor._stale) for k, b in self.lifted.items()}

@@ -13,27 +13,12 @@ from ..core.op import Op
 from ..core.record import Spec
 
 
-class Everything:
-    """The `Op.saves` of an operator whose derivative always needs all inputs and results."""
-
-    def __getitem__(self, mask: int) -> Everything:
-        return self
-
-    def clear(self) -> None:
-        """There is nothing to forget."""
-
-
-EVERYTHING = Everything()
-
-
 class Control(Op):
     """An operator with regions: its body gets `run(region, arrays)` where others get `m`."""
 
     kind = "control"
     direct = False
-
-    def what_to_save(self):
-        return EVERYTHING
+    saves_all = True
 
     def evaluate(self, m, arrays, attrs):
         from .interpreter import Run
