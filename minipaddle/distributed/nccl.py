@@ -41,9 +41,6 @@ class OnStream(Work):
     def is_completed(self) -> bool:
         return self.event.done
 
-    def run_in_background(self) -> None:
-        """The stream goes on alone."""
-
     def wait(self, timeout: float | None = None):
         timeout = self.group.timeout if timeout is None else timeout
         base, deadline = self.group.base, time.monotonic() + timeout
@@ -152,7 +149,7 @@ class NCCLGroup(ProcessGroup):
         return self.exchange(array, spans(sent, row), result, spans(received, row))
 
     def exchange(self, array, sent: dict, result, received: dict):
-        """Bytes to and from other ranks, all at once: rank -> (first, options many)."""
+        """Bytes to and from other ranks, all at once: rank -> (first, how many)."""
         octets, stream = self.nccl.NCCL_UINT8, self.stream.ptr
         self.nccl.groupStart()
         for rank, (begin, n) in sent.items():
@@ -163,7 +160,7 @@ class NCCLGroup(ProcessGroup):
         return result
 
     def numbers(self, array) -> tuple[int, int, int]:
-        """Where an array lies, options many elements it has, and NCCL's number of its dtype."""
+        """Where an array lies, how many elements it has, and NCCL's number of its dtype."""
         name = NAMES.get(array.dtype.name)
         if name is None:
             raise type_error(f"NCCL cannot add up {array.dtype}", expected=", ".join(NAMES))
@@ -205,7 +202,7 @@ class NCCLGroup(ProcessGroup):
 
 
 def spans(rows, row: int) -> dict:
-    """rank -> (first byte, options many) of so many rows for each."""
+    """rank -> (first byte, number of bytes) of so many rows for each."""
     return {k: (sum(rows[:k]) * row, n * row) for k, n in enumerate(rows) if n}
 
 

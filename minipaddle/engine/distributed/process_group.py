@@ -94,9 +94,8 @@ class Work(ABC):
     def is_completed(self) -> bool:
         """Return True once the result is there."""
 
-    @abstractmethod
     def run_in_background(self) -> None:
-        """Let the collective go on while the rank that started it computes."""
+        """Let the collective go on while the rank that started it computes, if it does not yet."""
 
 
 class Done(Work):
@@ -110,9 +109,6 @@ class Done(Work):
 
     def is_completed(self) -> bool:
         return True
-
-    def run_in_background(self) -> None:
-        """Nothing is left to do."""
 
 
 class MappedWork(Work):

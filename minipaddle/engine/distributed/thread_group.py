@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter
 from queue import SimpleQueue
 
-from ..core.record import Spec
 from .collectives import (
     COLLECTIVES,
     build_mismatch,
@@ -34,7 +33,7 @@ class World:
         self.size, self.timeout = size, timeout
         self.changed = threading.Condition()
         self.collectives: dict[tuple, Collective] = {}  # by (group, number)
-        self.mailboxes: dict[tuple, Mailbox] = {}  # by (group, sender, receiver, tag)
+        self.messages: Counter = Counter()  # by (group, sender, receiver, tag, side)
         self.failure: PeerFailed | None = None
         self.ended: dict[int, str] = {}  # rank -> how it ended
         self.latest: dict[int, str] = {}  # rank -> the collective it called last
@@ -129,9 +128,8 @@ SILENT = "it does not answer: stopped, or in code that is not Python"
 class Collective:
     """One collective of a group: the calls of the ranks, and the results."""
 
-    def __init__(self, world: World, name: str, number: int, ranks):
-        self.world, self.name, self.ranks = world, name, ranks
-        self.what = f"{name} number {number}"
+    def __init__(self, world: World, name: str, what: str, ranks):
+        self.world, self.name, self.what, self.ranks = world, name, what, ranks
         self.calls: list = [None] * len(ranks)  # (name, array, options) of each rank
         self.results: list = [None] * len(ranks)
         self.todo: list[int] = []  # shares that no thread has begun
@@ -199,46 +197,6 @@ class CollectiveWork(Work):
         return collective.results[self.rank]
 
 
-class Mailbox:
-    """Messages from one rank to another that are not received yet, or receives that wait."""
-
-    def __init__(self):
-        self.messages, self.receives = deque(), deque()
-
-
-class Receive(Work):
-    """A message that a rank waits for."""
-
-    def __init__(self, group: ThreadGroup, array, src: int):
-        self.group, self.array, self.src = group, array, src
-        self.here, self.error = False, None
-
-    def put(self, message) -> None:
-        """The message arrives."""
-        if (message.shape, message.dtype) != (self.array.shape, self.array.dtype):
-            sent, expected = (Spec(x.shape, x.dtype) for x in (message, self.array))
-            self.error = ValueError(f"recv of {expected} from rank {self.src}, which sent {sent}")
-        else:
-            self.array[...] = message
-        self.here = True
-
-    def is_completed(self) -> bool:
-        return self.here
-
-    def run_in_background(self) -> None:
-        """The sender fills the array."""
-
-    def wait(self, timeout: float | None = None):
-        world = self.group.world
-        timeout = self.group.timeout if timeout is None else timeout
-        source = [self.group.ranks[self.src]]
-        with world.changed:
-            world.wait(lambda: self.here, lambda: source, f"recv from rank {self.src}", timeout)
-        if self.error is not None:
-            raise self.error
-        return self.array
-
-
 class ThreadGroup(ProcessGroup):
     """A group whose ranks are threads of this process."""
 
@@ -249,46 +207,45 @@ class ThreadGroup(ProcessGroup):
         self.world, self.key, self.count = world, (id, *ranks), 0
 
     def start(self, name: str, array, **options) -> Work:
-        world, key = self.world, (self.key, self.count_call(name))
+        what = f"{name} number {self.count_call(name)}"
+        call = name, array, options
+        return self.join((self.key, self.count), name, what, self.ranks, self.rank, call)
+
+    def join(self, key, name: str, what: str, ranks, k: int, call: tuple) -> Work:
+        """Take part in a collective of some ranks as number `k` of them."""
+        world, array = self.world, call[1]
         with world.changed:
             collective = world.collectives.get(key)
             if collective is None:
-                collective = Collective(world, name, self.count, self.ranks)
-                world.collectives[key] = collective
-            collective.calls[self.rank] = name, array, options
+                collective = world.collectives[key] = Collective(world, name, what, ranks)
+            collective.calls[k] = call
             last = not collective.missing()
             if last:
                 del world.collectives[key]
                 collective.complete()
                 world.changed.notify_all()
-        if last and (self.size == 1 or array is None or array.nbytes < SMALL):
+        if last and (len(ranks) == 1 or array is None or array.nbytes < SMALL):
             collective.work()
-        return CollectiveWork(collective, self.rank, self.timeout)
+        return CollectiveWork(collective, k, self.timeout)
 
     def post(self, array, dst: int, tag: int) -> Work:
-        message = array.copy()
-        with self.world.changed:
-            box = self.mailbox(self.rank, dst, tag)
-            if box.receives:
-                box.receives.popleft().put(message)
-                self.world.changed.notify_all()
-            else:
-                box.messages.append(message)
+        self.message(0, self.rank, dst, tag, array.copy())
         return Done()
 
     def take(self, array, src: int, tag: int) -> Work:
-        receive = Receive(self, array, src)
-        with self.world.changed:
-            box = self.mailbox(src, self.rank, tag)
-            if box.messages:
-                receive.put(box.messages.popleft())
-            else:
-                box.receives.append(receive)
-        return receive
+        return self.message(1, src, self.rank, tag, array)
 
-    def mailbox(self, src: int, dst: int, tag: int) -> Mailbox:
-        """The mailbox of messages with a tag between two ranks."""
-        return self.world.mailboxes.setdefault((self.key, src, dst, tag), Mailbox())
+    def message(self, side: int, src: int, dst: int, tag: int, array) -> Work:
+        """A message as a collective of two ranks: the sender is on side 0, the receiver on 1."""
+        key = self.key, src, dst, tag
+        with self.world.changed:
+            self.world.messages[key, side] += 1
+            number = self.world.messages[key, side]
+        what, ranks = f"recv from rank {src}", [self.ranks[src], self.ranks[dst]]
+        call = "message", array, {"root": src}
+        work = self.join((*key, number), "message", what, ranks, side, call)
+        work.collective.work()  # whoever comes last copies it
+        return work
 
     def subgroup(self, id: int, ranks, timeout: float) -> ThreadGroup | None:
         own, ranks = self.ranks[self.rank], list(ranks)
