@@ -6,10 +6,10 @@ Pieces share memory with the tensor they were cut from, as in Paddle.
 from ..core.missing import public
 from ..engine.core.dim import larger, same, smaller
 from ..engine.core.errors import value_error
-from ..engine.jit.rest import Rest, concat_items, has_grown, stack_items
 from ..engine.ops import movement, strided
 from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
 from . import shaping
+from .growing_lists import Rest, concat_items, has_grown, stack_items
 
 # ---- joining ---------------------------------------------------------------------------------
 

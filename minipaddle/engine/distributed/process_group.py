@@ -94,7 +94,7 @@ class Work(ABC):
     def is_completed(self) -> bool:
         """Return True once the result is there."""
 
-    def run_in_background(self) -> None:
+    def run_in_background(self) -> None:  # noqa: B027
         """Let the collective go on while the rank that started it computes, if it does not yet."""
 
 

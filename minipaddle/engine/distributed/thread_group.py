@@ -244,7 +244,7 @@ class ThreadGroup(ProcessGroup):
         what, ranks = f"recv from rank {src}", [self.ranks[src], self.ranks[dst]]
         call = "message", array, {"root": src}
         work = self.join((*key, number), "message", what, ranks, side, call)
-        work.collective.work()  # whoever comes last copies it
+        work.collective.work()  # the rank that comes last copies it
         return work
 
     def subgroup(self, id: int, ranks, timeout: float) -> ThreadGroup | None:

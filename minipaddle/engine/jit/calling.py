@@ -9,9 +9,7 @@ from ..core.slots import slot
 from ..eager.control_flow import is_static
 from .ignore import MARK, converts, ours
 from .journal import CONTAINERS, before_write
-from .refusal import refusal
-from .rest import has_grown
-from .sequences import pick
+from .sequences import pick, sequence
 from .source import SourceMissing
 from .transpile import transpile
 
@@ -68,11 +66,6 @@ def builtin(function):
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
             before_write(owner)
-        if function.__name__ not in ("append", "clear", "copy", "extend") and has_grown(owner):
-            raise refusal(
-                f"list.{function.__name__} of a list that grew in a loop on a tensor",
-                hint="paddle.stack(items) first",
-            )
         return searching(function, owner) if type(owner) is list else function
     try:
         return TABLE.get(function, function)
@@ -130,6 +123,6 @@ def attr(owner, name: str):
 @slot("jit.runtime.item")
 def item(owner, index):
     """`owner[index]`; a tensor may index a list."""
-    if (is_static(index) and isinstance(owner, list | tuple)) or has_grown(owner):
+    if isinstance(owner, list | tuple) and (is_static(index) or sequence(owner) is not None):
         return pick(owner, index)
     return owner[index]

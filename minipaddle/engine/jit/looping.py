@@ -4,23 +4,19 @@ iteration on in which the condition is a tensor, the rest is one `while_loop` of
 
 from __future__ import annotations
 
-from operator import is_
-
 from ..core.dispatch import note_refusal
 from ..core.errors import line_of, user_frame
 from ..core.slots import slot
 from ..eager.control_flow import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control_flow import while_loop as program_loop
 from ..eager.tensor import Tensor
-from ..ops import movement
 from ..ops.logic import logical_not
 from . import aliasing
 from .branching import Choice, Raised, Retrace, describe_place, note_raised, nothing
 from .effects import check_held
-from .journal import Attribute, Contents, Global, Place, journal, outliving_places, variables
+from .journal import Attribute, Global, Place, journal, outliving_places, variables
 from .leaves import NUMBERS, Spec, State, full, is_value, replaced_containers, same
 from .refusal import refusal
-from .rest import PENDING, Rest
 from .sequences import as_condition, sequence
 from .tree import paths
 from .truth import none
@@ -45,7 +41,7 @@ def while_loop(test, body, live_out=(), loop_carried=(), local=()) -> None:
         body()
         go = more()
     groups = [variables(names, body, test) for names in (live_out, loop_carried, local)]
-    Loop(go, more, body, *groups).write()
+    KINDS[-1](go, more, body, *groups).write()
 
 
 @slot("jit.runtime.for_loop")
@@ -91,7 +87,8 @@ def indexed(items, body, groups, flags) -> None:
         k.value = k.value + 1
 
     live_out, loop_carried, local = groups
-    Loop(stopped_test(), stopped_test, step, live_out, [*loop_carried, k], local).write()
+    loop = KINDS[-1](stopped_test(), stopped_test, step, live_out, [*loop_carried, k], local)
+    loop.write()
 
 
 class Box(Place):
@@ -135,7 +132,6 @@ class Loop:
         self.widened: dict = {}  # the specs of numbers that become tensors with axes
         self.by_contents: set = set()  # ids of containers that are compared by what they hold
         self.uncertain_places: set = set()  # keys of places that only a run knows to be defined
-        self.growth: dict = {}  # by place: the specs of what an iteration appends to a list
 
     def write(self) -> None:
         while True:
@@ -160,7 +156,7 @@ class Loop:
             groups = [[p for p in self.places if p not in self.live_out], self.local]
             go = test()
             if is_static(go):
-                Loop(go, test, body, self.live_out, *groups).write()
+                type(self)(go, test, body, self.live_out, *groups).write()
 
         loop_carried = [p for p in self.places if p not in self.live_out]
         Choice(self.go, iterations, nothing, self.live_out, [*loop_carried, *self.local]).write()
@@ -175,25 +171,22 @@ class Loop:
             if self.is_carried(i, j, leaf)
         ]
         first = [self.first(i, j) for i, j in slots]
-        new = [full(spec, 0) for specs in self.growth.values() for spec in specs]
         ends = [k for k, (i, _) in enumerate(slots, 1) if self.places[i].name == "_jst_value"]
         try:
-            last = program_loop(
-                lambda go, *_: go,
-                lambda _, *now: self.iteration(slots, now[: len(slots)]),
-                [self.go, *first, *new],
-                stacked=bool(new),
-                last=ends,
-            )
+            last = self.run(slots, [self.go, *first], ends)
         except CarriedError as error:
             raise self.disagreement(error, slots) from None
-        rests = self.build_rests(*last, len(new)) if new else {}
-        last = (last[0] if new else last)[1 : 1 + len(slots)]
         for i, place in enumerate(self.places):
-            value = self.fill(i, slots, last, self.after)
-            place.assign([*value, *rests[place.key]] if place.key in rests else value)
+            value = self.fill(i, slots, last[1:], self.after)
+            place.assign(value)
             aliasing.rule.replace(self.before[i].value, value, self.by_contents)
         self.check_bound()
+
+    def run(self, slots, first: list, ends: list) -> list:
+        """The carried values after the loop, the condition first."""
+        return program_loop(
+            lambda go, *_: go, lambda _, *now: self.iteration(slots, now), first, last=ends
+        )
 
     def check_bound(self) -> None:
         """Check attributes and globals that the first iteration binds; variables are checked when
@@ -207,39 +200,6 @@ class Loop:
     def reason(self) -> str:
         """Why a name that the iterations bind may have no value."""
         return f"the loop that binds it ran no iteration ({line_of(self.where)})"
-
-    def build_rests(self, last, before, count: int) -> dict:
-        """What the iterations appended, by place: for each new item a stack over all iterations.
-
-        The loop gives each item as it was before an iteration: the last one is added here.
-        """
-        stacks = [
-            movement.concat(b, movement.stack(x, axis=0), axis=0)[1:]
-            for x, b in zip(last[-count:], before[-count:], strict=True)
-        ]
-        rests, waiting = {}, iter(stacks)
-        for key, specs in self.growth.items():
-            parts = [next(waiting) for _ in specs]
-            rows = movement.stack(*parts, axis=1) if len(parts) > 1 else parts[0]
-            if len(parts) > 1:
-                n, m, *inner = rows.spec.shape
-                rows = movement.reshape(rows, shape=(n * m, *inner))
-            rests[key] = [Rest(rows)]
-        return rests
-
-    def take_appended(self, place, values) -> list:
-        """Take the items that an iteration appended off the value of a list, and give them."""
-        given, now = self.at_start[place.key], values[place.key]
-        new, values[place.key] = now[len(given) :], given[:-1]
-        specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
-        kept = len(now) >= len(given) and all(map(is_, given, now))
-        if not kept or specs != self.growth[place.key] or len(specs) < len(new):
-            raise refusal(
-                f"{describe_place(place)} grows by other items in another iteration of a loop on "
-                "a tensor",
-                expected="the same number of tensors in each, of one shape and dtype",
-            )
-        return new
 
     def start(self, place) -> State:
         state = State(place.get(), self.outer)
@@ -275,7 +235,6 @@ class Loop:
     def iteration(self, slots, now) -> list:
         """Trace one iteration: the new condition, then the new value of each carried leaf."""
         with journal([*self.places, *self.local], [self.body, self.test], Raised) as noted:
-            self.at_start = {}
             for i, place in enumerate(self.places):
                 self.begin(i, place, self.fill(i, slots, now, self.before))
             with note_raised(0):
@@ -287,23 +246,23 @@ class Loop:
             self.places += new_places
             self.live_out = [*self.live_out, *new_places]
             raise Retrace
-        growing = [place for place in self.places if place.key in self.growth]
-        new = [x for place in growing for x in self.take_appended(place, values)]
+        self.note_after(values)
+        for i, place in enumerate(self.places):
+            self.compare(i, place)
+        outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
+        return [go if is_static(go) else bool(go), *outs]
+
+    def begin(self, i: int, place, value) -> None:
+        """Give a place its value at the start of an iteration."""
+        place.set(value)
+        aliasing.rule.replace(self.before[i].value, value, self.by_contents)
+
+    def note_after(self, values: dict) -> None:
+        """Note the states of the places after an iteration."""
         self.after = [State(values[place.key], self.outer) for place in self.places]
         for i, place in enumerate(self.places):
             if self.before[i].uncertain:
                 self.after[i] = self.after[i].maybe_undefined(place, True, self.reason())
-        for i, place in enumerate(self.places):
-            self.compare(i, place)
-        outs = [self.out(i, j, x) for (i, j), x in zip(slots, now, strict=True)]
-        return [go if is_static(go) else bool(go), *outs, *new]
-
-    def begin(self, i: int, place, value) -> None:
-        """Give a place its value at the start of an iteration."""
-        value = [*value, Rest(PENDING)] if place.key in self.growth else value
-        place.set(value)
-        aliasing.rule.replace(self.before[i].value, value, self.by_contents)
-        self.at_start[place.key] = list(value) if isinstance(value, list) else None
 
     def out(self, i: int, j: int, before: Tensor):
         leaf = self.after[i].leaves[j]
@@ -336,7 +295,6 @@ class Loop:
         if a.structure != b.structure:
             if a.value is None:
                 raise PeelFirst
-            self.learn_growth(place, b)
             raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             number = self.is_carried(i, j, x) or type(x) in NUMBERS
@@ -349,18 +307,6 @@ class Loop:
                     place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
                 )
             self.varying.add((place.key, j))
-            raise Retrace
-
-    def learn_growth(self, place, after: State) -> None:
-        """If an iteration appends tensors of one kind to a list: trace again, collecting them."""
-        given, now = self.at_start[place.key], after.value
-        if not (isinstance(place, Contents) and given is not None and place.key not in self.growth):
-            return
-        new = now[len(given) :]
-        kept = len(now) > len(given) and all(map(is_, given, now))
-        specs = [x.spec for x in new if isinstance(x, Tensor)]
-        if kept and len(specs) == len(new) and len(set(specs)) == 1:
-            self.growth[place.key] = specs
             raise Retrace
 
     def mismatch(self, place, path: str, before: str, after: str):
@@ -378,3 +324,7 @@ class Loop:
         i, j = slots[error.k - 1]
         path = paths(self.before[i].structure)[j]
         return self.mismatch(self.places[i], path, str(error.before), str(error.after))
+
+
+KINDS = [Loop]
+"""The last one is the class of the loops that are written: append a subclass that can do more."""

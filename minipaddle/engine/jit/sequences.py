@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ..core.dim import Dim
+from ..core.dim import Dim, never
 from ..core.dispatch import current
 from ..eager.aliases import one_of
 from ..eager.control_flow import is_static
 from ..ops import gather, movement
 from .leaves import scalar
 from .refusal import refusal
-from .rest import Rest, has_grown, stack_items
 
 
 class Sequence:
@@ -32,28 +31,35 @@ def rows(x) -> Sequence:
     return Sequence(x.shape[0], lambda k: x[k], "a tensor of unknown length")
 
 
+SEQUENCES: list = []
+"""Functions that give the Sequence of some items of Python, or None if they are no such items."""
+
+
 def sequence(items):
     """The sequence of the items if only the program knows their number; None otherwise."""
     if isinstance(items, Sequence):
         return items
-    if has_grown(items):
-        return rows(stack_items(items))
+    for find in SEQUENCES:
+        if (found := find(items)) is not None:
+            return found
     if is_static(items) and items.ndim and isinstance(items.shape[0], Dim):
         return rows(items)
     return None
 
 
 def as_condition(x):
-    """x as a condition: a list that grew in a loop of the program is true if it has items."""
-    if type(x) is not list or not all(type(each) is Rest for each in x) or not has_grown(x):
+    """x as a condition: a list is true if it has items, how many these may be."""
+    found = sequence(x) if type(x) is list else None
+    if found is None or never(found.length, "==", 0):
         return x
-    return current.top.constant(stack_items(x).shape[0]) > 0
+    return current.top.constant(found.length) > 0
 
 
 def pick(items, k):
     """`items[k]` of a Python list whose items are alike, where `k` is a tensor."""
-    if has_grown(items):
-        return stack_items(items)[k]
+    known = sequence(items)
+    if known is not None:
+        return known.at(k)
     k = scalar(k)
     count = len(items)
     specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}

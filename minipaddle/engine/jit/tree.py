@@ -12,10 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..core.dim import at
-from ..eager.control_flow import is_static
 from ..eager.tensor import Parameter, Tensor
-from ..ops import movement
-from .rest import Rest
 
 
 class Node(NamedTuple):
@@ -98,8 +95,6 @@ def parts(value):
         return getattr(kind, "_fields", None) or range(len(value)), list(value)
     if issubclass(kind, dict):
         return value.keys(), value.values()
-    if kind is Rest:
-        return ("stack",), [value.stack]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in dataclasses.fields(value) if f.name in vars_of(value)]
         return names, [getattr(value, name) for name in names]
@@ -120,13 +115,15 @@ def containers(value) -> set[int]:
     return below if isinstance(value, tuple) else below | {id(value)}
 
 
+SPLICED: dict = {}
+"""By the type of an item of a list: a function that gives the items for which it stands."""
+
+
 def splice(values) -> list:
-    """The items of a list; the rests in it are tensors too, once the program has run."""
-    found = []
-    for x in values:
-        known = type(x) is Rest and isinstance(x.stack, Tensor) and not is_static(x.stack)
-        found += movement.unstack(x.stack, axis=0) if known else [x]
-    return found
+    """The items of a list."""
+    if SPLICED.keys().isdisjoint(map(type, values)):
+        return values
+    return [item for x in values for item in SPLICED.get(type(x), lambda x: [x])(x)]
 
 
 def unflatten(structure, leaves):
@@ -161,10 +158,8 @@ def build(structure, leaves):
         return next(leaves)
     kind, keys, children, like = structure
     values = [build(child, leaves) for child in children]
-    if kind is Rest:
-        return Rest(*values)
     if kind in (list, tuple):
-        return kind(values if Rest not in map(type, values) else splice(values))
+        return kind(splice(values))
     if issubclass(kind, tuple):
         return kind(*values) if hasattr(kind, "_fields") else kind(values)
     new = copy.copy(like)

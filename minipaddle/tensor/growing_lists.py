@@ -1,0 +1,230 @@
+"""Lists that grow in a loop of the program: how many items they get, only a run knows.
+
+An iteration may append tensors of one shape to a list. The loop stacks them over all iterations,
+and a `Rest` stands for them in the list. `paddle.stack` and `concat`, `len`, items and `for` read
+the stack; the program's results hold the items again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import is_
+from types import BuiltinMethodType
+
+from ..engine.core.dispatch import current, note_refusal
+from ..engine.core.errors import teach
+from ..engine.core.record import Spec
+from ..engine.eager.control_flow import is_static
+from ..engine.eager.control_flow import while_loop as program_loop
+from ..engine.eager.tensor import Tensor
+from ..engine.jit import looping
+from ..engine.jit.branching import Retrace, describe_place
+from ..engine.jit.calling import CHECKS
+from ..engine.jit.journal import Contents
+from ..engine.jit.leaves import full
+from ..engine.jit.refusal import refusal
+from ..engine.jit.sequences import SEQUENCES, rows
+from ..engine.jit.tree import SPLICED
+from ..engine.ops import movement
+from ..engine.ops.var import Var
+
+PENDING = type("Pending", (), {"spec": "known when it ends"})()
+"""The stack of a Rest while the loop that appends to the list is traced."""
+
+
+@dataclass(eq=False, repr=False)
+class Rest:
+    """Stands in a list for the tensors that a loop of a program appended to it: their stack."""
+
+    stack: Var
+
+    def __copy__(self) -> Rest:
+        return Rest(self.stack)
+
+    def __repr__(self) -> str:
+        return f"as many tensors as the loop has iterations: {self.stack.spec}"
+
+    def refuse(self, *args):
+        """Refuse what Python would do with one item, because these are many."""
+        check_ended(self)
+        message = teach(
+            "a list that grew in a loop on a tensor: how long it is, only the program knows, "
+            "so Python cannot take it apart",
+            hint="paddle.stack(items), len(items), items[k], `for item in items:`",
+        )
+        raise note_refusal(NotImplementedError(message))
+
+    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = refuse
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = refuse
+    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = refuse
+
+
+def check_ended(rest: Rest) -> bool:
+    """True; NotImplementedError inside the loop that appends to the list."""
+    if rest.stack is PENDING:
+        message = teach(
+            "a list that grows in a loop on a tensor is read in that loop: only the program knows "
+            "what the iterations before have appended",
+            hint="keep what an iteration needs in a variable: last = f(last); items.append(last)",
+        )
+        raise note_refusal(NotImplementedError(message))
+    return True
+
+
+def has_grown(x) -> bool:
+    """Whether x is a list that grew in a loop of the program; an error inside that loop."""
+    if not (type(x) is list and current.top.tracing):
+        return False
+    rests = [each for each in x if type(each) is Rest]
+    return bool(rests) and all(map(check_ended, rests))
+
+
+def stack_items(items, axis: int = 0) -> Var:
+    """The tensors of a list, and those of the rests in it, stacked along a new axis."""
+    parts = [x.stack if type(x) is Rest else movement.stack(x, axis=0) for x in items]
+    whole = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
+    return (
+        whole if axis == 0 else movement.transpose(whole, perm=first_axis_at(whole.spec.ndim, axis))
+    )
+
+
+def concat_items(items, axis: int) -> Var:
+    """The tensors of a list, and those of the rests in it, one after the other along `axis`."""
+    parts = [merge_first_axis(x.stack, axis) if type(x) is Rest else x for x in items]
+    return parts[0] if len(parts) == 1 else movement.concat(*parts, axis=axis)
+
+
+def merge_first_axis(stack: Var, axis: int) -> Var:
+    """The tensors of a stack, one after the other along their axis `axis`."""
+    x = movement.transpose(stack, perm=first_axis_at(stack.spec.ndim, axis))
+    shape = x.spec.shape
+    both = shape[axis] * shape[axis + 1]
+    return movement.reshape(x, shape=(*shape[:axis], both, *shape[axis + 2 :]))
+
+
+def first_axis_at(ndim: int, axis: int) -> tuple:
+    """The order of the axes with the first one at `axis`."""
+    rest = list(range(1, ndim))
+    return (*rest[:axis], 0, *rest[axis:])
+
+
+class GrowingLoop(looping.Loop):
+    """A loop that may append to lists: it is traced again with what an iteration appends."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.growth: dict = {}  # by place: the specs of what an iteration appends to a list
+
+    def run(self, slots, first: list, ends: list) -> list:
+        self.rests: dict = {}  # by place: what the loop appended
+        if not self.growth:
+            return super().run(slots, first, ends)
+        new = [full(spec, 0) for specs in self.growth.values() for spec in specs]
+        last, before = program_loop(
+            lambda go, *_: go,
+            lambda _, *now: [*self.iteration(slots, now[: len(slots)]), *self.appended],
+            [*first, *new],
+            stacked=True,
+            last=ends,
+        )
+        n = len(first)
+        self.rests = self.build_rests(last[n:], before[n:])
+        return last[:n]
+
+    def build_rests(self, last, before) -> dict:
+        """What the iterations appended, by place: for each new item a stack over all iterations.
+
+        The loop gives each item as it was before an iteration: the last one is added here.
+        """
+        stacks = iter(
+            movement.concat(b, movement.stack(x, axis=0), axis=0)[1:]
+            for x, b in zip(last, before, strict=True)
+        )
+        rests = {}
+        for key, specs in self.growth.items():
+            parts = [next(stacks) for _ in specs]
+            whole = movement.stack(*parts, axis=1) if len(parts) > 1 else parts[0]
+            if len(parts) > 1:
+                n, m, *inner = whole.spec.shape
+                whole = movement.reshape(whole, shape=(n * m, *inner))
+            rests[key] = Rest(whole)
+        return rests
+
+    def fill(self, i: int, slots, values, states):
+        value, key = super().fill(i, slots, values, states), self.places[i].key
+        return [*value, self.rests.get(key, Rest(PENDING))] if key in self.growth else value
+
+    def iteration(self, slots, now) -> list:
+        self.at_start: dict = {}
+        return super().iteration(slots, now)
+
+    def begin(self, i: int, place, value) -> None:
+        super().begin(i, place, value)
+        self.at_start[place.key] = list(value) if isinstance(value, list) else None
+
+    def note_after(self, values: dict) -> None:
+        growing = [place for place in self.places if place.key in self.growth]
+        self.appended = [x for place in growing for x in self.take_appended(place, values)]
+        super().note_after(values)
+
+    def take_appended(self, place, values) -> list:
+        """Take the items that an iteration appended off the value of a list, and give them."""
+        given, now = self.at_start[place.key], values[place.key]
+        new, values[place.key] = now[len(given) :], given[:-1]
+        specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
+        same = len(now) >= len(given) and all(map(is_, given, now))
+        if not same or specs != self.growth[place.key] or len(specs) < len(new):
+            raise refusal(
+                f"{describe_place(place)} grows by other items in another iteration of a loop on "
+                "a tensor",
+                expected="the same number of tensors in each, of one shape and dtype",
+            )
+        return new
+
+    def compare(self, i: int, place) -> None:
+        if isinstance(place, Contents) and self.before[i].structure != self.after[i].structure:
+            self.learn_growth(place, self.at_start[place.key], self.after[i].value)
+        super().compare(i, place)
+
+    def learn_growth(self, place, given, now) -> None:
+        """If an iteration appends tensors of one kind to a list: trace again, collecting them."""
+        if given is None or place.key in self.growth:
+            return
+        new = now[len(given) :]
+        same = len(now) > len(given) and all(map(is_, given, now))
+        specs = [x.spec for x in new if isinstance(x, Tensor)]
+        if same and len(specs) == len(new) and len(set(specs)) == 1:
+            self.growth[place.key] = specs
+            raise Retrace
+
+
+def find_sequence(items):
+    """The sequence of the items of a list that has grown; None for anything else."""
+    return rows(stack_items(items)) if has_grown(items) else None
+
+
+def items_of(rest: Rest) -> list:
+    """The items, once the program has run; before that the rest itself."""
+    known = isinstance(rest.stack, Tensor) and not is_static(rest.stack)
+    return movement.unstack(rest.stack, axis=0) if known else [rest]
+
+
+def check_method(function) -> None:
+    """Refuse the methods of a list that has grown which need its items."""
+    if type(function) is not BuiltinMethodType or function.__name__ in HARMLESS:
+        return
+    if has_grown(function.__self__):
+        raise refusal(
+            f"list.{function.__name__} of a list that grew in a loop on a tensor",
+            hint="paddle.stack(items) first",
+        )
+
+
+HARMLESS = ("append", "clear", "copy", "extend")
+
+looping.KINDS.append(GrowingLoop)
+SEQUENCES.append(find_sequence)
+SPLICED[Rest] = items_of
+CHECKS.append(check_method)
