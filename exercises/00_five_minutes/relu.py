@@ -26,5 +26,5 @@ import minipaddle as paddle
 
 
 def relu(g, out):
-    """How much the loss changes with the input of relu, given how much with its output."""
+    """How much the loss changes with relu's input; `g` says how much it does with the output."""
     raise NotImplementedError

@@ -5,8 +5,8 @@ Write `as_strided(m, x, *, shape, strides, offset)`: an array of `shape` whose e
 
     offset + i * strides[0] + j * strides[1] + ...
 
-of x, counted from 0 in row-major order: the last axis of x runs fastest, whatever lies where in
-memory. Strides count elements, not bytes; 0 is a stride too. All positions lie within x.
+of x, counted from 0 in row-major order: the last axis of x runs fastest, wherever the elements lie
+in memory. Strides count elements, not bytes; 0 is a stride too. All positions lie within x.
 
 - Build the array of positions first: the numbers 0, 1, ... along each axis, times its stride, added
   up by broadcasting. Then take all of x at these positions at once; a loop over single elements

@@ -9,8 +9,8 @@ Write them as the engine's `matmul` needs them, for all that it accepts:
 - vectors: an x of shape [k] is a row and a y of shape [k] is a column; the axis that was added for
   them is missing in `g`.
 
-Each rule names what it needs, and only that is kept until the backward: of the input it
-differentiates by, the shape is enough (`x_spec.shape`, a tuple). Return a tensor of that shape.
+Each rule names what it needs, and only that is kept until the backward: of the input whose
+cotangent it computes, the shape is enough (`x_spec.shape`, a tuple). Return a tensor of that shape.
 A rule is written in tensors, so that it can be differentiated once more.
 
     x [2, 3] @ y [3, 4], g [2, 4]:              for_x -> g @ yᵀ, [2, 3]

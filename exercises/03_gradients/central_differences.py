@@ -10,7 +10,7 @@ others alone, and divide what f changed by how far apart the two points are.
   an array without axes.
 
 **`agrees(derivative, quotient, rtol, atol)`** says whether a derivative and such a difference
-quotient are equal but for `atol` plus the share `rtol` of the larger of the two sizes (sizes, not
+quotient are equal up to `atol` plus the share `rtol` of the larger of the two sizes (sizes, not
 signs); a difference of exactly this much is still allowed. Nothing agrees with NaN.
 
     slope(lambda x: (x**2).sum(), array([1.0, 3.0]), (1,), 0.5)   ->  6.0
@@ -23,10 +23,10 @@ Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., section 1.2.
 
 
 def slope(f, x, index, epsilon):
-    """The central difference of f at `x` by the element at `index`, a number."""
+    """The central difference of f at `x` for the element at `index`, a number."""
     raise NotImplementedError
 
 
 def agrees(derivative, quotient, rtol, atol):
-    """Are the two equal but for `atol` and the share `rtol`? Never if one is NaN."""
+    """Are the two equal up to `atol` and the share `rtol`? Never if one is NaN."""
     raise NotImplementedError

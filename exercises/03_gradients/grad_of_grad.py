@@ -28,5 +28,5 @@ import minipaddle as paddle
 
 
 def hessian_vector(y, xs, vectors):
-    """The Hessian of the number y by the tensors `xs`, times `vectors`: a list like `xs`."""
+    """The Hessian of the number y for the tensors `xs`, times `vectors`: a list like `xs`."""
     raise NotImplementedError

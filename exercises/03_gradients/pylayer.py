@@ -3,7 +3,7 @@
 A PyLayer is a class with two static methods. `forward(ctx, *args, **kwargs)` computes results from
 its arguments, some of them tensors, others not; `backward(ctx, *grads)` takes one gradient for each
 result and returns one gradient, or None, for each *tensor* among the arguments. `ctx` is a notebook
-the first leaves for the second.
+that the first leaves for the second.
 
 **`apply(layer, args, kwargs)`** returns what `forward` computes, on the tape with `backward` as its
 derivative:
@@ -14,7 +14,7 @@ derivative:
    gradient (`stop_gradient` is True for all of them), the results are returned as they are;
 4. otherwise `on_tape(layer, ctx, inputs, results)` puts one record there, and you return what it
    returns. `inputs` are the tensors among the arguments in their order; `tensors_in(args, kwargs)`
-   lists them, those in lists too.
+   lists them, including those in lists.
 
 **`gradients(layer, ctx, grads, count)`** is called on the way back. `grads` is a list of the
 gradients of the results, `count` the number of tensors that went in. It returns what

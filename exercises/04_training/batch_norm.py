@@ -11,15 +11,15 @@ shift. The result has the shape of x: in each channel
 
 - In training (`training` is True) mean and var are those of this batch: taken over all dimensions
   but `axis`, the variance as the mean square distance from the mean, divided by the count (not by
-  the count less 1). And the running statistics move, in Paddle's convention:
+  the count minus 1). And the running statistics move, in Paddle's convention:
 
-      running = momentum * running + (1 - momentum) * of this batch
+      running = momentum * running + (1 - momentum) * that of this batch
 
   Write them into the tensors given: `running_mean.set_value(...)`, under `paddle.no_grad()`.
 - In evaluation mean and var are `running_mean` and `running_var`, and nothing is written.
 
-Use tensors all the way: the tape then finds the derivative by itself, also that part of it which
-comes from the mean and the variance moving with x.
+Use tensors all the way: the tape then finds the derivative by itself, including the part that comes
+from the mean and the variance, which change with x.
 
     x = [[1.0], [3.0]], training, epsilon = 0:  mean 2, var 1  ->  [[-1.0], [1.0]]
     momentum = 0.9, running mean 0 before:  0.9 * 0 + 0.1 * 2 = 0.2 after

@@ -9,7 +9,7 @@ changes with y, write how much it changes with x and with w. `m` is the array mo
 use its names and the methods of arrays. A loop over taps is fine, one over pixels is slow.
 
 `pixels(i, j, out, stride, dilation)`: the index of the pixels of the padded image that tap (i, j)
-meets while the kernel lies on its `out` = (H', W') places: `(..., slice, slice)`, such that
+meets while the kernel lies at its `out` = (H', W') places: `(..., slice, slice)`, such that
 x[pixels(...)] has shape [N, C, H', W'].
 
 `weight_grad(m, x, g, *, kernel, stride, padding, dilation, groups)`: x [N, C, H, W] has no padding
@@ -18,7 +18,7 @@ around it yet; `padding` is ((zeros above, below), (left, right)). Return [O, C 
 `input_grad(m, g, w, *, size, stride, padding, dilation, groups)`: w is [O, C / groups, KH, KW],
 `size` is (H, W) without padding. Return [N, C, H, W].
 
-With `groups` channels and filters fall into so many equal parts, in order; each part convolves
+With `groups`, channels and filters fall into that many equal parts, in order; each part convolves
 its own channels. Results have the dtype of what is given.
 
     x = [1, 2, 3] in one row, w = [10, 20], g = [1, 100]
@@ -31,12 +31,12 @@ Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning
 
 
 def pixels(i, j, out, stride, dilation):
-    """The index of the pixels that tap (i, j) meets on all places."""
+    """The index of the pixels that tap (i, j) meets at all places."""
     raise NotImplementedError
 
 
 def weight_grad(m, x, g, *, kernel, stride, padding, dilation, groups):
-    """How much the loss changes with w: every tap meets its pixels, and g says what they do."""
+    """How much the loss changes with w: for every tap its pixels, weighted by g."""
     raise NotImplementedError
 
 

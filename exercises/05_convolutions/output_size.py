@@ -6,10 +6,10 @@ each axis of the image (one, two or three axes):
 - `size`: the pixels of the image;
 - `kernel`: the taps of the kernel;
 - `stride`: how many pixels the kernel moves from one place to the next;
-- `padding`: a pair (zeros before the image, zeros behind it), not always equal;
+- `padding`: a pair (zeros before the image, zeros after it), not always equal;
 - `dilation`: how many pixels lie from one tap to the next.
 
-Return a tuple: on how many places the kernel lies along each axis. All its taps must be
+Return a tuple: in how many places the kernel fits along each axis. All its taps must be
 inside the padded image.
 
 If it fits nowhere along some axis, raise a ValueError that teaches. Its text names the kernel's
@@ -25,5 +25,5 @@ Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning
 
 
 def output_size(size, kernel, stride, padding, dilation):
-    """On how many places the kernel lies along each axis of the padded image."""
+    """In how many places the kernel fits along each axis of the padded image."""
     raise NotImplementedError

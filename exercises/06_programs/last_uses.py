@@ -2,7 +2,7 @@
 
 A program has `records` in the order in which they are computed. `record.inputs` is the list of
 records whose values it takes; `program.results` is the list of records whose values the program
-hands out. Everything else is needed until the last record that takes it, and then no more.
+hands out. Everything else is needed until the last record that takes it, and no longer.
 
 Write `last_uses(program)`. Return a dict: for each number k of a record (0, 1, …) the list of the
 values, each once, that nobody needs after record k:

@@ -16,7 +16,7 @@ evaluated inside `then` happens only if that branch is taken.
 
 - `and_` goes on if the operand is true, `or_` if it is false; `choose` and `is_static` help:
   `is_static(x)` says whether x is a tensor of a program;
-- the rest of the operands, any number of them, belongs into the branch where it counts;
+- the rest of the operands, any number of them, belongs in the branch where it counts;
 - every operand is evaluated once at most.
 
     x a tensor of a program:   and_(x > 0, lambda: 1 / x > 2)   divides only where x > 0

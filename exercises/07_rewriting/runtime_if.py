@@ -4,9 +4,9 @@ The converter has turned an `if` into a call of your function
 
     if_else(test, then, else_, live_out=("y",), local=("t",), jumps=False)
 
-`then` and `else_` are functions without arguments and results; they bind variables of the function
-around them. `else_` is None if there was no `else`. `live_out` names the variables bound inside
-that are needed afterwards, `local` those that are not. (`jumps` matters to loops; ignore it here.)
+`then` and `else_` are functions without arguments and results; they bind variables of the enclosing
+function. `else_` is None if there was no `else`. `live_out` names the variables bound inside that
+are needed afterwards, `local` those that are not. (`jumps` matters to loops; ignore it here.)
 
 - A test that has a value (`not is_static(test)`): call the one side that counts, and only that.
 - A tensor of a program has none yet. Then `cond(test, f, g)` writes both sides into the program: it
@@ -20,9 +20,9 @@ value that was made inside a region would be used outside.
 
 `variables(names, then, else_)` gives a list of the variables with these names (as the functions
 know them; None may be among the functions): `v.get()` is the value, and `v.set(value)` sets it. A
-variable that is not bound yet gives `MISSING`, and setting it to that unbinds it: nothing to care
-about. Tensors and numbers in variables are all that is asked; the engine's own function also puts
-back lists, dicts and attributes.
+variable that is not bound yet gives `MISSING`, and setting it to that unbinds it: you need not
+treat it specially. Tensors and numbers in variables are all that is asked; the engine's own
+function also puts back lists, dicts and attributes.
 
     y = x                                     x of a program, positive when it runs:
     if x > 0: y = x * 2                       y is 2x after the call

@@ -13,10 +13,10 @@ What follows is run only if no flag is up. Write four functions for the real pas
   answers the same three for all of them:
     - what stands after a JUMP is not reached: leave it out, and the way is JUMP;
     - after an EITHER with flags, lower the rest of the statements, as a block of its own. It goes
-      into the other side of the `if`, if that can be, and behind one of its own if not:
-      `unless(flags, rest, at)` is a list with `if _jst.none((flag, …)): rest`; `at` is the
-      first statement of the rest. An empty rest needs neither. The way is JUMP if the rest's is,
-      else EITHER;
+      into the other side of the `if`, if possible, and otherwise into an `if` of its own:
+      `unless(flags, rest, at)` is a list with `if _jst.none((flag, …)): rest`; `at` is the first
+      statement of the rest. An empty rest needs neither. The way is JUMP if the rest's is, else
+      EITHER;
     - the flags are those of all that may be reached.
 - `into_other_side(node, rest)`: the better way. After an `if`, `node.sides` is the pair of ways in
   which its two sides are left (other statements have no `sides`). If one of them is JUMP and the
@@ -38,7 +38,7 @@ What follows is run only if no flag is up. Write four functions for the real pas
 (Nobody asks for `_jst_returned` here; the pass removes such flags afterwards.)
 
 Tools: `store(name, value, at)` is the statement `name = value`, `constant(True, at)` and
-`load(name, at)` are expressions, `stand(node, at)` gives a node you made the place of `at`.
+`load(name, at)` are expressions, `stand(node, at)` gives a node that you made the position of `at`.
 Source: Böhm and Jacopini, Communications of the ACM 9(5), 1966; for conditions instead of jumps,
 Allen and others, "Conversion of control dependence to data dependence", POPL 1983.
 """
@@ -60,7 +60,7 @@ def block(lowering, statements):
 
 
 def into_other_side(node, rest):
-    """Put `rest` where the `if` does not jump, if that is sure; whether it was."""
+    """Put `rest` on the side that does not jump, if that is certain; return whether it was."""
     raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ False again at the start of every iteration. Write five functions for the real p
 - `goes_on(flags, test)`: the new test of a `while` that the flags `flags` end too. `test` itself if
   there are none. The flags are asked first, since Python asks no test after a break.
 - `otherwise(flags, rest, at)`: the list of statements for the loop's `else`, whose body is `rest`.
-  It runs if nothing stopped the loop. `at` is a node whose place in the file new code takes.
+  It runs if nothing stopped the loop. New code takes its position in the file from the node `at`.
 
     while x < 9:                    _jst_break_1 = False
         x = x + 1                   while _jst.none((_jst_break_1,)) and x < 9:
@@ -29,8 +29,9 @@ False again at the start of every iteration. Write five functions for the real p
                                             _jst_break_1 = True
 
 Tools: `store(name, constant(False, at), at)` is the statement `name = False`; `quiet(flags, at)` is
-the expression `_jst.none((flag, ...))`, are all of them down?; `unless(flags, rest, at)` is a list
-with the statement `if _jst.none((flag, ...)): rest`, or `rest` itself for no flag.
+the expression `_jst.none((flag, ...))`, which asks whether all of them are down; `unless(flags,
+rest, at)` is a list with the statement `if _jst.none((flag, ...)): rest`, or `rest` itself for no
+flag.
 
 Source: Böhm and Jacopini, "Flow diagrams, Turing machines and languages with only two formation
 rules", Communications of the ACM 9(5), 1966.

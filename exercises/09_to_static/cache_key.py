@@ -16,7 +16,7 @@ too much never finds one: a program for each call. Write the three functions tha
     - 0.0 and -0.0 are two, though 0.0 == -0.0; nan and nan are one, though nan != nan. This holds
       for all floating numbers, NumPy's too: `isinstance(x, numbers.Real)` and no `int`;
     - two equal texts are one;
-    - a tensor (one that is no argument, for the function knows it from elsewhere, too), and
+    - a tensor (also one that is no argument, but that the function knows from elsewhere), and
       anything that has no hash (`hash(x)` raises TypeError), stand for themselves alone:
       `Itself(x)` has a hash and equals another `Itself` only if it holds the same object.
 - `settings()`: what a program depends on besides its arguments, a tuple of three: whether

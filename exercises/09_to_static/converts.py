@@ -1,9 +1,9 @@
 """What is converted, and what is only called.
 
 Converted code calls nothing by itself: `f(x)` has become `_jst.call(f)(x)`, and when the program is
-written `call` says what is called instead of `f`. A function of yours is converted first, for it
-may have an `if` on a tensor. A library is not: it would take long, and it gains nothing. Write two
-functions:
+written `call` says what is called instead of `f`. A function of yours is converted first, because
+it may have an `if` on a tensor. A library is not: it would take long, and it gains nothing. Write
+two functions:
 
 - `converts(function)`: is a Python function to be converted? No, if one of these holds:
     - it is marked by `not_to_static`: `getattr(function, MARK, False)`;

@@ -11,7 +11,7 @@ the engine drops such terms.
 
 - `times(a, b)`: the product.
 - `divided(over, under)`: (whole, rest), two dicts with over = whole · under + rest, for all sizes.
-  The `under` is not 0. As much as comes out even, term by term, goes into `whole`:
+  `under` is not 0. As much as comes out even, term by term, goes into `whole`:
     - if `under` is a single term, then each term of `over` that it divides: the names of `under`
       are all there (as often), and its coefficient divides without remainder. Other terms are rest.
       But if `under` is just a number c, the number in `over` is split into whole and rest as

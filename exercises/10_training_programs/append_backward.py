@@ -2,8 +2,8 @@
 
 Write `append_backward(seeds, wanted=None, *, blocked=frozenset(), release=False)`. All derivatives
 of the engine come from this one walk: `backward()`, `paddle.grad`, and, while a program is traced,
-the backward that is written behind the forward, since a rule that is asked for a cotangent applies
-operators, and an operator that is applied to a symbolic array is appended to the program.
+the backward that is written after the forward: a rule applies operators, and an operator that is
+applied to a symbolic array is appended to the program.
 
 - `seeds` is a list of pairs (record, cotangent): the results we start from. A record may stand
   there more than once;
@@ -16,15 +16,15 @@ operators, and an operator that is applied to a symbolic array is appended to th
 - before anything else is done with a record's cotangent, the record's hooks see it;
 - with `release`, each record that was passed, leaves apart, lets go of what it kept:
   `record.saved = FREED`;
-- records that are written meanwhile belong to the layer of the record we pass. Therefore
-  `current.top.passing` is that record from before its hooks are called, and when the walk is over,
-  be it by an error, again what it was before.
+- records that are written meanwhile belong to the layer of the record we pass. Therefore set
+  `current.top.passing` to that record before its hooks are called, and put back the old value when
+  the walk is over, even if an error ends it.
 
 The engine has, some of them by your hand: `grad.history(records)`, everything they were computed
-from, and they themselves, inputs before uses; `grad.accumulate(cotangents, record, g)`, which adds
-`g` to what has arrived; `grad.through_hooks(hooks, g)` (`record.hooks` is a list or None);
-`grad.input_cotangents(record, g, leading)`, which gives pairs (input record, cotangent) for those
-inputs that are in the set `leading`.
+from, and the records themselves, inputs before uses; `grad.accumulate(cotangents, record, g)`,
+which adds `g` to what has arrived; `grad.through_hooks(hooks, g)` (`record.hooks` is a list or
+None); `grad.input_cotangents(record, g, leading)`, which gives pairs (input record, cotangent) for
+those inputs that are in the set `leading`.
 
     y = tanh(x) * x, seeds [(y, 1)], wanted {x}  ->  {x: tanh(x) + x * (1 - tanh(x)^2)}
 

@@ -1,12 +1,12 @@
 """The cut: what the forward keeps for the backward.
 
-A program that holds a forward and the backward behind it cannot run in one go: the backward needs
+A program that holds a forward and the backward after it cannot run in one go: the backward needs
 the cotangents of the results, which come later, from whatever is done with the results. So it is
 cut in two programs. Values that go from the first to the second are the *residuals*; they stay in
 memory all the time between the two runs, so there should be few. Write three functions:
 
 - `depending(program, inputs)`: the set of those of `program.records` whose value depends on any of
-  `inputs` (records), be it through others. The inputs themselves are not in it.
+  `inputs` (records), directly or through others. The inputs themselves are not in it.
 - `residuals_of(late, program, wanted)`: `late` are records that will be computed in the second
   program. Give the list of all values that must be there: what late records take and what is
   `wanted`, unless it is one of the late records itself. Each once: first those of `program.given`
@@ -16,7 +16,7 @@ memory all the time between the two runs, so there should be few. Write three fu
   program (records), `late_outputs` numbers of outputs.
     - The first has the name, the states and the guards of the program, the inputs that are not
       late, and the records that do not depend on late inputs. It gives the outputs that are not
-      late, in their order, and then the residuals. Hand it out as `pruned(…)`: without records that
+      late, in their order, and then the residuals. Return it as `pruned(…)`: without records that
       nobody needs.
     - The second is called `<name>_backward`. It takes the residuals, then the late inputs; it has
       no states and no guards, and gives the late outputs, in the order of `late_outputs`.
@@ -25,8 +25,8 @@ memory all the time between the two runs, so there should be few. Write three fu
   `again(late, program, wanted, free)` gives (the late records with those that are to be made again,
   the residuals that are left). It asks your `residuals_of`. `wanted` are the records of the late
   outputs; `free` is a set of records that are alive in any case and cost nothing to keep: what is
-  given to the program, and the outputs that are not late. (The late inputs may be among the
-  residuals it answers. They are none.)
+  given to the program, and the outputs that are not late. (It may return late inputs among the
+  residuals. Leave them out: they are no residuals.)
 
     program p(x, g) { v1 = exp(x); v2 = multiply(v1, g); return v1, v2 }, late: g, output 1
     ->  p(x) { v1 = exp(x); return v1, v1 }  and  p_backward(v1, g) { v2 = …; return v2 }

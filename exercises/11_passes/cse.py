@@ -5,8 +5,8 @@ computed. Write two functions:
 
 - `exact(value)`: an attribute of a record (a shape, a number, a dtype, a name) as a key. For
   Python `0.0 == -0.0` and `1 == True == 1.0`, but an operator can tell them apart, and `nan` is
-  not equal to itself. So the key has the type beside the value, and of a float its `repr`. Of a
-  tuple, it is a tuple of the keys of its parts.
+  not equal to itself. So the key has the type beside the value, and for a float its `repr`. The key
+  of a tuple is the tuple of the keys of its parts.
 - `cse(program)`: the program with equal records written once. For each record, in order:
     - what its inputs have been replaced by takes their place, and each of its regions (a dict,
       `regions(record)`) becomes `cse` of it: `with_inputs(record, inputs, inside)` is the record
@@ -20,7 +20,7 @@ computed. Write two functions:
     - then the earlier one stands for it from here on, and it is gone. Unless both of them are among
       `program.results`: two results stay two pieces of memory, because the caller may write to
       one. What stands for a result is a result.
-  Hand out `with_records(program, records, now)`: `now` is a dict of what stands for a record of the
+  Return `with_records(program, records, now)`: `now` is a dict of what stands for a record of the
   program, where that is not the record itself.
 
     v1 = exp(x); v2 = exp(x); v3 = add(v1, v2)       ->  v1 = exp(x); v3 = add(v1, v1)

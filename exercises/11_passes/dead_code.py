@@ -11,9 +11,9 @@ other passes the records whose place something better has taken. Write two funct
     - what makes one of `program.results` (outputs, and new values of states);
     - what has an effect;
     - what is in the set `binders(program)`: the first records to show a size that only their values
-      decide, such as how many elements are positive; others go by its name;
+      decide, such as how many elements are positive; others refer to it by name;
     - what any of these takes, directly or through others. And nothing else.
-  One way over the records is enough, if it is the right way.
+  One pass over the records is enough, if it goes in the right direction.
 
     v1 = exp(x); v2 = tanh(x); v3 = add(v1, 1.0); return v2      ->  [v2]
 
@@ -25,7 +25,7 @@ from minipaddle.engine.ir.program import binders, regions
 
 
 def has_effect(record) -> bool:
-    """Does a record, or one inside of it, do something besides computing?"""
+    """Does a record, or one inside it, do something besides computing?"""
     raise NotImplementedError
 
 

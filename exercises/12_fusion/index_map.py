@@ -1,4 +1,4 @@
-"""Index maps: from where an element comes.
+"""Index maps: where an element comes from.
 
 A movement (a transpose, a reshape, a slice) changes no value. So it need not be done: a kernel that
 uses its result can read the input at another place. The *index map* of a movement says at which.
@@ -13,7 +13,7 @@ It returns a list, the index of the same element in the input:
 - `sliced(i, x, *, index)`: `index` has an entry for each of the first axes of x; others stay whole.
   An int takes one place (negative: counted from the end), and the axis is gone. None is a new axis
   of size 1. A triple (start, stop, step) is Python's: `slice(*triple).indices(n)` gives it without
-  None, and from the front, for an axis of n places.
+  None, and counted from the front, for an axis of n places.
 - `flipped(i, x, *, axis)`: `axis` is a tuple of axes of x that run backward.
 
 The numbers in `i` are Python ints when you try it out. In the engine they are sums of loop

@@ -11,7 +11,8 @@ several times: once for each *stage*. Write two functions:
 
 - `needed_later(writer, keeps)`: at each stage the kernel goes along the row and computes what that
   stage asks for. Some of it an earlier stage has computed already. Return a dict whose keys are the
-  values (nodes) that shall be found where an earlier stage has left them; its values are None.
+  nodes (values) that a later stage is to find where an earlier one has left them; its values are
+  None.
     - For each stage in `range(writer.stages)` begin at what it asks for: what is folded,
       `fold.args[0]` for `fold` in `writer.folds(stage)`; and the nodes of what is stored for each
       element, the third entry of the tuples `writer.outputs(stage, False)`. From there go to the
@@ -27,7 +28,7 @@ several times: once for each *stage*. Write two functions:
     softmax: max at stage 1, exp(x - max) at stage 1, their sum and the quotient at stage 2. Stage 2
     finds exp(x - max) in a buffer; log_softmax asks for x - max only, and computes it again.
 
-Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018, count the ways
+Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018, count the passes
 along a row; operators that reduce and use as one kernel: Chen and others, "TVM", OSDI 2018.
 """
 
@@ -40,5 +41,5 @@ def stage_of(kind, args) -> int:
 
 
 def needed_later(writer, keeps) -> dict:
-    """The values that a later stage shall find where an earlier one has left them."""
+    """The values that a later stage is to find where an earlier one has left them."""
     raise NotImplementedError

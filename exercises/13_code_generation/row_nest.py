@@ -36,7 +36,7 @@ needs again are computed again; to keep them, as the engine does, is not asked.
     y = x / sum(x)  ->  two loops along the row: `sum = sum + x[i * 5 + j];`, `y[i * 5 + j] = …;`
 
 `w.each_row(loops, *w.threads(w.nest.size))` shares rows among threads, and words such as "simd"
-behind the list of `w.loop` make an OpenMP pragma (a fold needs `fold.clause`: look at the engine).
+after the list of `w.loop` make an OpenMP pragma (a fold needs `fold.clause`: look at the engine).
 The engine writes each such kernel with it: your code normalises, and takes the loss.
 Source: rows in one pass, Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 """

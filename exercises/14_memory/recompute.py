@@ -16,10 +16,10 @@ Return a list of some of them:
 - Take the cheapest per byte first, and stop as soon as `excess` bytes are saved. If there are not
   enough, save what can be saved.
 - None may have a score of more than `price`.
-- The values that a plan is made from must be there when it is made. So a value that was let go is
-  no source of any other plan in the list, in whichever order they stand there. A plan that does not
-  fit to those taken before is passed over; later ones may fit.
-- Two plans of one value never come.
+- The values that a plan is made from must be there when it is made. So a value that is let go must
+  not be a source of any other plan in the list, in whichever order they stand there. A plan that
+  does not fit those taken before is passed over; later ones may fit.
+- There are never two plans of one value.
 
     a: 64 bytes, 1 µs, from x;  b: 64 bytes, 2 µs, from a;  c: 64 bytes, 3 µs, from x
     excess 100  ->  a, c: b would be made from a, which is gone

@@ -1,15 +1,15 @@
-"""One generation of evolution: mutants, children, and who is measured.
+"""One generation of evolution: mutants, children, and the choice of what is measured.
 
 A space knows what may be asked of a kernel. A *point* is a dict of answers: {"way": "rows",
-"tile": 8}. Which questions there are depends on the answers (who answers "dots" is not asked for a
-tile), so a dict of answers becomes a point only by asking:
+"tile": 8}. Which questions there are depends on the answers (after the answer "dots" no tile is
+asked for), so a dict of answers becomes a point only by asking:
 
 - `space.knobs(point)`: the questions at a point that have more than one answer, as a dict; each
   has `.options`, all its answers;
 - `space.point(answers)`: the point where all questions are asked: an answer to a question that
   does not come up is dropped, a question without an answer gets its default.
 
-Chance comes from `rng`, a generator of NumPy: `rng.integers(n)` is 0 … n - 1, `rng.random()` a
+Randomness comes from `rng`, a generator of NumPy: `rng.integers(n)` is 0 … n - 1, `rng.random()` a
 number in [0, 1).
 
 Write three functions; none may change what it is given.

@@ -6,13 +6,13 @@ leaving and its fetching the program should compute all that it can. The pass so
 program by their *turn*, smallest first; records of equal turn stay in their order. Bucket k is
 fetched in front of the first record of turn k or more. Write `turns(program, found)`:
 
-- `program.records` is a list in which each record stands behind its `inputs` (records too; those
+- `program.records` is a list in which each record stands after its `inputs` (records too; those
   that are given to the program are not in the list);
 - `found` is a list of buckets; each has its `number`, and `marks`, the records of the gradients in
-  it. Who takes a mark as an input needs the average, which is in that bucket. A mark itself does
-  not: it is the gradient of this rank alone;
+  it. A record that takes a mark as an input needs the average, which is in that bucket. A mark
+  itself does not: it is the gradient of this rank alone;
 - return a dict: for each record of the program its turn, the largest number of all buckets that it
-  needs, be it through others; -1 if it needs none.
+  needs, directly or through others; -1 if it needs none.
 
 One more thing: a record with an *effect*, such as printing, must not come before one that stood
 before it and has an effect as well. `has_effect(record)` says whether it has one. The turn of such

@@ -2,13 +2,13 @@
 
 Each rank computes the mean loss of its own batch, and the average of the gradients over the ranks
 is used for the update. If the batches are equally large that is the gradient of the joined batch.
-If not, a sample on a rank with few counts for more than one on a rank with many. Write
+If not, a sample on a rank with few samples counts for more than one on a rank with many. Write
 `joined_mean(loss, count, group=None)`:
 
 - `loss` is a tensor with no axis: the mean loss of this rank's `count` samples. A rank may have
   none; then its loss is zero, and still it takes part;
 - return a tensor, such that the *average over the ranks* of what all return is the mean loss of the
-  joined batch. Then so it is with gradients, which are averaged too.
+  joined batch. Then the same holds for the gradients, which are averaged too.
 
 `paddle.distributed.all_reduce(x, group=group)` makes every rank's tensor x the sum over the ranks;
 all ranks call it, and it may be part of a program. `paddle.distributed.get_world_size(group)` is

@@ -16,7 +16,7 @@ exercise = Exercise(
     hints=(
         "If g is positive, the loss grows when p grows. In which direction should p move?",
         "The formula is in the task. Tensors know +, - and *; the result is a new tensor.",
-        "return p less (lr times g)",
+        "return p minus (lr times g)",
     ),
     wrong={
         "climbing instead of descending": "p - lr * g → p + lr * g",

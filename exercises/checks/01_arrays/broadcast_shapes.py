@@ -133,5 +133,5 @@ def the_engine_explains_with_it(yours):
             got = paddle.ones([2, 3]) + paddle.ones([4])
         except ValueError as error:
             got = str(error)
-    told = isinstance(got, str) and got.startswith("add(float32[2, 3], float32[4]): ")
-    expect_that(told, "a ValueError of add, with your reason", got=got)
+    explained = isinstance(got, str) and got.startswith("add(float32[2, 3], float32[4]): ")
+    expect_that(explained, "a ValueError of add, with your reason", got=got)

@@ -127,9 +127,9 @@ def says(yours, *inputs):
 
 
 def agree(yours, expected, *inputs):
-    told = ", ".join(map(str, inputs))
-    why = f"add({told}) has another dtype"
-    expect(says(yours, *inputs), expected, given={"inputs": told}, why=why)
+    listed = ", ".join(map(str, inputs))
+    why = f"add({listed}) has another dtype"
+    expect(says(yours, *inputs), expected, given={"inputs": listed}, why=why)
 
 
 @exercise.example

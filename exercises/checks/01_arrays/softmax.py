@@ -17,7 +17,7 @@ exercise = Exercise(
     hints=(
         "e^(x - c) = e^x / e^c. What becomes of the quotient if all scores of one sum lose the "
         "same c, and which c makes the largest exponent 0?",
-        "m.max and m.sum take axis= and keepdims=True, which leaves an axis of size 1 behind: it "
+        "m.max and m.sum take axis= and keepdims=True, which leaves an axis of size 1: it "
         "broadcasts against x again.",
         "c = the largest score along the axis, the axis kept\n"
         "e = exp of (x - c)\n"

@@ -20,7 +20,7 @@ exercise = Exercise(
         "The rows of a 3 x 4 array begin at positions 0, 4, 8. What do you add to them to have all "
         "twelve positions, and what are the shapes of the two things you add?",
         "m.arange(n) * stride are the steps along one axis. reshape(-1, 1, 1) puts them along an "
-        "axis with two axes behind it, and broadcasting does the rest.",
+        "axis with two axes after it, and broadcasting does the rest.",
         "positions = offset\n"
         "for each axis: positions += (0, 1, 2, ...) * its stride, shaped to lie along that axis\n"
         "flat = x as one row, row-major\n"

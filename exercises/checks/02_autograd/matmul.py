@@ -49,8 +49,8 @@ exercise = Exercise(
     },
     unkillable={
         "column = y.unsqueeze(-1) if len(y.shape) == 1 else y → "
-        "column = y.unsqueeze(+1) if len(y.shape) == 1 else y": "behind a "
-        "vector's only axis, place -1 is place 1",
+        "column = y.unsqueeze(+1) if len(y.shape) == 1 else y": "after a vector's only axis, place "
+        "-1 is place 1",
     },
 )
 

@@ -176,22 +176,22 @@ def the_real_checker_runs_on_it(yours):
         "ops.sin.vjp": (paddle.sin, lambda g, x: g * paddle.cos(x).detach()),
     }
     with exercise.plugged(yours):
-        told = accepted(loss, w1, w2)
-        expect(told, "accepted", given={"the engine": "with the right rules"})
-        told = accepted(lambda x, k: (x[k] ** 3).sum(), [0.5, -2.0], [1, 1], order=2)
-        expect(told, "accepted", given={"f": "x[1]³ + x[1]³, to second order"})
+        verdict = accepted(loss, w1, w2)
+        expect(verdict, "accepted", given={"the engine": "with the right rules"})
+        verdict = accepted(lambda x, k: (x[k] ** 3).sum(), [0.5, -2.0], [1, 1], order=2)
+        expect(verdict, "accepted", given={"f": "x[1]³ + x[1]³, to second order"})
         for slot, (operator, rule) in wrong.items():
             with paddle.plugged(slot, rule):
-                told = accepted(operator, [0.7, 1.1], order=2)
+                verdict = accepted(operator, [0.7, 1.1], order=2)
             expect_that(
-                told != "accepted", "a wrong rule is found", given={"wrong": slot}, got=told
+                verdict != "accepted", "a wrong rule is found", given={"wrong": slot}, got=verdict
             )
         with paddle.plugged("ops.matmul.vjp.x", lambda g, y: 2 * (g @ y.t())):
-            told = accepted(paddle.matmul, [[0.5, 1.0], [2.0, 3.0]], [[4.0, 5.0], [6.0, 7.0]])
+            verdict = accepted(paddle.matmul, [[0.5, 1.0], [2.0, 3.0]], [[4.0, 5.0], [6.0, 7.0]])
     expect_that(
-        "for the inputs: [[0.5]], [[4.0]]" in told,
+        "for the inputs: [[0.5]], [[4.0]]" in verdict,
         "the smallest failing input of a matmul: one number times one number",
-        got=told,
+        got=verdict,
     )
 
 

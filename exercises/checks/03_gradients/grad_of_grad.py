@@ -18,9 +18,9 @@ exercise = Exercise(
         "as its gradient?",
         "Chapter 3, “Many variables”, does it for one tensor in two calls of paddle.grad. With "
         "several tensors the number is a sum of several parts.",
-        "slopes = gradient of y by xs, with create_graph and allow_unused\n"
+        "slopes = gradient of y with respect to xs, with create_graph and allow_unused\n"
         "number = sum of (slope * v).sum() for every slope that is not None\n"
-        "products = gradient of number by xs, with create_graph and allow_unused\n"
+        "products = gradient of number with respect to xs, with create_graph and allow_unused\n"
         "return zeros where a product is None",
     ),
     wrong={

@@ -169,10 +169,10 @@ def forward_leaves_nothing_on_the_tape(yours):
 
     y = result_of(yours, lambda: Looks.apply(x))
     past = getattr(y, "record", None)
-    expect_that(past is not None, "a result with a record behind it", given={"x": x}, got=y)
+    expect_that(past is not None, "a result that a record made", given={"x": x}, got=y)
     expect(seen, [True], given={"x": x}, why="forward ran off the tape")
     whole = past.inputs[0]
-    expect(whole.op.name, "Looks", given={"x": x}, why="which record stands behind the result")
+    expect(whole.op.name, "Looks", given={"x": x}, why="which record made the result")
     expect_that(whole.inputs[0] is x.record, "the record's input is x itself", given={"x": x})
 
 

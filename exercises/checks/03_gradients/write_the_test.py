@@ -292,8 +292,8 @@ def another_right_engine_passes(yours):
 
 def must_notice(yours, engines):
     for what, (slot, rule) in engines.items():
-        said = verdict(yours, {slot: rule})
-        expect_that(said != "right", f"a test that notices an engine that {what}", got=said)
+        answer = verdict(yours, {slot: rule})
+        expect_that(answer != "right", f"a test that notices an engine that {what}", got=answer)
 
 
 @exercise.example

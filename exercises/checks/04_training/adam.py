@@ -136,7 +136,7 @@ def a_hundred_times_the_gradient(yours):
 
 @exercise.example
 def a_network_learns(yours):
-    """Exclusive or, with AdamW, which takes the same step behind its decay."""
+    """Exclusive or, with AdamW, which takes the same step after its decay."""
     paddle.seed(1)
     x = paddle.to_tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = paddle.to_tensor([0, 1, 1, 0])

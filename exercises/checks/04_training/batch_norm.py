@@ -34,7 +34,7 @@ exercise = Exercise(
             "momentum * running + (1 - momentum) * batch.reshape([-1]) → (1 - momentum) * "
             "running + momentum * batch.reshape([-1])"
         ),
-        "dividing the variance by the count less 1": (
+        "dividing the variance by the count minus 1": (
             "((x - mean) ** 2).mean(others, keepdim=True) → ((x - mean) ** 2).sum(others, "
             "keepdim=True) / max(x.size // x.shape[axis] - 1, 1)"
         ),
@@ -141,7 +141,7 @@ def in_the_engine(yours, form, training, momentum, epsilon, scaled, seed):
 
 @exercise.example
 def derivatives(yours):
-    """By x (mean and variance move with it), by weight, by bias: as central differences say."""
+    """For x (mean and variance move with it), weight and bias: as central differences say."""
     rng = np.random.default_rng(0)
     x, weight, bias = rng.normal(size=(4, 2)), rng.normal(size=2), rng.normal(size=2)
     pull = tensor(rng.normal(size=(4, 2)))
@@ -171,7 +171,7 @@ def two_modes_of_a_layer(yours):
 
 @exercise.example
 def a_network_learns(yours):
-    """Inputs a thousand times too large: with batch norm it is no matter."""
+    """Inputs a thousand times too large: with batch norm that does not matter."""
     paddle.seed(0)
     rng = np.random.default_rng(0)
     label = np.arange(40) % 2

@@ -191,7 +191,7 @@ for part in (0, 1):
 
 
 @exercise.example
-def what_can_not_be(yours):
+def an_impossible_class(yours):
     """A score of -inf is a probability of 0: nothing to others, an infinite loss to its label."""
     x = np.array([[-np.inf, 0.0, 0.0], [-np.inf, 0.0, 0.0]])
     expected = [np.inf, np.log(2.0)], [[-1.0, 0.5, 0.5], [0.0, -0.5, 0.5]]

@@ -102,4 +102,4 @@ def a_signal_through_twenty_layers(yours):
         for _ in range(20):
             x = F.relu(nn.Linear(256, 256, weight_attr=he)(x))
     spread = float(np.sqrt((x.numpy() ** 2).mean()))
-    expect_that(0.3 < spread < 3, "a spread between 0.3 and 3 behind 20 layers", got=spread)
+    expect_that(0.3 < spread < 3, "a spread between 0.3 and 3 after 20 layers", got=spread)

@@ -60,7 +60,7 @@ exercise = Exercise(
             ".transpose(0, 3, 1, 2) → return y.swapaxes(0, 1).reshape(images, -1, high, across)"
         ),
         "forgetting the padding": "m.pad(x, ((0, 0), (0, 0), *padding)) → x",
-        "padding as much behind as before": "padding → ((before, before) for before, _ in padding)",
+        "padding as much after as before": "padding → ((before, before) for before, _ in padding)",
     },
     unkillable={
         "places = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip((high, wide), "

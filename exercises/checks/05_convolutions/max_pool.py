@@ -133,7 +133,7 @@ def on_the_edge(yours):
 
 
 @exercise.example
-def pixels_behind_the_last_window(yours):
+def pixels_after_the_last_window(yours):
     """Two windows in each row of six pixels: the last three win nothing."""
     x = np.random.default_rng(0).permutation(36).reshape(1, 1, 6, 6) / 10
     windows = ((2, 1, 0, 2), (2, 1, 0, 2))

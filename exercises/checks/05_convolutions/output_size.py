@@ -18,18 +18,18 @@ exercise = Exercise(
     hints=(
         "A kernel of 3 taps with dilation 2 lies on an axis. How many pixels are there from its "
         "first tap to its last, both included?",
-        "Put the kernel at the very beginning of the padded axis. How many pixels are left behind "
+        "Put the kernel at the very beginning of the padded axis. How many pixels are left after "
         "it, and how often can it move on by the stride?",
         "for each axis:\n"
         "    reach = pixels from the first tap to the last\n"
-        "    room = padding before + pixels + padding behind - reach\n"
+        "    room = padding before + pixels + padding after - reach\n"
         "    if room is negative: raise ValueError(what does not fit into what)\n"
         "    places = the first one, and one for every whole stride in room",
     ),
     wrong={
         "forgetting the first place": "room // s + 1 → room // s",
-        "forgetting the padding behind": "before + n + behind → before + n",
-        "padding twice what comes before": "before + n + behind → n + 2 * before",
+        "forgetting the padding after": "before + n + after → before + n",
+        "padding twice what comes before": "before + n + after → n + 2 * before",
         "forgetting the dilation": "d * (k - 1) + 1 → k",
         "dilating the last tap too": "d * (k - 1) + 1 → d * k",
         "rounding up": "room // s → -(-room // s)",
@@ -38,16 +38,16 @@ exercise = Exercise(
         "refusing a kernel as large as the image": "room < 0 → room <= 0",
         "an error that does not say what was given": (
             "f'a kernel of {k} taps with dilation {d} reaches over {reach} pixels and does not "
-            "fit into {n} pixels with padding {before} and {behind}: pad more, or take a "
+            "fit into {n} pixels with padding {before} and {after}: pad more, or take a "
             "smaller kernel' → f'the kernel reaches over {reach} pixels and does not fit into "
-            "{n} pixels with padding {before} and {behind}: pad more, or take a smaller "
+            "{n} pixels with padding {before} and {after}: pad more, or take a smaller "
             "kernel'"
         ),
         "a list instead of a tuple": "tuple(out) → out",
     },
     unkillable={
-        "for n, k, s, (before, behind), d in zip(size, kernel, stride, padding, "
-        "dilation, strict=True): → for n, k, s, (before, behind), d in zip(size, kernel, "
+        "for n, k, s, (before, after), d in zip(size, kernel, stride, padding, "
+        "dilation, strict=True): → for n, k, s, (before, after), d in zip(size, kernel, "
         "stride, padding, dilation, strict=False):": "all have a number for each axis",
     },
 )
@@ -113,9 +113,9 @@ def refused(yours, sizes, bad):
     try:
         got = yours.output_size(*sizes)
     except ValueError as error:
-        told = set(map(int, re.findall(r"\d+", str(error))))
+        numbers = set(map(int, re.findall(r"\d+", str(error))))
         n, k, _, _, d = bad
-        expect_that({n, k, d} <= told, f"an error that names {k}, {d} and {n}", given=given,
+        expect_that({n, k, d} <= numbers, f"an error that names {k}, {d} and {n}", given=given,
                     got=str(error))  # fmt: skip
         return
     expect_that(False, "a ValueError: the kernel fits nowhere", given=given, got=got)

@@ -163,7 +163,7 @@ def open_sizes(yours):
 
 @exercise.example
 def branches_and_loops(yours):
-    """Regions are programs too: the engine runs them by your function, round after round."""
+    """Regions are programs too: the engine runs them by your function, in each iteration."""
     program = parse(
         "program p(x: float32[2], b: bool[]) {\n"
         "  v1 = cond(b, x, true=(a: float32[2]) {\n"
@@ -237,8 +237,8 @@ def values_are_let_go(yours):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    told = f"{peak / (1 << 20):.1f} MB at most"
-    expect_that(peak < 2.5 * (1 << 20), "no more than two arrays of 1 MB at any time", got=told)
+    measured = f"{peak / (1 << 20):.1f} MB at most"
+    expect_that(peak < 2.5 * (1 << 20), "no more than two arrays of 1 MB at any time", got=measured)
 
 
 @exercise.example

@@ -158,8 +158,8 @@ def three_thousand_records(yours):
         values.append(Node(f"v{k}", values[-1], values[0]))
     compared[0] = 0
     found = yours.last_uses(program(values[:1], values[1:], values[-1:]))
-    told = f"{compared[0]} comparisons of records"
-    expect_that(compared[0] < 100_000, "a set finds a record without a search", got=told)
+    measured = f"{compared[0]} comparisons of records"
+    expect_that(compared[0] < 100_000, "a set finds a record without a search", got=measured)
     expect_that(len(found) == 2999 and values[0] in found[2999], "x ends with the last record")
 
 
@@ -217,8 +217,8 @@ def the_memory_of_a_run(yours):
     for _ in range(40):
         expected = math.tanh(expected)
     expect(float(y[0]), expected, rtol=1e-5, why="another value")
-    told = f"{peak / (1 << 20):.1f} MB at most"
-    expect_that(peak < 6 << 20, "less than 6 MB at any time", given="arrays of 1 MB", got=told)
+    measured = f"{peak / (1 << 20):.1f} MB at most"
+    expect_that(peak < 6 << 20, "less than 6 MB at any time", given="arrays of 1 MB", got=measured)
 
 
 @exercise.example

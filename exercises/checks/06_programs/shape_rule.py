@@ -19,15 +19,15 @@ exercise = Exercise(
     before=("01_arrays/broadcast_shapes",),
     slots={"ops.matmul.infer": "matmul_spec", "ops.concat.infer": "concat_spec"},
     hints=(
-        "Which sizes of x and y must agree, which of them are gone afterwards, and which "
-        "do you have already a rule for?",
+        "Which sizes of x and y must agree, which of them are gone afterwards, and for which do "
+        "you already have a rule?",
         "Make a matrix of a vector first: (1, k) on the left, (k, 1) on the right. Take the axis "
         "that was added out of the result at the end.",
         "left = x's shape, with a 1 in front if it is a vector\n"
-        "right = y's shape, with a 1 behind if it is a vector\n"
-        "left's last and right's last but one must be equal\n"
+        "right = y's shape, with a 1 after it if it is a vector\n"
+        "left's last and right's second to last must be equal\n"
         "what is before the last two broadcasts\n"
-        "then come left's last but one (not for a vector) and right's last (not for a vector)\n"
+        "then come left's second to last (not for a vector) and right's last (not for a vector)\n"
         "concat: add up the sizes along the axis; every other size must be the first one's",
     ),
     wrong={
@@ -140,8 +140,10 @@ def a_refusal_says_what_differs(yours):
         try:
             rule(*specs, **attrs)
         except ValueError as error:
-            told = str(error)
-            expect_that("13" in told and "17" in told, "the message names 13 and 17", got=told)
+            message = str(error)
+            expect_that(
+                "13" in message and "17" in message, "the message names 13 and 17", got=message
+            )
 
 
 @exercise.example

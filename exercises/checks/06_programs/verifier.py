@@ -255,7 +255,7 @@ def training_step():
 
 
 def in_order(records) -> bool:
-    """Does every record stand behind those it takes?"""
+    """Does every record stand after those it takes?"""
     place = {id(r): k for k, r in enumerate(records)}
     return all(
         place.get(id(e), -1) < k for k, r in enumerate(records) for e in r.inputs if id(e) in place

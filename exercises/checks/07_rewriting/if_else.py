@@ -174,7 +174,7 @@ def leaving_early(x):
 
 @exercise.example
 def jumps_are_marked(yours):
-    """An `if` out of which a return was taken: the runtime is told, and the program can be made."""
+    """An `if` from which a return was removed: the runtime hears of it; a program is made."""
     found, text = parts(yours, leaving_early)
     marks = [call.get("jumps", False) for call in found]
     expect_that(True in marks, "a call with jumps=True", given={"converted": text}, got=marks)
@@ -237,7 +237,7 @@ def programs_give_what_python_gives(yours):
 
 @exercise.example
 def lines_stay_the_users(yours):
-    """An error inside a block is told at the line where the block was written."""
+    """An error inside a block is reported at the line where the block was written."""
 
     def failing(x):
         if x > 0:

@@ -81,14 +81,14 @@ class Walk:
         return self.yours.plain(self, node, live)
 
 
-def ways(statements):
-    """Every way through a block: lists of (names read, names bound), and whether it leaves."""
+def paths(statements):
+    """Every path through a block: lists of (names read, names bound), and whether it leaves."""
     found = [([], False)]
     for node in statements:
         if isinstance(node, ast.If):
             test = (Names([node.test]).read, set())
             steps = [
-                ([test, *way], out) for side in (node.body, node.orelse) for way, out in ways(side)
+                ([test, *way], out) for side in (node.body, node.orelse) for way, out in paths(side)
             ]
         else:
             names = Names([node])
@@ -103,9 +103,9 @@ def ways(statements):
 
 
 def needed(statements, live):
-    """The names that some way reads before it binds them, or carries to the end."""
+    """The names that some path reads before it binds them, or carries to the end."""
     found = set()
-    for way, out in ways(statements):
+    for way, out in paths(statements):
         bound = set()
         for reads, writes in way:
             found |= reads - bound
@@ -119,9 +119,9 @@ def agrees(yours, text, live):
     given = frozenset(live)
     mine = set(given)
     found = Walk(yours).block(statements, mine)
-    told = {"block": text, "live after it": sorted(given)}
-    expect(sorted(mine), sorted(given), given=told, why="the set that was given has changed")
-    expect(sorted(found), sorted(needed(statements, given)), given=told)
+    inputs = {"block": text, "live after it": sorted(given)}
+    expect(sorted(mine), sorted(given), given=inputs, why="the set that was given has changed")
+    expect(sorted(found), sorted(needed(statements, given)), given=inputs)
 
 
 @exercise.example
@@ -185,8 +185,8 @@ BLOCKS = st.recursive(
 
 
 @exercise.property(block=BLOCKS, live=st.sets(NAMES), examples=80)
-def as_all_ways_through_the_block_say(yours, block, live):
-    """Every way through a block is walked forwards: what does one read before it binds it?"""
+def as_all_paths_through_the_block_say(yours, block, live):
+    """Every path through a block is walked forwards: what does one read before it binds it?"""
     agrees(yours, block, live)
 
 
@@ -241,7 +241,7 @@ def row_after_row(x):
 
 @exercise.example
 def programs_give_what_python_gives(yours):
-    """Functions converted with your analysis, on arrays that take every way."""
+    """Functions converted with your analysis, on arrays that take every path."""
     for function in (temporaries, in_turn, row_after_row):
         for array in ([1.0, 3.0], [-1.0, -2.0], [0.5, -0.2]):
             expected = function(paddle.to_tensor(array))

@@ -33,7 +33,7 @@ exercise = Exercise(
         "block: for each statement: new, way, flags = lowering.statement(it); collect both\n"
         "       a JUMP: stop here\n"
         "       an EITHER with flags: rest, then, more = lowering.block(what follows); the rest\n"
-        "       into the other side of new[-1], or behind unless(these flags); stop here\n"
+        "       into the other side of new[-1], or into unless(these flags); stop here\n"
         "one_return: the docstring, RETURNED = False, block(the others and `return`), return VALUE",
     ),
     wrong={
@@ -66,7 +66,7 @@ exercise = Exercise(
         ),
         "flags of the rest forgotten: lost in a nested loop": "up | more → up",
         "going on after a jump": "return (out, JUMP, up) → pass",
-        "a function that forgets that it has returned in all ways": (
+        "a function that forgets that it has returned on all paths": (
             "JUMP if then is JUMP else EITHER → EITHER"
         ),
         "a flag and the other side": (

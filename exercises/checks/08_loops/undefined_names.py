@@ -28,8 +28,8 @@ exercise = Exercise(
         "jit.known.for": "for_",
     },
     hints=(
-        "Which paths lead to the statement after a loop if it never iterates? And what does "
-        "a way that ends in a return say about the names after an `if`?",
+        "Which paths lead to the statement after a loop if it never iterates? And what does a path "
+        "that ends in a return say about the names after an `if`?",
         "Write small functions and look at viz.transpiling(function, 'undefined'), or at "
         "`Definedness` in minipaddle/engine/jit/scope.py, which calls your methods.",
         "if: known = what the test leaves; both of (block of the body, block of the orelse)\n"
@@ -46,8 +46,8 @@ exercise = Exercise(
             "self.block(node.body, known | modified_names([node.target])) → known = "
             "self.block(node.body, known | modified_names([node.target]))"
         ),
-        "a way that returned taken as a way that binds nothing": (
-            "[way for way in ways if way is not None] → [way or set() for way in ways]"
+        "a path that returned taken as a path that binds nothing": (
+            "[path for path in paths if path is not None] → [path or set() for path in paths]"
         ),
         "going on after a return": "break → known = set()",
         "what a for loop binds itself forgotten in its body": (
@@ -64,13 +64,13 @@ exercise = Exercise(
         "an else that is not looked at": (
             "for_(): self.both(known, self.block(node.orelse, known)) → known"
         ),
-        "both sides where nobody comes, known as nothing": (
-            "set.intersection(*ways) if ways else None → set.intersection(*ways) if ways else "
+        "two sides that no path leaves: an empty set, not None": (
+            "set.intersection(*paths) if paths else None → set.intersection(*paths) if paths else "
             "set()"
         ),
     },
     unkillable={
-        f"return self.both({a}, {b}) → return self.both({b}, {a})": "ways meet in any order"
+        f"return self.both({a}, {b}) → return self.both({b}, {a})": "paths meet in any order"
         for a, b in (
             ("self.block(node.body, known)", "self.block(node.orelse, known)"),
             ("known", "self.block(node.orelse, known)"),
@@ -85,7 +85,7 @@ def marked(yours, text):
         return ast.unparse(slots.find("jit.undefined").get()(ast.parse(text), None))
 
 
-# ---- another way to the same: every path, one by one ---------------------------------------------
+# ---- the same by another method: every path, one by one ------------------------------------------
 
 
 class Paths(ast.NodeVisitor):
@@ -185,14 +185,14 @@ def an_if(yours):
 
 
 @exercise.example
-def ways_that_meet(yours):
-    """`both` alone: what is in all of them; a way nobody comes has no say."""
+def paths_that_meet(yours):
+    """`both` alone: what is in all of them; a path that nothing takes does not count."""
 
     class Analysis:
         pass
 
-    both = lambda *ways: yours.both(Analysis(), *ways)
-    for ways, expected in (
+    both = lambda *paths: yours.both(Analysis(), *paths)
+    for paths, expected in (
         (({"a", "b"}, {"b", "c"}), {"b"}),
         (({"a"}, None), {"a"}),
         ((None, {"a"}, {"a", "b"}), {"a"}),
@@ -200,8 +200,8 @@ def ways_that_meet(yours):
         ((None, None), None),
         (({"a"}, {"a", "b"}, {"c"}), set()),
     ):
-        got = both(*ways)
-        expect_that(got == expected, f"{expected}", given={"ways": ways}, got=got)
+        got = both(*paths)
+        expect_that(got == expected, f"{expected}", given={"paths": paths}, got=got)
 
 
 @exercise.example
@@ -276,19 +276,21 @@ def sometimes(x):
 
 @exercise.example
 def programs(yours):
-    """A name needed on one side only is no matter; one that is read afterwards is refused."""
+    """A name needed on one side only does no harm; one that is read afterwards is refused."""
     linecache.checkcache()
     with exercise.plugged(yours):
         static = paddle.jit.to_static(scaled)
         for array in ([1.0, 2.0], [-1.0, -3.0]):
             expect(static(paddle.to_tensor(array)), scaled(paddle.to_tensor(array)), given=array)
-        said = ""
+        message = ""
         try:
             paddle.jit.to_static(sometimes)(paddle.to_tensor([1.0, 2.0]))
         except Exception as error:
-            said = str(error)
+            message = str(error)
         marks = [code_text(f).count("_jst.defined(") for f in (sometimes, scaled)]
-    expect_that("`factor` may be undefined here" in said, "an error that names factor", got=said)
+    expect_that(
+        "`factor` may be undefined here" in message, "an error that names factor", got=message
+    )
     expect(marks, [1, 0], given="the marks in both functions")
 
 

@@ -126,7 +126,7 @@ def groups(yours):
 
 
 @exercise.property(answers=st.lists(st.booleans(), max_size=6))
-def rounds_of_python(yours, answers):
+def iterations_of_python(yours, answers):
     """Tests and bodies, in the order in which they are called."""
     log, left = [], iter([*answers, False])
     expected = []
@@ -226,7 +226,7 @@ def in_programs(yours):
 
 
 @exercise.example
-def what_goes_round(yours):
+def what_is_carried(yours):
     """The program's loop carries n and k, and the condition; no temporary value."""
     with exercise.plugged(yours):
         static = paddle.jit.to_static(collatz)

@@ -77,7 +77,7 @@ exercise = Exercise(
 )  # fmt: skip
 
 
-def told(yours, values) -> list[int]:
+def first_equal(yours, values) -> list[int]:
     """For each value the number of the first one whose constant is the same."""
     keys = [yours.constant(x) for x in values]
     for x, key in zip(values, keys, strict=True):
@@ -93,7 +93,7 @@ def numbers_and_texts(yours):
     values = [1, True, 1.0, np.float32(1), 1, 1.0, 2.5, "same", text + "me", None, (), 1 << 70,
               np.float32(1), np.int64(1), np.float64(1), -1.0, -2.5]  # fmt: skip
     expected = [0, 1, 2, 3, 0, 2, 6, 7, 7, 9, 10, 11, 3, 13, 14, 15, 16]
-    expect(told(yours, values), expected, given={"values": values})
+    expect(first_equal(yours, values), expected, given={"values": values})
 
 
 @exercise.example
@@ -104,7 +104,7 @@ def zeros_and_nans(yours):
               np.float32(nan), np.float32(math.nan), -math.inf]  # fmt: skip
     assert nan is not math.nan
     expected = [0, 1, 0, 1, 4, 5, 6, 6, 8, 9, 10, 10, 12]
-    expect(told(yours, values), expected, given={"values": values})
+    expect(first_equal(yours, values), expected, given={"values": values})
 
 
 @exercise.example
@@ -113,7 +113,7 @@ def numbers_that_are_close(yours):
     below = [2.0, *(2.0 - k * 2.0**-52 for k in range(1, 5))]
     values = [*below, *map(np.float64, below), 1e-30, 2e-30, np.float32(1e-30), np.float32(2e-30),
               (*range(8),), (*range(7), 8)]  # fmt: skip
-    expect(told(yours, values), [*range(len(values))], given={"values": values})
+    expect(first_equal(yours, values), [*range(len(values))], given={"values": values})
     keys = [yours.cache_key([x], "one", [], []) for x in values]
     expect_that(len({*keys}) == len(values), "a key for each", given={"values": values})
 
@@ -122,11 +122,11 @@ def numbers_that_are_close(yours):
 def what_stands_for_itself(yours):
     """Tensors and sets: the same object is one key, an equal object another."""
     a, b, s, t = paddle.ones([2]), paddle.ones([2]), {1}, {1}
-    expect(told(yours, [a, b, a, s, t, s, set()]), [0, 1, 0, 3, 4, 3, 6],
+    expect(first_equal(yours, [a, b, a, s, t, s, set()]), [0, 1, 0, 3, 4, 3, 6],
            given="two tensors of ones, two sets")  # fmt: skip
     expect([yours.constant(x)[1].value is x for x in (a, s)], [True, True], given="Itself(x)")
     others = [paddle.ones([200]), paddle.ones([0]), paddle.full([2], math.inf)]
-    expect(told(yours, others * 2), [0, 1, 2] * 2, given="a large, an empty, an infinite tensor")
+    expect(first_equal(yours, others * 2), [0, 1, 2] * 2, given="large, empty, infinite tensors")
     expect(a, np.ones(2, "float32"), given="the first tensor, afterwards")
 
 

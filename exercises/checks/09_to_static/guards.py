@@ -43,7 +43,7 @@ exercise = Exercise(
         "certain where it is only possible": (
             "True if yes else False if no else None → False if no else True"
         ),
-        "never certain that not": "False if no else None → None",
+        "never certain that the answer is no": "False if no else None → None",
         "equal when the bounds touch 0": (
             "False if below or above else None → False if below or above else True if low == "
             "high == 0 else None"

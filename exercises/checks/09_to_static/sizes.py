@@ -74,7 +74,7 @@ def value(terms, sizes) -> int:
     return sum(c * math.prod(sizes[name] for name in k) for k, c in terms.items())
 
 
-def said(terms) -> str:
+def format_terms(terms) -> str:
     """`2·m·n + 3`."""
     return " + ".join("·".join([str(c), *k]) for k, c in terms.items()) or "0"
 
@@ -100,7 +100,7 @@ def products(yours):
         ({n * k: k + 1 for k in range(8)}, {n: 2}, {n * (k + 1): 2 * k + 2 for k in range(8)}),
     ]
     for a, b, expected in cases:
-        given = {"a": said(a), "b": said(b)}
+        given = {"a": format_terms(a), "b": format_terms(b)}
         expect(clean(yours.times(dict(a), dict(b))), expected, given=given)
         expect(clean(yours.times(dict(b), dict(a))), expected, given=given | {"asked": "b · a"})
 
@@ -109,7 +109,7 @@ def products(yours):
 def a_product_is_the_product(yours, a, b, sizes):
     """The product's value is the product of the values, for all sizes; monomials are sorted."""
     got = yours.times(dict(a), dict(b))
-    given = {"a": said(a), "b": said(b), "sizes": sizes}
+    given = {"a": format_terms(a), "b": format_terms(b), "sizes": sizes}
     expect(value(got, sizes), value(a, sizes) * value(b, sizes), given=given)
     expect_that(all(k == tuple(sorted(k)) for k in got), "sorted monomials", given=given, got=got)
 
@@ -140,14 +140,14 @@ def quotients(yours):
     ]
     for over, under, whole, rest in cases:
         got = tuple(map(clean, yours.divided(dict(over), dict(under))))
-        expect(got, (whole, rest), given={"over": said(over), "under": said(under)})
+        expect(got, (whole, rest), given={"over": format_terms(over), "under": format_terms(under)})
 
 
 @exercise.property(over=TERMS, under=ONE, sizes=SIZES, examples=40)
 def whole_times_under_and_rest(yours, over, under, sizes):
     """over = whole · under + rest; and what could go into the whole is not in the rest."""
     whole, rest = yours.divided(dict(over), dict(under))
-    given = {"over": said(over), "under": said(under), "sizes": sizes}
+    given = {"over": format_terms(over), "under": format_terms(under), "sizes": sizes}
     again = value(whole, sizes) * value(under, sizes) + value(rest, sizes)
     expect(again, value(over, sizes), given=given | {"asked": "whole · under + rest"})
     again = yours.divided(clean(rest), dict(under))
@@ -158,7 +158,10 @@ def whole_times_under_and_rest(yours, over, under, sizes):
 def what_was_multiplied_divides(yours, over, whole, under):
     """A product divided by one of its factors is the other."""
     product = clean(yours.times(dict(whole), dict(under)))
-    given = {"over": f"({said(whole)}) · ({said(under)})", "under": said(under)}
+    given = {
+        "over": f"({format_terms(whole)}) · ({format_terms(under)})",
+        "under": format_terms(under),
+    }
     expect(tuple(map(clean, yours.divided(product, dict(under)))), (whole, {}), given=given)
 
 

@@ -240,7 +240,7 @@ def nothing_happened(yours):
     expect(yours.user_lines(None), ([], 0), given="None")
 
 
-def told(error) -> tuple:
+def report_lines(error) -> tuple:
     """The lines that a report names, and the line it marks with what is underlined."""
     text = str(error).splitlines()
     lines = [int(n) for n in re.findall(r'File ".*user_lines.*", line (\d+)', str(error))]
@@ -265,7 +265,7 @@ def while_tracing(yours):
     with exercise.plugged(yours):
         error = failing(paddle.jit.to_static(mixed), paddle.ones([2, 3]), paddle.ones([4, 3]))
     first = mixed.__code__.co_firstlineno
-    lines, marked = told(error)
+    lines, marked = report_lines(error)
     expect(lines[-1], first + 4, given="mixed(float32[2, 3], float32[4, 3])")
     expect(lines.count(first + 2), 0, given="the head of the if, whose side failed")
     expect(marked, "x @ w", given="mixed(float32[2, 3], float32[4, 3])")
@@ -285,7 +285,7 @@ def while_running(yours):
         static = paddle.jit.to_static(checked)
         static(paddle.ones([2]))
         error = failing(static, paddle.ones([2]) * 5)
-    lines, marked = told(error)
+    lines, marked = report_lines(error)
     expect(lines[-1], checked.__code__.co_firstlineno + 3, given="checked([5, 5])")
     expect_that("y.max() < 3" in marked, "the assert underlined", got=marked)
 
@@ -307,7 +307,7 @@ def a_network(yours):
     """A layer that expects 6 numbers and is given 8, in a side of an if."""
     with exercise.plugged(yours):
         error = failing(paddle.jit.to_static(Broken()), paddle.ones([3, 4]))
-    lines, marked = told(error)
+    lines, marked = report_lines(error)
     first = Broken.forward.__code__.co_firstlineno
     expect(lines[-1], first + 3, given="Broken()(float32[3, 4])")
     expect(marked, "self.second(h)", given="Broken()(float32[3, 4])")

@@ -22,7 +22,7 @@ exercise = Exercise(
         "Which records must you have passed before you may hand on a cotangent? And which records "
         "need not be passed at all, though something has arrived there?",
         "`history` puts inputs before uses: from its end you meet every use first. From its "
-        "beginning you can tell who leads on, for then the inputs are decided first.",
+        "beginning you can tell which records lead on, because then the inputs are decided first.",
         "arrived = the seeds, added up; order = history(arrived); leaves if nothing is wanted\n"
         "leading = wanted; from the oldest on: add who takes a leading one; take away the blocked\n"
         "from the newest on, if it is leading and something has arrived:\n"
@@ -37,14 +37,14 @@ exercise = Exercise(
         ),
         "oldest first": "reversed(order) → order",
         "records for what nobody wants": "leading -= blocked → leading = set(order) - blocked",
-        "only who takes a wanted record leads on": (
+        "only direct users of a wanted record lead on": (
             "leading.isdisjoint(record.inputs) → wanted & set(record.inputs)"
         ),
         "stopping at what is wanted": (
             "if record.inputs: → if record.inputs and record not in wanted:"
         ),
         "passing what is blocked": "leading -= blocked → pass",
-        "blocked before it is known who leads on": (
+        "blocked before it is known what leads on": (
             "set(wanted) → set(wanted) - blocked",
             "leading -= blocked → pass",
         ),
@@ -92,7 +92,7 @@ def run(program, *numbers):
 
 @exercise.example
 def appended_to_a_program(yours):
-    """y = tanh(x) * x in a program, and dy/dx behind it."""
+    """y = tanh(x) * x in a program, and dy/dx after it."""
 
     def function(x):
         y = x.tanh() * x
@@ -103,7 +103,7 @@ def appended_to_a_program(yours):
     expect(run(program, x), [t * x, t + x * (1 - t * t)], rtol=1e-5, given=str(program))
     expect(ops(program)[:2], ["tanh", "multiply"], given=str(program), why="the forward is first")
     outputs = [program.records.index(r) for r in program.outputs]
-    expect_that(outputs[1] > outputs[0], "the gradient stands behind y", given=str(program))
+    expect_that(outputs[1] > outputs[0], "the gradient stands after y", given=str(program))
 
 
 @exercise.example
@@ -121,7 +121,7 @@ def a_value_used_twice(yours):
 
 @exercise.example
 def for_those_who_want_it(yours):
-    """y = exp(x) * tanh(z): with z wanted, no record is written for the way to x."""
+    """y = exp(x) * tanh(z): with z wanted, no record is written for the path to x."""
 
     def function(x, z):
         return paddle.grad(x.exp() * z.tanh(), z)
@@ -149,7 +149,7 @@ def within_a_chain(yours):
 
 @exercise.example
 def blocked_ways(yours):
-    """y = u * x with u = exp(x): with u blocked, x gets what comes on the other way alone."""
+    """y = u * x with u = exp(x): with u blocked, x gets what comes on the other path alone."""
 
     def function(x):
         u = x.exp()

@@ -213,7 +213,7 @@ def cheap_values_are_made_again(yours):
     n = captured.residuals
     states = {s.record for s in first.states}
     kept = [r for r in first.outputs[n:] if r not in states and r not in first.inputs]
-    expect_that(len(kept) <= 2, "at most two residuals beside x and weights",
+    expect_that(len(kept) <= 2, "at most two residuals besides x and weights",
                 given={"forward": str(first), "backward": str(second)}, got=len(kept))  # fmt: skip
     text = """program p(x: float32[2], y: float32[2], g: float32[2]) {
   v1 = add(x, y) : float32[2]

@@ -116,8 +116,8 @@ def verdict(check, thing):
     try:
         answer = check(thing)
     except Damaged as error:
-        told = str(error)
-        expect_that(0 < len(told) < 200, "a message of less than 200 characters", got=len(told))
+        message = str(error)
+        expect_that(0 < len(message) < 200, "a message of less than 200 letters", got=message)
         return "damaged"
     expect_that(answer is None, "an error, or nothing", got=answer)
     return "right"
@@ -272,7 +272,7 @@ def saved() -> dict:
 
 
 def loaded(yours, **changed):
-    """A model of the changed files, or what is said about them."""
+    """A model of the changed files, or the message about them."""
     with tempfile.TemporaryDirectory() as folder:
         files = {
             ending: changed.get(ending.split(".")[-1], data) for ending, data in saved().items()
@@ -293,19 +293,19 @@ def files(yours):
     """A saved model loads; with another name for a method or another place for a weight not."""
     model = loaded(yours)
     expect_that(isinstance(model, nn.Layer), "the model that was saved", got=model)
-    text, said = saved()[".pdmodel"].decode(), json.loads(saved()[".pdiparams.info"])
+    text, description = saved()[".pdmodel"].decode(), json.loads(saved()[".pdiparams.info"])
     x = paddle.ones([1, 2])
     expect(model.encode(x).tanh(), model(x), given="encode(x).tanh() and forward(x)", rtol=1e-5)
     for name in ("train", "__call__", "state_dict", "program"):
-        other = json.loads(json.dumps(said))
+        other = json.loads(json.dumps(description))
         other["methods"][name] = other["methods"].pop("encode")
         changed = text.replace("program encode(", f"program {name}(").encode()
         got = loaded(yours, pdmodel=changed, info=json.dumps(other).encode())
         expect_that(isinstance(got, str), "refused", given=f"encode called {name}", got=got)
-    names = list(said["states"])
+    names = list(description["states"])
     for paths in (["linear.weight", "linear.weight.x"], ["linear", "linear.bias"], ["w", "w"],
                   ["", "b"]):  # fmt: skip
-        other = json.loads(json.dumps(said))
+        other = json.loads(json.dumps(description))
         for name, path in zip(names, paths, strict=True):
             other["states"][name]["paths"] = [path]
         got = loaded(yours, info=json.dumps(other).encode())

@@ -143,7 +143,7 @@ def eight_carried_values(yours):
 
 
 @exercise.example
-def each_round_has_its_values(yours):
+def each_iteration_has_its_values(yours):
     """sin(x) · w, three times, against the chain rule by hand."""
 
     def function(x, w, n):

@@ -32,7 +32,7 @@ exercise = Exercise(
         "overwritten: exposed = inputs, and states with an update\n"
         "    add a view if its first input is in it, a control operator or ITEM if any is\n"
         "    the numbers of results that are in it\n"
-        "write_back: copies; cells and outputs behind the program's own; each.leave",
+        "write_back: copies; write the values after the program's outputs; each.leave",
     ),
     wrong={
         "every state has an update": "now if now is not state.record else None → now",
@@ -67,7 +67,7 @@ exercise = Exercise(
             "outputs[len(self.program.outputs):] → outputs[:len(self.updates)]"
         ),
         "nothing left for Python": "each.leave(inputs, *(outputs[k] for k in each.outputs)) → pass",
-        "the old arrays to be left behind": (
+        "the old arrays are handed to Python": (
             "for k in self.copied: → old = list(outputs); for k in self.copied:",
             "(outputs[k] for k in each.outputs) → (old[k] for k in each.outputs)",
         ),
@@ -235,7 +235,7 @@ def arrays_of_all_kinds(yours):
 
 @exercise.example
 def what_the_backward_needs_stays(yours):
-    """y = x * w, then w is ten times as large: the gradient of y by x is w as it was."""
+    """y = x * w, then w is ten times as large: the gradient of y for x is w as it was."""
     with exercise.plugged(yours):
         w = paddle.to_tensor([2.0])
 

@@ -23,7 +23,7 @@ exercise = Exercise(
     slots={"algebra.numbers": "numbers", "algebra.transposes": "transposes"},
     hints=(
         "Put 0.0, -0.0, inf and nan into each of the trees: for which of them does x + 0 give "
-        "something else than x?",
+        "something other than x?",
         "`math.frexp(c)` is (f, e) with c = f * 2**e; of a power of two f is 0.5 or -0.5. For the "
         "two transposes: axis d of the result is axis q[d] of the inner one, and that is …",
         "four of the trees do not hold, and have no rule: x + 0, x * 0, x - x, x / x\n"
@@ -136,7 +136,7 @@ def nothing_is_left(yours):
 
 @exercise.example
 def one_less(yours):
-    """Trees that can be said with less, or faster."""
+    """Trees for which there is a shorter or faster one."""
     for text, function, expected in (
         ("x * -1", lambda x: x * -1.0, "neg"),
         ("e^x - -x", lambda x: x.exp() - (-x), "exp add"),

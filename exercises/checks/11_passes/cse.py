@@ -188,18 +188,18 @@ def what_is_printed_twice(yours):
         print(x.exp().sum())
         return x
 
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         static = paddle.jit.to_static(shown)
         static(paddle.zeros([3]))
         with exercise.plugged(yours):
             after = optimized(static.main_program, until="cse").program
-        said.truncate(0)
+        printed.truncate(0)
         Run(NUMPY)(after, [np.zeros(3, "float32")])
     names = [r.op.name for r in after.records]
     expect(names.count("show"), 2, given=str(static.main_program), why="prints")
     expect(names.count("exp"), 1, given=str(static.main_program), why="what they print")
-    expect(said.getvalue().count("3."), 2, given="print(…) twice", why="what was printed")
+    expect(printed.getvalue().count("3."), 2, given="print(…) twice", why="what was printed")
 
 
 @exercise.example

@@ -32,7 +32,7 @@ exercise = Exercise(
         "live = results and binders\n"
         "for record, last to first:\n"
         "    if it is live, or has an effect: it stays, and its inputs are live\n"
-        "hand out what stays in the order of the program",
+        "return what stays in the order of the program",
     ),
     wrong={
         "the last first": "kept.insert(0, record) → kept.append(record)",
@@ -48,7 +48,7 @@ exercise = Exercise(
             "any((has_effect(inner) for inner in region.records)) → False"
         ),
         "effects at one depth only": "has_effect(inner) → inner.op.effect",
-        "sizes that others go by forgotten": (
+        "sizes that others refer to forgotten": (
             "{*program.results, *binders(program)} → {*program.results}"
         ),
         "what has an effect needs nothing": (
@@ -170,7 +170,7 @@ class Made:
 
 @exercise.example
 def sizes_stay(yours):
-    """How many are positive? nonzero says so; the sum goes by its name, so nonzero stays."""
+    """How many are positive? nonzero says so; the sum refers to that size, so nonzero stays."""
 
     def positive(x):
         places = paddle.nonzero(x > 0)

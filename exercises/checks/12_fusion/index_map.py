@@ -13,7 +13,7 @@ from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
-    title="Index maps: from where an element comes",
+    title="Index maps: where an element comes from",
     level="hard",
     minutes=50,
     before=("01_arrays/strides",),
@@ -30,7 +30,8 @@ exercise = Exercise(
         "A reshape goes through one number, the position. An axis of size 1 that is repeated has "
         "only the place 0. In a slice, ints and None are in `index` but not in both shapes.",
         "transposed: there[perm[d]] = i[d]\n"
-        "reshaped: position = (i0 · n1 + i1) · n2 + i2 …; then % and // by x.shape from behind\n"
+        "reshaped: position = (i0 · n1 + i1) · n2 + i2 …; then % and // by x.shape, last axis "
+        "first\n"
         "broadcast: the last len(x.shape) of i; 0 where x has size 1\n"
         "sliced: None skips one of i; an int takes none; else start + k · step\n"
         "flipped: n - 1 - k",

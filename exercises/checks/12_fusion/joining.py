@@ -42,7 +42,7 @@ exercise = Exercise(
         "stored only if somebody inside needs it too": (
             "users - inside → users & inside and users - inside"
         ),
-        "any way at all": (
+        "any path at all": (
             "[group for group in _before(fusion, b) if group is not a] → [group for group in "
             "_before(fusion, b)]"
         ),
@@ -170,7 +170,7 @@ def two_that_have_nothing_to_do_with_each_other(yours):
 
 
 def closure(p, groups):
-    """Which group leads to which, by any way: Warshall's algorithm on their numbers."""
+    """Which group leads to which, by any path: Warshall's algorithm on their numbers."""
     of = {p.records[int(k) - 1]: n for n, group in enumerate(groups) for k in group}
     n = len(groups)
     leads = np.zeros((n, n), bool)

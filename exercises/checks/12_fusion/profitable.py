@@ -16,7 +16,7 @@ from minipaddle.engine.passes.nest import NotOneNest
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
-    title="What fusion pays: bytes before, and bytes after",
+    title="What fusion saves: bytes before, and bytes after",
     level="medium",
     minutes=35,
     before=("12_fusion/joining",),
@@ -59,7 +59,7 @@ exercise = Exercise(
             "{fusion.of[record] for record in records} → [fusion.of[record] for record in "
             "records]"
         ),
-        "what is no nest pays": "profitable(): return False → return True",
+        "what is no nest pays off": "profitable(): return False → return True",
     },
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ def bytes_of_a_kernel(yours):
 
 @exercise.example
 def what_is_no_nest(yours):
-    """A value that is needed at two places: traffic raises, and it does not pay."""
+    """A value that is needed at two places: traffic raises, and it does not pay off."""
     p = program_of(lambda x: x.exp() + x.exp().t(), (8, 8))
     p = optimized(p, until="cse").program
     try:
@@ -136,7 +136,7 @@ def what_is_no_nest(yours):
     else:
         expect_that(False, "NotOneNest goes through", given=str(p))
     found = yours.profitable(Fusion(p), p.records)
-    expect_that(found is False, "it does not pay", given=str(p), got=found)
+    expect_that(found is False, "it does not pay off", given=str(p), got=found)
 
 
 class Together:
@@ -164,15 +164,15 @@ def what_pays(yours):
         fusion = joined(p, (1, 2, 3))
         given = {"program": str(p), "groups": "v1 v2 v3 and v4", "together": "v1 v2 v3 v4"}
         got = yours.profitable(fusion, p.records)
-        expect(got, expected, given=given, why="does it pay?")
+        expect(got, expected, given=given, why="does it pay off?")
     p = program_of(softmax, (2, LONG))
     fusion = joined(p, (1, 2, 3), (4, 5))
     got = yours.profitable(fusion, p.records)
     given = {"program": str(p), "groups": "v1 v2 v3 and v4 v5", "together": "all"}
-    expect(got, True, given=given, why="4 arrays together, 5 apart: does it pay?")
+    expect(got, True, given=given, why="4 arrays together, 5 apart: does it pay off?")
     p = program_of(lambda x, y: (x + 1.0, y * 2.0), (4, 64), (4, 64))
     got = yours.profitable(Fusion(p), p.records)
-    expect(got, True, given=str(p), why="as many bytes as before: does it pay?")
+    expect(got, True, given=str(p), why="as many bytes as before: does it pay off?")
 
 
 @exercise.property(rows=st.sampled_from((2, 16)), length=st.sampled_from((8, LONG // 64, LONG)),

@@ -22,7 +22,8 @@ exercise = Exercise(
     before=("12_fusion/joining",),
     slots={"nest.stage_of": "stage_of", "codegen.needed_later": "needed_later"},
     hints=(
-        "To compute exp(x - max) you must have been along the row how often? And the sum of it?",
+        "How often must you have been along the row to compute exp(x - max)? And to compute its "
+        "sum?",
         "stage_of is one line. For needed_later walk from what each stage asks for to what that is "
         "made of, with a list as a stack, and do not walk on from what you have put into the dict.",
         "for each stage: asked = what is folded + what is stored\n"

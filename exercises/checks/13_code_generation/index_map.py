@@ -136,8 +136,8 @@ def sums_of_loops(yours):
         given = {"index": str(index), "n": n, "loops": "0 ≤ i < 5, 0 ≤ j < 4, 0 ≤ k < 8"}
         found = yours.divided(index, n)
         expect_that(isinstance(found, tuple) and len(found) == 2, "a pair", given=given, got=found)
-        said = agrees(index, n, found, given)
-        expect(said, expected, given=given, why="as simple as it can be")
+        message = agrees(index, n, found, given)
+        expect(message, expected, given=given, why="as simple as it can be")
 
 
 @exercise.property(seed=st.integers(0, 9999), examples=60)

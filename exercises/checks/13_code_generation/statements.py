@@ -26,7 +26,7 @@ exercise = Exercise(
     hints=(
         "How often is a value needed, and how do you know before you write the first line?",
         "Two passes: count the needs of each value (by `id`), going into its arguments only when "
-        "you meet it first; then write from the leaves up, with a dict of what is said already.",
+        "you meet it first; then write from the leaves up, with a dict of what has a text already.",
         "count: needs[id] += 1; if it was the first: count each argument, once for each hole\n"
         "expression(v): known? → it. text = the template filled with expression(a)\n"
         "    needs > 1 or text too long, and it may have a line → line, text = its name\n"
@@ -35,7 +35,7 @@ exercise = Exercise(
     wrong={
         "a name for every value": "named and (needs[id(value)] > 1 or len(text) > LONG) → named",
         "no names at all": "named and (needs[id(value)] > 1 or len(text) > LONG) → False",
-        "computing again what was said": "said[id(value)] = text → pass",
+        "computing again what has a text": "said[id(value)] = text → pass",
         "a hole that occurs twice counted once": "max(1, value.template.count(f'{{{k}}}')) → 1",
         "holes without numbers not counted": (
             "max(1, value.template.count(f'{{{k}}}')) → value.template.count(f'{{{k}}}')"

@@ -125,7 +125,7 @@ def the_score_of_random_sets(yours):
 
 
 class Block(nn.Layer):
-    """Attention and two layers behind it."""
+    """Attention and two layers after it."""
 
     def __init__(self):
         super().__init__()

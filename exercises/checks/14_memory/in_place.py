@@ -226,7 +226,7 @@ PLAN = """program p(x: float32[16], y: float32[16]) {
 
 @exercise.example
 def asked_by_a_plan(yours):
-    """Who may be made where another lies, in a small program."""
+    """Which value may be made where another lies, in a small program."""
     program = parse(PLAN)
     found = planner(program, no_workspace, elementwise_inplace)
     value = {f"v{k}": (r, 0) for k, r in enumerate(program.records, 1)}

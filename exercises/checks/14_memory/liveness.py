@@ -24,8 +24,8 @@ exercise = Exercise(
     hints=(
         "v2 = reshape(v1), and long after the last reader of v1 somebody reads v2. What happens if "
         "the memory of v1 has been given away?",
-        "Inputs stand before uses: one way through the records is enough for both. A view's root "
-        "is the root of what it looks into, which you know already.",
+        "Inputs stand before uses: one pass over the records is enough for both. A view's root is "
+        "the root of what it looks into, which you know already.",
         "roots: given and numbers → (r, 0); a record: below = viewed_value(record)\n"
         "    none → (record, 0); else found.get(below[0], below)\n"
         "lifetimes: start of given: GIVEN; of (record, k): t. last[root[r]] = t for each input\n"
@@ -174,7 +174,12 @@ def any_program(yours, seed):
                 needed.add(f"v{k + 1}")
         made = {"x", "y", *(f"v{k + 1}" for k in range(t + 1))}
         alive = {v[:-2] for v, (start, end, _) in lives.items() if start <= t < end}
-        expect(sorted(alive), sorted(needed & made), given=given | {"time": t}, why="who is alive")
+        expect(
+            sorted(alive),
+            sorted(needed & made),
+            given=given | {"time": t},
+            why="alive values",
+        )
 
 
 @exercise.example

@@ -106,7 +106,7 @@ def equal_kernels(yours):
     expect_that(fooled <= 10, "luck is rarely accepted", got=f"{fooled} of 200")
 
 
-class Played:
+class Simulated:
     """An executable whose kernels take these parts of a second, while the machine slows down."""
 
     def __init__(self, clock, seconds):
@@ -125,10 +125,10 @@ class Played:
 
 @exercise.example
 def the_engine_keeps_what_is_faster(yours):
-    """The engine's proof on played kernels, on a machine that gets slower from run to run."""
+    """The engine's proof on simulated kernels, on a machine that gets slower from run to run."""
     clock = [1.0]
-    default = Played(clock, {"gains": 1.0, "loses": 1.0, "equal": 1.0})
-    other = Played(clock, {"gains": 0.8, "loses": 1.2, "equal": 1.0})
+    default = Simulated(clock, {"gains": 1.0, "loses": 1.0, "equal": 1.0})
+    other = Simulated(clock, {"gains": 0.8, "loses": 1.2, "equal": 1.0})
     target = SimpleNamespace(arrays=[], program=None, compiled=lambda best, timed: other)
     best = {name: {"tile": 4} for name in default.seconds}
     with exercise.plugged(yours):

@@ -12,7 +12,7 @@ from minipaddle.tuning import evolution
 from minipaddle.tuning.space import Space, key_of
 
 exercise = Exercise(
-    title="One generation of evolution: mutants, children, and who is measured",
+    title="One generation of evolution: mutants, children, and the choice of what is measured",
     level="medium",
     minutes=35,
     slots={
@@ -59,8 +59,10 @@ exercise = Exercise(
         "too many": "len(chosen) < count → len(chosen) <= count",
     },
     unkillable={
-        "by_chance = rng.random() < epsilon → by_chance = rng.random() <= epsilon": "a number by "
-        "chance is never just epsilon",
+        "at_random = rng.random() < epsilon → at_random = rng.random() <= epsilon": "a random "
+                                                                                    "number is "
+                                                                                    "never exactly "
+                                                                                    "epsilon",
     },
 )  # fmt: skip
 
@@ -152,7 +154,7 @@ def eight_questions(yours):
 
 @exercise.example
 def the_best_are_picked(yours):
-    """Six points, no chance: the highest scores first; and no more than there are."""
+    """Six points, nothing at random: the highest scores first; and no more than there are."""
     points, scores, rng = list("abcdef"), [1, 5, 3, 6, 2, 4], np.random.default_rng(0)
     for count, expected in ((2, "db"), (4, "dbfc"), (6, "dbfcea"), (9, "dbfcea"), (0, "")):
         got = yours.picked(points, scores, count, rng, epsilon=0)
@@ -161,7 +163,7 @@ def the_best_are_picked(yours):
 
 
 @exercise.property(epsilon=st.sampled_from((0.2, 0.5, 1.0)), examples=3)
-def some_by_chance(yours, epsilon):
+def some_at_random(yours, epsilon):
     """How often the best of ten is picked first, and second if the first was random."""
     points, scores, rng = list(range(10)), list(range(10)), np.random.default_rng(1)
     found = [yours.picked(points, scores, 2, rng, epsilon=epsilon) for _ in range(1500)]
@@ -170,7 +172,7 @@ def some_by_chance(yours, epsilon):
     expect(first, 1 - epsilon + epsilon / 10, given={"epsilon": epsilon}, atol=0.05,
            why="how often the best is first")  # fmt: skip
     others = Counter(a for a, _ in found if a != 9)
-    expect(sorted(others), list(range(9)), given={"epsilon": epsilon}, why="who else is first")
+    expect(sorted(others), list(range(9)), given={"epsilon": epsilon}, why="which others are first")
     again = np.mean([b == 9 for a, b in found if a != 9])
     expect(again, 1 - epsilon + epsilon / 9, given={"epsilon": epsilon}, atol=0.09,
            why="how often the best is second, if another was first")  # fmt: skip

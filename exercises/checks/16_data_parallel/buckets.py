@@ -56,7 +56,7 @@ exercise = Exercise(
     }
     | {
         "for k in range(len(sizes) - 1, -1, -1): → for k in range(len(sizes) - 1, -2, -1):": (
-            "who has gone back to the first gradient may go on: it opens a bucket anyway"
+            "a walk that has reached the first gradient may go on: it opens a bucket anyway"
         )
     },
 )

@@ -17,7 +17,7 @@ exercise = Exercise(
     slots={"data_parallel.prompt": "prompt"},
     hints=(
         "Which way must you walk to know, at each record, which marks need it? And when you place "
-        "a record, who may have become ready?",
+        "a record, which others may have become ready?",
         "Walk from the last record to the first for the goals: when you come to a record you know "
         "those of all its users. Then from the first to the last, placing.",
         "goals of a mark: itself; of a result or an effect: 'something else'; of others: all of "
@@ -59,7 +59,7 @@ exercise = Exercise(
         "not what came of the one just placed": (
             "place(user) → placed.add(user); order.append(user)"
         ),
-        "what happens behind a mark counts": "{record} → {record, *_of(goals, users[record])}",
+        "what happens after a mark counts": "{record} → {record, *_of(goals, users[record])}",
     },
 )
 
@@ -87,7 +87,7 @@ def numbered(program, records):
 
 @exercise.example
 def in_the_task(yours):
-    """v1 leads to three marks; v2 to two: all behind it comes at once."""
+    """v1 leads to three marks; v2 to two: all after it comes at once."""
     program = parse(LATE)
     got = numbered(program, yours.prompt(program))
     expect(got, [1, 2, 3, 4, 8, 7, 9, 6, 10, 5, 11], given=LATE)
@@ -96,7 +96,7 @@ def in_the_task(yours):
 
 @exercise.example
 def what_else_comes_of_it(yours):
-    """A result, something printed, and a value for what happens behind a mark."""
+    """A result, something printed, and a value for what happens after a mark."""
     text = """program p(x: float32[2]) {
   v1 = exp(x) : float32[2]
   v2 = sin(v1) : float32[2]
@@ -118,7 +118,7 @@ def what_else_comes_of_it(yours):
 
 @exercise.example
 def three_gradients_are_many(yours):
-    """v3 leads to three marks: it stays behind v2, though v1 is all it takes."""
+    """v3 leads to three marks: it stays after v2, though v1 is all it takes."""
     text = """program p(x: float32[2]) {
   v1 = exp(x) : float32[2]
   v2 = sin(x) : float32[2]
@@ -138,7 +138,7 @@ def three_gradients_are_many(yours):
 
 @exercise.example
 def each_once_and_effects_where_they_stand(yours):
-    """v4 takes v1 and v3, which takes v1: it comes once. v5 prints: it stays behind v2."""
+    """v4 takes v1 and v3, which takes v1: it comes once. v5 prints: it stays after v2."""
     text = """program p(x: float32[2]) {
   v1 = exp(x) : float32[2]
   v2 = sin(x) : float32[2]

@@ -19,14 +19,14 @@ exercise = Exercise(
         "Go through the records in their order. When you come to one, what do you know of its "
         "inputs already? What of an input that is given to the program?",
         "A mark plays two parts: as a record it has a turn, as an input it stands for the average. "
-        "Which of the two does who takes it need?",
+        "Which of the two does a record need that takes the mark?",
         "for each record: turn = the largest, over its inputs, of\n"
         "    the number of its bucket if it is a mark, else its turn (-1 if it is given)\n"
         "if it has an effect: no less than the effects before it, which are now at this turn",
     ),
     wrong={
         "nothing waits": "turn[record] = own → turn[record] = -1",
-        "only who takes an average waits": (
+        "only direct users of an average wait": (
             "number[value] if value in number else turn.get(value, -1) → number.get(value, -1)"
         ),
         "a mark waits for its own bucket": "own = -1 → own = number.get(record, -1)",

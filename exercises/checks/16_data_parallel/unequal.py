@@ -18,7 +18,7 @@ exercise = Exercise(
         "Write the mean of the joined batch as a sum over the ranks. What stands before the mean "
         "loss of rank r in it? And what does an average over the ranks divide by?",
         "Every rank knows its own count alone; one all-reduce tells it the sum of all. The sum "
-        "must be a tensor, for in a program only tensors can be communicated.",
+        "must be a tensor, because in a program only tensors can be communicated.",
         "total = a tensor of the count, in the loss's dtype; all_reduce(total)\n"
         "return loss · count · (number of ranks) / total",
     ),

@@ -26,6 +26,6 @@ import minipaddle as paddle
 
 
 def relu(g, out):
-    """How much the loss changes with the input of relu, given how much with its output."""
+    """How much the loss changes with relu's input; `g` says how much it does with the output."""
     # out > 0 just where x > 0, so x itself need not be kept.
     return paddle.where(out > 0, g, 0.0)

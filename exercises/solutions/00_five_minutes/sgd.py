@@ -17,5 +17,5 @@ Source: Robbins and Monro, "A Stochastic Approximation Method" (1951).
 
 def sgd(p, g, lr):
     """The parameter's new value: one step of length lr times g, against g."""
-    # A new tensor: who calls decides where to write it.
+    # A new tensor: the caller decides where to write it.
     return p - lr * g

@@ -17,7 +17,7 @@ Source: NumPy's user guide, "Broadcasting".
 
 def broadcast_shapes(*shapes) -> tuple:
     """The common shape of arrays of these shapes; ValueError if they have none."""
-    rank = len(max(shapes, key=len, default=()))  # of nothing at all: a number's
+    rank = len(max(shapes, key=len, default=()))  # without any shapes: that of a number
     together = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, start=rank - len(shape)):  # lined up at the end

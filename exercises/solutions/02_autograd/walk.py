@@ -4,7 +4,7 @@ A record knows its inputs: `record.inputs` is a list of records, or None where a
 gradient. Nobody keeps a list of all records. Write `history(roots)`, which finds them:
 
 - `roots` holds the records of the results, one or more;
-- return a list of every record that they depend on, the roots themselves among them, each **once**;
+- return a list of every record that they depend on, including the roots themselves, each **once**;
 - a record stands **after** all its inputs. (The walk back takes the list from its end.)
 
 Any such order will do. A record also has `record.time`, and it is newer (larger) than its inputs'.

@@ -28,7 +28,7 @@ import minipaddle as paddle
 
 
 def hessian_vector(y, xs, vectors):
-    """The Hessian of the number y by the tensors `xs`, times `vectors`: a list like `xs`."""
+    """The Hessian of the number y for the tensors `xs`, times `vectors`: a list like `xs`."""
     slopes = paddle.grad(y, xs, create_graph=True, allow_unused=True)
     along = [
         (slope * v).sum()  # v is given: it is no part of what is differentiated

@@ -2,7 +2,7 @@
 
 `check_engine(draw)` returns nothing if the engine is right, and raises AssertionError (or lets
 through what the engine raises) if it is wrong. You write the test; the check of this exercise
-breaks the engine, in one place at a time, and looks whether your test notices. Each of these
+breaks the engine, in one place at a time, and sees whether your test notices. Each of these
 engines must be caught:
 
 - it forgets to accumulate: of a value used twice only one use counts;
@@ -15,12 +15,13 @@ engines must be caught:
   mean, transpose and indexing; in what a hook returns and in the order of hooks; in second
   derivatives of tanh and exp; in PyLayer, whose own backward must be used.
 
-And the right engine must pass: also one whose code is another but right. How your test finds out
-is up to you: `check_grad` from `minipaddle.testing`, values worked out by hand, or both. It may use
-everything that `import minipaddle as paddle` brings, with these operators and functions.
+And the right engine must pass, and so must another one whose code differs and is right. How your
+test finds out is up to you: `check_grad` from `minipaddle.testing`, values worked out by hand, or
+both. It may use everything that `import minipaddle as paddle` brings, with these operators and
+functions.
 
 `draw(*shape)` gives a float64 tensor of that shape: numbers of both signs, 0.5 to 1.5 in size, so
-away from kinks, and other ones with every call; `draw()` gives one number. Choose shapes and
+away from kinks, and new ones with every call; `draw()` gives one number. Choose shapes and
 programs with care: which mistakes cannot be seen if all shapes are equal, or in one number?
 
     def check_engine(draw):                  # catches the fourth, and no other

@@ -31,7 +31,7 @@ def adam(p, g, lr, moment1, moment2, power1, power2, *, beta1, beta2, epsilon):
     """(new p, new moment1, new moment2, power1 of the next step, power2 of the next step)."""
     moment1 = beta1 * moment1 + (1 - beta1) * g
     moment2 = beta2 * moment2 + (1 - beta2) * g * g
-    # Both started at 0 and have seen only so much of g: 1 - beta^t of it, if g is steady.
+    # Both started at 0: of a steady g they have seen only the share 1 - beta^t.
     mean = moment1 / (1 - power1)
     square = moment2 / (1 - power2)
     p = p - lr * mean / (paddle.sqrt(square) + epsilon)

@@ -11,15 +11,15 @@ shift. The result has the shape of x: in each channel
 
 - In training (`training` is True) mean and var are those of this batch: taken over all dimensions
   but `axis`, the variance as the mean square distance from the mean, divided by the count (not by
-  the count less 1). And the running statistics move, in Paddle's convention:
+  the count minus 1). And the running statistics move, in Paddle's convention:
 
-      running = momentum * running + (1 - momentum) * of this batch
+      running = momentum * running + (1 - momentum) * that of this batch
 
   Write them into the tensors given: `running_mean.set_value(...)`, under `paddle.no_grad()`.
 - In evaluation mean and var are `running_mean` and `running_var`, and nothing is written.
 
-Use tensors all the way: the tape then finds the derivative by itself, also that part of it which
-comes from the mean and the variance moving with x.
+Use tensors all the way: the tape then finds the derivative by itself, including the part that comes
+from the mean and the variance, which change with x.
 
     x = [[1.0], [3.0]], training, epsilon = 0:  mean 2, var 1  ->  [[-1.0], [1.0]]
     momentum = 0.9, running mean 0 before:  0.9 * 0 + 0.1 * 2 = 0.2 after
@@ -33,7 +33,7 @@ import minipaddle as paddle
 
 def batch_norm(x, running_mean, running_var, weight, bias, training, momentum, epsilon, axis):
     """Every channel normalised, scaled, shifted; training moves the running statistics."""
-    shape = [-1 if d == axis else 1 for d in range(x.ndim)]  # as which a [C] meets x
+    shape = [-1 if d == axis else 1 for d in range(x.ndim)]  # the shape in which a [C] meets x
     if training:
         others = [d for d in range(x.ndim) if d != axis]
         mean = x.mean(others, keepdim=True)
@@ -49,5 +49,5 @@ def batch_norm(x, running_mean, running_var, weight, bias, training, momentum, e
 
 
 def _move(running, batch, momentum):
-    """Paddle's momentum says how much of the old stays; others say how much of the new comes."""
+    """Paddle's momentum is the share of the old that stays; elsewhere it is that of the new."""
     running.set_value(momentum * running + (1 - momentum) * batch.reshape([-1]))

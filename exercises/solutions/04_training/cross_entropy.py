@@ -14,9 +14,9 @@ if `mean` is None. Otherwise it gives one number: the sum of all these, divided 
 count. `mean="valid"` counts the rows that are not ignored (but at least 1, so that nothing is
 divided by 0), `mean="all"` counts every row.
 
-`softmax_minus_label(m, x, label, *, ignore_index, mean)` gives the derivative by x, of x's shape:
-p - y in each row, where p_k = e^x_k / Σ_j e^x_j and y is 1 at the label and 0 elsewhere; 0 in an
-ignored row; and with a `mean` all of it divided by the same count.
+`softmax_minus_label(m, x, label, *, ignore_index, mean)` gives the derivative with respect to x, in
+x's shape: p - y in each row, where p_k = e^x_k / Σ_j e^x_j and y is 1 at the label and 0 elsewhere;
+0 in an ignored row; and with a `mean` all of it divided by the same count.
 
     x = [[0, log 3]], label = [0]:   Σ e^x = 4,   loss = [log 4],   p - y = [[0.25 - 1, 0.75]]
 
@@ -36,7 +36,7 @@ def cross_entropy(m, x, label, *, ignore_index, mean=None):
 
 
 def softmax_minus_label(m, x, label, *, ignore_index, mean):
-    """The derivative of `cross_entropy` by x."""
+    """The derivative of `cross_entropy` with respect to x."""
     counts, at = _places(m, x, label, ignore_index)
     e = m.exp(x - x.max(axis=-1, keepdims=True))
     slope = (e / e.sum(axis=-1, keepdims=True) - at) * counts[..., None]
@@ -50,5 +50,5 @@ def _places(m, x, label, ignore_index):
 
 
 def _number(m, counts, mean):
-    """By what a mean divides."""
+    """The number by which a mean divides."""
     return m.maximum(counts.sum(), 1) if mean == "valid" else counts.size

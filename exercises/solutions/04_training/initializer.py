@@ -11,7 +11,7 @@ output of the layer, and fan out, how many outputs one input flows into.
     (outputs, inputs, *window)   a convolution's kernel: both times the places in the window
 
 `kaiming_std(fan, gain)` is the standard deviation that keeps a signal's size: a sum of `fan` terms,
-each a weight times a number of size 1, shall have the size `gain`.
+each a weight times a number of size 1, must have the size `gain`.
 
 `xavier_std(fan_in, fan_out, gain)` is a compromise between forward and backward: its variance (the
 square of the standard deviation) is gain² divided by the mean of both fans.
@@ -40,7 +40,7 @@ def fans(shape):
 
 def kaiming_std(fan, gain):
     """The standard deviation of weights that make a sum of `fan` terms of size `gain`."""
-    # Variances add: fan terms of variance std² make fan * std², which shall be gain².
+    # Variances add: fan terms of variance std² make fan * std², which must be gain².
     return gain / math.sqrt(fan)
 
 

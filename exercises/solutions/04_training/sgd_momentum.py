@@ -8,7 +8,8 @@ Write two rules of an optimizer. Both get, for one parameter,
 - `mu` a number from 0 to 1: how much of the velocity stays;
 
 and both return a pair: (the new value of p, the new velocity). Return new tensors and write into
-none of those given: the engine keeps a velocity for every parameter and brings it again.
+none of those given: the engine keeps a velocity for every parameter and hands it back in the next
+step.
 
 `momentum`:  v = mu * velocity + g,  p moves by -lr * v.
 `nesterov`:  v is the same, but p moves by -lr * (g + mu * v): one step further along v.

@@ -7,7 +7,7 @@ Max pooling lays windows over an image and keeps the largest pixel of each. Writ
 - g [N, C, H', W'] is how much the loss changes with y;
 - `windows` says of each image axis (kernel, stride, before, positions): the windows have `kernel`
   pixels, begin `stride` pixels apart, the first one `before` pixels before the image, and
-  there are `positions` of them. They may overlap, and the last may end behind the image;
+  there are `positions` of them. They may overlap, and the last may reach beyond the image;
 - `m` is the array module, NumPy or CuPy: use its names and the methods of arrays. A loop over the
   places in a window is fine, one over pixels is slow.
 

@@ -5,7 +5,7 @@ image laid out flat, row after row, a shifted image is a slice. The engine has c
 already. Write `correlate(m, slices, w)`, which makes the convolution out of them:
 
 - `slices` is a list with an array for each tap, [batch, group, channel, pixel]: what this tap
-  meets on each place of the kernel. They are views, and they overlap in memory;
+  meets at each place of the kernel. They are views, and they overlap in memory;
 - `w` is an array [tap, group, filter, channel]: the weights of each tap;
 - `m` is the array module, NumPy or CuPy.
 

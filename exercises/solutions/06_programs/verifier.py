@@ -7,9 +7,10 @@ and its spec) otherwise.
 
 `check_uses(program)`: every value is defined once, and before its uses.
 
-- `program.given` (the records of inputs and states) are defined from the start. None stands twice;
-- then `program.records` define their own values, one after the other. None stands twice, or is
-  a given one;
+- `program.given` (the records of inputs and states) are defined from the start. None of them stands
+  there twice;
+- then `program.records` define their own values, one after the other. None stands there twice, or
+  is a given one;
 - everything in `record.inputs`, and in `program.results`, must be defined by then. Only a record
   whose `op` is `NUMBER`, a Python number, needs no definition;
 - a record whose `dtype` is None has several results in one. Only a record whose `op` is `ITEM`

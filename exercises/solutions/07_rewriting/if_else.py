@@ -17,13 +17,13 @@ Write `IfElse.visit_If(node)`, which turns an `if` statement into a list of stat
 - Without an `else` there is no second function, and the third argument is None.
 - `Blocks` has analysed the function: `node.live` are the names needed after this `if`, and
   `node.binds` a pair of sets, the names bound in the body and those bound in the orelse.
-  Its method `share(function, names)` lets a block's function bind these names of the function
-  around it (it writes the `nonlocal`). Share with each what *it* binds.
+  Its method `share(function, names)` lets a block's function bind these names of the enclosing
+  function (it writes the `nonlocal`). Share with each what *it* binds.
 - `live_out` are the names bound on either side that are live; `local` those bound and not live.
   `options(node, live_out=…, local=…)` makes the list of keyword arguments from two sets; the call
   has them in `.value.keywords`.
-- An `if` out of which a `break` or an early `return` was taken has `node.jumps`, which is True or
-  False; others may not have it. It goes on to the runtime: `options(…, jumps=…)`.
+- An `if` from which a `break` or an early `return` was removed has `node.jumps`, which is True or
+  False; others may lack it. It goes on to the runtime: `options(…, jumps=…)`.
 
 `fill(template, node, body=…, test=…)` parses a template, fills its holes, and gives the statements,
 all at the line of `node`. A hole is a name: one that stands alone on a line takes a list of

@@ -13,7 +13,7 @@ binds names in more ways than `=`:
   `case P as name` (`MatchAs`) and `case {**rest}` (`MatchMapping`): the names are plain strings in
   the node, `name` and `rest`, or None;
 - `def f` and `class C` bind `f` and `C`. What stands *inside* their bodies, and in a `lambda`,
-  belongs to them and not to the block. (In their heads, in a default value say, stands no `:=`.)
+  belongs to them and not to the block. (There is no `:=` in their heads, in a default value say.)
 - a comprehension keeps its own variables to itself; yet a `:=` in it binds in the function.
 
 The statements inside `if`, `for`, `while`, `with`, `try` and `match` belong to the block, however

@@ -1,14 +1,14 @@
 """Names that some path leaves undefined: what is bound for certain, statement by statement.
 
-A read of a name is safe if every way that leads there has bound it. The real analysis walks through
-a function with the set `known` of names that are bound for certain, and marks each read that is not
-safe; the runtime then looks before it reads. Write its five methods about control flow, `self`
-being the analysis. Each answers what is known *after*, a new set (do not change `known`), or
-`None`: nothing gets there, because every way has returned, raised, or jumped.
+A read of a name is safe if every path that leads there has bound it. The real analysis walks
+through a function with the set `known` of names that are bound for certain, and marks each read
+that is not safe; the runtime then looks before it reads. Write its five methods about control flow,
+`self` being the analysis. Each answers what is known *after*, a new set (do not change `known`), or
+`None`: nothing gets there, because every path has returned, raised, or jumped.
 
 - `block(self, statements, known)`: statements in a row. `self.after(statement, known)` answers for
   one of them. What stands after a jump is not looked at.
-- `both(self, *ways)`: ways meet; each is a set or None. A way that nobody comes has no say.
+- `both(self, *paths)`: paths meet; each is a set or None. A path that nothing takes does not count.
 - `if_(self, node, known)`. First `self.reads([node.test], known)`, which marks the reads in the
   test, and answers the set with the names the test binds for certain (by `:=`). Then its two sides.
 - `while_(self, node, known)`: the test is evaluated at least once (`self.reads` as above); the body
@@ -19,9 +19,9 @@ being the analysis. Each answers what is known *after*, a new set (do not change
 
 Nothing that an iteration binds is bound for certain in the next one or after the loop: perhaps it
 was not bound, or there was no iteration. What was known before the loop still is. (A `del` in a
-loop would take it away; that is so rare that the real analysis forgets it.) After the loop two ways
-meet: the one through its `else`, and the one around it, by a `break`; look for none, and let both
-count.
+loop would take it away; that is so rare that the real analysis forgets it.) After the loop two
+paths meet: the one through its `else`, and the one around it, by a `break`; look for none, and let
+both count.
 
     if t: y = 1; z = 2
     else: y = 3
@@ -42,10 +42,10 @@ def block(self, statements, known):
     return known
 
 
-def both(self, *ways):
-    """What is bound for certain where ways meet."""
-    ways = [way for way in ways if way is not None]
-    return set.intersection(*ways) if ways else None
+def both(self, *paths):
+    """What is bound for certain where paths meet."""
+    paths = [path for path in paths if path is not None]
+    return set.intersection(*paths) if paths else None
 
 
 def if_(self, node, known):

@@ -15,8 +15,8 @@ guard: the program may serve again only where the answer is the same. Write thre
     - A coefficient multiplies both bounds; a negative one exchanges them.
     - The bounds of a sum are the sums of the bounds.
 - `certain(low, high, sign)`: is every number between the bounds `sign` 0, where sign is one of
-  "==", "<", "<=", ">", ">="? True if every one is, False if none is, None if it depends. Bounds are
-  known to be reached by nobody: for "==" answer False or None, never True.
+  "==", "<", "<=", ">", ">="? True if every one is, False if none is, None if it depends. Nobody
+  knows whether a bound is ever reached: for "==" answer False or None, never True.
 - `allowed(guards, sizes)`: may a program serve for these sizes, {"n": 5}? Each of `guards` is
   (left, sign, right, answer), where left and right are sizes, `at(left, sizes)` is the number that
   one is, and `COMPARE[sign]` the function that compares. A guard about symbols that `sizes` does

@@ -13,7 +13,7 @@ loaded layer needs. So the reader asks first. Write three functions:
 - `check_names(names)`: `names` is a list of what a loaded model will have as methods and
   properties. Each becomes an attribute of a Layer. Raise `Damaged` unless each is an identifier of
   Python, does not begin with an underscore, and is none of the names that every Layer has
-  (`dir(Layer)`), nor `"program"`, which the loaded layer has besides. The one exception is
+  (`dir(Layer)`), nor `"program"`, which the loaded layer has as well. The one exception is
   `"forward"`. No name may stand there twice.
 
 - `check_paths(states)`: each state has a `kind` and a list of `paths`, the places in the tree of
@@ -21,11 +21,11 @@ loaded layer needs. So the reader asks first. Write three functions:
   `block`. Raise `Damaged`, unless
     - states of kind "constant" and "random", which stand in no layer, have no paths;
     - each path has at most DEEPEST parts, none of which is empty;
-    - no path is there twice, be it for the same state;
+    - no path is there twice, not even for the same state;
     - no place is a tensor and a layer: with "block" there may be no "block.0".
 
-Raise `Damaged(message)` with what was found, of which at most the first 80 characters: a name may
-be a megabyte long. All three answer in time in proportion to what they are given.
+Raise `Damaged(message)`. The message shows what was found, but at most its first 80 characters: a
+name may be a megabyte long. All three functions take time in proportion to what they are given.
 
     elements((3, n, 0, 5)) -> 15;   check_names(["forward", "__init__"]) -> Damaged: '__init__' ...
 

@@ -14,10 +14,10 @@ come to its end they are written back. Write three functions:
 - `overwritten(program, inputs)`. Some results are no arrays of their own. A *view*, such as a
   reshape, looks into the memory of its first input (`record.op.view`); operators with regions
   (`record.op.kind == "control"`) may hand on any input as it is, and so does `ITEM`, which takes
-  one result out of several. Such results may lead to others. Give the numbers of those of
-  `program.results` that may look into memory which is written after a run, or are it: that of
-  states with an update (`state.update` is not None), and that of `inputs`, a list of those of the
-  program's inputs that are written in place.
+  one result out of several. A result of such a record may do the same with what it takes. Give the
+  numbers of those of `program.results` that may be, or look into, memory that is written after a
+  run: that of states with an update (`state.update` is not None), and that of `inputs`, a list of
+  those of the program's inputs that are written in place.
 
 - `write_back(self, inputs, outputs)`, after each run. `outputs` is a list of arrays: the outputs of
   `self.program`, then a value for each state with an update. First, those whose numbers are in
@@ -25,7 +25,7 @@ come to its end they are written back. Write three functions:
   into memory that is about to change, and the list is used afterwards. Then the new values are
   written: `self.updates` is the list of the storages of the states with an update, in order, and
   each has a method `write`. At last `each.leave(inputs, *arrays)` for each of `self.after`
-  (gradients, counters of schedules and other things of Python's); the arrays are those whose
+  (gradients, counters of schedules and other Python objects); the arrays are those whose
   numbers in `outputs` are `each.outputs`.
 
     state w;  v1 = reshape(w);  v2 = multiply(w, 0.9);  update w = v2;  return v1

@@ -16,8 +16,9 @@ another), may be a rule. Write two functions that return lists of rules:
     - x * -1 and neg(neg(x)); x - neg(y) and x + neg(y), with one operator less;
     - pow(x, 2), which is `square(x)`;
     - maximum(x, x) and minimum(x, x); where(c, x, x);
-    - x / c for a number c: a product is faster, x * (1 / c). It holds if c is a power of two, be it
-      negative, and neither c nor 1 / c is too small or too large for a float32: from 2⁻¹²⁶ to 2¹²⁶.
+    - x / c for a number c: a product is faster, x * (1 / c). It holds if c is a power of two,
+      positive or negative, and neither c nor 1 / c is too small or too large for a float32: from
+      2⁻¹²⁶ to 2¹²⁶.
 - `transposes()`: axis d of `transpose(x, perm=p)` is axis p[d] of x. Two rules: one for a transpose
   that leaves all axes where they are; one for a transpose of a transpose, which is a single one.
 

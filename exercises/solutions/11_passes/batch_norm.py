@@ -6,15 +6,16 @@ that by itself, with other weights:
 
     f · (conv(x, w) + b) + t  =  conv(x, w · f) + (b · f + t)
 
-The image is gone through once less. Write two functions:
+That saves one pass over the image. Write two functions:
 
 - `folds(x, w, **rest)`, the condition of all rules. It gets what a rule stands for: the image x,
   the kernel w [O, C, k, k] (or with one axis k, or three, and C is the channels of a group), and by
   name the rest: numbers of the convolution such as `groups`, and tensors (`isinstance(v, Var)`)
   such as b, f and t. True if every one of these tensors has the shape [1, O, 1, 1], with as many
-  axes as the image: a number for each channel. And if `of_states(made_by(v))`: it is made of
-  weights alone. Then the new kernel can be computed once and for all; with a factor that comes from
-  the image it would be computed for each image, and the sum above would not even be right.
+  axes as the image: a number for each channel; and if `of_states(made_by(v))` is True for it: it is
+  made of weights alone. Then the new kernel can be computed once and for all; with a factor that
+  comes from the image it would be computed for each image, and the sum above would not even be
+  right.
 - `rules()`: a list of three rules for `rewritten`, all with `folds` as their condition and
   `alone=True`, so that nobody else uses the convolution:
     - conv(x, w) · f                    →   conv(x, w · f)
@@ -40,7 +41,7 @@ from minipaddle.passes.batch_norm import of_states
 
 
 def folds(x, w, **rest) -> bool:
-    """Is all that stands beside image and kernel a number for each channel, made of weights?"""
+    """Is every tensor besides image and kernel a number for each channel, made of weights?"""
     channels = [1] * w.spec.ndim
     channels[1] = w.spec.shape[0]
     for value in rest.values():

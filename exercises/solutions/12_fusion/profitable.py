@@ -1,4 +1,4 @@
-"""What fusion pays: bytes before, and bytes after.
+"""What fusion saves: bytes before, and bytes after.
 
 Memory is the bill of a kernel that computes little. So count what travels. Write two functions:
 
@@ -13,12 +13,12 @@ Memory is the bill of a kernel that computes little. So count what travels. Writ
   different inputs, is at most CACHE. If it does not, a later stage finds nothing of what an earlier
   one has read. Then an input counts once for each different stage that reads it.
 
-- `profitable(fusion, records)`: shall these records be one group? False if there is no such nest
-  (now catch NotOneNest). Otherwise True if the kernel moves no more bytes than those that the
+- `profitable(fusion, records)`: should these records be one group? False if there is no such nest
+  (here, catch NotOneNest). Otherwise True if the kernel moves no more bytes than those that the
   records are in now do together: `fusion.of[record]` is the group of a record, a group has
-  `.records`, and `fusion.outputs(records)` are those that others need. Equal is good enough: a
-  step that saves next to nothing may be what lets the next one save a lot, as the square root of a
-  row's variance does in a layer norm.
+  `.records`, and `fusion.outputs(records)` are those that others need. Equal is good enough: a step
+  that saves next to nothing may be what lets the next one save a lot, as the square root of a row's
+  variance does in a layer norm.
 
     softmax of float32[4, 64]: 1 KB read, 1 KB written. Of float32[4, 1000000]: three times 16 MB
     read, one for each stage, and 16 MB written.
@@ -44,7 +44,7 @@ def traffic(records, outputs) -> int:
 
 
 def profitable(fusion, records) -> bool:
-    """Shall these records be one group?"""
+    """Should these records be one group?"""
     try:
         together = traffic(records, fusion.outputs(records))
         groups = {fusion.of[record] for record in records}

@@ -10,12 +10,12 @@ all whole numbers. Return a list of whole numbers, the offset of each, in the sa
 
 - Two buffers whose times overlap may not share a byte. One that ends at t and one that starts at t
   do not overlap: [start, end).
-- Offsets are 0 or more. The sizes you are given are multiples of 64, so whatever stands directly
-  behind another is aligned.
+- Offsets are 0 or more. The sizes you are given are multiples of 64, so a buffer that begins where
+  another one ends is aligned.
 - The arena, up to the highest top of a buffer, has a score: its bytes over the bound. On plans of
   real networks you need 1.1 or less, and on random ones 1.06 on average. A few lines that take the
-  buffers one by one, in a good order, and look for the lowest gap that is large enough, are there.
-- In a second 300 buffers must be placed.
+  buffers one by one, in a good order, and look for the lowest gap that is large enough, reach that.
+- 300 buffers must be placed within a second.
 
     [0, 2) 64 bytes, [1, 3) 128 bytes, [2, 4) 64 bytes  ->  [128, 0, 128], an arena of 192
 

@@ -1,8 +1,8 @@
 """May a result be written over its input?
 
-If the input is needed no more, a result that takes over its memory costs none. Whether it may is
-asked twice: of the kernel (does it read a place before it writes it, and never after?) and of the
-plan (does nobody else need the old value?). Write three functions.
+If nobody needs the input any more, a result that takes over its memory costs none. Two questions
+decide whether it may: one about the kernel (does it read a place before it writes it, and never
+after?) and one about the plan (does nobody else need the old value?). Write three functions.
 
 `in_place(self)` is a method of a loop nest. Return a list of pairs (k, input): output number k may
 be written over `input`.
@@ -23,9 +23,9 @@ be written over `input`.
 `old` are values, pairs (record, k). May `new` be made where `old` lies?
 
 - `self.lives[value]` is a Life (start, end, nbytes): both need the same bytes.
-- `self.reads` is a dict: when a value is read for the last time. One that is never read is not in
-  it, and may be replaced. It may if the last reader has run before `new` is made (`start`), or is
-  the very record that makes it and `self.writes_over(new, old)`.
+- `self.reads` is a dict: for each value, when it is read for the last time. A value that is never
+  read is not in it, and may be replaced. Another one may if its last reader has run before `new` is
+  made (`start`), or is the very record that makes it and `self.writes_over(new, old)`.
 - `writes_over`: with (record, k) = new, `self.inplace(record)` are the pairs (k, j): the kernel may
   write result k over input j. `old` may stand in several places of `record.inputs`; each of them
   must be allowed, and there must be one. `self.value(r)` is the value that an input r holds.

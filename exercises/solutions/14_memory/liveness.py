@@ -22,8 +22,8 @@ nbytes)`. Time counts records: while record t runs, what it reads and what it ma
   with one result makes a value if it is its own root. `is_view(record, root)` is True for what
   neither reads nor makes anything when its turn comes: skip it.
 - It ends one after the last time it is read, through whatever name; if nobody reads it, one after
-  it started, be it a given one. Inputs that have several results (dtype None) are not read as a
-  whole. What the program hands out (`program.results`) ends at `len(program.records) + 1`.
+  it started, even if it is a given one. Inputs that have several results (dtype None) are not read
+  as a whole. What the program hands out (`program.results`) ends at `len(program.records) + 1`.
 - `nbytes` is `bytes_of(specs_of(record)[k])`.
 
     v1 = exp(x);  v2 = reshape(v1);  v3 = tanh(x);  v4 = add(v2, v3);  return v4

@@ -8,7 +8,7 @@ Write `order(work)`, which returns the numbers of all records, each once. `work`
 numbers; record k is one of 0, 1, …, `len(work.records) - 1`:
 
 - `work.before[k]` is the set of records that must come before k (those that make what it reads,
-  and those that no other order may be given to); `work.after[k]` is a list of those that have k in
+  and those whose order must stay as it is); `work.after[k]` is a list of those that have k in
   their `before`;
 - `work.makes[k]` and `work.reads[k]` are lists of values, by number, each once;
 - `work.sizes[v]` are the bytes of value v (0 if it has memory elsewhere); `work.readers[v]` is a
@@ -18,7 +18,7 @@ A value is there from the record that makes it until the last of its readers has
 reads it, to the end. The peak is the most bytes that are there at one time; while a record runs,
 both what it reads and what it makes are there. Of the records that can come next take the one after
 which the fewest bytes are there, and among equals the first. Your peaks need not come from this
-rule: over many programs they must be no higher than its are.
+rule: over many programs they must be no higher than those of the rule.
 
     v0 = tanh(x); v1 = exp(x); v2 = sum(v0); v3 = sum(v1); v4 = v2 + v3   ->  [0, 2, 1, 3, 4]
 
@@ -31,13 +31,13 @@ optimal code for arithmetic expressions", 1970.
 
 def order(work) -> list:
     """The numbers of all records, each after those it waits for."""
-    left = [len(readers) for readers in work.readers]  # who has yet to read each value
+    left = [len(readers) for readers in work.readers]  # how many have yet to read each value
     waits = [len(before) for before in work.before]
     ready = {k for k, n in enumerate(waits) if n == 0}
     found = []
 
     def growth(k):
-        """The bytes that are there more after record k than before."""
+        """How many more bytes are there after record k than before it."""
         dying = sum(work.sizes[v] for v in work.reads[k] if left[v] == 1)
         return sum(work.sizes[v] for v in work.makes[k]) - dying
 

@@ -319,10 +319,10 @@ class Definedness(ast.NodeVisitor):
     Raise = Break = Continue = Return
 
     @slot("jit.known.both")
-    def both(self, *ways):
+    def both(self, *paths):
         """What is known where paths join."""
-        ways = [way for way in ways if way is not self.EVERYTHING]
-        return set.intersection(*ways) if ways else self.EVERYTHING
+        paths = [path for path in paths if path is not self.EVERYTHING]
+        return set.intersection(*paths) if paths else self.EVERYTHING
 
     @slot("jit.known.if")
     def If(self, node, known):
@@ -356,8 +356,8 @@ class Definedness(ast.NodeVisitor):
         for handler in node.handlers:
             self.reads(filter(None, [handler.type]), known)
             name = {handler.name} if handler.name else set()
-            way = self.block(handler.body, known | name)
-            caught.append(way if way is self.EVERYTHING else way - name)
+            path = self.block(handler.body, known | name)
+            caught.append(path if path is self.EVERYTHING else path - name)
         met = self.both(done, *caught)
         final = self.block(node.finalbody, known)
         return met if met is self.EVERYTHING or final is self.EVERYTHING else met | final
@@ -366,12 +366,12 @@ class Definedness(ast.NodeVisitor):
 
     def Match(self, node, known):
         self.reads([node.subject], known)
-        ways = [known]
+        paths = [known]
         for case in node.cases:
             bound = known | Names([case.pattern]).written
             self.reads(filter(None, [case.guard]), bound)
-            ways.append(self.block(case.body, bound))
-        return self.both(*(ways[1:] if irrefutable(node.cases[-1]) else ways))
+            paths.append(self.block(case.body, bound))
+        return self.both(*(paths[1:] if irrefutable(node.cases[-1]) else paths))
 
 
 def irrefutable(case: ast.match_case) -> bool:
