@@ -17,7 +17,7 @@ from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address, as_c
 from ..engine.executors.compiler import load
 from ..engine.executors.native import ALIGNMENT, blas, threads
-from ..engine.ir.interpreter import Run, last_uses
+from ..engine.ir.interpreter import Run
 from ..engine.ir.program import NUMBER, Program
 from ..engine.passes.lifetimes import specs_of
 
@@ -38,18 +38,14 @@ RUN, AHEAD = (
 
 def inputs_in_run(program: Program, arrays, wanted: set[Record]) -> dict[Record, list]:
     """The inputs of some records when the interpreter runs the program on these arrays."""
-    run, inputs = Run(NUMPY), {}
-    run.begin(program, arrays)
-    values, last = dict(zip(program.given, arrays, strict=True)), last_uses(program)
-    for k, record in enumerate(program.records):
-        arguments = [r.attrs["value"] if r.op is NUMBER else values[r] for r in record.inputs]
-        if record in wanted:
-            pairs = zip(record.inputs, arguments, strict=True)
-            inputs[record] = [as_c(x, r.shape, r.dtype) for r, x in pairs if r.op is not NUMBER]
-        values[record] = run.compute(program, record, arguments)
-        for r in last.get(k, ()):
-            values.pop(r, None)
-    return inputs
+    inputs = {record: [r for r in record.inputs if r.op is not NUMBER] for record in wanted}
+    results = list(dict.fromkeys(r for edges in inputs.values() for r in edges))
+    whole = Program(program.name, program.given, [], program.records, results, program.guards)
+    values = dict(zip(results, Run(NUMPY)(whole, arrays), strict=True))
+    return {
+        record: [as_c(values[r], r.shape, r.dtype) for r in edges]
+        for record, edges in inputs.items()
+    }
 
 
 def translation_unit(record: Record, kernels: list[Kernel]) -> tuple[str, str]:

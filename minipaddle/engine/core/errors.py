@@ -31,12 +31,18 @@ def inside(frame) -> bool:
     return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
 
 
-def user_frame(depth: int = 1):
-    """The innermost frame outside this package, seen from `depth` frames up."""
-    frame = sys._getframe(depth)
+def user_frame():
+    """The innermost frame outside this package."""
+    frame = sys._getframe(1)
     while frame.f_back and inside(frame):
         frame = frame.f_back
     return frame
+
+
+def caller() -> tuple:
+    """The user's line that is running, as (code object, instruction offset)."""
+    frame = user_frame()
+    return frame.f_code, frame.f_lasti
 
 
 def called(depth: int = 1) -> str:
@@ -60,11 +66,10 @@ def teach(what: str, expected: str = "", *, hint: str = "", where=None) -> str:
 
     The line is the user's: where the wrong call stands, or `where` a record says it was made.
     """
-    frame = user_frame(2)
     lines = [what]
     if expected:
         lines.append(f"  expected: {expected}")
-    lines.append(f"  at: {line_of(where or (frame.f_code, frame.f_lasti))}")
+    lines.append(f"  at: {line_of(where or caller())}")
     if hint:
         lines.append(f"  try: {hint}")
     return "\n".join(lines)

@@ -87,8 +87,14 @@ class Record:
         return new
 
     def __repr__(self) -> str:
-        several = f"({', '.join(map(str, self.shape))})" if self.dtype is None else ""
-        return f"{self.op.name} : {several or self.spec}"
+        return f"{self.op.name} : {spec_text(self)}"
+
+
+def spec_text(record) -> str:
+    """`float32[2, 3]`; of several results `(float32[2], int64[])`."""
+    if record.dtype is not None:
+        return str(record.spec)
+    return f"({', '.join(map(str, record.shape))})"
 
 
 FREED = ("freed",)

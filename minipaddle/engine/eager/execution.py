@@ -10,7 +10,7 @@ from numpy import generic, ndarray
 from ..core.dim import Dim
 from ..core.dispatch import OUT, Interpreter, current
 from ..core.dtype import FLOATS, float32, float64
-from ..core.errors import teach, type_error, user_frame, value_error
+from ..core.errors import caller, teach, type_error, value_error
 from ..core.op import EVERYTHING, NOTHING
 from ..core.record import Record, Spec, last_write, tick
 from ..core.spec import scalar_dtype
@@ -176,12 +176,6 @@ def save(to_save, arrays, y, pack) -> dict:
         scalar = type(a) in NUMBERS
         saved["spec", k] = Spec((), scalar_dtype(a)) if scalar else Spec(a.shape, a.dtype)
     return saved if pack is None else pack(saved)
-
-
-def caller() -> tuple:
-    """The user's line that called an operator, as `Record.where`."""
-    frame = user_frame(4)
-    return frame.f_code, frame.f_lasti
 
 
 def common_module(op, arrays):

@@ -4,6 +4,9 @@ attributes of layers, and calls Python functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from ..core.record import Record, Spec
@@ -100,73 +103,61 @@ def constant_arrays(tracer) -> set[SymbolicArray]:
 
 
 def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
-    """The side effects of a run (see storage.py); their values become further outputs."""
+    """The side effects of a run (see storage.py); their values become further outputs.
 
-    def build(effects):
-        return [create(add_outputs(tracer, outputs, tensors)) for tensors, create in effects]
+    Each comes as (tensors, function: their output numbers -> side effect).
+    """
 
-    return [
-        *build(tracer.effects),
-        *attributes_to_assign(tracer, outputs),
-        *gradients_to_leave(tracer, outputs),
-        *effects_on_inputs(inputs, tracer, outputs),
-        *build(tracer.calls),
-    ]
+    found = []
+    for tensors, create in chain(
+        tracer.effects,
+        attributes_to_assign(tracer),
+        gradients_to_leave(tracer),
+        effects_on_inputs(tracer, inputs),
+        tracer.calls,
+    ):
+        begin = len(outputs)
+        outputs += [final_record(tracer, x) for x in tensors]
+        found.append(create(tuple(range(begin, len(outputs)))))
+    return found
 
 
 def is_symbolic(x: Tensor) -> bool:
     return type(x.array) is SymbolicArray
 
 
-def attributes_to_assign(tracer, outputs: list) -> list[Attribute]:
+def attributes_to_assign(tracer) -> Iterator[tuple]:
     """The attributes of layers that a run assigns.
 
     Where the tensor before had the same shape and dtype, the run overwrites it instead.
     """
-    root, found, over = tracer.root, [], list(tracer.rebound)
+    root, over = tracer.root, list(tracer.rebound)
     for layer, _, name, before, now in tracer.assigned_attributes():
         if isinstance(before, Tensor) and before.spec == now.spec:
             over.append((before, now))
         else:
-            found.append(Attribute(layer, name, (len(outputs),)))
-            outputs.append(final_record(tracer, now))
+            yield [now], partial(Attribute, layer, name)
     values = [root.symbolic(final_record(tracer, now), root.place) for _, now in over]
     for (before, _), value in zip(over, values, strict=True):
         tracer.write(before, wrap(value))
-    return found
 
 
-def add_outputs(tracer, outputs: list, tensors: list) -> tuple[int, ...]:
-    """Make the tensors further outputs; return their numbers."""
-    begin = len(outputs)
-    outputs += [final_record(tracer, x) for x in tensors]
-    return tuple(range(begin, len(outputs)))
-
-
-def effects_on_inputs(inputs: list, tracer, outputs: list) -> list:
+def effects_on_inputs(tracer, inputs: list) -> Iterator[tuple]:
     """The writes of a run to its inputs, and the gradients that it gives them."""
-    found = []
-    for k, (x, state_arrays) in enumerate(zip(inputs, tracer.root.program.inputs, strict=False)):
-        now = final_record(tracer, x)
-        if now is not state_arrays:
-            found.append(Written(k, (len(outputs),)))
-            outputs.append(now)
+    for k, (x, record) in enumerate(zip(inputs, tracer.root.program.inputs, strict=False)):
+        if final_record(tracer, x) is not record:
+            yield [x], partial(Written, k)
         if x._grad is not None and not x._stale:
-            found.append(Received(k, (len(outputs),)))
-            outputs.append(final_record(tracer, x._grad))
-    return found
+            yield [x._grad], partial(Received, k)
 
 
-def gradients_to_leave(tracer, outputs: list) -> list[Gradient]:
-    """The changes of a run to `.grad` of outer tensors; gradients become further outputs."""
-    found = []
+def gradients_to_leave(tracer) -> Iterator[tuple]:
+    """The changes of a run to `.grad` of outer tensors."""
     for b in list(tracer.lifted.values()):
         x, now = b.tensor, b.tensor._grad
         if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
             continue
         if now is None or x._stale:
-            found.append(Gradient(x, x._stale))
+            yield [], partial(Gradient, x, x._stale)
         else:
-            found.append(Gradient(x, False, (len(outputs),)))
-            outputs.append(final_record(tracer, now))
-    return found
+            yield [now], partial(Gradient, x, False)

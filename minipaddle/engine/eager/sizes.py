@@ -17,6 +17,7 @@ from ..core.errors import teach, type_error
 from ..core.record import Record
 from ..core.spec import scalar_dtype
 from ..ir.builder import Builder
+from ..ir.interpreter import holds_size
 from ..ir.program import ITEM, NUMBER
 from ..ops import creation, elementwise, movement
 from ..ops.gather import extent
@@ -71,13 +72,13 @@ def derive_sizes(builder: Builder, record: Record):
     if record.op is ITEM:
         whole = record.inputs[0]
         given = [derive_sizes(builder, r) for r in whole.inputs]
-        if whole.op.on_sizes is None or None in map(type_or_none, given):
+        if whole.op.on_sizes is None or any(x is None for x in given):
             return None
         return whole.op.on_sizes(*given, **whole.attrs)[record.attrs["k"]]
     if record.op.on_sizes is None:
         return None
     given = [leaf(builder, r) for r in record.inputs]
-    if None in map(type_or_none, given) or any(map(holds_dim, record.shape)):
+    if any(x is None for x in given) or holds_size(record.shape):
         return None
     return record.op.on_sizes(*given, **record.attrs)
 
@@ -88,14 +89,6 @@ def leaf(builder: Builder, record: Record):
     if found is None and record.dtype is not None and not record.shape:
         return sizes_in(builder, record) if record.dtype.kind in "iu" else None
     return found
-
-
-def type_or_none(x):
-    return None if x is None else type(x)
-
-
-def holds_dim(n) -> bool:
-    return isinstance(n, dims.Dim)
 
 
 # ---- from sizes to tensors -----------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Gradient(NamedTuple):
 
     tensor: Tensor
     cleared: bool
-    outputs: tuple = ()
+    outputs: tuple
 
     def leave(self, inputs, *arrays) -> None:
         x = self.tensor

@@ -8,16 +8,23 @@ value a symbolic array was given inside a branch or a loop becomes a result of t
 from __future__ import annotations
 
 import weakref
+from operator import attrgetter
 from typing import NamedTuple
 
 from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
 from ..core.dispatch import current, note_refusal
 from ..core.dtype import int64
-from ..core.errors import called, teach, type_error, user_frame
+from ..core.errors import called, caller, teach, type_error
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .program import INPUT, NUMBER, Program, State, item_of
+
+
+class Flags:
+    """The flags of an array that owns its memory, in row-major order."""
+
+    c_contiguous = writeable = True
 
 
 class SymbolicArray:
@@ -69,41 +76,11 @@ class SymbolicArray:
             raise no_value_error("this tensor's value")
         return builder.value(self)
 
-    @property
-    def shape(self) -> tuple:
-        return self.record.shape
-
-    @property
-    def dtype(self):
-        return self.record.dtype
-
-    @property
-    def spec(self) -> Spec:
-        return self.record.spec
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return self.spec.size
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.spec.nbytes
-
-    @property
-    def flags(self):
-        return Flags
-
-    @property
-    def strides(self) -> tuple:
-        return (1,) * self.ndim
+    shape, dtype, spec = (property(attrgetter(f"record.{x}")) for x in ("shape", "dtype", "spec"))
+    ndim, size, nbytes = (property(attrgetter(f"spec.{x}")) for x in ("ndim", "size", "nbytes"))
+    itemsize = property(attrgetter("dtype.itemsize"))
+    strides = property(lambda self: (1,) * self.ndim)
+    flags = Flags
 
     def __getattr__(self, name: str):
         if name.startswith("__"):  # NumPy asks for its protocols; `__array__` answers
@@ -125,12 +102,6 @@ def reachable(*arrays, step) -> list[SymbolicArray]:
         found.update(dict.fromkeys(new))
         waiting += new
     return waiting
-
-
-class Flags:
-    """The flags of an array that owns its memory, in row-major order."""
-
-    c_contiguous = writeable = True
 
 
 class At(NamedTuple):
@@ -335,11 +306,6 @@ class Builder:
     def item(self, whole: Record, k: int) -> Record:
         self.program.records.append(item_of(whole, k))
         return self.program.records[-1]
-
-
-def caller() -> tuple | None:
-    frame = user_frame()
-    return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
 def base_of(op, inputs):

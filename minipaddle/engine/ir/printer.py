@@ -25,7 +25,7 @@ import numpy
 from ..core import dim as dims
 from ..core.dtype import FLOATS, public
 from ..core.errors import line_of
-from ..core.record import Record, Spec
+from ..core.record import Record, spec_text
 from .program import ITEM, NUMBER, Program
 
 FORMAT = 1
@@ -93,7 +93,7 @@ class Printer:
         self.taken.add(name)
         self.names[record] = name
         still = record.dtype in FLOATS and record not in flow.given
-        return f"{name}{'~' * still}: {spec_text(record.spec)}"
+        return f"{name}{'~' * still}: {record.spec}"
 
     def record(self, record: Record, flow: Flow, margin: str) -> list[str]:
         """`v3 = add(v1, 2.0) : float32[4]`, over several lines if it has regions."""
@@ -111,7 +111,7 @@ class Printer:
         self.count += 1
         self.names[record] = f"v{self.count}"
         found[0] = found[0].replace("{}", self.names[record], 1)
-        found[-1] += f") : {specs_text(record)}"
+        found[-1] += f") : {spec_text(record)}"
         if self.lines and record.where:
             found[-1] += f"  @ {os.path.basename(line_of(record.where))!r}"
         return found
@@ -149,16 +149,6 @@ MAY_FLOW = {None, *FLOATS}
 def flows(record: Record, k: int) -> bool:
     """Whether a gradient may flow back to input k of a record."""
     return bool(record.saved and record.saved >> k & 1 and record.inputs[k].dtype in MAY_FLOW)
-
-
-def spec_text(spec: Spec) -> str:
-    return f"{public(spec.dtype).name}[{', '.join(map(str, spec.shape))}]"
-
-
-def specs_text(record: Record) -> str:
-    if record.dtype is not None:
-        return spec_text(record.spec)
-    return f"({', '.join(map(spec_text, record.shape))})"
 
 
 def literal(value) -> str:

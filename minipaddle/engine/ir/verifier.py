@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core import dim as dims
 from ..core.dim import Dim
-from ..core.record import Record, Spec
+from ..core.record import Record, Spec, spec_text
 from ..core.slots import slot
 from . import control
 from .program import ITEM, NUMBER, Program, regions
@@ -84,14 +84,10 @@ def check_update(program: Program, state) -> None:
 
 
 def format_record(record: Record) -> str:
-    inputs = ", ".join(str(e.attrs["value"]) if e.op is NUMBER else spec(e) for e in record.inputs)
-    return f"{record.op.name}({inputs}) : {spec(record)}"
-
-
-def spec(record: Record) -> str:
-    if record.dtype is not None:
-        return str(record.spec)
-    return f"({', '.join(map(str, record.shape))})"
+    inputs = ", ".join(
+        str(e.attrs["value"]) if e.op is NUMBER else spec_text(e) for e in record.inputs
+    )
+    return f"{record.op.name}({inputs}) : {spec_text(record)}"
 
 
 def check_item(record: Record) -> None:
@@ -123,7 +119,7 @@ def infer_spec(record: Record):
 
 
 def compatible(found, own) -> bool:
-    """Whether specs are the same; an unknown size is compatible with any other."""
+    """Whether specs, or several of them, are the same; an unknown size is compatible with any."""
     if isinstance(found, Spec) != isinstance(own, Spec):
         return False
     if not isinstance(found, Spec):
@@ -171,14 +167,10 @@ def check_regions(record: Record) -> None:
         if type(n) is not int or type(record.attrs["keep"]) is not bool:
             raise invalid(record, "carried is a number, keep is True or False")
         body, test = inside["body"].outputs, inside["test"].outputs
-        if not 0 <= n <= len(specs) or not all_compatible([r.spec for r in body], specs[:n]):
+        if not 0 <= n <= len(specs) or not compatible([r.spec for r in body], specs[:n]):
             raise invalid(record, "its body does not give what it carries")
         if len(test) != 1 or test[0].spec.size != 1:
             raise invalid(record, "its test gives no single value")
     for name, region in inside.items():
-        if not all_compatible([r.spec for r in region.inputs], takes):
+        if not compatible([r.spec for r in region.inputs], takes):
             raise invalid(record, f"the region {name} takes other inputs")
-
-
-def all_compatible(found: list, wanted: list) -> bool:
-    return len(found) == len(wanted) and all(map(compatible, found, wanted))

@@ -13,13 +13,14 @@ of the region. Two questions remain, and both have one answer: code can see an o
   hold a new list, chosen from two: a write to it is refused as long as the user's code still
   reaches one of the two (`minipaddle.jit.aliasing`).
 
-The engine's own `Aliasing` looks into variables, containers, and attributes, and trusts code that
-is not converted to change nothing. `register` replaces it by a rule that looks into everything.
+The engine's own `Aliasing` looks into what Python's garbage collector sees, and trusts code that is
+not converted to change nothing. `register` replaces it by a rule that looks into everything.
 """
 
 from __future__ import annotations
 
-from types import CellType, FunctionType, MethodType, ModuleType
+import gc
+from types import FunctionType, ModuleType
 
 from ..core.record import Record
 from ..ir.builder import SymbolicArray
@@ -38,34 +39,18 @@ def reachable(roots, contents) -> dict[int, object]:
 
 
 def contents(x):
-    """What an object holds, as far as the engine looks."""
+    """What an object holds; of a module what a function names."""
     if isinstance(x, FunctionType):
         names = x.__globals__.keys() & set(x.__code__.co_names)
         return [*(x.__closure__ or ()), *(x.__globals__[name] for name in names)]
-    if isinstance(x, CellType):
-        return [x.cell_contents] if has_value(x) else []
-    if isinstance(x, dict):
-        return x.values()
-    if isinstance(x, list | tuple | set):
-        return x
-    if isinstance(x, MethodType):
-        return x.__func__, x.__self__
     if isinstance(x, type | ModuleType | Record | SymbolicArray):
         return ()
-    return [type(x), *getattr(x, "__dict__", {}).values()]
+    return gc.get_referents(x)
 
 
 def leaves_of(value) -> list:
     """The leaves of a value; of a variable that may be undefined those of the value it may have."""
     return flatten(value.known if type(value) is MaybeUndefined else value)[0]
-
-
-def has_value(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
 
 
 class Aliasing:

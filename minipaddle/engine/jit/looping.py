@@ -5,7 +5,7 @@ iteration on in which the condition is a tensor, the rest is one `while_loop` of
 from __future__ import annotations
 
 from ..core.dispatch import note_refusal
-from ..core.errors import line_of, user_frame
+from ..core.errors import caller, line_of
 from ..core.slots import slot
 from ..eager.control_flow import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control_flow import while_loop as program_loop
@@ -123,8 +123,7 @@ class Loop:
     """
 
     def __init__(self, go, test, body, live_out, loop_carried, local):
-        frame = user_frame()
-        self.go, self.test, self.body, self.where = go, test, body, (frame.f_code, frame.f_lasti)
+        self.go, self.test, self.body, self.where = go, test, body, caller()
         self.live_out, self.places, self.local = live_out, [*live_out, *loop_carried], local
         self.varying: set = set()  # numbers that change: (key of the place, number of the leaf)
         self.foreseen = {place.key for place in self.places}  # all numbers in these may change
