@@ -38,11 +38,11 @@ from ..engine.distributed.process_group import (
     PeerFailed,
     ProcessGroup,
     Work,
-    bytes_per_row,
 )
 from ..engine.eager.device import NUMPY, module_of
 from . import witness
 from .agreement import Agreement, vote
+from .exchanges import bytes_per_row
 from .watch import Hub, Line, Watch
 
 SPIN = 1000

@@ -18,9 +18,9 @@ from ..engine.distributed.process_group import (
     PeerFailed,
     ProcessGroup,
     Work,
-    bytes_per_row,
 )
 from ..engine.eager.device import CPU, NUMPY, current_place, module_of
+from .exchanges import bytes_per_row
 
 NAMES = {
     "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "int64": "INT64",

@@ -56,9 +56,8 @@ from ..engine.core.record import Spec
 from ..engine.core.slots import slot
 from ..engine.eager.convert import as_array
 from ..engine.eager.tensor import Parameter, Tensor
-from ..engine.ir.interpreter import new_sizes
 from ..engine.ir.printer import text
-from ..engine.ir.program import NUMBER, Program, regions
+from ..engine.ir.program import NUMBER, Program, new_sizes, regions
 from ..engine.jit.tree import LEAF, Node
 from ..ir.parser import ParseError, Reader
 from ..nn import Layer

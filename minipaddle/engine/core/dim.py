@@ -250,9 +250,7 @@ def decide(a, b, sign: str, must: bool = False):
     if not isinstance(b, int | Dim):
         return NotImplemented
     difference = with_equalities(a - b)
-    if isinstance(difference, int):
-        return COMPARE[sign](difference, 0)
-    answer = certain(*bounds(difference), sign)
+    answer = known(difference, sign)
     assumptions = current.top.assumptions
     if answer is None and assumptions:
         answer = assumptions.answers.get((str(a - b), sign))
@@ -261,6 +259,13 @@ def decide(a, b, sign: str, must: bool = False):
     answer = COMPARE[sign](hint_of(difference), 0) or (must and has_unseen_hint(difference))
     note_decision(a, sign, b, answer)
     return answer
+
+
+def known(difference, sign: str) -> bool | None:
+    """Whether `difference sign 0` holds for every size; None if it does for some of them."""
+    if isinstance(difference, int):
+        return COMPARE[sign](difference, 0)
+    return certain(*bounds(difference), sign)
 
 
 def note_decision(a, sign: str, b, answer: bool) -> None:
@@ -273,10 +278,7 @@ def note_decision(a, sign: str, b, answer: bool) -> None:
 
 def never(a, sign: str, b) -> bool:
     """Whether `a sign b` is false for every size. Otherwise the run decides."""
-    difference = with_equalities(a - b)
-    if isinstance(difference, int):
-        return not COMPARE[sign](difference, 0)
-    return certain(*bounds(difference), sign) is False
+    return known(with_equalities(a - b), sign) is False
 
 
 def suppose(a, sign: str, b) -> None:

@@ -36,11 +36,6 @@ def all_reduce(inputs, options, r: int):
     return inputs[r]
 
 
-def reduce(inputs, options, r: int):
-    reduce_part(inputs, options[r]["op"], r, [inputs[options[r]["root"]]])
-    return inputs[r]
-
-
 def broadcast(inputs, options, r: int):
     if r != options[r]["root"]:
         inputs[r][...] = inputs[options[r]["root"]]
@@ -49,26 +44,6 @@ def broadcast(inputs, options, r: int):
 
 def all_gather(inputs, options, r: int):
     return module_of(inputs[0]).concatenate(inputs)
-
-
-def gather(inputs, options, r: int):
-    return all_gather(inputs, options, r) if r == options[r]["root"] else None
-
-
-def reduce_scatter(inputs, options, r: int):
-    return reduce_arrays([part(array, len(inputs), r) for array in inputs], options[r]["op"])
-
-
-def scatter(inputs, options, r: int):
-    out = options[r]["out"]
-    out[...] = part(inputs[options[r]["root"]], len(inputs), r).reshape(out.shape)
-    return out
-
-
-def all_to_all(inputs, options, r: int):
-    begins = [sum(o["sent"][:r]) for o in options]
-    received = [x[b : b + o["sent"][r]] for x, b, o in zip(inputs, begins, options)]
-    return module_of(inputs[0]).concatenate(received)
 
 
 def barrier(inputs, options, r: int):
@@ -86,13 +61,10 @@ def message(inputs, options, r: int):
 
 COLLECTIVES = {
     function.__name__: function
-    for function in (
-        *(all_gather, all_reduce, all_to_all, barrier, broadcast),
-        *(gather, message, reduce, reduce_scatter, scatter),
-    )
+    for function in (all_gather, all_reduce, barrier, broadcast, message)
 }
 """For each collective a function of the inputs and options of all ranks and of a rank's number: it
-does that rank's share of the work and gives that rank's result.
+does that rank's share of the work and gives that rank's result. Others register here.
 """
 
 

@@ -6,18 +6,13 @@ its ranks from 0; a *collective* is an operation that all of them take part in, 
 | collective     | each rank gives | each rank gets                                 |
 |----------------|-----------------|------------------------------------------------|
 | all_reduce     | x               | the sum (max, …) of all x                      |
-| reduce         | x               | that sum, the rank `dst`; the others keep x    |
 | broadcast      | x               | the x of the rank `src`                        |
 | all_gather     | x               | all x, one after the other along axis 0        |
-| gather         | x               | that, the rank `dst`; the others None          |
-| reduce_scatter | size parts      | its part of the sum                            |
-| scatter        | size parts      | its part of what the rank `src` gave           |
-| all_to_all     | size parts      | part number `rank` of every rank               |
 
-Arrays are NumPy's, or CuPy's under NCCL, contiguous, and the same shape in all ranks where they are
-not split. Ranks whose calls differ get a ValueError that lists the calls. Reductions and receives
-write their array in place. With `wait=False` a collective is only started: its arrays may be
-touched again after `Work.wait()`.
+`minipaddle.distributed.exchanges` adds others. Arrays are NumPy's, or CuPy's under NCCL,
+contiguous, and the same shape in all ranks where they are not split. Ranks whose calls differ get a
+ValueError that lists the calls. Reductions and receives write their array in place. With
+`wait=False` a collective is only started: its arrays may be touched again after `Work.wait()`.
 
 One NaN of one rank is NaN in all after a reduction. With the environment variable
 MINIPADDLE_CHECK_NAN=1, or `group.check_nan = True` in all ranks, a reduction first looks for NaN
@@ -31,7 +26,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import prod
 
 from ..core.dtype import FLOATS, HALVES, float32
 from ..core.errors import type_error, value_error
@@ -133,7 +127,7 @@ class MappedWork(Work):
 class ProcessGroup(ABC):
     """Ranks that talk to each other. `ranks` are their numbers among all, `rank` is one's own here.
 
-    Each kind of group implements the abstract methods; all others are written here once.
+    Each kind of group implements the abstract methods; all others are written once, for all.
     """
 
     backend = ""
@@ -203,17 +197,6 @@ class ProcessGroup(ABC):
         """Every rank's `array` becomes the sum (maximum, …) over all: the same bits in each."""
         return result_or_work(self.start_reduction("all_reduce", array, op), wait)
 
-    def reduce(self, array, dst: int = 0, op: str = "sum", *, wait: bool = True):
-        """`all_reduce` for the rank `dst` only; the other arrays do not change."""
-        return result_or_work(
-            self.start_reduction("reduce", array, op, root=self.check_rank(dst)), wait
-        )
-
-    def reduce_scatter(self, array, op: str = "sum", *, wait: bool = True):
-        """Part number `rank` of the sum; `array` is cut along axis 0 into one part per rank."""
-        self.rows_per_rank(array)
-        return result_or_work(self.start_reduction("reduce_scatter", array, op), wait)
-
     def start_reduction(self, name: str, array, op: str, **options) -> Work:
         """Start a reduction: "avg" is a sum divided by the size; halves are added in float32."""
         if op not in OPS:
@@ -270,33 +253,6 @@ class ProcessGroup(ABC):
         """The arrays of all ranks, one after the other along axis 0."""
         return result_or_work(self.start("all_gather", array), wait)
 
-    def gather(self, array, dst: int = 0, *, wait: bool = True):
-        """`all_gather` for the rank `dst` only; the others get None."""
-        return result_or_work(self.start("gather", array, root=self.check_rank(dst)), wait)
-
-    def scatter(self, out, array=None, src: int = 0, *, wait: bool = True):
-        """`out` becomes part number `rank` of the `array` of the rank `src`."""
-        if self.check_rank(src) == self.rank:
-            if array is None:
-                raise value_error(f"scatter from rank {src}, which gives nothing")
-            self.rows_per_rank(array)
-        return result_or_work(self.start("scatter", array, out=out, root=src), wait)
-
-    def all_to_all(self, array, sent=None, received=None, *, wait: bool = True):
-        """Part number `rank` of every rank's `array`, one after the other along axis 0.
-
-        `sent` and `received` are the numbers of rows to and from each rank, if they differ.
-        """
-        rows = None if sent is not None else self.rows_per_rank(array)
-        sent = list(sent) if sent is not None else [rows] * self.size
-        received = list(received) if received is not None else sent
-        for what, counts in (("sent", sent), ("received", received)):
-            if len(counts) != self.size:
-                raise value_error(f"{len(counts)} counts of rows {what}", expected=self.size)
-        if sum(sent) != array.shape[0]:
-            raise value_error(f"all_to_all of {array.shape[0]} rows sends {sum(sent)}")
-        return result_or_work(self.start("all_to_all", array, sent=sent, received=received), wait)
-
     def barrier(self) -> None:
         """Wait until every rank is here."""
         self.start("barrier", None).wait()
@@ -335,16 +291,6 @@ class ProcessGroup(ABC):
             raise value_error(f"rank {rank}", expected=f"0 to {self.size - 1} in {self}")
         return rank
 
-    def rows_per_rank(self, array) -> int:
-        """The number of rows of each part of `array`; ValueError if it cannot be cut evenly."""
-        rows = array.shape[0] if array.ndim else 0
-        if not array.ndim or rows % self.size:
-            raise value_error(
-                f"an array of shape {list(array.shape)} for {self.size} ranks",
-                expected=f"a first axis that {self.size} divides",
-            )
-        return rows // self.size
-
 
 @slot("distributed.all_reduce")
 def all_reduce(group: ProcessGroup, array, op: str) -> Work | None:
@@ -353,11 +299,6 @@ def all_reduce(group: ProcessGroup, array, op: str) -> Work | None:
     An implementation that completes before it returns may return None.
     """
     return group.start("all_reduce", array, op=op)
-
-
-def bytes_per_row(array) -> int:
-    """The bytes of one row of an array that is cut along axis 0."""
-    return prod(array.shape[1:]) * array.itemsize
 
 
 def result_or_work(work: Work, wait: bool):

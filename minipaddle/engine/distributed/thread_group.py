@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from queue import SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
 
 from .collectives import (
     COLLECTIVES,
@@ -38,7 +38,7 @@ class World:
         self.ended: dict[int, str] = {}  # rank -> how it ended
         self.latest: dict[int, str] = {}  # rank -> the collective it called last
         self.counts: dict[tuple, int] = {}  # (group, rank) -> how many collectives it called
-        self.queue: SimpleQueue | None = None  # of the communication thread
+        self.communication = ThreadPoolExecutor(1, "communication")  # works beside the ranks
 
     def group(self, rank: int) -> ThreadGroup:
         """The group of all ranks, as rank number `rank` sees it."""
@@ -51,8 +51,8 @@ class World:
             if error is not None and not isinstance(error, PeerFailed):
                 self.ended[rank] = f"failed: {type(error).__name__}: {error}"
                 self.failure = self.failure or PeerFailed(f"rank {rank} {self.ended[rank]}")
-            if self.queue is not None and len(self.ended) == self.size:
-                self.queue.put(None)
+            if len(self.ended) == self.size:
+                self.communication.shutdown(wait=False)
             self.changed.notify_all()
 
     def fail(self, failure: PeerFailed) -> PeerFailed:
@@ -90,18 +90,9 @@ class World:
     def submit(self, collective: Collective) -> None:
         """Let the communication thread work at a collective too, once all ranks have called it."""
         with self.changed:
-            if not collective.open:
-                return
             collective.submitted = True
-            if self.queue is None:
-                self.queue = SimpleQueue()
-                threading.Thread(target=self.serve, name="communication", daemon=True).start()
             if collective.todo:
-                self.queue.put(collective)
-
-    def serve(self) -> None:
-        while (collective := self.queue.get()) is not None:
-            collective.work()
+                self.communication.submit(collective.work)
 
 
 def build_timeout(what: str, timeout: float, missing: list[int], latest: dict) -> CollectiveTimeout:
@@ -151,7 +142,7 @@ class Collective:
             texts = [format_call(*call) for call in self.calls]
             self.error, self.open = build_mismatch(self.what, self.ranks, texts), 0
         if self.submitted:
-            self.world.queue.put(self)
+            self.world.communication.submit(self.work)
 
     def work(self) -> None:
         """Do shares until none is left to begin."""

@@ -23,7 +23,7 @@ from ..ops import creation, movement
 from ..ops.gather import take
 from .aliases import note_choice_aliases, note_loop_aliases
 from .replay import derivative, zeros_like
-from .tape import get_leaf, without_past
+from .tape import get_leaf, take_past, without_past
 from .tensor import Tensor, wrap
 
 NUMBERS = (bool, int, float)
@@ -335,10 +335,7 @@ def apply_writes(tracer, written, values, moved) -> None:
         mark_written(array)
         for x in (x for x in moved if x.array is array):
             tracer.written.append((x, x.record, x.stop_gradient))
-            if value.record is not None:
-                x.record, x.stop_gradient = value.record, False
-            elif tracer.recording and not x.is_leaf:
-                x.record = without_past(x)
+            take_past(x, value)
 
 
 # ---- derivatives --------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ from ..core.record import Record
 from ..ir.control import while_loop
 from ..ir.cut import silent
 from ..ir.edit import with_size
-from ..ir.interpreter import new_sizes
-from ..ir.program import ITEM, NUMBER, Program
+from ..ir.program import ITEM, NUMBER, Program, new_sizes
 from ..ops import creation, movement
 from .backward import grad
 from .tensor import Tensor, wrap

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from ..core.dispatch import current
 from ..core.errors import teach
 from ..core.grad import Pieces
 from ..core.op import Op
@@ -42,6 +43,14 @@ def without_past(tensor) -> Record:
     The tensor is no leaf, but no gradient flows on from here.
     """
     return Record(creation.assign, [None], {}, *tensor.spec, {})
+
+
+def take_past(x, result) -> None:
+    """Give x, whose values are those of `result` from now on, the past of `result` too."""
+    if result.record is not None:
+        x.record, x.stop_gradient = result.record, False
+    elif current.top.recording and not x.is_leaf:
+        x.record = without_past(x)
 
 
 class HookHandle:

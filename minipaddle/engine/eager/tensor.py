@@ -18,7 +18,7 @@ from .backward import backward
 from .convert import own_array
 from .device import Place, module_of, place_of
 from .items import Indexing
-from .tape import HookHandle, get_leaf, leaf_write_error, without_past
+from .tape import HookHandle, get_leaf, leaf_write_error, take_past
 from .values import Values
 
 
@@ -243,10 +243,7 @@ class Tensor(Indexing, Values, Var):
             self.array = result.array
         else:
             self.overwrite(result.array)
-        if result.record is not None:
-            self.record, self.stop_gradient = result.record, False
-        elif current.top.recording and not self.is_leaf:
-            self.record = without_past(self)
+        take_past(self, result)
         return self
 
     def is_needed_by(self, record) -> bool:

@@ -28,7 +28,7 @@ from .execution import Eager, as_operand, save
 from .side_effects import LiftedTensor, Trace, Waiting, close_trace, is_symbolic
 from .sizes import has_symbolic, sizes_in, stack_symbolic
 from .storage import Call, GradientStorage, TensorStorage
-from .tape import get_leaf, leaf_write_error, without_past
+from .tape import get_leaf, leaf_write_error, take_past
 from .tensor import Tensor, wrap
 
 LOCK = threading.RLock()
@@ -242,10 +242,7 @@ class Tracer(Eager):
         self.note_tape(x)
         self.builder.write(x.array, self.lift(result))
         mark_written(x.array)
-        if result.record is not None:
-            x.record, x.stop_gradient = result.record, False
-        elif self.recording and not x.is_leaf:
-            x.record = without_past(x)
+        take_past(x, result)
         return x
 
     def host(self, function, args, kwargs) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..core.record import Record
 from ..core.slots import slot
+from .edit import map_records, map_regions, with_inputs
 from .program import NUMBER, Program, binders, regions
 
 
@@ -126,14 +127,7 @@ def needed(program: Program) -> list[Record]:
 
 def silent(program: Program) -> Program:
     """The program without records that only have an effect: a derivative computes it again."""
-    if not any(map(has_effect, program.records)):
-        return program
     used = {r for record in program.records for r in record.inputs} | set(program.outputs)
-    new: dict[Record, Record] = {}
-    for r in program.records:
-        if not r.op.effect or r in used:
-            attrs = r.attrs | {k: silent(region) for k, region in regions(r).items()}
-            inputs = [new.get(x, x) for x in r.inputs]
-            new[r] = r.copy(inputs, attrs)
-    outputs = [new.get(r, r) for r in program.outputs]
-    return Program(program.name, program.inputs, [], [*new.values()], outputs, program.guards)
+    records = [r for r in program.records if not r.op.effect or r in used]
+    whole = Program(program.name, program.inputs, [], records, program.outputs, program.guards)
+    return map_records(whole, lambda r, inputs: with_inputs(r, inputs, map_regions(r, silent)))

@@ -12,9 +12,9 @@ from ..core import dim as dims
 from ..core import slots
 from ..core.dtype import FLOATS
 from ..core.errors import line_of, value_error
-from ..core.record import Record, Spec
+from ..core.record import Record
 from ..core.slots import slot
-from .program import ITEM, NUMBER, Program
+from .program import ITEM, NUMBER, Program, new_sizes
 
 
 class Step(NamedTuple):
@@ -114,16 +114,6 @@ def direct_body(record: Record):
     if op.direct and len(floats) == 1 and wide and all(r.op is not NUMBER for r in record.inputs):
         return op.body
     return None
-
-
-def new_sizes(spec: Spec, known: set[str]) -> tuple:
-    """The axes whose size is a symbol that was not known before, as (axis, symbol)."""
-    found = []
-    for axis, n in enumerate(spec.shape):
-        if isinstance(n, dims.Dim) and n.text not in known and n.text in n.atoms:
-            known.add(n.text)
-            found.append((axis, n.text))
-    return tuple(found)
 
 
 def holds_size(value) -> bool:

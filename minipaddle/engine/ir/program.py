@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..core.dim import UNSEEN, Dim
 from ..core.op import Op
-from ..core.record import Record
+from ..core.record import Record, Spec
 
 
 def input_(m):
@@ -100,13 +100,19 @@ def operators(program: Program) -> set[Op]:
     return found
 
 
+def new_sizes(spec: Spec, known: set[str]) -> tuple:
+    """The axes whose size is a symbol that was not known before, as (axis, symbol)."""
+    found = []
+    for axis, n in enumerate(spec.shape):
+        if isinstance(n, Dim) and n.text not in known and n.text in n.atoms:
+            known.add(n.text)
+            found.append((axis, n.text))
+    return tuple(found)
+
+
 def binders(program: Program) -> set[Record]:
     """The records whose results are the first to show a size that their values decide."""
-    found, known = set(), set()
-    for record in program.records:
-        shape = record.shape if record.dtype is not None else ()
-        names = {n.text for n in shape if isinstance(n, Dim) and UNSEEN.match(n.text)} - known
-        if names:
-            known |= names
-            found.add(record)
-    return found
+    known: set[str] = set()
+    plain = [record for record in program.records if record.dtype is not None]
+    shown = {record: new_sizes(record.spec, known) for record in plain}
+    return {record for record, sizes in shown.items() if any(UNSEEN.match(n) for _, n in sizes)}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ..core.dim import Dim, symbols
 from ..core.record import Record
 from ..ir.edit import map_records, with_inputs, with_sizes
-from ..ir.interpreter import check_guards, new_sizes
-from ..ir.program import INPUT, Program, everywhere
+from ..ir.interpreter import check_guards
+from ..ir.program import INPUT, Program, everywhere, new_sizes
 from .registry import program_pass
 
 

@@ -6,13 +6,13 @@ multiplication by the Hessian", Neural Computation 6 (1994).
 
 from __future__ import annotations
 
-from ..core.dispatch import current
-from ..core.errors import not_supported, value_error
-from ..core.record import Spec
-from ..core.slots import slot
-from ..ops import creation, movement
-from .backward import grad
-from .device import device_guard
+from ..engine.core.dispatch import current
+from ..engine.core.errors import not_supported, value_error
+from ..engine.core.record import Spec
+from ..engine.core.slots import slot
+from ..engine.eager.backward import grad
+from ..engine.eager.device import device_guard
+from ..engine.ops import creation, movement
 
 
 @slot("autograd.hessian_vector")
