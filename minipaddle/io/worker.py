@@ -9,6 +9,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy
@@ -84,15 +85,12 @@ class Fetcher:
         return task.collate_fn(samples)
 
     def next_of_stream(self):
-        task, samples = self.task, []
+        task = self.task
         if task.batch_size is None:
             sample = next(self.stream, END)
             return END if sample is END else task.collate_fn(sample)
-        for sample in self.stream:
-            samples.append(sample)
-            if len(samples) == task.batch_size:
-                return task.collate_fn(samples)
-        if not samples or task.drop_last:
+        samples = list(islice(self.stream, task.batch_size))
+        if not samples or (task.drop_last and len(samples) < task.batch_size):
             return END
         return task.collate_fn(samples)
 
@@ -158,15 +156,16 @@ def die_with(parent: int) -> None:
     os._exit(1)
 
 
-def rebuilt(array, stop_gradient: bool, name: str) -> Tensor:
+def rebuild_tensor(array, stop_gradient: bool, name: str) -> Tensor:
+    """A tensor on the other side of a pipe."""
     tensor = Tensor(array, stop_gradient=stop_gradient)
     tensor.name = name
     return tensor
 
 
-def reduced(tensor: Tensor):
+def reduce_tensor(tensor: Tensor):
     """How a tensor travels between our own processes; pickled elsewhere, it refuses."""
-    return rebuilt, (tensor.numpy(), tensor.stop_gradient, tensor.name)
+    return rebuild_tensor, (tensor.numpy(), tensor.stop_gradient, tensor.name)
 
 
-REDUCERS = {Tensor: reduced}
+REDUCERS = {Tensor: reduce_tensor}

@@ -92,32 +92,25 @@ def sum_(items, /, start=0):
     return start
 
 
-def any_(items):
-    """`any`; it stops at the first true item."""
-    if is_static(items) and items.ndim == 1:
-        return reduction.any(items.astype("bool"), axis=(0,), keepdim=False)
-    return folded(iter(items), or_, False)
+def quantifier(of_vector, combine, empty: bool):
+    """`any` or `all`, which stops at the first item that decides; Python's answers stay Python's."""
 
+    def step(out, x):
+        return combine(out, partial(truth, x))
 
-def all_(items):
-    """`all`; it stops at the first false item."""
-    if is_static(items) and items.ndim == 1:
-        return reduction.all(items.astype("bool"), axis=(0,), keepdim=False)
-    return folded(iter(items), and_, True)
+    def decide(items):
+        if is_static(items) and items.ndim == 1:
+            return of_vector(items.astype("bool"), axis=(0,), keepdim=False)
+        out, items = empty, iter(items)
+        for x in items:
+            out = step(out, x)
+            if is_static(out):
+                return reduce(step, aliasing.rule.items(items), out)
+            if out is not empty:
+                break
+        return out
 
-
-def folded(items, combine, empty: bool):
-    """`any` and `all`: Python's answers stay Python's."""
-    out, items = empty, iter(items)
-    for x in items:
-        out = combine(out, partial(truth, x))
-        if is_static(out):
-            return reduce(
-                lambda out, x: combine(out, partial(truth, x)), aliasing.rule.items(items), out
-            )
-        if out is not empty:
-            return out
-    return out
+    return decide
 
 
 TABLE |= {
@@ -128,8 +121,8 @@ TABLE |= {
     max: extreme(max, logic.greater_than, reduction.argmax, larger),
     min: extreme(min, logic.less_than, reduction.argmin, smaller),
     sum: sum_,
-    any: any_,
-    all: all_,
+    any: quantifier(reduction.any, or_, False),
+    all: quantifier(reduction.all, and_, True),
     range: range_,
     enumerate: enumerate_,
     zip: zip_,

@@ -9,6 +9,9 @@ At a kink (relu at 0) the two must differ: keep the inputs away from kinks.
 Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., section 1.2.
 """
 
+from collections.abc import Iterator
+from itertools import islice, product
+from math import prod
 from typing import NamedTuple
 
 from ..engine.core.dtype import float64
@@ -117,8 +120,7 @@ def first_mismatch(function, tensors, wrt, order, epsilon, rtol, atol, elements)
         derivatives = gradient_of(function, wrt)(*tensors)
         for k, derivative in zip(wrt, derivatives, strict=True):
             x, derivative = tensors[k].numpy(), derivative.numpy()
-            for i in evenly(x.size, elements):
-                index = index_of(i, x.shape)
+            for index in some_indices(x.shape, elements):
                 d = float(derivative[index])
                 q = slope(total_by(function, tensors, k), x, index, epsilon)
                 if not agrees(d, q, rtol, atol):
@@ -155,18 +157,10 @@ def agrees(derivative: float, quotient: float, rtol: float, atol: float) -> bool
     return abs(derivative - quotient) <= atol + rtol * max(abs(derivative), abs(quotient))
 
 
-def evenly(size: int, count: int | None):
-    """At most `count` places of `size`, evenly spread."""
-    return range(size) if count is None or count >= size else range(0, size, -(-size // count))
-
-
-def index_of(i: int, shape) -> tuple:
-    """The index of the element at row-major place i."""
-    index = ()
-    for n in reversed(shape):
-        i, last = divmod(i, n)
-        index = (last, *index)
-    return index
+def some_indices(shape, count: int | None) -> Iterator[tuple]:
+    """At most `count` indices of an array, evenly spread; all if None."""
+    step = 1 if count is None else max(1, -(-prod(shape) // count))
+    return islice(product(*map(range, shape)), 0, None, step)
 
 
 def shrunk(tensors, found, wrong):

@@ -6,13 +6,13 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Iterator
-from functools import cache
 
 from ..engine.core import dtype as dt
 from ..engine.core import slots
 from ..engine.core.errors import teach
 from ..engine.core.op import OPS, Op
 from ..engine.core.record import Record, Spec
+from ..engine.jit import source as jit_source
 from . import symbolic
 from .parts import Edge, Frame, Legend, Node, draw
 from .style import mark_label
@@ -205,25 +205,11 @@ def place_of(function) -> str:
 
 def source_of(function) -> str:
     """The source of a lambda's result, or of a function without decorators and docstring."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    text = "".join(linecache.getlines(code.co_filename)) if code else ""
-    for n in definitions(text):
-        if defines(n, code):
-            return lines_of(n, text)
-    return f"{getattr(function, '__name__', function)} (no source)"
-
-
-@cache
-def definitions(text: str) -> list:
-    """The functions and lambdas in the text of a file."""
-    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda | ast.FunctionDef)]
-
-
-def defines(n, code) -> bool:
-    """Whether this definition made that code object."""
-    first = min([n.lineno, *(d.lineno for d in getattr(n, "decorator_list", ()))])
-    names = [a.arg for a in (*n.args.posonlyargs, *n.args.args)]
-    return first == code.co_firstlineno and names == list(code.co_varnames[: code.co_argcount])
+    try:
+        node, file, *_ = jit_source.source_of(inspect.unwrap(function))
+    except (AttributeError, jit_source.SourceMissing):
+        return f"{getattr(function, '__name__', function)} (no source)"
+    return lines_of(node, "".join(linecache.getlines(file)))
 
 
 def lines_of(n, text: str) -> str:

@@ -74,6 +74,6 @@ def test_a_worker_dies_with_its_parent(monkeypatch):
 def test_tensors_travel_as_arrays():
     x = paddle.ones([2])
     x.name, x.stop_gradient = "x", False
-    make, parts = worker.reduced(x)
+    make, parts = worker.reduce_tensor(x)
     y = make(*parts)
     assert (y.tolist(), y.name, y.stop_gradient) == ([1.0, 1.0], "x", False)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from statistics import median
 from time import perf_counter, sleep
 
-from ...engine.distributed.process_group import ProcessGroup, Work
-from ...engine.eager.device import current_place
+from ...engine.distributed.process_group import MappedWork, ProcessGroup, Work
+from ...engine.eager.device import NUMPY, current_place
 from ...engine.eager.tensor import Tensor
 from ...engine.executors.native import Executable
 from ...engine.jit.to_static import to_static
@@ -78,14 +78,9 @@ def link_of(sizes: Sequence[float], times: Sequence[float], n: int) -> Link:
     '0.50 GB/s, 0.50 ms'
     """
     rounds, share = 2 * (n - 1), 2 * (n - 1) / n
-    # t ≈ rounds·α + share·S/β, each equation divided by t: normal equations of two unknowns
+    # t ≈ rounds·α + share·S/β, each equation divided by t
     rows = [(rounds / t, share * s / t) for s, t in zip(sizes, times, strict=True)]
-    aa, ab, bb = (sum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
-    a, b = (sum(r[i] for r in rows) for i in (0, 1))
-    latency, slope = (
-        (a * bb - b * ab) / (aa * bb - ab * ab),
-        (b * aa - a * ab) / (aa * bb - ab * ab),
-    )
+    latency, slope = NUMPY.linalg.lstsq(rows, [1.0] * len(rows), rcond=None)[0].tolist()
     return Link(1 / slope, max(latency, 0.0))
 
 
@@ -155,11 +150,12 @@ class Watch:
         return [Span(self.rank, "compute", "compute", a, b) for a, b in pairs if b > a]
 
 
-class Seen(Work):
-    """A collective of which is noted how long it was under way and waited for."""
+class Seen(MappedWork):
+    """A collective that notes how long it was under way and waited for."""
 
     def __init__(self, work: Work, watch: Watch, begun: float):
-        self.work, self.watch, self.begun = work, watch, begun
+        super().__init__(work, None)
+        self.watch, self.begun = watch, begun
 
     def wait(self, timeout: float | None = None):
         begin = perf_counter()
@@ -168,12 +164,6 @@ class Seen(Work):
         self.watch.note("idle", begin, end)
         self.watch.note("communication", self.begun, getattr(self.work, "until", end))
         return result
-
-    def is_completed(self) -> bool:
-        return self.work.is_completed()
-
-    def run_in_background(self) -> None:
-        self.work.run_in_background()
 
 
 def timeline_of(watches: Sequence[Watch]) -> Timeline:
@@ -184,19 +174,17 @@ def timeline_of(watches: Sequence[Watch]) -> Timeline:
     return Timeline(spans, took, compute)
 
 
-class Late(Work):
-    """A collective whose result is not there before a time."""
+class Late(MappedWork):
+    """A collective whose result is not there before the time `until`."""
 
     def __init__(self, work: Work, until: float):
-        self.work, self.until = work, until
+        super().__init__(work, None)
+        self.until = until
 
     def wait(self, timeout: float | None = None):
-        result = self.work.wait(timeout)
+        result = super().wait(timeout)
         sleep(max(0.0, self.until - perf_counter()))
         return result
 
     def is_completed(self) -> bool:
-        return self.work.is_completed() and perf_counter() >= self.until
-
-    def run_in_background(self) -> None:
-        self.work.run_in_background()
+        return super().is_completed() and perf_counter() >= self.until
