@@ -11,7 +11,7 @@ learn of an error that one rank raises and of a rank that is late.
 MPI compares neither shapes nor dtypes and would add up arrays that do not belong together: a few
 bytes that travel beside each collective check that all ranks make the same call (see `Agreement`).
 MPI has no time-outs and does not report ranks that die: a collective is started without waiting and
-polled until it is done, while the watch (see `watch.py`) listens for failures. MPI makes progress
+polled until it is done, while the watch (see `watch.py`) listens to the witness. MPI makes progress
 only when it is polled: a thread polls the collectives that were started with `wait=False`.
 
 Source: MPI: A Message-Passing Interface Standard 4.0; mpi4py's manual.
@@ -23,6 +23,7 @@ import atexit
 import importlib
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -43,7 +44,7 @@ from ..engine.eager.device import NUMPY, module_of
 from . import witness
 from .agreement import Agreement, vote
 from .exchanges import bytes_per_row
-from .watch import Hub, Line, Watch
+from .watch import Watch
 
 SPIN = 1000
 """How often a rank polls before it pauses; short collectives are done by then."""
@@ -171,7 +172,7 @@ class Job:
     def __init__(self, world):
         near = world.Split_type(mpi().COMM_TYPE_SHARED)
         self.local_rank = near.rank
-        self.hub, self.watch, self.witness = connect(world, alone=near.size == world.size)
+        self.watch, self.witness = connect(world, alone=near.size == world.size)
         near.Free()
         self._progress: Progress | None = None
         if threading.current_thread() is threading.main_thread():
@@ -196,41 +197,39 @@ class Job:
         if self._progress is not None and self.watch.failure is None:
             self._progress.drain(5)
         self.watch.leave()
-        self.witness.say(failed=self.watch.failure is not None)
         if self.watch.failure is not None:
             sys.stdout.flush()
             sys.stderr.flush()
             mpi().COMM_WORLD.Abort(1)
 
 
-def connect(world, alone: bool) -> tuple[Hub | None, Watch, Line]:
-    """Connect this rank: its hub (rank 0 only), its watch, and its line to the witness. `alone`:
-    all ranks are on one machine.
+def connect(world, alone: bool) -> tuple[Watch, subprocess.Popen | None]:
+    """Connect this rank to the witness, which rank 0 starts (and holds). `alone`: all ranks are on
+    one machine.
     """
-    host = "127.0.0.1" if alone else socket.getfqdn()
-    hub = Hub(world.size, host) if world.rank == 0 else None
+    host, process = "127.0.0.1" if alone else socket.getfqdn(), None
     letter = NUMPY.zeros(512, "uint8")
-    if hub is not None:
-        text = json.dumps([host, hub.port, hub.token, start_witness(hub, host)]).encode()
+    if world.rank == 0:
+        token = secrets.token_hex(16)
+        process, port = start_witness(host, world.size, token)
+        text = json.dumps([host, port, token]).encode()
         letter[: len(text)] = list(text)
     world.Bcast(letter, 0)
-    host, port, token, beside = json.loads(bytes(letter).rstrip(b"\0"))
-    line = Line(socket.create_connection((host, beside), timeout=30))
-    line.say(rank=world.rank, token=token)
-    next(line.messages())  # the witness has welcomed us
-    return hub, Watch(world.rank, world.size, host, port, token), line
+    watch = Watch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
+    watch.welcome.wait(30)
+    return watch, process
 
 
-def start_witness(hub: Hub, host: str) -> int:
-    """Start the witness; return the port on which it listens."""
-    with socket.create_server((host, 0), backlog=hub.size) as server:
+def start_witness(host: str, size: int, token: str) -> tuple[subprocess.Popen, int]:
+    """Start the witness; return it, and the port on which it listens."""
+    with socket.create_server((host, 0), backlog=size) as server:
         place = server.fileno()
-        call = [sys.executable, "-IS", witness.__file__, str(place), str(hub.size), hub.token]
-        hub.witness = subprocess.Popen(  # its input ends when this process does
-            call, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
+        process = subprocess.Popen(  # its input ends when this process does
+            [sys.executable, "-IS", witness.__file__, str(place), str(size), token],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
             start_new_session=True,
         )  # fmt: skip
-        return server.getsockname()[1]
+        return process, server.getsockname()[1]
 
 
 class MPIGroup(ProcessGroup):

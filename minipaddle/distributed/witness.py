@@ -1,10 +1,15 @@
-"""The process that reports which rank died first. Rank 0 starts it by its path.
+"""The process that hears which ranks fail, die or are late, and tells all others.
 
-When one rank dies, plain `mpiexec` kills all others within milliseconds: none is left to name it.
-This process is not a rank and has a session of its own, so `mpiexec` does not kill it. Each rank
-holds a connection to it, and the system closes the connections in the order in which ranks die. It
-ends with the last rank. This file imports nothing from the package, so it starts at once.
+Messages of a collective say nothing of a rank that is gone: the others would wait forever. So each
+rank holds a connection (TCP) to this process. The system closes the connections of ranks that die,
+however they die, and in the order in which they die. A rank that fails says so itself. When one has
+waited too long, the witness asks all where they are, and names those who did not come.
 
+Rank 0 starts it by its path. It is not a rank and has a session of its own, so `mpiexec`, which
+kills all ranks within milliseconds when one dies, leaves it alone; it ends with the last rank. This
+file imports nothing from the package, so it starts at once.
+
+Messages are JSON, a line each; a token that only the ranks of one job know opens a connection.
 As a program: `witness.py SOCKET SIZE TOKEN`; its standard input ends when rank 0 does.
 """
 
@@ -12,19 +17,27 @@ import json
 import selectors
 import socket
 import sys
+import time
 from contextlib import suppress
+
+ANSWER = 1.0
+"""The seconds that ranks have to say where they are."""
 
 
 class Witness:
-    """Reads the messages of ranks: {"rank", "token"} at their start, {"failed"} at their end."""
+    """Listens to the ranks: {"rank", "token"} at the start, then messages that have a "kind"."""
 
     def __init__(self, server: socket.socket, size: int, token: str):
         self.server, self.size, self.token = server, size, token
         self.ears = selectors.DefaultSelector()
         self.ranks: dict[socket.socket, int] = {}
-        self.ended: set[int] = set()  # ranks that said they end
         self.new: list[socket.socket] = []  # connections to welcome
-        self.known = False  # whether the first failure was reported, by a rank or here
+        self.ended: set[int] = set()
+        self.history: list[dict] = []  # every message to all so far, for ranks that connect later
+        self.announced = False  # whether the first failure was announced
+        self.late: dict | None = None  # the message of a rank that has waited too long
+        self.answers: dict[int, dict] = {}  # rank -> where it is
+        self.deadline = 0.0
 
     def watch(self, first) -> None:
         """Watch until `first` has ended and all connections are closed.
@@ -36,48 +49,98 @@ class Witness:
         for each in (self.server, first):
             self.ears.register(each, selectors.EVENT_READ)
         while self.ranks or first.fileno() in self.ears.get_map():
-            timeout = None
+            timeout = max(0.0, self.deadline - time.monotonic()) if self.late else None
             while events := self.ears.select(timeout):
                 for key, _ in events:
-                    self.notice(key.fileobj, first)
+                    self.notice(key, first)
                 timeout = 0
             while self.new:
-                with suppress(OSError):
-                    self.new.pop().sendall(b"{}\n")  # welcome
+                send(self.new.pop(), {"kind": "welcome"})
+            if self.late and (len(self.answers) == self.size or time.monotonic() > self.deadline):
+                self.announce_timeout(**self.late)
 
-    def notice(self, source, first) -> None:
+    def notice(self, key: selectors.SelectorKey, first) -> None:
         """Handle an event of a socket."""
-        if source is self.server:
-            self.ears.register(self.server.accept()[0], selectors.EVENT_READ)
-        elif source is first:
+        if key.fileobj is self.server:
+            self.ears.register(self.server.accept()[0], selectors.EVENT_READ, bytearray())
+        elif key.fileobj is first:
             self.ears.unregister(first)
         else:
-            self.hear(source)
+            self.read(key.fileobj, key.data)
 
-    def hear(self, line: socket.socket) -> None:
+    def read(self, line: socket.socket, unread: bytearray) -> None:
         """Read the messages of a connection, or notice that it was closed."""
         try:
-            said = [json.loads(text) for text in line.recv(4096).splitlines()]
+            unread += (data := line.recv(4096))
+            *texts, unread[:] = unread.split(b"\n")
+            for message in map(json.loads, texts):
+                self.hear(line, message)
         except (OSError, ValueError):
-            said = []
-        for message in said:
-            if line in self.ranks:
-                self.ended.add(self.ranks[line])
-                self.known = self.known or message["failed"]
-            elif isinstance(message, dict) and message.get("token") == self.token:
-                self.ranks[line] = message["rank"]
-                self.new.append(line)
-        if not said or line not in self.ranks:
+            data = b""
+        if not data or line not in self.ranks:
             self.cut(line)
+
+    def hear(self, line: socket.socket, message) -> None:
+        """Handle a message."""
+        rank = self.ranks.get(line)
+        match message:
+            case {"rank": number, "token": self.token} if rank is None:
+                for each in self.history:
+                    send(line, each)
+                self.ranks[line] = number
+                self.new.append(line)
+            case {"kind": "failed", "text": text}:
+                self.announce(kind="failed", text=f"rank {rank} failed: {text}")
+            case {"kind": "late"} if self.late is None:
+                del message["kind"]
+                self.late, self.deadline = message, time.monotonic() + ANSWER
+                self.answers.clear()
+                self.tell_all(kind="where")
+            case {"kind": "here"}:
+                self.answers[rank] = message
+            case {"kind": "over", "counts": counts}:
+                self.end(rank, counts)
 
     def cut(self, line: socket.socket) -> None:
         """Forget a connection that was closed, or that is not of a rank."""
         self.ears.unregister(line)
         line.close()
         rank = self.ranks.pop(line, None)
-        if rank is not None and rank not in self.ended and not self.known:
-            self.known = True
-            print(f"rank {rank} of {self.size} died", file=sys.stderr, flush=True)
+        if rank is not None and rank not in self.ended:
+            if self.announce(kind="failed", text=f"rank {rank} died"):
+                print(f"rank {rank} of {self.size} died", file=sys.stderr, flush=True)
+            self.end(rank, {})
+
+    def end(self, rank: int, counts: dict) -> None:
+        """Tell all that a rank has ended, after so many collectives of each group."""
+        self.ended.add(rank)
+        self.tell_all(kind="over", rank=rank, counts=counts)
+
+    def announce_timeout(self, key: str, number: int, ranks: list, what: str, timeout: float):
+        """Announce which of some ranks did not come to a collective, and where they are."""
+        places = [(rank, self.answers.get(rank, {"counts": {}, "last": None})) for rank in ranks]
+        missing = [rank for rank, place in places if place["counts"].get(key, 0) < number]
+        latest = [(rank, place["last"]) for rank, place in places]
+        self.announce(kind="timeout", what=what, timeout=timeout, missing=missing, latest=latest)
+        self.late = None
+
+    def announce(self, **message) -> bool:
+        """Tell all of a failure if it is the first: it causes those that follow. Was it?"""
+        if not (before := self.announced):
+            self.announced = True
+            self.tell_all(**message)
+        return not before
+
+    def tell_all(self, **message) -> None:
+        self.history.append(message)
+        for line in self.ranks:
+            send(line, message)
+
+
+def send(line: socket.socket, message: dict) -> None:
+    """Send a message; nothing happens if the other end is gone."""
+    with suppress(OSError):
+        line.sendall(json.dumps(message).encode() + b"\n")
 
 
 if __name__ == "__main__":

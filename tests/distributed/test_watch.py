@@ -1,4 +1,4 @@
-"""The side channel by itself: a hub and its ranks in one process, each with a line of its own."""
+"""The side channel by itself: a witness and its ranks in one process."""
 
 import socket
 import sys
@@ -8,28 +8,36 @@ from contextlib import suppress
 import pytest
 
 from minipaddle.distributed import CollectiveTimeout, PeerFailed, watch
-from minipaddle.distributed.watch import Hub, Watch
+from minipaddle.distributed import witness as witness_file
+from minipaddle.distributed.watch import Watch
+from tests.distributed.listening import Listening
 
 
 @pytest.fixture
-def ranks(monkeypatch):
+def witness():
+    """A witness of three ranks."""
+    found = Listening(3)
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def ranks(monkeypatch, witness):
     """Three ranks that have met."""
-    monkeypatch.setattr(watch, "ANSWER", 0.3)
+    monkeypatch.setattr(witness_file, "ANSWER", 0.3)
     monkeypatch.setattr(watch, "GRACE", 1.0)
-    hub = Hub(3)
-    found = [Watch(k, 3, "127.0.0.1", hub.port, hub.token) for k in range(3)]
-    settle(lambda: len(hub.lines) == 3)
+    found = [witness.meet(k) for k in range(3)]
+    settle(lambda: len(witness.ranks) == 3)
     yield found
     for each in found:
         cut(each)
-    settle(lambda: all(line.connection.fileno() < 0 for line in hub.lines.values()))
-    settle(lambda: all(each.line.connection.fileno() < 0 for each in found))
+    settle(lambda: all(each.connection.fileno() < 0 for each in found))
 
 
 def cut(rank: Watch) -> None:
-    """What the system does to the line of a process that dies."""
+    """What the system does to the connection of a process that dies."""
     with suppress(OSError):
-        rank.line.connection.shutdown(socket.SHUT_RDWR)
+        rank.connection.shutdown(socket.SHUT_RDWR)
 
 
 def settle(done, seconds=5.0):
@@ -64,34 +72,33 @@ def test_the_first_failure_is_the_cause(ranks):
     assert "first" in heard(ranks[2])
 
 
-def test_a_line_that_is_cut_is_a_death(ranks):
-    cut(ranks[2])
-    assert heard(ranks[0]) == heard(ranks[1]) == "rank 2 died"
+@pytest.mark.parametrize("k", range(3))
+def test_a_line_that_is_cut_is_a_death(ranks, k):
+    cut(ranks.pop(k))
+    assert [heard(rank) for rank in ranks] == [f"rank {k} died"] * 2
 
 
-def test_who_comes_after_a_failure_hears_of_it():
-    """A rank may go on before the hub has its line, and another fail meanwhile."""
-    hub = Hub(3)
-    meet = lambda k: Watch(k, 3, "127.0.0.1", hub.port, hub.token)
-    first, second = meet(0), meet(1)
-    settle(lambda: len(hub.lines) == 2)
+def test_who_comes_after_a_failure_hears_of_it(witness):
+    """A rank may go on before the witness knows it, and another fail meanwhile."""
+    first, second = witness.meet(0), witness.meet(1)
+    settle(lambda: len(witness.ranks) == 2)
     second.report_failure(ValueError("boom"))
     second.leave()
     settle(lambda: 1 in first.ended)
-    third = meet(2)
+    third = witness.meet(2)
     settle(lambda: 1 in third.ended)
     assert heard(third) == "rank 1 failed: ValueError: boom"
     for each in (first, second, third):
         cut(each)
-    settle(lambda: all(line.connection.fileno() < 0 for line in hub.lines.values()))
+        settle(lambda each=each: each.connection.fileno() < 0)
 
 
-def test_the_hub_itself_may_die():
+def test_the_witness_itself_may_die():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         rank = Watch(1, 2, "127.0.0.1", port, "token")
         server.accept()[0].close()
-    assert heard(rank) == "rank 0 died"
+    assert heard(rank) == "the witness died"
 
 
 def test_who_is_late_is_asked_for(ranks):
@@ -108,8 +115,8 @@ def test_who_is_late_is_asked_for(ranks):
 
 
 def test_who_does_not_answer_is_said_to_be_silent(ranks, monkeypatch):
-    say = ranks[1].line.say
-    monkeypatch.setattr(ranks[1].line, "say", lambda **m: None if m["kind"] == "here" else say(**m))
+    say = ranks[1].say
+    monkeypatch.setattr(ranks[1], "say", lambda **m: None if m["kind"] == "here" else say(**m))
     with pytest.raises(CollectiveTimeout, match=r"rank 1 did not come \(it does not answer"):
         raise ranks[0].report_timeout("0", 1, [1], "recv from rank 1", 0.5)
 
@@ -122,9 +129,9 @@ def test_all_came_but_not_to_the_same(ranks):
         raise ranks[2].report_timeout("0", 1, [0, 1, 2], "all_reduce number 1", 0.5)
 
 
-def test_a_hub_that_does_not_answer(ranks, monkeypatch):
-    monkeypatch.setattr(ranks[1].line, "say", lambda **message: None)
-    with pytest.raises(CollectiveTimeout, match=r"rank 0 did not come \(it does not answer"):
+def test_a_witness_that_does_not_answer(ranks, monkeypatch):
+    monkeypatch.setattr(ranks[1], "say", lambda **message: None)
+    with pytest.raises(CollectiveTimeout, match=r"waited 0\.5 s: the witness does not answer"):
         raise ranks[1].report_timeout("0", 1, [0, 1], "barrier number 1", 0.5)
 
 
@@ -145,20 +152,19 @@ def test_after_a_failure_a_rank_waits_for_the_others_to_hear(ranks):
     ranks[1].report_failure(ValueError("boom"))
     settle(lambda: all(r.failure for r in ranks))
     began = time.monotonic()
-    ranks[0].line.say(kind="over", counts={})
-    ranks[2].line.say(kind="over", counts={})
+    ranks[0].say(kind="over", counts={})
+    ranks[2].say(kind="over", counts={})
     ranks[1].leave()
     assert time.monotonic() - began < 0.5
     assert ranks[1].ended.keys() == {0, 1, 2}
 
 
-def test_a_stranger_is_not_let_in():
-    hub = Hub(1)
-    stranger = Watch(0, 1, "127.0.0.1", hub.port, "guess")
+def test_a_stranger_is_not_let_in(witness):
+    stranger = witness.meet(0, "guess")
     settle(lambda: stranger.failure)
-    own = Watch(0, 1, "127.0.0.1", hub.port, hub.token)
-    settle(lambda: hub.lines)
-    own.line.say(kind="failed", text="heard")
+    own = witness.meet(0)
+    assert own.welcome.wait(5)
+    own.say(kind="failed", text="heard")
     assert heard(own) == "rank 0 failed: heard"
     cut(own)
-    settle(lambda: own.line.connection.fileno() < 0 and hub.lines[0].connection.fileno() < 0)
+    settle(lambda: own.connection.fileno() < 0)

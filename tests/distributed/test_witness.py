@@ -2,17 +2,16 @@
 
 import json
 import socket
-import threading
 
 import pytest
 
-from minipaddle.distributed.witness import Witness
+from tests.distributed.listening import TOKEN, Listening
 
-SIZE, TOKEN = 3, "secret"
+SIZE = 3
 
 
 class Rank:
-    """A rank's end of its line."""
+    """A rank's end of its connection."""
 
     def __init__(self, port, **hello):
         self.line = socket.create_connection(("127.0.0.1", port), timeout=5)
@@ -22,39 +21,28 @@ class Rank:
         self.line.sendall(json.dumps(message).encode() + b"\n")
 
     def welcome(self):
-        assert json.loads(self.line.recv(100)) == {}
+        assert json.loads(self.line.recv(100)) == {"kind": "welcome"}
         return self
 
 
 class Job:
-    """A witness and the ranks that it knows; `first` is what rank 0 holds open."""
+    """A witness and the ranks that it knows."""
 
     def __init__(self):
-        server = socket.create_server(("127.0.0.1", 0))
-        self.port = server.getsockname()[1]
-        self.first, ear = socket.socketpair()
-        self.open = [server, self.first, ear]
-        self.witness = Witness(server, SIZE, TOKEN)
-        self.thread = threading.Thread(target=self.witness.watch, args=[ear], daemon=True)
-        self.thread.start()
+        self.witness = Listening(SIZE)
+        self.port = self.witness.port
         self.ranks = [Rank(self.port, rank=k, token=TOKEN).welcome() for k in range(SIZE)]
 
     def end(self, order):
         """The lines are cut, in this order; then the witness ends."""
         for k in order:
             self.ranks[k].line.close()
-        self.first.close()
-        self.thread.join(5)
-        assert not self.thread.is_alive()
+        self.witness.stop()
 
 
 @pytest.fixture
 def job():
-    found = Job()
-    yield found
-    for each in [*found.open, *(r.line for r in found.ranks)]:
-        each.close()
-    found.witness.ears.close()
+    return Job()
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 1, 2)])
@@ -65,13 +53,13 @@ def test_the_first_to_die_is_named(job, order, capsys):
 
 def test_who_said_goodbye_has_not_died(job, capsys):
     for rank in job.ranks[::2]:
-        rank.say(failed=False)
+        rank.say(kind="over", counts={})
     job.end((0, 2, 1))
     assert capsys.readouterr().err == "rank 1 of 3 died\n"
 
 
 def test_after_a_failure_that_was_told_of_nobody_is_named(job, capsys):
-    job.ranks[2].say(failed=True)
+    job.ranks[2].say(kind="failed", text="boom")
     job.end((2, 1, 0))
     assert capsys.readouterr().err == ""
 

@@ -1,0 +1,32 @@
+"""A witness in a thread of this process."""
+
+import socket
+import threading
+
+from minipaddle.distributed.watch import Watch
+from minipaddle.distributed.witness import Witness
+
+TOKEN = "secret"
+
+
+class Listening(Witness):
+    """A witness of `size` ranks that runs at once; `first` is what rank 0 holds open."""
+
+    def __init__(self, size: int):
+        super().__init__(socket.create_server(("127.0.0.1", 0)), size, TOKEN)
+        self.port = self.server.getsockname()[1]
+        self.first, self.ear = socket.socketpair()
+        self.thread = threading.Thread(target=self.watch, args=[self.ear], daemon=True)
+        self.thread.start()
+
+    def meet(self, rank: int, token: str = TOKEN) -> Watch:
+        """The end of a rank that meets this witness."""
+        return Watch(rank, self.size, "127.0.0.1", self.port, token)
+
+    def stop(self) -> None:
+        """End rank 0, and wait for the witness: it ends once the ranks have."""
+        self.first.close()
+        self.thread.join(5)
+        assert not self.thread.is_alive()
+        for each in (self.server, self.ear, self.ears):
+            each.close()
