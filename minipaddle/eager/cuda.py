@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.missing import namespace
+from ..core.missing import namespace, public
 from ..engine.eager.device import as_place, gpu
 from .devices import is_compiled_with_cuda
 from .devices import synchronize as wait
-
-__all__ = [
-    "device_count",
-    "empty_cache",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "memory_allocated",
-    "memory_reserved",
-    "synchronize",
-]
 
 
 def device_count() -> int:
@@ -94,4 +83,5 @@ def empty_cache() -> None:
         gpu().get_default_memory_pool().free_all_blocks()
 
 
+__all__ = public(globals())
 __getattr__ = namespace("paddle.device.cuda", globals())

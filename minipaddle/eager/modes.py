@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from ..core.missing import public
 from ..engine.core.dispatch import Recording, current
-
-__all__ = [
-    "enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled",
-]  # fmt: skip
 
 
 def no_grad(func=None):
@@ -62,3 +59,6 @@ def is_grad_enabled() -> bool:
     True
     """
     return current.top.recording
+
+
+__all__ = public(globals())

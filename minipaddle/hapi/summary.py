@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from ..core.prelude import Recording, Tensor, value_error
+from ..engine.jit.tree import flatten
 from ..nn.layer.container import LayerList, Sequential
 from ..nn.layer.rnn import Stacked
 from ..tensor import creation
@@ -158,11 +159,7 @@ def shapes(x):
 
 def size_of(x) -> int:
     """The bytes of a tensor, or of nested ones together."""
-    if isinstance(x, Tensor):
-        return x.size * x.element_size()
-    if isinstance(x, dict):
-        x = list(x.values())
-    return sum(map(size_of, x)) if isinstance(x, list | tuple) else 0
+    return sum(t.spec.nbytes for t in flatten(x)[0] if isinstance(t, Tensor))
 
 
 def count(parameters) -> int:

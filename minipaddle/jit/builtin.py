@@ -93,7 +93,7 @@ def sum_(items, /, start=0):
 
 
 def quantifier(of_vector, combine, empty: bool):
-    """`any` or `all`, which stops at the first item that decides; Python's answers stay Python's."""
+    """`any` or `all`: stops at the first item that decides; Python's answers stay Python's."""
 
     def step(out, x):
         return combine(out, partial(truth, x))

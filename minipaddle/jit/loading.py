@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from copy import deepcopy
+from pathlib import Path
 from types import MethodType
 
 from ..core.files import waiting
@@ -102,18 +104,17 @@ def together(prefix: str) -> tuple[str, bytes, bytes, str]:
     deadline = time.monotonic() + PATIENCE
     while True:
         before = stamps(paths)
-        with ExitStack() as stack:
-            try:
-                models, descriptions, weights = [opened(path, stack) for path in paths]
-            except FileNotFoundError:
-                if stamps(paths) == before or time.monotonic() > deadline:
-                    raise
-                continue
-            found = belonging(models[0], descriptions, weights)
-            for model in models[1:] if found[-1] else []:
-                with suppress(ValueError):  # it was never finished
-                    other = belonging(model, descriptions, weights)
-                    found = found if other[-1] else other
+        try:
+            models, descriptions, weights = map(candidates, paths, (LARGEST, LARGEST, math.inf))
+        except FileNotFoundError:
+            if stamps(paths) == before or time.monotonic() > deadline:
+                raise
+            continue
+        found = belonging(paths[0], models[0], descriptions, weights)
+        for model in models[1:] if found[-1] else []:
+            with suppress(ValueError):  # it was never finished
+                other = belonging(paths[0], model, descriptions, weights)
+                found = found if other[-1] else other
         if not found[-1] or stamps(paths) == before or time.monotonic() > deadline:
             return found
 
@@ -124,23 +125,31 @@ def stamps(paths: list[str]) -> list:
     return [[s and (s.st_ino, s.st_mtime_ns) for s in stats], *map(waiting, paths)]
 
 
-def opened(path: str, stack: ExitStack) -> list:
-    """The file of that name, then those that wait for it. They are opened first: who is renamed
-    meanwhile is found at one of both places. An open file never changes.
+def candidates(path: str, largest: float) -> list[bytes]:
+    """The bytes of the file of that name, then of those that wait for it, which are read first: one
+    that is renamed meanwhile is found at one of both places.
     """
-    return [stack.enter_context(open(name, "rb")) for name in (*waiting(path), path)][::-1]
+    found = []
+    for name in (*waiting(path), path):
+        if os.path.getsize(name) > largest:
+            raise Damaged(f"{name} is larger than {largest:,} bytes")
+        found.append(Path(name).read_bytes())
+    return found[::-1]
 
 
-def belonging(model, descriptions: list, weights: list) -> tuple[str, bytes, bytes, str]:
-    """What `together` looks for, for one `.pdmodel`."""
-    text = text_of(model)
+def belonging(name: str, model: bytes, descriptions: list, weights: list) -> tuple:
+    """The return value of `together`, for one `.pdmodel`."""
+    try:
+        text = model.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{name}: {error}") from None
     first = FIRST_LINE.match(text)
     if first is None:
         raise Damaged(f"{text[:60]!r} is not the first line of a model")
     version, sums, programs = int(first[1]), first[2].split(), text[first.end() :]
     if version != VERSION:
         age, hint = ("a newer", "update it") if version > VERSION else ("an older", "save it again")
-        fact = f"{model.name} has the format {version}: {age} MiniPaddle wrote it"
+        fact = f"{name} has the format {version}: {age} MiniPaddle wrote it"
         raise value_error(fact, expected=f"the format {VERSION}", hint=hint)
     sums += [""] * 3
     description, right = matching(descriptions, sums[1], sum_of)
@@ -152,24 +161,10 @@ def belonging(model, descriptions: list, weights: list) -> tuple[str, bytes, byt
     return programs, description, data, problem if wrong else ""
 
 
-def matching(files: list, total: str, sum_) -> tuple[bytes, bool]:
-    """The bytes of the file with this sum; those of the first, and False, if none has it."""
-    for file in [*files, files[0]]:
-        file.seek(0)
-        data = file.read()
-        if good := sum_(data) == total:
-            break
-    return data, good
-
-
-def text_of(file) -> str:
-    """A file of text."""
-    if os.fstat(file.fileno()).st_size > LARGEST:
-        raise Damaged(f"{file.name} is larger than {LARGEST:,} bytes")
-    try:
-        return file.read().decode()
-    except UnicodeDecodeError as error:
-        raise Damaged(f"{file.name}: {error}") from None
+def matching(files: list[bytes], total: str, sum_) -> tuple[bytes, bool]:
+    """The bytes with this sum; the first, and False, if none has it."""
+    fits = [data for data in files if sum_(data) == total]
+    return (fits or files)[0], bool(fits)
 
 
 class TranslatedLayer(Layer):

@@ -169,7 +169,7 @@ def check(console, options) -> int:
 
 
 def check_all(console, options, several: list[str]) -> int:
-    """Judge several exercises, remember their verdicts, and print a line for each."""
+    """Judge several exercises, and print a line for each."""
 
     def report(verdict) -> None:
         mark = MARKS[verdict.state]
@@ -177,8 +177,6 @@ def check_all(console, options, several: list[str]) -> int:
         console.print(Text(line, style=mark.colour))
 
     verdicts = all_judged(several, report, seconds=options.limit, seed=options.seed)
-    for verdict in verdicts:
-        progress.remember(verdict)
     passed = sum(verdict.passed for verdict in verdicts)
     console.print(Text(f"{bar(passed, len(verdicts))} {passed} of {len(verdicts)} passed"))
     return 0 if verdicts and passed == len(verdicts) else 1

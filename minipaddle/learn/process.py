@@ -21,6 +21,8 @@ from typing import NamedTuple
 
 import psutil
 
+from ..core.files import replace
+from . import progress
 from .exercise import Exercise, load
 from .judge import MEMORY, SEED, judge, verdict_without_running
 from .verdict import Verdict
@@ -62,7 +64,10 @@ def judged(name: str, file: Path | None = None, *, seconds: float = LIMIT, seed=
 
 
 def all_judged(names, report=lambda verdict: None, **options) -> list[Verdict]:
-    """The verdicts on several exercises, one per core at a time; `report` is called with each."""
+    """The verdicts on several exercises, one per core at a time; they are remembered.
+
+    `report` is called with each.
+    """
 
     def one(name: str) -> Verdict:
         verdict = judged(name, **options)
@@ -70,7 +75,10 @@ def all_judged(names, report=lambda verdict: None, **options) -> list[Verdict]:
         return verdict
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(one, names))
+        verdicts = list(pool.map(one, names))
+    for verdict in verdicts:
+        progress.remember(verdict)
+    return verdicts
 
 
 # ---- the parent's side ---------------------------------------------------------------------------
@@ -254,7 +262,7 @@ def line_of_trace(trace: str, file: Path) -> str:
 
 def main(name: str, file: str, folder: str, seed: str) -> None:
     """Judge, and leave the verdict in `folder`. The process ends at once: no thread holds it."""
-    target = Path(folder, "verdict")
+    target = os.path.join(folder, "verdict")
     if hasattr(os, "register_at_fork"):  # a copy would judge too, and be copied at each call
         os.register_at_fork(after_in_child=lambda: os._exit(0))
     trace = Path(folder, "trace").open("w", encoding="utf-8")  # noqa: SIM115 (open to the end)
@@ -264,9 +272,7 @@ def main(name: str, file: str, folder: str, seed: str) -> None:
     limit_memory()
 
     def leave(verdict: Verdict) -> None:
-        draft = target.with_name("draft")
-        draft.write_text(verdict.to_json(), encoding="utf-8")
-        draft.replace(target)
+        replace({target: verdict.to_json().encode()})
 
     source = Path(folder, "source").read_text(encoding="utf-8")
     leave(judge(load(name), source, file, seed=int(seed), first=leave))

@@ -3,9 +3,9 @@
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 
+from ..core.files import replace
 from .exercise import Exercise, home, load, names, workspace
 from .stub import unwritten
 from .verdict import Verdict
@@ -37,11 +37,8 @@ def note(name: str, **known) -> None:
     """Store facts about an exercise."""
     everything = read()
     everything[name] = NEW | everything.get(name, {}) | known
-    draft = path().with_name(f".progress.{os.getpid()}")
     with contextlib.suppress(OSError):  # a folder that cannot be written keeps no progress
-        path().parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(everything, indent=1, sort_keys=True), encoding="utf-8")
-        draft.replace(path())
+        replace({str(path()): json.dumps(everything, indent=1, sort_keys=True).encode()})
 
 
 def remember(verdict: Verdict) -> None:

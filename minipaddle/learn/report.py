@@ -74,10 +74,7 @@ def current_states() -> dict[str, str]:
     """The state of every exercise; those that were edited are judged now."""
     states = {name: progress.state(name) for name in names()}
     edited = [name for name, state in states.items() if state == "changed"]
-    for verdict in all_judged(edited):
-        progress.remember(verdict)
-        states[verdict.name] = verdict.state
-    return states
+    return states | {verdict.name: verdict.state for verdict in all_judged(edited)}
 
 
 class Report(Graph):

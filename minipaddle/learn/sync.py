@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core.files import replace
 from . import progress
 from .exercise import Exercise, load, names, workspace
 
@@ -60,10 +61,7 @@ def write(path: Path, text: str) -> None:
     """Replace a file at once; a file that has this text already keeps its date."""
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    replace({str(path): text.encode()})
 
 
 def difference(exercise: Exercise, cell: str) -> str:

@@ -56,7 +56,7 @@ class Profiler(PassThrough):
         y = self.below.apply(op, inputs, attrs)
         end = perf_counter_ns()
         given = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
-        results = list(tensors_in(y))
+        results = tensors_in(y)
         new = {id(owner(t.array)): t.array.nbytes for t in results}  # views of one count once
         specs = tuple(t.spec for t in results)
         size = sum(n for memory, n in new.items() if memory not in given)

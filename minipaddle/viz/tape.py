@@ -8,6 +8,7 @@ from ..engine.core.grad import history
 from ..engine.core.record import FREED
 from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import Tensor
+from ..engine.jit.tree import flatten
 from . import records as words
 from .fold import LIMIT, common, draw_records
 from .parts import Edge, Legend, Node, Text
@@ -70,15 +71,9 @@ def roots_of(results) -> list:
     return roots
 
 
-def tensors_in(results):
+def tensors_in(results) -> list[Tensor]:
     """The tensors in nested tuples, lists and dicts, in order."""
-    if isinstance(results, Tensor):
-        yield results
-    elif isinstance(results, dict):
-        yield from tensors_in(list(results.values()))
-    elif isinstance(results, list | tuple):
-        for part in results:
-            yield from tensors_in(part)
+    return [x for x in flatten(results)[0] if isinstance(x, Tensor)]
 
 
 def tape_parts(roots) -> Iterator:

@@ -13,10 +13,3 @@ from .cluster import ETHERNET, INFINIBAND, NVLINK, PCIE, Cluster, Link
 from .collectives import Message, Phase, Schedule, carried_out, hierarchical, ring, seconds, tree
 from .measuring import Watch, fitted, link_of, measured, slowed, timeline_of
 from .timeline import Piece, Span, Timeline, best_of, pieces_of, simulate
-
-__all__ = [
-    "ETHERNET", "INFINIBAND", "NVLINK", "PCIE", "Cluster", "Link", "Message", "Phase", "Piece",
-    "Schedule", "Span", "Timeline", "Watch", "best_of", "carried_out", "fitted", "hierarchical",
-    "link_of", "measured", "pieces_of", "ring", "seconds", "simulate", "slowed", "timeline_of",
-    "tree",
-]  # fmt: skip
