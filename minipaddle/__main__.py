@@ -17,10 +17,7 @@ def main(arguments: list[str]) -> int:
         asked = name in ("-h", "--help")
         print("\n".join(lines), file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
-    package = COMMANDS[name][0]
-    return import_module(f"minipaddle.{package}.command").main(
-        arguments if name == "draw" else arguments[1:]
-    )
+    return import_module(f"minipaddle.{COMMANDS[name][0]}.command").main(arguments[1:])
 
 
 if __name__ == "__main__":

@@ -56,11 +56,11 @@ def main(arguments=None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m minipaddle")
-    commands = top.add_subparsers(dest="command", required=True)
-    what, raw = "draw a model, a function or an operator", argparse.RawDescriptionHelpFormatter
-    one = commands.add_parser(
-        "draw", help=what, epilog=__doc__.partition("\n\n")[2], formatter_class=raw
+    one = argparse.ArgumentParser(
+        prog="python -m minipaddle draw",
+        description="Draw a model, a function or an operator.",
+        epilog=__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     shape = "shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input"
     many = {"action": "append", "default": [], "metavar": "SHAPE[:DTYPE]"}
@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--stage", help="of --what transpiling one converter, such as if_else")
     one.add_argument("--depth", type=int, help="how many levels of layers to open")
     one.add_argument("-o", "--output", help=f"file to write: {FORMATS}")
-    return top
+    return one
 
 
 def draw(options) -> Path:

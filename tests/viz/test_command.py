@@ -75,7 +75,7 @@ def folder(tmp_path, monkeypatch):
 
 def run(capsys, text):
     """(status, stdout, stderr) of a command line."""
-    status = command.main(["draw", *text.split()])
+    status = command.main(text.split())
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
@@ -224,7 +224,7 @@ def test_a_file_that_wants_paddle_learns_whom_to_import(folder, capsys, monkeypa
 
 def test_help_shows_examples(capsys):
     with pytest.raises(SystemExit) as stop:
-        command.main(["draw", "--help"])
+        command.main(["--help"])
     assert stop.value.code == 0
     assert "python -m minipaddle draw model.py:Net --input 1,3,32,32 -o net.svg" in (
         capsys.readouterr().out
