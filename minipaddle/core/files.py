@@ -31,7 +31,7 @@ def replace(files: dict[str, bytes]) -> None:
     path, data, renamed = first, b"", 0
     try:
         os.makedirs(first, exist_ok=True)
-        with held(first) if len(files) > 1 else nullcontext():
+        with hold(first) if len(files) > 1 else nullcontext():
             if len(files) > 1:  # what a killed process left: no other process writes these now
                 for left in [name for path in paths for name in waiting(path)]:
                     os.unlink(left)
@@ -87,7 +87,7 @@ def write(neighbour: str, data: bytes, path: str) -> None:
 
 
 @contextmanager
-def held(folder: str) -> Iterator[None]:
+def hold(folder: str) -> Iterator[None]:
     """Hold a folder: other processes and threads that want to hold it wait."""
     if fcntl is None:
         yield

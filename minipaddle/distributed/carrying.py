@@ -41,14 +41,14 @@ def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **options) -> 
         name = name if linear else "all_fold"
         keep(OPS[name](x, **counted, **options, group=here.id))
         return Done(x)
-    work = begun(here, name, x.array, options)
+    work = begin(here, name, x.array, options)
     task = MappedWork(work, lambda array: keep(wrap(array)) if array is not None else None)
     if sync_op:
         task.wait()
     return task
 
 
-def begun(group, name: str, array, options: dict) -> Work:
+def begin(group, name: str, array, options: dict) -> Work:
     """A collective of a group, begun."""
     array = dense(array)
     if name == "scatter":
@@ -77,7 +77,7 @@ def put(x: Tensor, result: Tensor) -> None:
         x.become(result)
 
 
-def written(x: Tensor, name: str, group, sync_op: bool, **options) -> Work | None:
+def write_in_place(x: Tensor, name: str, group, sync_op: bool, **options) -> Work | None:
     """A collective that writes `x` in place."""
     return communicate(x, name, group, sync_op, lambda result: put(x, result), **options)
 
@@ -87,7 +87,7 @@ def rows_of(x: Tensor) -> Tensor:
     return x if x.spec.shape else reshape(x, [1])
 
 
-def joined(tensors, group) -> Tensor:
+def join_rows(tensors, group) -> Tensor:
     """One tensor of the rows of several, one for each rank."""
     size = group_of(group).size
     if len(tensors) != size:
@@ -95,7 +95,7 @@ def joined(tensors, group) -> Tensor:
     return concat([rows_of(x) for x in tensors])
 
 
-def pieces(whole: Tensor, rows, shapes) -> list[Tensor]:
+def split_rows(whole: Tensor, rows, shapes) -> list[Tensor]:
     """A tensor cut along axis 0, each piece in its shape."""
     ends = [sum(rows[: k + 1]) for k in range(len(rows))]
     cuts = zip(ends, rows, shapes, strict=True)
@@ -111,13 +111,13 @@ def fill(given: list[Tensor], found: list[Tensor]) -> None:
         put(x, y)
 
 
-def gathered(name: str, given, x: Tensor, group, sync_op: bool, **options) -> Work | None:
+def gather_rows(name: str, given, x: Tensor, group, sync_op: bool, **options) -> Work | None:
     """`all_gather` or `gather` into a list; None: into none."""
     shape, size = x.spec.shape, group_of(group).size
     row = rows_of(x)
 
     def keep(whole):
         if given is not None:
-            fill(given, pieces(whole, [row.spec.shape[0]] * size, [shape] * size))
+            fill(given, split_rows(whole, [row.spec.shape[0]] * size, [shape] * size))
 
     return communicate(row, name, group, sync_op, keep, **options)

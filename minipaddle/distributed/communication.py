@@ -19,12 +19,12 @@ from .carrying import (
     communicate,
     dense,
     fill,
-    gathered,
-    joined,
+    gather_rows,
+    join_rows,
     local,
-    pieces,
     put,
-    written,
+    split_rows,
+    write_in_place,
 )
 from .parallel import ReduceOp
 from .ranks import group_of
@@ -45,7 +45,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
     >>> dist.spawn(work, nprocs=2).results
     [[2.0, 1.0], [2.0, 1.0]]
     """
-    return written(tensor, "all_reduce", group, sync_op, op=op)
+    return write_in_place(tensor, "all_reduce", group, sync_op, op=op)
 
 
 def broadcast(tensor, src, group=None, sync_op=True):
@@ -60,7 +60,7 @@ def broadcast(tensor, src, group=None, sync_op=True):
     >>> dist.spawn(work, nprocs=2).results
     [1.0, 1.0]
     """
-    return written(tensor, "broadcast", group, sync_op, src=src)
+    return write_in_place(tensor, "broadcast", group, sync_op, src=src)
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True):
@@ -95,7 +95,7 @@ def all_gather(tensor_list, tensor, group=None, sync_op=True):
     >>> dist.spawn(work, nprocs=2).results
     [[0, 1], [0, 1]]
     """
-    return gathered("all_gather", tensor_list, tensor, group, sync_op)
+    return gather_rows("all_gather", tensor_list, tensor, group, sync_op)
 
 
 def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
@@ -115,7 +115,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
     mine = group_of(group).rank == local(group, dst)
     if mine and gather_list is None:
         raise value_error("gather without gather_list in the rank dst", expected="a list")
-    return gathered("gather", gather_list if mine else None, tensor, group, sync_op, dst=dst)
+    return gather_rows("gather", gather_list if mine else None, tensor, group, sync_op, dst=dst)
 
 
 def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True):
@@ -133,7 +133,7 @@ def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=Tru
     [2.0, 10.0]
     """
     keep = lambda result: put(tensor, result)
-    whole = joined(tensor_list, group)
+    whole = join_rows(tensor_list, group)
     return communicate(whole, "reduce_scatter", group, sync_op, keep, op=op)
 
 
@@ -157,7 +157,7 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
         raise value_error("scatter without tensor_list in the rank src", expected="a list")
     parts = tensor_list if giving else [tensor] * here.size  # what is sent, or its shape
     keep = lambda result: put(tensor, result)
-    return communicate(joined(parts, group), "scatter", group, sync_op, keep, src=src)
+    return communicate(join_rows(parts, group), "scatter", group, sync_op, keep, src=src)
 
 
 def alltoall(out_tensor_list, in_tensor_list, group=None, sync_op=True):
@@ -178,8 +178,8 @@ def alltoall(out_tensor_list, in_tensor_list, group=None, sync_op=True):
     shapes = [x.spec.shape for x in out_tensor_list] or [x.spec.shape for x in in_tensor_list]
     sent = tuple(x.spec.shape[0] if x.spec.shape else 1 for x in in_tensor_list)
     received = tuple(shape[0] if shape else 1 for shape in shapes)
-    keep = lambda result: fill(out_tensor_list, pieces(result, received, shapes))
-    whole = joined(in_tensor_list, group)
+    keep = lambda result: fill(out_tensor_list, split_rows(result, received, shapes))
+    whole = join_rows(in_tensor_list, group)
     return communicate(whole, "all_to_all", group, sync_op, keep, sent=sent, received=received)
 
 

@@ -16,7 +16,7 @@ from . import keeper
 from .spawning import available
 
 
-def options(arguments: list[str] | None) -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="python -m minipaddle.distributed.launch")
     add = parser.add_argument
@@ -29,16 +29,16 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def command(told: argparse.Namespace, mpiexec: str) -> list[str]:
+def command(options: argparse.Namespace, mpiexec: str) -> list[str]:
     """The call of `mpiexec`."""
-    count = told.nproc or (len(told.devices.split(",")) if told.devices else available())
-    hosts = ["-hosts", told.ips] if told.ips else []
-    machines = len(told.ips.split(",")) if told.ips else 1
-    rank = [sys.executable, keeper.__file__, told.script, *told.arguments]
+    count = options.nproc or (len(options.devices.split(",")) if options.devices else available())
+    hosts = ["-hosts", options.ips] if options.ips else []
+    machines = len(options.ips.split(",")) if options.ips else 1
+    rank = [sys.executable, keeper.__file__, options.script, *options.arguments]
     return [mpiexec, *hosts, "-n", str(count * machines), *rank]
 
 
-def found() -> str:
+def find_mpiexec() -> str:
     """Where `mpiexec` is: beside this Python, or on the path. Exits with what to do if nowhere."""
     beside = Path(sys.executable).parent / "mpiexec"
     where = str(beside) if beside.exists() else shutil.which("mpiexec")
@@ -49,12 +49,12 @@ def found() -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Become `mpiexec`."""
-    told = options(arguments)
-    if told.devices:
-        os.environ["CUDA_VISIBLE_DEVICES"] = told.devices
-    if told.timeout:
-        os.environ["PADDLE_PG_TIMEOUT"] = str(told.timeout * 1e3)
-    call = command(told, found())
+    options = parse(arguments)
+    if options.devices:
+        os.environ["CUDA_VISIBLE_DEVICES"] = options.devices
+    if options.timeout:
+        os.environ["PADDLE_PG_TIMEOUT"] = str(options.timeout * 1e3)
+    call = command(options, find_mpiexec())
     os.execv(call[0], call)
 
 

@@ -293,11 +293,11 @@ class MPIGroup(ProcessGroup):
         return self.communicator.Ibcast(octets(array), root), array
 
     def begin_all_gather(self, array):
-        whole = stacked(array, self.size)
+        whole = empty_for_all(array, self.size)
         return self.communicator.Iallgather(octets(array), octets(whole)), whole
 
     def begin_gather(self, array, root):
-        whole = stacked(array, self.size) if root == self.rank else None
+        whole = empty_for_all(array, self.size) if root == self.rank else None
         into = None if whole is None else octets(whole)
         return self.communicator.Igather(octets(array), into, root), whole
 
@@ -364,6 +364,6 @@ def octets(array):
     return array.reshape(-1).view("uint8")
 
 
-def stacked(array, size: int):
+def empty_for_all(array, size: int):
     """Room for the arrays of all ranks."""
     return NUMPY.empty((size * array.shape[0], *array.shape[1:]), array.dtype)

@@ -38,7 +38,7 @@ class Placed:
         """
         place, dtype = destination(args, kwargs)
         out = self if dtype is None or dtype == self.dtype else self.astype(dtype)
-        return out if place is None or place == out.place else moved(out, place)
+        return out if place is None or place == out.place else move_to(out, place)
 
     def cpu(self) -> Var:
         """On the CPU. Source: Paddle API `Tensor.cpu`.
@@ -66,10 +66,10 @@ def move(m, x, *, place, source):
 
 MOVE = Op(move)
 MOVE.shape(lambda x, place, source: x)
-MOVE.vjp(lambda g, source: g if g.place == source else moved(g, source))
+MOVE.vjp(lambda g, source: g if g.place == source else move_to(g, source))
 
 
-def moved(x: Var, place: Place) -> Var:
+def move_to(x: Var, place: Place) -> Var:
     """`x` on another device. No interpreter's `apply`: its result lives where its input does."""
     out = x.detach()
     out.array = place.move(x.array)

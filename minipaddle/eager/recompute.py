@@ -42,12 +42,12 @@ def recompute(function, *args, **kwargs):
     if not current.top.recording:
         return function(*args, **kwargs)
     part = Part(function, args, kwargs, same)
-    with saved_tensors_hooks(forgotten, forgotten):
+    with saved_tensors_hooks(forget, forget):
         results = function(*part.args, **part.kwargs)
     return on_tape(part, results)
 
 
-def forgotten(value):
+def forget(value):
     """What the tape of the first run keeps of a value: nothing."""
     return None
 
@@ -59,8 +59,8 @@ class Part:
         self.function, given = function, tensors_in(args, kwargs)
         self.twins = {id(x): twin(x) for x in given}
         self.given = given  # they live, so that their ids stay theirs
-        self.args, self.kwargs = exchanged(args, self.twins), exchanged(kwargs, self.twins)
-        self.place = numbers_drawn() if same else None
+        self.args, self.kwargs = exchange(args, self.twins), exchange(kwargs, self.twins)
+        self.place = generator_place() if same else None
         self.owner = getattr(function, "__self__", function)
         self.time = tick()
 
@@ -75,8 +75,8 @@ class Part:
                     )
                 )
         later = {id(x): after(x, *cotangents) for x in self.twins.values()}
-        args, kwargs = exchanged(self.args, later), exchanged(self.kwargs, later)
-        with kept(statistics(self.owner)), drawing_from(self.place):
+        args, kwargs = exchange(self.args, later), exchange(self.kwargs, later)
+        with restoring(statistics(self.owner)), drawing_from(self.place):
             results = tensors_of(self.function(*args, **kwargs))
         moving = [x for x in self.twins.values() if not x.stop_gradient]
         return results, {later[id(x)].record: x.record for x in moving}
@@ -90,14 +90,14 @@ def twin(x: Tensor) -> Tensor:
     return other
 
 
-def exchanged(value, others: dict):
+def exchange(value, others: dict):
     """Arguments with other tensors in the place of some, by id; in lists and dicts too."""
     if isinstance(value, Tensor):
         return others.get(id(value), value)
     if type(value) in (list, tuple):
-        return type(value)(exchanged(v, others) for v in value)
+        return type(value)(exchange(v, others) for v in value)
     if type(value) is dict:
-        return {k: exchanged(v, others) for k, v in value.items()}
+        return {k: exchange(v, others) for k, v in value.items()}
     return value
 
 
@@ -121,7 +121,7 @@ def on_tape(part: Part, results):
     record = Record(PartOp(places), ends, {}, specs, None, {"part": part}, current.top.scope)
     record.where = made[0].record.where
     outs = {id(y): attach(wrap(y.array), record, k) for k, y in enumerate(made)}
-    return exchanged(results, outs)
+    return exchange(results, outs)
 
 
 def ends_of(roots, time: int, twins) -> list[Record]:
@@ -182,7 +182,7 @@ START = "start"
 """Where a program's random generator stands while nothing has been drawn in it."""
 
 
-def numbers_drawn():
+def generator_place():
     """Where the random generator stands: in a program, the value of its state."""
     top = current.top
     if not top.tracing:
@@ -193,7 +193,7 @@ def numbers_drawn():
 @contextmanager
 def drawing_from(place):
     """Random numbers as they were drawn from that place on; afterwards the generator is back."""
-    now = numbers_drawn()
+    now = generator_place()
     if place in (None, now):
         yield
         return
@@ -205,7 +205,7 @@ def drawing_from(place):
 
 
 def go_to(place) -> None:
-    """Set the generator to where `numbers_drawn` found it."""
+    """Set the generator to where `generator_place` found it."""
     top = current.top
     if not top.tracing:
         GENERATOR.set_state(place)
@@ -225,7 +225,7 @@ def statistics(layer) -> list[Tensor]:
 
 
 @contextmanager
-def kept(tensors):
+def restoring(tensors):
     """These tensors have their values again after the block."""
     with Recording(False):
         before = [(x, x.clone()) for x in tensors]

@@ -89,7 +89,7 @@ class Model:
         if update:
             self._optimizer.step()
             self._optimizer.clear_grad()
-        return self._measured(losses, outputs, labels)
+        return self._measure(losses, outputs, labels)
 
     def eval_batch(self, inputs, labels=None):
         """The loss and the metrics of one batch, without learning from it."""
@@ -98,7 +98,7 @@ class Model:
         with Recording(False):
             outputs, labels = as_list(self.network(*tensors(inputs))), tensors(labels)
             losses = as_list(self._loss(*outputs, *labels)) if self._loss else []
-        return self._measured(losses, outputs, labels)
+        return self._measure(losses, outputs, labels)
 
     def predict_batch(self, inputs) -> list:
         """The outputs for one batch, as arrays."""
@@ -107,7 +107,7 @@ class Model:
         with Recording(False):
             return [y.numpy() for y in as_list(self.network(*tensors(inputs)))]
 
-    def _measured(self, losses, outputs, labels):
+    def _measure(self, losses, outputs, labels):
         values = [
             metric.update(*as_list(metric.compute(*outputs, *labels))) for metric in self._metrics
         ]

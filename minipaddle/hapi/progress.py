@@ -5,7 +5,7 @@ import time
 WIDTH = 30
 
 
-def shown(name: str, value) -> str:
+def format_value(name: str, value) -> str:
     """`- loss: 0.1234` for a number, or for a list of them."""
     values = value if isinstance(value, list | tuple) else [value]
     return f"- {name}: " + " ".join(map(number, values))
@@ -56,7 +56,7 @@ class Line:
     def text(self, step: int, values: dict) -> str:
         """The text for `values` after `step` batches."""
         spent = (time.perf_counter() - self.start) / max(step, 1)
-        return " ".join([*(shown(k, v) for k, v in values.items()), f"- {pace(spent)}"])
+        return " ".join([*(format_value(k, v) for k, v in values.items()), f"- {pace(spent)}"])
 
     def update(self, step: int, values: dict) -> None:
         """Say how it stands."""

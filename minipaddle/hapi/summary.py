@@ -67,13 +67,13 @@ def summary(net, input_size=None, dtypes=None, input=None):
         own = sum(p.size for p in layer._parameters.values() if p is not None)
         rows[layer] = Row(name, str(shapes(given)), str(shapes(result)), own, size_of(result))
 
-    trial_run(net, listed(net), note, inputs)
+    trial_run(net, layers_with_rows(net), note, inputs)
     print(report(net, list(rows.values()), size_of(inputs)))
     every = net.parameters()
     return {"total_params": count(every), "trainable_params": count(trainable(every))}
 
 
-def listed(layer, outermost: bool = True):
+def layers_with_rows(layer, outermost: bool = True):
     """The layers that get a row: not mere containers, nor the network itself, nor cells of an RNN.
 
     A network that is a single layer gets its row.
@@ -84,7 +84,7 @@ def listed(layer, outermost: bool = True):
         yield layer
     if not isinstance(layer, Stacked):
         for child in layer.children():
-            yield from listed(child, outermost=False)
+            yield from layers_with_rows(child, outermost=False)
 
 
 def trial_run(net, layers, note, inputs) -> None:

@@ -85,20 +85,20 @@ class Padding:
 
     def __call__(self, batch: list):
         size = self.edges[bisect_left(self.edges, max(map(length_of, batch)))]
-        return collate([self.padded(sample, size) for sample in batch], "the sample")
+        return collate([self.pad_sample(sample, size) for sample in batch], "the sample")
 
-    def padded(self, sample, size: int):
+    def pad_sample(self, sample, size: int):
         first = first_field(sample)
         if first is sample:
-            return self.filled(sample, size)
+            return self.fill(sample, size)
         n = len(first)
-        return tuple(self.filled(x, size) if as_long(x, n) else x for x in sample)
+        return tuple(self.fill(x, size) if has_length(x, n) else x for x in sample)
 
-    def filled(self, x, size: int):
+    def fill(self, x, size: int):
         x = x.numpy() if isinstance(x, Tensor) else numpy.asarray(x)
         widths = [(0, size - len(x)), *[(0, 0)] * (x.ndim - 1)]
         return numpy.pad(x, widths, constant_values=self.pad)
 
 
-def as_long(x, n: int) -> bool:
+def has_length(x, n: int) -> bool:
     return hasattr(x, "__len__") and not isinstance(x, str | bytes) and len(x) == n

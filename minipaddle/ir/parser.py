@@ -66,14 +66,14 @@ def parse_all(text: str) -> list[Program]:
     if most > 2 * DEEPEST:
         raise ParseError(f"brackets in brackets, {most} deep: {2 * DEEPEST} are allowed")
     try:
-        return [verify(read(tree)) for tree in parsed(text, "text").children]
+        return [verify(read(tree)) for tree in tree_of(text, "text").children]
     except RecursionError:
         raise ParseError("nested too deeply") from None
     except (OverflowError, ZeroDivisionError) as error:
         raise ParseError(f"its sizes make no sense: {error}") from None
 
 
-def parsed(text: str, start: str):
+def tree_of(text: str, start: str):
     """The syntax tree of a text or of a size."""
     try:
         return grammar().parse(text, start=start)
@@ -107,13 +107,13 @@ class Reader:
         flowing: set[Record] = set()
         program = Program(name)
         for param in filter(None, params):
-            program.inputs.append(self.declared(param, values, flowing))
+            program.inputs.append(self.declare(param, values, flowing))
         states, updates, results = {}, [], []
         for line in filter(None, block.children):
             if line.data == "operand":
                 results.append(line)
             elif line.data == "state":
-                record = self.declared(line.children[0], values, flowing)
+                record = self.declare(line.children[0], values, flowing)
                 state = states[record.attrs["name"]] = State(record.attrs["name"], record)
                 program.states.append(state)
             elif line.data == "guard":
@@ -139,7 +139,7 @@ class Reader:
         verdict, left, sign, right = found.groups()
         return self.size(left), sign, self.size(right), verdict == "assume"
 
-    def declared(self, param, values: dict, flowing: set) -> Record:
+    def declare(self, param, values: dict, flowing: set) -> Record:
         name, still, spec = param.children
         self.line = name.line
         record = Record(INPUT, (), {"name": str(name)}, *self.spec(spec), 0)
@@ -239,7 +239,7 @@ class Reader:
         if found is None:
             if len(text) > SIZE_LENGTH:
                 raise ParseError(f"a size of {len(text):,} characters")
-            found = self.read[text] = int(text) if text.isdecimal() else size(parsed(text, "size"))
+            found = self.read[text] = int(text) if text.isdecimal() else size(tree_of(text, "size"))
         return found
 
 

@@ -319,7 +319,7 @@ class AtOnce:
             self.programs[program] = self.housed(program)
         results, found = QUIET.copy().run(self.choice.run, self.programs[program], arrays)
         sizes |= found
-        return settled(program, [*map(wrap, results)], states)
+        return settle(program, [*map(wrap, results)], states)
 
     def housed(self, program: Program) -> Program:
         """The program, which knows where its states are kept."""
@@ -336,7 +336,7 @@ def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[T
     """The same, operator by operator, with a tape; or into the program that is being traced."""
     held = [counter() if x is None else x for x in states]
     results = replay(program, [*inputs, *held], sizes)
-    return settled(program, results, states)
+    return settle(program, results, states)
 
 
 def counter() -> Tensor:
@@ -344,14 +344,14 @@ def counter() -> Tensor:
     return wrap(GENERATOR.traced() if current.top.tracing else RANDOM.read())
 
 
-def settled(program: Program, results: list, states: list) -> list[Tensor]:
+def settle(program: Program, results: list, states: list) -> list[Tensor]:
     """The outputs, after the states have got their updates."""
     count = len(program.outputs)
     outputs, updates = results[:count], results[count:]
     if not updates:
         return outputs
     written = [x for s, x in zip(program.states, states, strict=True) if s.update is not None]
-    outputs = [apart(y, written) for y in outputs]
+    outputs = [separate(y, written) for y in outputs]
     with Recording(False):
         for x, now in zip(written, updates, strict=True):
             if x is not None:
@@ -363,7 +363,7 @@ def settled(program: Program, results: list, states: list) -> list[Tensor]:
     return outputs
 
 
-def apart(y: Tensor, written: list) -> Tensor:
+def separate(y: Tensor, written: list) -> Tensor:
     """y, or a copy if it looks into memory that is about to be written."""
     for x in written:
         if x is not None and (y.array is x.array or shares(y.array, x.array)):

@@ -172,7 +172,7 @@ def derives_from_ours(kind: type) -> bool:
     return any(within(base.__module__, PACKAGE) for base in kind.__mro__)
 
 
-def given(own: dict, kind: type) -> dict:
+def own_attributes(own: dict, kind: type) -> dict:
     """The attributes of an object that differ from those of its class."""
     return {k: v for k, v in own.items() if getattr(kind, k, own) is not v}
 
@@ -187,7 +187,7 @@ def package_state(x, kind: type):
     parts = own.get("_sub_layers") or {}
     attributes = {} if within(kind.__module__, PACKAGE) else {"": kind}
     if attributes:
-        theirs = {k: v for k, v in given(own, kind).items() if k not in our_names(kind)}
+        theirs = {k: v for k, v in own_attributes(own, kind).items() if k not in our_names(kind)}
         attributes |= {k: v for k, v in theirs.items() if v is not None}  # a layer may move it away
     attributes |= parts
     if "__wrapped__" in own:
@@ -212,7 +212,7 @@ def object_state(x):
         values += dict.values(x)
     own = getattr(x, "__dict__", None)
     if type(own) is dict:
-        mine = given(own, kind)
+        mine = own_attributes(own, kind)
         names += mine
         values += mine.values()
     if isinstance(x, BaseException):  # to raise it changes where it was raised

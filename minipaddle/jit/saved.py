@@ -142,7 +142,7 @@ def of_method(method: Method) -> dict:
     open_ = [name for r in program.given for _, name in new_sizes(r.spec, known)]
     return {
         "inputs": [[r.attrs["name"], str(r.spec)] for r in program.inputs],
-        "outputs": nested(method.structure, found),
+        "outputs": structure_as_json(method.structure, found),
         "sizes": open_,
         "guards": [f"{a} {sign} {b} is {answer}" for a, sign, b, answer in program.guards],
     }
@@ -158,7 +158,7 @@ def of_state(kept: Kept) -> dict:
     }
 
 
-def nested(structure, found):
+def structure_as_json(structure, found):
     """A structure as JSON; `found` gives (leaf, place) for each leaf."""
     if structure is LEAF:
         leaf, place = next(found)
@@ -172,7 +172,7 @@ def nested(structure, found):
             f"the function returns {leaf!r:.80}, which cannot be saved",
             expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
         )
-    inside = [nested(child, found) for child in structure.children]
+    inside = [structure_as_json(child, found) for child in structure.children]
     for kind in (list, tuple):
         if issubclass(structure.kind, kind):
             return {kind.__name__: inside}
@@ -251,14 +251,14 @@ def state_of(name: str, said: dict, arrays: dict) -> Kept:
 
 def method_of(program: Program, said: dict) -> Method:
     leaves, places = [], []
-    structure = structured(said["outputs"], leaves, places, 0)
+    structure = read_structure(said["outputs"], leaves, places, 0)
     count = len(program.outputs)
     if any(type(k) is not int or not 0 <= k < count for k in places if k is not None):
         raise Damaged(f"{program.name} has {count} outputs: one is named that is not there")
     return Method(program, structure, leaves, places)
 
 
-def structured(node, leaves: list, places: list, depth: int):
+def read_structure(node, leaves: list, places: list, depth: int):
     """The structure that JSON says; leaves and places are filled."""
     ((kind, value),) = node.items()
     if depth > DEEPEST:
@@ -273,7 +273,7 @@ def structured(node, leaves: list, places: list, depth: int):
     else:
         like = {"list": [], "tuple": ()}[kind]
         keys, inside = range(len(value)), value
-    children = [structured(child, leaves, places, depth + 1) for child in inside]
+    children = [read_structure(child, leaves, places, depth + 1) for child in inside]
     return Node(type(like), tuple(keys), tuple(children), like)
 
 

@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def chosen(name: str | None) -> Exercise:
+def choose(name: str | None) -> Exercise:
     """The exercise that the command line names, or else the next one to do."""
     if name:
         return load(find(name))
@@ -136,7 +136,7 @@ def bar(done: int, of: int, width: int = 30) -> str:
 
 def show_task(console, options) -> int:
     """Print the task of an exercise, how hard it is, its minutes, and the reading before it."""
-    exercise = chosen(options.name)
+    exercise = choose(options.name)
     task = ast.get_docstring(ast.parse(exercise.solution)) or ""
     facts = [
         ("state", remarks(progress.state(exercise.name), progress.of(exercise.name))),
@@ -159,7 +159,7 @@ def check(console, options) -> int:
     several = names() if options.all else find_all(options.names)
     if options.all or len(several) > 1:
         return check_all(console, options, several)
-    exercise = chosen(several[0] if several else None)
+    exercise = choose(several[0] if several else None)
     verdict = judged(exercise.name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
     show(console, verdict)
@@ -187,7 +187,7 @@ def check_all(console, options, several: list[str]) -> int:
 
 def hint(console, options) -> int:
     """Show the hints so far and one more."""
-    return show_hints(console, chosen(options.name))
+    return show_hints(console, choose(options.name))
 
 
 def show_hints(console, exercise: Exercise) -> int:
@@ -203,7 +203,7 @@ def show_hints(console, exercise: Exercise) -> int:
 
 def solution(console, options) -> int:
     """Show the annotated solution; ask first if the exercise is not passed yet."""
-    exercise = chosen(options.name)
+    exercise = choose(options.name)
     seen = progress.of(exercise.name)["looked"] or progress.state(exercise.name) == "passed"
     question = f"{exercise.name} is not passed yet. Show its solution (your progress will say so)?"
     if not (seen or options.yes or confirm(console, question)):
@@ -252,7 +252,7 @@ def stubs(console, options) -> int:
 
 def watch(console, options) -> int:
     """Judge an exercise whenever its file is saved."""
-    return watch_exercise(console, chosen(options.name).name, options, show_hints)
+    return watch_exercise(console, choose(options.name).name, options, show_hints)
 
 
 NEXT = "without it: the next to do"

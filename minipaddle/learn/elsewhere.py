@@ -20,10 +20,10 @@ class Elsewhere:
         if name.startswith("__"):
             raise AttributeError(name)
         found = getattr(self._array, name)
-        return lifted(found) if callable(found) else found
+        return lift(found) if callable(found) else found
 
 
-def lifted(function):
+def lift(function):
     """The same function, of arrays that live elsewhere."""
 
     def on_device(*args, **kwargs):
@@ -37,10 +37,10 @@ def lifted(function):
 
 
 for sign in ("add", "sub", "mul", "truediv", "pow", "neg", "lt", "le", "gt", "ge", "getitem"):
-    setattr(Elsewhere, f"__{sign}__", lifted(getattr(operator, sign)))
+    setattr(Elsewhere, f"__{sign}__", lift(getattr(operator, sign)))
 for sign in ("add", "sub", "mul", "truediv", "pow"):
     flipped = (lambda f: lambda x, y: f(y, x))(getattr(operator, sign))
-    setattr(Elsewhere, f"__r{sign}__", lifted(flipped))
+    setattr(Elsewhere, f"__r{sign}__", lift(flipped))
 
 
 class Module:
@@ -48,4 +48,4 @@ class Module:
 
     def __getattr__(self, name):
         found = getattr(np, name)
-        return lifted(found) if callable(found) and not isinstance(found, type) else found
+        return lift(found) if callable(found) and not isinstance(found, type) else found

@@ -161,11 +161,11 @@ class Exercise:
 def load(name: str) -> Exercise:
     """The exercise of this name, as its check file defines it."""
     path = home() / "checks" / f"{name}.py"
-    return loaded(name, path, path.stat().st_mtime_ns)
+    return run_check_file(name, path, path.stat().st_mtime_ns)
 
 
 @cache
-def loaded(name: str, path: Path, _mtime: int) -> Exercise:
+def run_check_file(name: str, path: Path, _mtime: int) -> Exercise:
     """The exercise that a check file defines; the file is run again when it has changed."""
     spec = importlib.util.spec_from_file_location(f"checks.{name.replace('/', '.')}", path)
     module = importlib.util.module_from_spec(spec)

@@ -42,7 +42,7 @@ class Practice(Magics):
     def cell(self, line: str, cell: str) -> None:
         """Write the cell to the reader's file, if that loses nothing, and show the verdict."""
         words = line.split()
-        exercise = named([word for word in words if word != OVERWRITE])
+        exercise = find_exercise([word for word in words if word != OVERWRITE])
         if OVERWRITE in words:
             kept = sync.back_up(exercise)
             sync.put(exercise, cell)
@@ -62,7 +62,7 @@ class Practice(Magics):
     def fetch(self, line: str) -> None:
         """Put the text of the reader's file into the next cell, or do the command of an option."""
         flags = [word.removeprefix("--") for word in line.split() if word.startswith("--")]
-        exercise = named([word for word in line.split() if not word.startswith("--")])
+        exercise = find_exercise([word for word in line.split() if not word.startswith("--")])
         asked = [flag for flag in flags if flag != "yes"]
         if asked:
             yes = ["--yes"] if "yes" in flags else []
@@ -83,7 +83,7 @@ class Practice(Magics):
             return
 
 
-def named(words: list[str]) -> Exercise:
+def find_exercise(words: list[str]) -> Exercise:
     """The exercise that a magic names."""
     if len(words) != 1:
         raise UsageError("name one exercise: %%exercise 02_autograd/accumulate")

@@ -62,7 +62,7 @@ def scoreboard(step, *, rounds: int = 15, **contenders) -> "Scoreboard":
         for name, executable in executables.items()
     }
     first = {name: [a.copy() for a in call()] for name, call in calls.items()}
-    seconds = interleaved(calls, rounds)
+    seconds = measure_in_turn(calls, rounds)
     scores = {}
     for name, executable in executables.items():
         right = all(map(close, first[name], first["reference"]))
@@ -102,7 +102,7 @@ def close(a, b) -> bool:
     return bool(NUMPY.allclose(a, b, rtol=2e-3, atol=1e-4, equal_nan=True))
 
 
-def interleaved(calls: dict, rounds: int) -> dict[str, float]:
+def measure_in_turn(calls: dict, rounds: int) -> dict[str, float]:
     """Median seconds of each; they take turns, so that a busy moment hits all alike."""
     times: dict[str, list] = {name: [] for name in calls}
     for _ in range(rounds):

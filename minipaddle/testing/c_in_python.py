@@ -86,14 +86,14 @@ def expression(text: str) -> str:
         if c in "([":
             groups.append("")
         elif c in ")]":
-            inner = turned(groups.pop())
+            inner = turn_conditional(groups.pop())
             groups[-1] += f"({inner})" if c == ")" else f"[{inner.replace('/', '//')}]"
         else:
             groups[-1] += c
-    return turned(groups[0]).strip()
+    return turn_conditional(groups[0]).strip()
 
 
-def turned(text: str) -> str:
+def turn_conditional(text: str) -> str:
     """`a ? b : c` in Python's order; text in parentheses was converted before."""
     test, sign, rest = text.partition(" ? ")
     if not sign:

@@ -75,7 +75,7 @@ def caller_of(record: Record, kernel: Kernel, number: int) -> str:
     return before + RUN.substitute(k=number, call=kernel.call(pointers_in, outputs))
 
 
-def aligned(spec):
+def empty_aligned(spec):
     """An empty array like a spec or an array, aligned as kernels need it."""
     room = np.zeros(spec.nbytes + ALIGNMENT, "uint8")
     start = -address(room) % ALIGNMENT
@@ -97,9 +97,9 @@ class Bench:
     def __init__(self, record: Record, inputs: list):
         self.record, self.inputs = record, []
         for x in inputs:
-            self.inputs.append(aligned(x))
+            self.inputs.append(empty_aligned(x))
             self.inputs[-1][...] = x
-        self.outputs = [aligned(spec) for spec in specs_of(record)]
+        self.outputs = [empty_aligned(spec) for spec in specs_of(record)]
         self.into, self.out = pointers(self.inputs), pointers(self.outputs)
         self.expected: list | None = None  # what the first kernel ever gave
 

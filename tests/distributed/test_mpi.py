@@ -185,9 +185,9 @@ def test_what_launch_becomes(monkeypatch, tmp_path):
     call = " ".join(called["call"][1:])
     assert call.startswith("-hosts a,b -n 4 ")
     assert call.endswith("keeper.py train.py --lr 1")
-    told = launch.options(["--nproc", "3", "train.py"])
+    told = launch.parse(["--nproc", "3", "train.py"])
     assert launch.command(told, "mpiexec")[1:3] == ["-n", "3"]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"minipaddle\[mpi\]"):
-        launch.found()
+        launch.find_mpiexec()

@@ -108,8 +108,7 @@ def job(monkeypatch):
     watch = Watch()
     watch.report_failure = lambda error: told.append(error)
     watch.leave = lambda: told.append("left")
-    line = SimpleNamespace(say=lambda **message: told.append(message))
-    monkeypatch.setattr(mpi, "connect", lambda world, alone: (None, watch, line))
+    monkeypatch.setattr(mpi, "connect", lambda world, alone: (watch, None))
     abort = SimpleNamespace(Abort=lambda code: told.append(f"abort {code}"))
     fake = SimpleNamespace(COMM_TYPE_SHARED=1, COMM_WORLD=abort)
     monkeypatch.setattr(mpi, "mpi", lambda: fake)
@@ -123,16 +122,16 @@ def job(monkeypatch):
 def test_a_process_that_ends_well_says_goodbye(job):
     job, told = job
     job.end()
-    assert told == ["left", {"failed": False}]
+    assert told == ["left"]
 
 
 def test_a_process_that_fails_tells_and_ends_all(job):
     job, told = job
     error = ValueError("boom")
     sys.excepthook(ValueError, error, None)
-    job.watch.failure = PeerFailed("rank 0 failed")  # the hub's echo
+    job.watch.failure = PeerFailed("rank 0 failed")  # the witness repeats it
     job.end()
-    assert told == [error, "traceback", "left", {"failed": True}, "abort 1"]
+    assert told == [error, "traceback", "left", "abort 1"]
 
 
 def test_what_was_sent_leaves_before_the_process_does(job):
@@ -201,7 +200,7 @@ def test_a_rank_dies_with_its_keeper(platform, monkeypatch):
 
 def test_launch_leaves_what_it_was_not_told(monkeypatch):
     monkeypatch.setattr(os, "execv", lambda path, call: None)
-    monkeypatch.setattr(launch, "found", lambda: "mpiexec")
+    monkeypatch.setattr(launch, "find_mpiexec", lambda: "mpiexec")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv("PADDLE_PG_TIMEOUT", raising=False)
     launch.main(["train.py"])

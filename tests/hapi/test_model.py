@@ -100,9 +100,9 @@ def test_pace(seconds, text):
 
 
 def test_values_in_words():
-    assert progress.shown("loss", [0.5, 12.0]) == "- loss: 0.5000 12.0000"
-    assert progress.shown("lr", 1e-5) == "- lr: 1.0000e-05"
-    assert progress.shown("n", 3) == "- n: 3"
+    assert progress.format_value("loss", [0.5, 12.0]) == "- loss: 0.5000 12.0000"
+    assert progress.format_value("lr", 1e-5) == "- lr: 1.0000e-05"
+    assert progress.format_value("n", 3) == "- n: 3"
 
 
 def test_one_batch_is_what_paddle_does():

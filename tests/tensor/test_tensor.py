@@ -215,13 +215,13 @@ def test_to_lets_gradients_back(x):
 
 def test_moving_is_on_the_tape(x):
     """With the CPU as both ends: the GPU tests move to another device."""
-    from minipaddle.eager.placed import moved
+    from minipaddle.eager.placed import move_to
 
     x.stop_gradient = False
-    y = moved(x, paddle.CPUPlace())
+    y = move_to(x, paddle.CPUPlace())
     (y * 2).sum().backward()
     assert x.grad.sum().item() == 12.0
-    assert moved(x.detach(), paddle.CPUPlace()).stop_gradient
+    assert move_to(x.detach(), paddle.CPUPlace()).stop_gradient
 
 
 def test_places(x):

@@ -136,7 +136,7 @@ def test_a_mistake_ends_with_status_2(folder):
     ],
 )
 def test_what_is_drawn(folder, capsys, monkeypatch, line, text):
-    options = command.parser().parse_args(["draw", *line.split()])
+    options = command.parser().parse_args(line.split())
     graphs = []
     for name in ("tape", "module", "operator"):
         make = getattr(command, name)

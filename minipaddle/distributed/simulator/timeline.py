@@ -143,12 +143,12 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
         elif record.op is finish_all_reduce:
             waits = (*waits, bucket[record.inputs[0]])
         elif record in took:
-            pieces.append(Piece(named(record), took[record], (), waits))
+            pieces.append(Piece(name_of(record), took[record], (), waits))
             waits = ()
     return [*pieces, Piece("end", 0.0, (), waits)], sizes
 
 
-def named(record) -> str:
+def name_of(record) -> str:
     """What a record is called in a timeline: a group by what it ends with."""
     region = record.attrs.get("region")
     return record.op.name if region is None else region.outputs[-1].op.name
