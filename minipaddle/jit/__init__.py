@@ -1,9 +1,9 @@
 """From Python to programs."""
 
 from ..engine.jit import runtime
-from ..engine.jit.ignore import ignore_module, not_to_static
 from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
 from . import aliasing, bound, builtin, converters, dy2static, printing, verbosity
+from .ignoring import ignore_module, not_to_static
 from .loading import TranslatedLayer, load
 from .saving import save
 from .verbosity import set_code_level, set_verbosity

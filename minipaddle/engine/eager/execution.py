@@ -9,7 +9,7 @@ from numpy import generic, ndarray
 
 from ..core.dim import Dim
 from ..core.dispatch import OUT, Interpreter, current
-from ..core.dtype import FLOATS, float32, float64
+from ..core.dtype import float32, float64
 from ..core.errors import caller, teach, type_error, value_error
 from ..core.op import EVERYTHING, NOTHING
 from ..core.record import Record, Spec, last_write, tick
@@ -17,7 +17,7 @@ from ..core.spec import scalar_dtype
 from ..ir.program import item_of
 from .convert import as_array, own_array
 from .device import NUMPY, QUIET, current_place, module_of
-from .tape import get_leaf
+from .tape import attach, get_leaf
 from .tensor import Tensor, new, wrap
 
 
@@ -98,9 +98,7 @@ class Eager(Interpreter):
             whole = Record(op, edges, attrs, specs, None, saved, self.scope)
             if self.lines:
                 whole.where = caller()
-            for k, out in enumerate(outs):
-                if specs[k].dtype in FLOATS:
-                    out.record, out.stop_gradient = item_of(whole, k, None), False
+            attach(whole, outs)
         return outs
 
     def read(self, record, k):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import weakref
 
 from ..core.dispatch import current
+from ..core.dtype import FLOATS
 from ..core.errors import teach
 from ..core.grad import Pieces
 from ..core.op import Op
 from ..core.record import Record
-from ..ir.program import ITEM
+from ..ir.program import ITEM, item_of
 from ..ops import creation
 
 
@@ -51,6 +52,13 @@ def take_past(x, result) -> None:
         x.record, x.stop_gradient = result.record, False
     elif current.top.recording and not x.is_leaf:
         x.record = without_past(x)
+
+
+def attach(record: Record, outs) -> None:
+    """Put tensors on the tape as the results of a record; those that are not floating stay off."""
+    for k, out in enumerate(outs):
+        if out.array.dtype in FLOATS:
+            out.record, out.stop_gradient = item_of(record, k, None), False
 
 
 class HookHandle:

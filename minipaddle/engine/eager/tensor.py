@@ -251,10 +251,6 @@ class Tensor(Indexing, Values, Var):
         kept = (record.saved or {}).values()
         return self.array.base is not None or any(value is self.array for value in kept)
 
-    def rehouse(self, value: Tensor) -> None:
-        """Take the array of `value`, which may have another dtype or device."""
-        self.array, self.record = value.array, None
-
 
 class Parameter(Tensor):
     """A tensor a layer learns: a leaf that wants a gradient, unless `trainable` is False."""

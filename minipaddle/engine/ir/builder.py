@@ -8,6 +8,7 @@ value a symbolic array was given inside a branch or a loop becomes a result of t
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -113,37 +114,29 @@ class At(NamedTuple):
 class AliasError(NotImplementedError):
     """Memory is used that a write at the line `where` may have changed."""
 
-    def __init__(self, message: str, where):
-        super().__init__(message)
+    def __init__(self, what: str, hint: str, where):
+        super().__init__(teach(what, hint=hint, where=where))
         self.record = At(where)
 
 
 def stale_view_error(where) -> AliasError:
-    message = teach(
-        "a view of a tensor that was changed in place since, in a program",
-        hint="take the view after the change, or clone() it before",
-        where=where,
-    )
-    return AliasError(message, where)
+    what = "a view of a tensor that was changed in place since, in a program"
+    return AliasError(what, "take the view after the change, or clone() it before", where)
 
 
 def stale_base_error(where) -> AliasError:
-    message = teach(
-        "a tensor of which a view was changed in place, in a program: it did not change with it",
-        hint="clone() the view before the change, or assign by x[...] = value",
-        where=where,
+    what = "a tensor of which a view was changed in place, in a program: it did not change with it"
+    return AliasError(
+        what, "clone() the view before the change, or assign by x[...] = value", where
     )
-    return AliasError(message, where)
 
 
 def chosen_alias_error(where, what: str = "another tensor, which is used afterwards") -> AliasError:
-    message = teach(
+    what = (
         "an in-place change of a tensor that a condition or a loop on a tensor chose: it may be "
-        f"{what}; only a run knows",
-        hint="clone() it before the change: z = z.clone()",
-        where=where,
+        f"{what}; only a run knows"
     )
-    return AliasError(message, where)
+    return AliasError(what, "clone() it before the change: z = z.clone()", where)
 
 
 class ElsewhereError(ValueError):
@@ -245,12 +238,17 @@ class Builder:
 
     def check_valid(self, array: SymbolicArray) -> SymbolicArray:
         """The array itself; raises NotImplementedError if an unseen write may have changed it."""
-        builder = self
-        while builder is not None:
+        for builder in self.enclosing():
             if array in builder.invalid:
                 raise note_refusal(builder.invalid[array])
-            builder = builder.parent
         return array
+
+    def enclosing(self) -> Iterator[Builder]:
+        """This builder, and those of the regions around it."""
+        builder = self
+        while builder is not None:
+            yield builder
+            builder = builder.parent
 
     def changed(self) -> list[SymbolicArray]:
         """The outer arrays that this region wrote."""

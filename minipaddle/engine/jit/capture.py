@@ -18,12 +18,12 @@ from ..core.slots import slot
 from ..eager.control_flow import derivative, get_edge
 from ..eager.side_effects import constant_arrays
 from ..eager.storage import Written
-from ..eager.tape import leaf_write_error, without_past
+from ..eager.tape import attach, leaf_write_error, without_past
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import create_input, trace
 from ..executors.choice import Choice
 from ..ir.cut import cut
-from ..ir.program import ITEM, Program, item_of
+from ..ir.program import ITEM, Program
 
 
 class WalkBack(NamedTuple):
@@ -190,8 +190,7 @@ class Captured:
         record = Record(CapturedOp(self), [*map(get_edge, ends)], {}, specs, None)
         own = [x.array for x in inputs] if before is None else before
         record.saved = residuals, dict(sizes), own
-        for k, y in enumerate(made):
-            y.record, y.stop_gradient = item_of(record, k, None), False
+        attach(record, made)
 
 
 INPUT, OUTER, RESULT = "input", "outer", "result"

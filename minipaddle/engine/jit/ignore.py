@@ -9,7 +9,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from ..core.errors import PACKAGE, teach
+from ..core.errors import PACKAGE
 from ..core.slots import slot
 
 MARK = "__jst_skip__"
@@ -18,38 +18,7 @@ OPEN = (f"{PACKAGE}.nn.layer",)
 """Parts of this package that call the user's code, and so are converted like it."""
 
 ignored: set[str] = set()
-
-
-def not_to_static(func=None):
-    """Decorator: call a function as it is, its control flow staying Python's.
-
-    Source: Paddle API `paddle.jit.not_to_static`.
-
-    >>> import minipaddle as paddle
-    >>> @paddle.jit.not_to_static
-    ... def log(x):
-    ...     return x
-    """
-    if func is None:
-        return not_to_static
-    setattr(func, MARK, True)
-    return func
-
-
-def ignore_module(modules: list) -> None:
-    """Call the functions of these modules as they are.
-
-    Source: Paddle API `paddle.jit.ignore_module`.
-
-    >>> import minipaddle as paddle
-    >>> import json
-    >>> paddle.jit.ignore_module([json])
-    """
-    modules = modules if isinstance(modules, list | tuple) else [modules]
-    for module in modules:
-        if not isinstance(module, ModuleType):
-            raise TypeError(teach(f"ignore_module was given {module!r}", expected="modules"))
-        ignored.add(module.__name__)
+"""Names of modules whose functions are called as they are."""
 
 
 @slot("jit.converts")

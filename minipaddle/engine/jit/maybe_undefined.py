@@ -40,7 +40,7 @@ class MaybeUndefined(Tensor):
         if self.held is False:
             raise UnboundLocalError(message)
         builder = current.top.builder
-        if self.held is not True and not any(b in self.checked for b in enclosing(builder)):
+        if self.held is not True and self.checked.isdisjoint(builder.enclosing()):
             self.checked.add(builder)
             check_held(self.held, message, UnboundLocalError)
         return self.known
@@ -48,10 +48,3 @@ class MaybeUndefined(Tensor):
     def like(self, known, held):
         """The same variable with another value; the value itself if it is certain to have one."""
         return known if held is True else MaybeUndefined(known, held, self.variable, self.reason)
-
-
-def enclosing(builder):
-    """The builder of a region, and the builders of the regions around it."""
-    while builder is not None:
-        yield builder
-        builder = builder.parent

@@ -160,5 +160,5 @@ def convert(part: Tensor, device, dtype) -> None:
     if device is not None or (dtype is not None and dtype != part.spec.dtype):
         place = part.place if device is None else device
         grad = None if part.grad is None else Tensor(part.grad, dtype, place)
-        part.rehouse(Tensor(part.detach(), dtype, place))
+        part.array, part.record = Tensor(part.detach(), dtype, place).array, None
         part.grad = grad

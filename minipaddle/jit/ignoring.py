@@ -1,0 +1,40 @@
+"""What users exclude from conversion: functions and modules."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ..engine.core.errors import teach
+from ..engine.jit.ignore import MARK, ignored
+
+
+def not_to_static(func=None):
+    """Decorator: call a function as it is, its control flow staying Python's.
+
+    Source: Paddle API `paddle.jit.not_to_static`.
+
+    >>> import minipaddle as paddle
+    >>> @paddle.jit.not_to_static
+    ... def log(x):
+    ...     return x
+    """
+    if func is None:
+        return not_to_static
+    setattr(func, MARK, True)
+    return func
+
+
+def ignore_module(modules: list) -> None:
+    """Call the functions of these modules as they are.
+
+    Source: Paddle API `paddle.jit.ignore_module`.
+
+    >>> import minipaddle as paddle
+    >>> import json
+    >>> paddle.jit.ignore_module([json])
+    """
+    modules = modules if isinstance(modules, list | tuple) else [modules]
+    for module in modules:
+        if not isinstance(module, ModuleType):
+            raise TypeError(teach(f"ignore_module was given {module!r}", expected="modules"))
+        ignored.add(module.__name__)
