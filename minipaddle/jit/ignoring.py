@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ..engine.core.errors import teach
-from ..engine.jit.ignore import MARK, ignored
+from ..engine.jit import ignore
 
 
 def not_to_static(func=None):
@@ -20,7 +20,7 @@ def not_to_static(func=None):
     """
     if func is None:
         return not_to_static
-    setattr(func, MARK, True)
+    setattr(func, ignore.MARK, True)
     return func
 
 
@@ -37,4 +37,4 @@ def ignore_module(modules: list) -> None:
     for module in modules:
         if not isinstance(module, ModuleType):
             raise TypeError(teach(f"ignore_module was given {module!r}", expected="modules"))
-        ignored.add(module.__name__)
+        ignore.ignored.add(module.__name__)

@@ -1,5 +1,6 @@
 """The attributes of a parameter, and how parameters are created."""
 
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -132,13 +133,15 @@ def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefi
     name = attr.name or unique(f"{prefix}.{'b' if is_bias else 'w'}")
     dtype = dt.default() if dtype is None else dt.resolve(dtype)
     shape = tuple(int(n) for n in shape)
-    with current.top.outside():
+    top = current.top
+    with top.outside() if top.by_hand else nullcontext():
         if LazyGuard.depth.now:
             parameter = LazyParameter(initializer, shape, dtype, name, attr.trainable)
         else:
             values = values_of(initializer, shape, dtype)
             parameter = Parameter(values, dtype, name, attr.trainable)
-    current.top.made(parameter, lambda: values_of(initializer, shape, dtype))
+    if top.by_hand:
+        top.note_parameter(parameter, lambda: values_of(initializer, shape, dtype))
     parameter.optimize_attr = {"learning_rate": attr.learning_rate}
     parameter.regularizer = attr.regularizer
     parameter.need_clip = attr.need_clip

@@ -72,14 +72,15 @@ class StaticTracer(Tracer):
 
     @contextmanager
     def outside(self):
+        """A block in which nothing is recorded."""
         self.leave()
         try:
             yield
         finally:
             self.enter()
 
-    def settled(self, part):
-        """A buffer is a state, so its first value is computed at once."""
+    def resolve(self, part):
+        """A part of a layer. A buffer is a state, so its first value is computed at once."""
         if not isinstance(part, Tensor) or type(part.array) is not SymbolicArray:
             return part
         if any(symbolic is part.array for _, symbolic in self.memory.values()):
@@ -90,7 +91,8 @@ class StaticTracer(Tracer):
             (array,) = Run(current_place().module)(program, [])
             return wrap(array)
 
-    def made(self, parameter: Parameter, draw) -> None:
+    def note_parameter(self, parameter: Parameter, draw) -> None:
+        """Note a new parameter, whose values `draw()` computes."""
         self.tensors[parameter.name] = parameter
         if self.startup is not None:
             self.startup.first.append((parameter, draw))

@@ -18,7 +18,7 @@ from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
 from ..engine.eager.tensor import Tensor
 from ..engine.jit import looping
-from ..engine.jit.branching import Retrace, describe_place
+from ..engine.jit.branching import describe_place, learn
 from ..engine.jit.calling import CHECKS
 from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
@@ -196,8 +196,7 @@ class GrowingLoop(looping.Loop):
         same = len(now) > len(given) and all(map(is_, given, now))
         specs = [x.spec for x in new if isinstance(x, Tensor)]
         if same and len(specs) == len(new) and len(set(specs)) == 1:
-            self.growth[place.key] = specs
-            raise Retrace
+            learn(self.growth, {place.key: specs})
 
 
 def find_sequence(items):

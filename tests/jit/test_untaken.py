@@ -525,10 +525,11 @@ TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_fl
            "engine/eager/custom", "engine/eager/sizes", "engine/eager/tracer",
            "engine/core/polynomial", "engine/core/dim",
            *(f"engine/jit/{name}" for name in ("aliasing", "branching", "calling", "effects",
-             "journal", "leaves", "looping", "maybe_undefined", "rest", "sequences", "truth",
+             "journal", "leaves", "looping", "maybe_undefined", "sequences", "truth",
              "writing")),
            *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "printing",
-             "sequences", "snapshot"))]  # fmt: skip
+             "sequences", "snapshot")),
+           "tensor/growing_lists"]  # fmt: skip
 """The modules that work only while a program is traced."""
 NOTING = {"note_refusal", "refusal", "unsupported", "no_value_error", "unknown_yet", "mismatch",
           "refused", "disagreement", "too_large"}  # fmt: skip

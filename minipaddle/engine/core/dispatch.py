@@ -7,7 +7,7 @@ a program. Each thread has its own stack, with an `Eager` at its bottom.
 from __future__ import annotations
 
 import threading
-from contextlib import ContextDecorator, contextmanager, nullcontext
+from contextlib import ContextDecorator, contextmanager
 from functools import wraps
 from types import MappingProxyType
 
@@ -64,17 +64,6 @@ class Interpreter:
     def modes(self, training, testing):
         """The result of `training()`; a program that can be cloned for testing records both."""
         return training()
-
-    def made(self, parameter, draw) -> None:
-        """Note a new parameter, whose values `draw()` computes."""
-
-    def settled(self, part):
-        """A part of a layer; where a program is defined by hand, its value is computed."""
-        return part
-
-    def outside(self):
-        """A context in which a program that is defined by hand records nothing."""
-        return nullcontext()
 
 
 def hosted(method):

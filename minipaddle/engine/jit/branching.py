@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import dis
 from contextlib import contextmanager
+from typing import NoReturn
 
 from ..core.dispatch import current, note_refusal
 from ..core.errors import inside, line_of
@@ -17,7 +18,7 @@ from ..ops.logic import logical_not
 from . import aliasing
 from .effects import check_raised, traceback_steps
 from .journal import MISSING, journal, outliving_places, variables
-from .leaves import NUMBERS, State, Undefined, is_value, replaced_containers, same
+from .leaves import NUMBERS, State, Undefined, is_value, same
 from .refusal import refusal
 from .sequences import as_condition
 from .tree import paths, unflatten
@@ -57,6 +58,19 @@ def nothing() -> None:
 
 class Retrace(Exception):
     """A trace learned something that it has to know from its start: trace again."""
+
+
+def learn(known: set | dict, new) -> NoReturn:
+    """Add to what a trace has to know from its start, and trace again."""
+    known.update(new)
+    raise Retrace
+
+
+def learn_replaced(known: set, a: State, b: State, outer: set) -> None:
+    """Learn the ids of the outer containers that only one of two states has."""
+    new = outer & ({*map(id, a.leaves)} ^ {*map(id, b.leaves)})
+    if new:
+        learn(known, new)
 
 
 TRACES = 20
@@ -208,29 +222,23 @@ class Choice:
         if place.key in self.undefined:
             return State(MISSING)
         if not k:
-            known = self.learned.get(place.key) if mine.missing else None
-            mine = self.blank(place, known) if known else mine
-            return (
-                mine.maybe_undefined(place, True, "")
-                if place.key in self.uncertain_places
-                else mine
-            )
+            if mine.missing and place.key in self.learned:
+                mine = self.blank(place, self.learned[place.key])
+            doubt = place.key in self.uncertain_places
+            return mine.maybe_undefined(place, True, "") if doubt else mine
         other = self.states[0][i]
         if mine.missing and other.missing:
             return mine
         if mine.missing or other.missing:
             if not self.lenient:
-                self.undefined.add(place.key)
-                raise Retrace
+                learn(self.undefined, {place.key})
             if other.missing:
-                self.learned[place.key] = mine
-                raise Retrace
+                learn(self.learned, {place.key: mine})
             mine = self.blank(place, other)
         if other.uncertain:
             mine = mine.maybe_undefined(place, True, "")
         elif mine.uncertain:
-            self.uncertain_places.add(place.key)
-            raise Retrace
+            learn(self.uncertain_places, {place.key})
         if mine.value is not other.value:
             self.check(place, other, mine)
         return mine
@@ -243,10 +251,7 @@ class Choice:
 
     def check(self, place, a: State, b: State) -> None:
         """Refuse two values that no program can choose between."""
-        new = replaced_containers(a, b, self.outer)
-        if new:
-            self.by_contents |= new
-            raise Retrace
+        learn_replaced(self.by_contents, a, b, self.outer)
         if a.structure != b.structure:
             raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):

@@ -88,11 +88,6 @@ class State:
         return self.describe_leaf(0) if structure is LEAF else tree.describe(structure)
 
 
-def replaced_containers(a: State, b: State, outer: set) -> set[int]:
-    """The ids of the outer containers that only one of two states has."""
-    return outer & ({*map(id, a.leaves)} ^ {*map(id, b.leaves)})
-
-
 def is_value(leaf) -> bool:
     """Whether a leaf can be a value of the program."""
     return isinstance(leaf, Tensor) or type(leaf) in NUMBERS or isinstance(leaf, Dim)

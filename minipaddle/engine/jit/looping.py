@@ -12,10 +12,19 @@ from ..eager.control_flow import while_loop as program_loop
 from ..eager.tensor import Tensor
 from ..ops.logic import logical_not
 from . import aliasing
-from .branching import Choice, Raised, Retrace, describe_place, note_raised, nothing
+from .branching import (
+    Choice,
+    Raised,
+    Retrace,
+    describe_place,
+    learn,
+    learn_replaced,
+    note_raised,
+    nothing,
+)
 from .effects import check_held
 from .journal import Attribute, Global, Place, journal, outliving_places, variables
-from .leaves import NUMBERS, Spec, State, full, is_value, replaced_containers, same
+from .leaves import NUMBERS, Spec, State, full, is_value, same
 from .refusal import refusal
 from .sequences import as_condition, sequence
 from .tree import paths
@@ -270,8 +279,7 @@ class Loop:
         if not isinstance(leaf, Tensor):
             return full(before.spec, leaf)
         if number and leaf.spec.shape:  # `total = 0` grew into the shape of what is added
-            self.widened[key] = Spec(leaf.spec.shape, leaf.spec.dtype)
-            raise Retrace
+            learn(self.widened, {key: Spec(leaf.spec.shape, leaf.spec.dtype)})
         return leaf
 
     def compare(self, i: int, place) -> None:
@@ -279,18 +287,13 @@ class Loop:
         a, b = self.before[i], self.after[i]
         if a.missing:
             if not b.missing:
-                self.initial[place.key] = b
-                raise Retrace
+                learn(self.initial, {place.key: b})
             return
         if b.missing:
             raise self.mismatch(place, "", str(a), str(b))
         if b.uncertain and not a.uncertain:
-            self.uncertain_places.add(place.key)
-            raise Retrace
-        new = replaced_containers(a, b, self.outer)
-        if new:
-            self.by_contents |= new
-            raise Retrace
+            learn(self.uncertain_places, {place.key})
+        learn_replaced(self.by_contents, a, b, self.outer)
         if a.structure != b.structure:
             if a.value is None:
                 raise PeelFirst
@@ -305,8 +308,7 @@ class Loop:
                 raise self.mismatch(
                     place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
                 )
-            self.varying.add((place.key, j))
-            raise Retrace
+            learn(self.varying, {(place.key, j)})
 
     def mismatch(self, place, path: str, before: str, after: str):
         return refusal(

@@ -178,7 +178,7 @@ class Layer(Tree, State):
             self._non_persistable_buffer_names_set.add(name)
 
     def _register(self, kind: str, name: str, part, wanted: type) -> None:
-        part = current.top.settled(part)
+        part = current.top.resolve(part) if current.top.by_hand else part
         if kind not in self.__dict__:
             raise ValueError(not_initialised(self))
         what = f"{type(self).__name__} was given a {wanted.__name__.lower()} named {name!r}"
