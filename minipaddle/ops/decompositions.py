@@ -93,12 +93,7 @@ def slogdet(m, x):
     return tuple(m.linalg.slogdet(x))
 
 
-@slogdet.shape
-def _(x):
-    of_each = Spec(require_square(x).shape[:-2], x.dtype)
-    return of_each, of_each
-
-
+slogdet.shape(lambda x: (det.infer(x),) * 2)
 slogdet.vjp(lambda g, x: along_rows(along_rows(g[1])) * mT(inverse(x)))
 
 
@@ -313,15 +308,18 @@ def _(g, out, full_matrices):
     return gx
 
 
+def eigen_specs(x, **_) -> tuple[Spec, Spec]:
+    """The specs of eigenvalues and eigenvectors."""
+    return Spec(require_square(x).shape[:-1], x.dtype), x
+
+
 @opaque
 def eigh(m, x, *, lower):
     """Eigenvalues (rising) and eigenvectors of symmetric x, of which one triangle is read."""
     return tuple(m.linalg.eigh(x, "L" if lower else "U"))
 
 
-@eigh.shape
-def _(x, *, lower):
-    return Spec(require_square(x).shape[:-1], x.dtype), x
+eigh.shape(eigen_specs)
 
 
 @eigh.vjp
@@ -341,9 +339,7 @@ def eig(m, x):
     return values.real.astype(x.dtype), vectors.real.astype(x.dtype)
 
 
-@eig.shape
-def _(x):
-    return Spec(require_square(x).shape[:-1], x.dtype), x
+eig.shape(eigen_specs)
 
 
 @eig.vjp

@@ -12,7 +12,14 @@ from math import inf, prod
 from ..engine.core.dtype import int32
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
+from ..engine.ops.movement import ravel
 from ..engine.ops.pooling import add_frame, pooled_spec, reduce_windows, winners
+
+
+def along_axes(vectors) -> list:
+    """Vectors, each along an axis of its own, that broadcast to all pixels."""
+    count = len(vectors)
+    return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
 
 
 @opaque
@@ -20,11 +27,8 @@ def max_pool_index(m, x, y, *, windows):
     """Where in the flat image the maximum y of each window of x stands, in int32."""
     size, found = x.shape[2:], m.zeros(y.shape, int32.numpy)
     for tap, _, here in winners(m, add_frame(m, x, windows, -inf), y, windows):
-        flat = 0
-        for d, (t, (_, s, low, out), n) in enumerate(zip(tap, windows, size)):
-            at = m.arange(out) * s + (t - low)
-            flat = flat * n + at.reshape(-1, *(1,) * (len(size) - d - 1))
-        found += (flat * here).astype(int32.numpy)
+        at = [m.arange(out) * s + (t - low) for t, (_, s, low, out) in zip(tap, windows)]
+        found += (ravel(along_axes(at), size) * here).astype(int32.numpy)
     return found
 
 
@@ -41,11 +45,8 @@ def adaptive_max_index(m, x, *, out):
     best = found = None
     for tap in product(*map(range, longest)):
         at = [m.minimum(a + t, b) for a, b, t in zip(first, last, tap)]
-        at = [a.reshape(-1, *(1,) * (len(size) - d - 1)) for d, a in enumerate(at)]
-        flat = 0
-        for a, n in zip(at, size):
-            flat = flat * n + a
-        values = x[(..., *at)]
+        at = along_axes(at)
+        values, flat = x[(..., *at)], ravel(at, size)
         if best is None:
             best, found = values, m.zeros(values.shape, int32.numpy) + flat
         else:
@@ -69,10 +70,7 @@ def pixel_weights(m, x, size, windows, exclusive, divisor):
         counts.append([max(b - a, 1) for a, b in zip(start, end)])
     if all(len(set(c)) == 1 for c in counts):
         return 1 / prod(c[0] for c in counts)
-    total = 1
-    for d, c in enumerate(counts):
-        total = total * m.asarray(c, dtype=x.dtype).reshape(-1, *(1,) * (len(size) - d - 1))
-    return 1 / total
+    return 1 / prod(along_axes([m.asarray(c, dtype=x.dtype) for c in counts]))
 
 
 @opaque

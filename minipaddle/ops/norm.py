@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from math import prod
 
-from ..engine.core.op import opaque
+from ..engine.core.op import opaque, reduced_spec
 from ..engine.core.record import Spec
 from ..engine.core.spec import fits
 from ..engine.ops.elementwise import abs, rsqrt, sign, where
-from ..engine.ops.reduction import reduced_spec, spread, sum
+from ..engine.ops.reduction import spread, sum
 
 # ---- helpers of the bodies -------------------------------------------------------------------
 
@@ -43,8 +43,9 @@ def constant_over(scale, x, axes) -> bool:
 
 def affine(m, x, factor, term):
     """factor · x + term, in the dtype of x."""
-    y = m.multiply(x, factor, dtype=x.dtype)
-    return m.add(y, term, out=y, dtype=x.dtype)
+    y = x * factor
+    y += term
+    return y.astype(x.dtype, copy=False)
 
 
 # ---- operators -------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ def standardize_grad(m, g, x, scale, mean, var, *, axes, epsilon, centered):
     along = dot(m, g, x - mean, axes) * rate / n  # ⟨g·x̂⟩; Σg·x - mean·Σg would cancel
     slope = -weight * rate * along
     gx = affine(m, x, slope, -mean * slope - weight * total / n)
-    gx += m.multiply(g, weight, dtype=gx.dtype)
+    gx += g * weight
     return gx
 
 
@@ -112,10 +113,7 @@ def scale_grad(m, g, x, mean, var, *, shape, axes, epsilon, centered):
 # ---- shapes ----------------------------------------------------------------------------------
 
 
-@moments.shape
-def _(x, *, axes, centered):
-    kept = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
-    return Spec(kept, x.dtype), Spec(kept, x.dtype)
+moments.shape(lambda x, axes, centered: (reduced_spec(x, axis=axes, keepdim=True),) * 2)
 
 
 def shape_of_x(x, scale, **_):

@@ -233,9 +233,7 @@ def choose_distinct(m, u, weights, *, size):
     return m.argsort(waiting, axis=-1)[..., :size]
 
 
-@choose_distinct.shape
-def _(u, weights, *, size):
-    return Spec((*weights.shape[:-1], size), int64.numpy)
+choose_distinct.shape(lambda u, weights, size: Spec((*weights.shape[:-1], size), int64.numpy))
 
 
 # Terms of the logarithm, then numerator and denominator at the center, in the tail, far out.

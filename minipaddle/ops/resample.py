@@ -11,7 +11,7 @@ from math import prod
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.conv import out_size
-from ..engine.ops.movement import pad
+from ..engine.ops.movement import pad, replaced
 
 # ---- elements of one axis, at fixed places ---------------------------------------------------
 
@@ -53,7 +53,7 @@ def run(m, places):
 
 
 def resized(x, axis, size) -> Spec:
-    return Spec((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+    return Spec(replaced(x.shape, axis, size), x.dtype)
 
 
 remap.shape(lambda x, *, axis, index: resized(x, axis, len(index)))
@@ -147,11 +147,7 @@ def resample(m, x, *, axis, size, to, method, corners, centers, step, adjoint):
     return total
 
 
-@resample.shape
-def _(x, *, axis, size, to, adjoint, **how):
-    return resized(x, axis, size if adjoint else to)
-
-
+resample.shape(lambda x, axis, size, to, adjoint, **how: resized(x, axis, size if adjoint else to))
 resample.vjp(lambda g, adjoint, **how: resample(g, adjoint=not adjoint, **how))
 
 # ---- windows as columns ----------------------------------------------------------------------

@@ -36,25 +36,34 @@ def same(x, *_, **__) -> Spec:
     return x
 
 
+def doubling(m, xs, axis: int, combine) -> list:
+    """All elements up to each place along `axis`, combined. The distance doubles: after step k a
+    place holds what `combine(early, late)` makes of the last 2ᵏ places. `xs` are several arrays.
+    """
+    n, step = xs[0].shape[axis], 1
+    while step < n:
+        head, early, late = (
+            [x[along(axis, *ends)] for x in xs] for ends in ((0, step), (0, n - step), (step, n))
+        )
+        xs = [m.concatenate(pair, axis) for pair in zip(head, combine(early, late))]
+        step *= 2
+    return xs
+
+
 # ---- the linear recurrence -------------------------------------------------------------------
 
 
 @opaque(promote=True)
 def recurrence(m, a, x, *, axis, reverse):
-    """h[i] = a[i] · h[i-1] + x[i] along `axis`, from the last to the first place if `reverse`.
+    """h[i] = a[i] · h[i-1] + x[i] along `axis`, from the last to the first place if `reverse`."""
 
-    The distance doubles: after step k, h[i] holds the contributions of the last 2ᵏ places.
-    """
-    if reverse:
-        a, x = m.flip(a, axis), m.flip(x, axis)
-    n, step = x.shape[axis], 1
-    while step < n:
-        early, late = along(axis, 0, n - step), along(axis, step, n)
-        head = x[along(axis, 0, step)]
-        x = m.concatenate([head, x[late] + a[late] * x[early]], axis)
-        a = m.concatenate([a[along(axis, 0, step)], a[late] * a[early]], axis)
-        step *= 2
-    return m.flip(x, axis) if reverse else x
+    def combine(early, late):
+        (a, x), (b, y) = early, late
+        return b * a, y + b * x
+
+    pair = (m.flip(a, axis), m.flip(x, axis)) if reverse else (a, x)
+    _, h = doubling(m, pair, axis, combine)
+    return m.flip(h, axis) if reverse else h
 
 
 recurrence.shape(lambda a, x, axis, reverse: x)
@@ -72,9 +81,7 @@ def _(g, out, a, axis, reverse):
     return adjoint(g, a, axis, reverse) * before
 
 
-@recurrence.vjp("x")
-def _(g, a, axis, reverse):
-    return adjoint(g, a, axis, reverse)
+recurrence.vjp(x=lambda g, a, **to: adjoint(g, a, **to))
 
 
 # ---- running sums, products, log-sums --------------------------------------------------------
@@ -130,12 +137,7 @@ def _(g, x, axis):
 @opaque
 def logcumsumexp(m, x, *, axis):
     """log of the running sum of eˣ along `axis`, without overflow."""
-    n, step = x.shape[axis], 1
-    while step < n:
-        late = m.logaddexp(x[along(axis, step, n)], x[along(axis, 0, n - step)])
-        x = m.concatenate([x[along(axis, 0, step)], late], axis)
-        step *= 2
-    return x
+    return doubling(m, [x], axis, lambda early, late: [m.logaddexp(*late, *early)])[0]
 
 
 logcumsumexp.shape(same)
@@ -154,17 +156,13 @@ def _(g, out, x, axis):
 
 def running_place(m, x, axis: int, ahead):
     """The place of the best element so far: the latest of equal ones, and a nan for good."""
-    n, step = x.shape[axis], 1
-    lined = (1,) * axis + (n,) + (1,) * (x.ndim - axis - 1)
-    place = m.broadcast_to(m.arange(n).reshape(lined), x.shape)
-    while step < n:
-        early, late = along(axis, 0, n - step), along(axis, step, n)
-        won = ahead(x[early], x[late]) | (x[early] != x[early])
-        head = along(axis, 0, step)
-        place = m.concatenate([place[head], m.where(won, place[early], place[late])], axis)
-        x = m.concatenate([x[head], m.where(won, x[early], x[late])], axis)
-        step *= 2
-    return place
+
+    def combine(early, late):
+        won = ahead(early[0], late[0]) | (early[0] != early[0])
+        return [m.where(won, a, b) for a, b in zip(early, late)]
+
+    places = m.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    return doubling(m, [x, m.broadcast_to(places, x.shape)], axis, combine)[1]
 
 
 @opaque

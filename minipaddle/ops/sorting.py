@@ -142,22 +142,22 @@ def unique_consecutive(m, x, *, axis):
     return m.moveaxis(x[new], 0, axis or 0), m.cumsum(new) - 1, counts
 
 
-def distinct(x, axis) -> tuple:
-    """The spec of distinct elements (slices, with an axis), and their number, which is unknown."""
-    count = dims.unknown()
+def distinct(x, axis) -> tuple[Spec, Spec, Spec]:
+    """The specs of the distinct elements (slices, with an axis), how many nobody knows yet; of a
+    number for each of them; and of a number for each element of x.
+    """
+    count, size = dims.unknown(), x.size if axis is None else x.shape[axis]
     shape = (count,) if axis is None else replaced(x.shape, axis, count)
-    return Spec(shape, x.dtype), Spec((count,), int64.numpy)
+    return Spec(shape, x.dtype), Spec((count,), int64.numpy), Spec((size,), int64.numpy)
 
 
 @unique.shape
 def _(x, *, axis):
-    values, each = distinct(x, axis)
-    size = x.size if axis is None else x.shape[axis]
-    return values, each, Spec((size,), int64.numpy), each
+    values, each, which = distinct(x, axis)
+    return values, each, which, each
 
 
 @unique_consecutive.shape
 def _(x, *, axis):
-    values, each = distinct(x, axis)
-    size = x.size if axis is None else x.shape[axis]
-    return values, Spec((size,), int64.numpy), each
+    values, each, which = distinct(x, axis)
+    return values, which, each

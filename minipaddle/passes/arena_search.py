@@ -43,7 +43,7 @@ def by_climbing(buffers: Sequence[Buffer], seconds: float = 0.5, steps: int = 40
     for _ in range(steps):
         if lowest <= goal or time.perf_counter() > until:
             break
-        other = moved(order, buffers, offsets, dice)
+        other = move_earlier(order, buffers, offsets, dice)
         found = placed(buffers, other)
         high = height(buffers, found)
         if high <= peak or dice.random() < 0.02:
@@ -53,7 +53,7 @@ def by_climbing(buffers: Sequence[Buffer], seconds: float = 0.5, steps: int = 40
     return best
 
 
-def moved(order: list[int], buffers, offsets, dice: random.Random) -> list[int]:
+def move_earlier(order: list[int], buffers, offsets, dice: random.Random) -> list[int]:
     """The order with one of the highest buffers, or a neighbour of it, at an earlier position."""
     top = height(buffers, offsets)
     highest = [k for k in order if offsets[k] + buffers[k].nbytes == top]
@@ -82,7 +82,7 @@ def by_exhaustion(buffers: Sequence[Buffer], most: int = 20_000) -> list[int]:
         for k in range(count)
     ]
 
-    def dropped(offsets: dict[int, int], least: int, top: int) -> None:
+    def drop(offsets: dict[int, int], least: int, top: int) -> None:
         nonlocal best, lowest, steps
         steps += 1
         if len(offsets) == count:
@@ -98,9 +98,9 @@ def by_exhaustion(buffers: Sequence[Buffer], most: int = 20_000) -> list[int]:
             if at < least or lowest <= goal or steps > most:
                 continue
             if max(top, at - nbytes) < lowest:
-                dropped(offsets | {k: at}, at, max(top, at - nbytes))
+                drop(offsets | {k: at}, at, max(top, at - nbytes))
 
-    dropped({}, 0, 0)
+    drop({}, 0, 0)
     return best
 
 

@@ -13,17 +13,15 @@ Source: Rabe and Staats, "Self-attention Does Not Need O(n²) Memory", 2021; Dao
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 from ..engine.core import dtype as dt
 from ..engine.core.record import Record
 from ..engine.core.slots import slot
-from ..engine.ir.edit import count_uses, in_branches
 from ..engine.ir.program import ITEM, Program
 from ..engine.ops.linalg import product
-from ..engine.ops.movement import reshape
+from ..engine.passes.fusion_groups import skip_reshapes
 from ..engine.passes.registry import program_pass
-from .epilogue import Region, begins_with_product, joined, rebuilt, room_of
+from .epilogue import Region, begins_with_product, build_group, join_groups, room_of
 
 STRIP = 1 << 18
 """The most bytes that FEWEST rows may have: more do not fit into the second cache, nor on a
@@ -34,6 +32,9 @@ FEWEST = 8
 
 BLAS = 1 << 20
 """Elements of a matrix from which OpenBLAS, which needs all rows at once, is faster."""
+
+DTYPES = dt.float32.numpy, dt.float64.numpy
+"""The dtypes for which there is a kernel."""
 
 
 def products(group: Record) -> list[Record]:
@@ -48,8 +49,7 @@ def is_chain(record: Record) -> bool:
 
 def group_of(x: Record) -> Record | None:
     """The group with an epilogue whose only result a value is, reshapes aside."""
-    while x.op is reshape:
-        x = x.inputs[0]
+    x = skip_reshapes(x)
     group = x.inputs[0] if x.op is ITEM else None
     if group is None or not begins_with_product(group) or len(group.shape) > 1:
         return None
@@ -96,42 +96,6 @@ def profitable(first: Record, second: Record) -> bool:
     return row * FEWEST <= STRIP and max(weights) < BLAS and first.shape[-2] >= FEWEST
 
 
-class Link(NamedTuple):
-    """Two records that can be one: the second, the value it multiplies, the group that computes
-    it, and the records that disappear: that group and views of its result."""
-
-    region: Region
-    x: Record
-    group: Record
-    gone: set[Record]
-
-    @property
-    def folds(self) -> bool:
-        """Whether there is a reduction between the products."""
-        return any(r.op.kind == "reduction" for r in self.group.attrs["region"].records)
-
-
-def link(record: Record) -> Link | None:
-    """The group that a product, or a group that begins with one, can be joined to."""
-    if record.op is not product and not begins_with_product(record):
-        return None
-    region = Region(record)
-    second = region.program.records[0]
-    x = next((a for a, b in region.pairs if b is second.inputs[0]), None)
-    group = None if x is None or second.op is not product else group_of(x)
-    if group is None:
-        return None
-    first, own = group.attrs["region"].records[0], region.given[x]
-    fits = first.dtype == second.dtype and first.dtype in (dt.float32.numpy, dt.float64.numpy)
-    fits = fits and hands_on(group) and takes(second, own, first, record.op is product)
-    if not (fits and profitable(first, second)):
-        return None
-    gone = [x]
-    while gone[-1] is not group:
-        gone.append(gone[-1].inputs[0])
-    return Link(region, x, group, {*gone})
-
-
 @program_pass(
     "back_to_back_gemm",
     looks_for=lambda op: op is product,
@@ -145,22 +109,26 @@ def back_to_back_gemm(
     program: Program, *, fused_attention: bool, fused_feedforward: bool
 ) -> Program:
     """The program with groups in which a product uses the rows of another one at once."""
-    return linked(program, {True: fused_attention, False: fused_feedforward})
 
+    def join(record, alone):
+        if record.op is not product and not begins_with_product(record):
+            return None
+        region = Region(record)
+        second = region.program.records[0]
+        x = next((a for a, b in region.pairs if b is second.inputs[0]), None)
+        group = None if x is None or second.op is not product else group_of(x)
+        if group is None:
+            return None
+        inside = [x]
+        while inside[-1] is not group:
+            inside.append(inside[-1].inputs[0])
+        folds = any(r.op.kind == "reduction" for r in group.attrs["region"].records)
+        wanted = fused_attention if folds else fused_feedforward
+        first, own = group.attrs["region"].records[0], region.given[x]
+        fits = wanted and first.dtype == second.dtype and first.dtype in DTYPES and alone(inside)
+        fits = fits and hands_on(group) and takes(second, own, first, record.op is product)
+        if not (fits and profitable(first, second)):
+            return None
+        return build_group(region, x, group), {*inside}
 
-def linked(program: Program, wanted: dict[bool, bool]) -> Program:
-    """The program, and its branches and loops, with groups of two products; `wanted` says whether
-    with (True) and without (False) a reduction between them.
-    """
-    program = in_branches(program, lambda region: linked(region, wanted))
-    count, here = count_uses(program), set(program.records)
-    gone: set[Record] = set()
-    instead: dict[Record, Record] = {}
-    for record in program.records:
-        found = link(record)
-        if found is None or found.group not in here or found.group in instead:
-            continue
-        if wanted[found.folds] and all(count[r] == 1 for r in found.gone):
-            instead[record] = joined(found.region, found.x, found.group)
-            gone |= found.gone
-    return rebuilt(program, instead, gone) if instead else program
+    return join_groups(program, join)

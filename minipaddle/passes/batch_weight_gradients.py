@@ -11,7 +11,8 @@ fewer bytes. Likewise Σₜ sum(gₜ) becomes the sum of Σₜ gₜ. (A sum may 
 
 from __future__ import annotations
 
-from ..engine.core.dispatch import current
+from functools import reduce
+
 from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.program import Program, everywhere
@@ -21,7 +22,7 @@ from ..engine.ops.movement import concat
 from ..engine.ops.reduction import sum
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
-from .concat_of_slices import inner_additions, leaves
+from .concat_of_slices import inner_additions, leaves, tensor
 
 
 @program_pass(
@@ -34,25 +35,17 @@ def batch_weight_gradients(program: Program, *, enable_addto: bool) -> Program:
     inner, used = inner_additions(program), count_uses(program)
     place = {r: k for k, r in enumerate(everywhere(program))}
 
-    def together(record, *inputs):
+    def batch(record, *inputs):
         groups: dict[object, list[Record]] = {}
         for part in leaves(record, inner) if record not in inner else ():
             like = kind(part, record, used)
             groups.setdefault(like or len(groups), []).append(part)
         if all(len(group) == 1 for group in groups.values()):
             return None
-        total = None
-        for group in groups.values():
-            x = joined(sorted(group, key=place.get)) if len(group) > 1 else tensor(group[0])
-            total = x if total is None else total + x
-        return total
+        same = [sorted(group, key=place.get) for group in groups.values()]
+        return reduce(add, [merge(group) if len(group) > 1 else tensor(*group) for group in same])
 
-    return rewritten(program, {add: together}) if enable_addto else program
-
-
-def tensor(record: Record):
-    """The value of a record in the program that is being built, as a tensor."""
-    return current.top.builder.tensor(current.top.builder.now.get(record, record))
+    return rewritten(program, {add: batch}) if enable_addto else program
 
 
 def kind(part: Record, whole: Record, used) -> tuple | None:
@@ -74,15 +67,12 @@ def profitable(part: Record) -> bool:
     return x.spec.size + y.spec.size < part.spec.size
 
 
-def joined(group: list[Record]):
+def merge(group: list[Record]):
     """The sum of terms of one kind."""
     attrs = group[0].attrs
     operands = [[tensor(r) for r in part.inputs] for part in group]
     if group[0].op is sum:
-        total = operands[0][0]
-        for (x,) in operands[1:]:
-            total = total + x
-        return sum(total, **attrs)
+        return sum(reduce(add, [x for (x,) in operands]), **attrs)
     xs, ys = zip(*operands)
     x, y = concat(*xs, axis=attrs["x_perm"][1]), concat(*ys, axis=attrs["y_perm"][0])
     return product(x, y, **attrs)

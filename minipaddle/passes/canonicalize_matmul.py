@@ -17,17 +17,16 @@ from ..engine.passes.rewriting import rewritten
 def as_product(record, x, y):
     """matmul(x, y) as a product."""
     wide = promote("matmul", [x.spec, y.spec])
-    x, y = (v if v.spec.dtype == wide else v.astype(wide) for v in (x, y))
-    x, y = as_row(x), as_column(y)
+    x, y = as_row(x.astype(wide)), as_column(y.astype(wide))
     if y.spec.ndim == 2 and x.spec.ndim > 2:
         x = rows(x)
     n = max(x.spec.ndim, y.spec.ndim)
     order = tuple(range(n))
-    z = product(widened(x, n), widened(y, n), x_perm=order, y_perm=order, out_perm=order)
+    z = product(with_rank(x, n), with_rank(y, n), x_perm=order, y_perm=order, out_perm=order)
     return z if z.spec.shape == record.shape else reshape(z, shape=record.shape)
 
 
-def widened(x, ndim: int):
+def with_rank(x, ndim: int):
     """x with leading axes of size 1."""
     extra = ndim - x.spec.ndim
     return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x

@@ -27,11 +27,11 @@ def concat_of_slices(program: Program) -> Program:
     """The program with a `concat` for each sum of slices among zeros."""
     inner = inner_additions(program)
 
-    def joined(record, *inputs):
+    def join(record, *inputs):
         found = None if record in inner else side_by_side(leaves(record, inner))
         return None if found is None else concat(*slices_and_zeros(*found), axis=found[0])
 
-    return rewritten(program, {add: joined})
+    return rewritten(program, {add: join})
 
 
 def inner_additions(program: Program) -> set[Record]:
@@ -54,6 +54,11 @@ def leaves(record: Record, inner: set) -> list[Record]:
         else:
             found.append(r)
     return found
+
+
+def tensor(record: Record):
+    """The value of a record in the program that is being built, as a tensor."""
+    return current.top.builder.tensor(current.top.builder.now.get(record, record))
 
 
 def side_by_side(parts: list[Record]) -> tuple[int, list] | None:
@@ -94,9 +99,7 @@ def slices_and_zeros(axis: int, parts: list) -> list:
 
     for start, stop, part in parts:
         zeros(start - end)
-        source = part.inputs[0]
-        x = current.top.builder.tensor(current.top.builder.now.get(source, source))
-        found.append(reshape(x, shape=replaced(shape, axis, stop - start)))
+        found.append(reshape(tensor(part.inputs[0]), shape=replaced(shape, axis, stop - start)))
         end = stop
     zeros(shape[axis] - end)
     return found

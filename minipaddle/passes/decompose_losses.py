@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..engine.core.dtype import HALVES
 from ..engine.ops import creation, nn, reduction
-from ..engine.ops.elementwise import exp, log, maximum, where
+from ..engine.ops.elementwise import exp, log, where
 from ..engine.ops.movement import reshape
-from ..engine.passes.decompose import RULES
+from ..engine.passes.decompose import RULES, Array, Operators
 from ..ops import labels
 
 
@@ -25,11 +25,8 @@ def as_column(x):
 
 
 def shares(label, ignore_index: int, dtype, mean: str | None):
-    """The weight of each label in the loss; see `engine.ops.nn.label_weights`."""
-    valid = (label != ignore_index).astype(dtype)
-    if mean is None:
-        return valid
-    return valid / (maximum(sum_all(valid), 1) if mean == "valid" else float(label.spec.size))
+    """The weight of each label in the loss."""
+    return nn.label_weights(Operators(), Array(label), ignore_index, dtype, mean).tensor
 
 
 def cross_entropy(record, x, label):

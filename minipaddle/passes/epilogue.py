@@ -8,11 +8,14 @@ nothing else may use them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
-from ..engine.ir.edit import count_uses, in_branches, substitute, with_records
-from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
+from ..engine.ir.edit import count_uses, in_branches, outline, substitute, with_records
+from ..engine.ir.program import ITEM, Program
 from ..engine.ops.movement import ravel, reshape
+from ..engine.passes.fusion_groups import skip_reshapes
 from ..engine.passes.nest import Nest, NotOneNest
 from ..engine.passes.registry import program_pass
 from ..ops.channels_last import conv_last
@@ -55,25 +58,16 @@ class Region:
     def __init__(self, record: Record):
         self.record = record
         if record.op is fused:
-            self.program = record.attrs["region"]
-            self.pairs = list(zip(record.inputs, self.program.inputs, strict=True))
-            self.given = dict(self.pairs)
+            inputs, self.program = record.inputs, record.attrs["region"]
         else:
-            self.given = {
-                x: Record(INPUT, (), {"name": x.attrs.get("name", "")}, *x.spec)
-                for x in dict.fromkeys(record.inputs)
-                if x.op is not NUMBER
-            }
-            self.pairs = list(self.given.items())
-            inputs = [self.given.get(x, x) for x in record.inputs]
-            own = record.copy(inputs)
-            self.program = Program("group", [*self.given.values()], [], [own], [own])
+            inputs, self.program = outline([record], [record])
+        self.pairs = list(zip(inputs, self.program.inputs, strict=True))
+        self.given = dict(self.pairs)
 
 
 def source_of(x: Record) -> Record | None:
     """The product that a value is, reshapes aside."""
-    while x.op is reshape:
-        x = x.inputs[0]
+    x = skip_reshapes(x)
     return x if x.op.by_rows else None
 
 
@@ -81,14 +75,12 @@ def takes_rows(region: Region, x: Record, length: int) -> bool:
     """Whether the group reads x in rows of `length` elements."""
     try:
         nest = Nest(region.program.records, region.program.outputs)
-        own = [n.index for *_, n in nest.reading() if nest.loaded_input(n) is region.given[x]]
         flat = ravel(nest.axes, nest.shape)
-        nest = nest.merged() if all(i == flat for i in own) else None
+        own = [n.index for *_, n in nest.reading() if nest.loaded_input(n) is region.given[x]]
+        in_order = all(i == flat for i in own)
+        return in_order and nest.size == x.spec.size and fits(nest.merged(), length)
     except NotOneNest:
         return False
-    if nest is None:
-        return False
-    return nest.size == x.spec.size and fits(nest, length)
 
 
 def row_by_row(group: Record) -> bool:
@@ -107,7 +99,7 @@ def fits(nest: Nest, length: int) -> bool:
     return len(loops) == 1 or loops[-1].extent == length
 
 
-def joined(region: Region, x: Record, source: Record) -> Record:
+def build_group(region: Region, x: Record, source: Record) -> Record:
     """The group that begins with the product, or the whole group, that computes x."""
     before, old, taken = Region(source), region.program, region.given[x]
     (made,) = before.program.outputs
@@ -116,12 +108,10 @@ def joined(region: Region, x: Record, source: Record) -> Record:
         seen = Record(reshape, [made], {"shape": x.shape}, *x.spec)
         new[taken] = seen
         records.append(seen)
-    for r in old.records:
-        new[r] = r.copy([new.get(y, y) for y in r.inputs])
-        records.append(new[r])
+    records += [substitute(r, new) for r in old.records]
     pairs = [*before.pairs, *(pair for pair in region.pairs if pair[0] is not x)]
     outer, inner = [a for a, _ in pairs], [b for _, b in pairs]
-    program = Program("group", inner, [], records, [new[r] for r in old.outputs])
+    program = Program("group", inner, [], records, [new.get(r, r) for r in old.outputs])
     specs = tuple(r.spec for r in old.outputs)
     return region.record.derive(fused, outer, {"region": program}, specs, 0)
 
@@ -134,39 +124,47 @@ def joined(region: Region, x: Record, source: Record) -> Record:
 )
 def epilogue(program: Program, *, fuse_gemm_epilogue: bool, fuse_resunit: bool) -> Program:
     """The program in which products and convolutions join the groups that use their rows."""
-    wanted = lambda op: fuse_resunit if op is conv_last else fuse_gemm_epilogue
-    return with_rows_used(program, wanted)
+
+    def join(record, alone):
+        if record.op is not fused and record.op.kind != "elementwise":
+            return None
+        for x in dict.fromkeys(record.inputs):
+            source = source_of(x)
+            if source is None or source not in (x, *x.inputs[:1]) or not alone({x, source}):
+                continue
+            region = Region(record)
+            wanted = fuse_resunit if source.op is conv_last else fuse_gemm_epilogue
+            if wanted and takes_rows(region, x, source.shape[-1]):
+                group = build_group(region, x, source)
+                if row_by_row(group):
+                    return group, {x, source}
+        return None
+
+    return join_groups(program, join)
 
 
-def with_rows_used(program: Program, wanted) -> Program:
-    """The program, and its branches and loops, with groups that begin with a product."""
-    program = in_branches(program, lambda region: with_rows_used(region, wanted))
+def join_groups(program: Program, join: Callable) -> Program:
+    """The program, and its branches and loops, with larger groups. `join(record, alone)` returns a
+    group that computes a record, and the records that are in it from now on, or None; these must be
+    used `alone` there.
+    """
+    program = in_branches(program, lambda region: join_groups(region, join))
     count, here = count_uses(program), set(program.records)
     gone: set[Record] = set()
     instead: dict[Record, Record] = {}
+
+    def alone(records) -> bool:
+        return here.issuperset(records) and all(count[r] == 1 and r not in instead for r in records)
+
     for record in program.records:
-        if record.op is not fused and record.op.kind != "elementwise":
-            continue
-        for x in dict.fromkeys(record.inputs):
-            source = source_of(x)
-            if source not in here or source in gone or source not in (x, *x.inputs[:1]):
-                continue
-            if not wanted(source.op):
-                continue
-            region = Region(record)
-            alone = count[x] == count[source] == 1
-            if alone and takes_rows(region, x, source.shape[-1]):
-                group = joined(region, x, source)
-                if row_by_row(group):
-                    instead[record] = group
-                    gone.update((x, source))
-                    break
-    if not instead:
-        return program
-    return rebuilt(program, instead, gone)
+        found = join(record, alone)
+        if found is not None:
+            instead[record], inside = found
+            gone |= inside
+    return replace_records(program, instead, gone) if instead else program
 
 
-def rebuilt(program: Program, instead: dict, gone: set) -> Program:
+def replace_records(program: Program, instead: dict, gone: set) -> Program:
     """The program with the records of `instead`, and without those that are `gone`."""
     new: dict[Record, Record] = {}
     records: list[Record] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 from ..engine.core.record import Record
@@ -39,7 +41,7 @@ def keeps_order(perm, shape) -> bool:
     return long == sorted(long) or 0 in shape
 
 
-def brought(view: View, target: tuple) -> tuple:
+def perm_for(view: View, target: tuple) -> tuple:
     """The transpose of the base of `view` that an operator reads if its result is a view with the
     permutation `target`: axis e of the result's base is axis inverse(target)[e] of both views.
     """
@@ -56,30 +58,18 @@ def without(perm, gone) -> tuple:
 # ---- reshapes of views ------------------------------------------------------------------------
 
 
-def blocks(old, new) -> list[tuple[list[int], list[int]]] | None:
+def blocks(old, new) -> list[tuple[list[int], list[int]]]:
     """The axes of two shapes (without sizes 1) in groups with equally many elements."""
-    found, i, k = [], 0, 0
-    while i < len(old) and k < len(new):
-        left, right, a, b = [i], [k], old[i], new[k]
-        while a != b:
-            if a < b:
-                i += 1
-                if i == len(old):
-                    return None
-                left.append(i)
-                a *= old[i]
-            else:
-                k += 1
-                if k == len(new):
-                    return None
-                right.append(k)
-                b *= new[k]
-        found.append((left, right))
-        i, k = i + 1, k + 1
+    ends = [{size: d for d, size in enumerate(accumulate(s, mul), 1)} for s in (old, new)]
+    found, start = [], (0, 0)
+    for size in sorted(ends[0].keys() & ends[1].keys()):
+        stop = ends[0][size], ends[1][size]
+        found.append(tuple([*range(a, b)] for a, b in zip(start, stop)))
+        start = stop
     return found
 
 
-def reshaped(view: View, shape) -> tuple[tuple, tuple] | None:
+def reshape_view(view: View, shape) -> tuple[tuple, tuple] | None:
     """(shape for the base, perm) with which a reshape of a view is a view of a reshaped base; None
     if elements would have to move.
     """
@@ -88,8 +78,6 @@ def reshaped(view: View, shape) -> tuple[tuple, tuple] | None:
     old = [d for d, n in enumerate(view.shape) if n != 1]
     new = [d for d, n in enumerate(shape) if n != 1]
     groups = blocks([view.shape[d] for d in old], [shape[d] for d in new])
-    if groups is None:
-        return None
     rank = {d: k for k, d in enumerate(sorted(view.perm[d] for d in old))}
     order = {}
     for left, right in groups:
@@ -114,7 +102,7 @@ def before_reshape(record: Record, perm: tuple) -> tuple | None:
     long = [d for d, n in enumerate(source) if n != 1]
     own = [d for d, n in enumerate(record.shape) if n != 1]
     groups = blocks([record.shape[d] for d in own], [source[d] for d in long])
-    if groups is None or any(len(left) > 1 for left, _ in groups):
+    if any(len(left) > 1 for left, _ in groups):
         return None
     parts = {own[left[0]]: [long[d] for d in right] for left, right in groups}
     ones = [d for d, n in enumerate(source) if n == 1]

@@ -41,7 +41,7 @@ def pretranspose(program: Program) -> Program:
         return program
     made: dict[tuple, object] = {}
 
-    def turned(record, *operands):
+    def read_transposed(record, *operands):
         found = across(record)
         if found is None or reads[record.inputs[found[0]], found[1]] < 2:
             return None
@@ -54,4 +54,4 @@ def pretranspose(program: Program) -> Program:
         now = [made[key] if j == k else x for j, x in enumerate(operands)]
         return product(*now, **record.attrs | {"xy"[k] + "_perm": perm})
 
-    return rewritten(program, {product: turned})
+    return rewritten(program, {product: read_transposed})

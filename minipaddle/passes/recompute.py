@@ -16,11 +16,10 @@ from functools import cached_property
 from math import inf, sqrt
 from typing import NamedTuple
 
-from ..engine.core.dim import Dim
 from ..engine.core.record import Record
 from ..engine.core.slots import slot
 from ..engine.ir.cut import has_effect
-from ..engine.ir.edit import substitute, with_records
+from ..engine.ir.edit import substitute, users_of, with_records
 from ..engine.ir.program import ITEM, NUMBER, Program, regions
 from ..engine.ops.marks import after
 from ..engine.passes.arena import Buffer, profile
@@ -30,6 +29,7 @@ from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, spec
 from ..engine.passes.memory import live
 from ..engine.passes.nest import fusable
 from ..engine.passes.registry import DEFAULTS, program_pass
+from ..engine.passes.specialise import open_sizes
 
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
 """The speed of a core, roughly."""
@@ -54,13 +54,13 @@ def seconds(record: Record) -> float:
     return moved
 
 
-class Again(NamedTuple):
-    """`value` is computed again at the time `at` by the records `again`, in order."""
+class Recomputation(NamedTuple):
+    """`value` is computed again at the time `at` by `records`, in order, from the `sources`."""
 
     value: Value
     at: int
-    late: Record  # computed after the peak, before `at`
-    again: list[Record]
+    anchor: Record  # computed after the peak, before `at`
+    records: list[Record]
     sources: set[Value]
     nbytes: int
     seconds: float
@@ -71,52 +71,50 @@ class Again(NamedTuple):
         return self.seconds / self.nbytes
 
 
-class Moments:
+class Peak:
     """The values that are live at a program's peak, and how they can be computed again."""
 
     def __init__(self, program: Program):
         self.program, self.records = program, program.records
         self.root = roots(program)
         self.lives: dict[Value, Life] = lifetimes(program, self.root)
-        kept = {self.root[r] for r in program.results}
+        results = {self.root[r] for r in program.results}
         self.inside = {
-            v: life for v, life in self.lives.items() if life.start != GIVEN and v not in kept
+            v: life for v, life in self.lives.items() if life.start != GIVEN and v not in results
         }
         level = profile([Buffer(*life) for life in self.inside.values()])
         self.peak = max(level, key=level.get, default=0)
         self.time = {r: t for t, r in enumerate(self.records)}
-        self.gone = {}  # until when a state's old value can be read
-        for state in program.states:
-            made = None if state.update is None else self.root[state.update][0]
-            self.gone[state.record] = self.time.get(made, 0) if made else len(self.records)
+        end, users = len(self.records), users_of(program)
+        self.readers = {r: [self.time[u] for u in found] for r, found in users.items()}
+        self.overwritten = {  # until when a state's old value can be read
+            s.record: end if s.update is None else self.time.get(self.root[s.update][0], 0)
+            for s in program.states
+        }
 
-    def plans(self) -> list[Again]:
+    def plans(self) -> list[Recomputation]:
         """Plans for the values that are live at the peak and can be computed again."""
-        found = []
-        for value, life in self.inside.items():
-            if life.nbytes and life.start < self.peak < life.end - 1:
-                plan = self.plan(value)
-                if plan is not None:
-                    found.append(plan)
-        return found
+        crossing = [v for v, x in self.inside.items() if x.start < self.peak < x.end - 1]
+        found = [self.plan(v) for v in crossing if self.lives[v].nbytes]
+        return [plan for plan in found if plan is not None]
 
-    def plan(self, value: Value) -> Again | None:
+    def plan(self, value: Value) -> Recomputation | None:
         """How to compute a value again; None if it is read at the peak, or cannot be."""
         early = self.names.get(value, ())
         reads = [t for r in early for t in self.readers.get(r, ()) if t >= self.peak]
         if not reads or min(reads) <= self.peak:
             return None
         at = min(reads)
-        late = self.late_value(at)
+        anchor = self.anchor(at)
         again: dict[Record, None] = {}
         sources: set[Value] = set()
         wanted = [r for r in early if any(t >= at for t in self.readers.get(r, ()))]
-        if late is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
+        if anchor is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
             return None
         order, cost = sorted(again, key=self.time.get), sum(map(seconds, again))
         if self.is_compared(order, at):
             return None
-        return Again(value, at, late, order, sources, self.lives[value].nbytes, cost)
+        return Recomputation(value, at, anchor, order, sources, self.lives[value].nbytes, cost)
 
     def is_compared(self, again: list[Record], at: int) -> bool:
         """Whether a value that is computed again is compared later with one computed from it, such
@@ -133,15 +131,6 @@ class Moments:
         return False
 
     @cached_property
-    def readers(self) -> dict[Record, list[int]]:
-        """The times at which each record is an input."""
-        found: dict[Record, list[int]] = {}
-        for t, record in enumerate(self.records):
-            for r in record.inputs:
-                found.setdefault(r, []).append(t)
-        return found
-
-    @cached_property
     def names(self) -> dict[Value, list[Record]]:
         """For each value the records before the peak that name it: its own, and views of it."""
         found: dict[Value, list[Record]] = {}
@@ -150,7 +139,7 @@ class Moments:
                 found.setdefault(self.root[r], []).append(r)
         return found
 
-    def late_value(self, at: int) -> Record | None:
+    def anchor(self, at: int) -> Record | None:
         """A value computed between the peak and `at`, if possible an input of the record then."""
         between = [*self.records[self.peak : at], *self.records[at].inputs]
         late = [r for r in between if r.dtype is not None and self.time.get(r, -1) >= self.peak]
@@ -166,23 +155,22 @@ class Moments:
             if r.op is NUMBER:
                 continue
             root = self.root.get(r)
-            if root is not None and root != value and self.there(root, at):
+            if root is not None and root != value and self.in_memory(root, at):
                 sources.add(root)
             elif r not in self.time or not self.collect(r, at, value, again, sources, depth + 1):
                 return False
         again[record] = None
         return True
 
-    def waits(self, record: Record, at: int) -> bool:
-        """Whether a record names a value from before the peak that is read after it."""
+    def spans(self, record: Record, at: int) -> bool:
+        """Whether a record names a value from before the peak, and `at` is after it."""
         made = self.time.get(record)
         return made is not None and made < self.peak < at and self.root.get(record) in self.inside
 
-    def there(self, value: Value, at: int) -> bool:
+    def in_memory(self, value: Value, at: int) -> bool:
         """Whether a value is in memory at a time anyway."""
-        record = value[0]
-        if record in self.gone:
-            return at <= self.gone[record]
+        if value[0] in self.overwritten:
+            return at <= self.overwritten[value[0]]
         life = self.lives.get(value)
         return life is None or life.start == GIVEN or life.start < at < life.end
 
@@ -216,8 +204,7 @@ def recompute(
     as it can. The program stays as it is without a budget, if its live set is below `least` bytes,
     or if `fusion` alone will keep the budget, as in a program of elementwise operators.
     """
-    sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
-    if budget is None or any(type(n) is Dim for n in sizes):
+    if budget is None or open_sizes(program):
         return program
     now = live(program)
     if now < least:
@@ -227,7 +214,7 @@ def recompute(
     if one and live(grouped(program)) <= budget:
         return program  # the values are in registers
     while now > budget:
-        other = relieved(program, now - budget, inf if price is None else price)
+        other = lower_peak(program, now - budget, inf if price is None else price)
         then = live(other)
         if then >= now:
             break
@@ -235,21 +222,20 @@ def recompute(
     return program
 
 
-def relieved(program: Program, excess: float, price: float) -> Program:
+def lower_peak(program: Program, excess: float, price: float) -> Program:
     """The program whose peak is lower, by `excess` bytes if possible."""
-    moments = Moments(program)
-    plans = chosen(moments.plans(), excess, price)
-    return dead_code(written(moments, plans)) if plans else program
+    peak = Peak(program)
+    plans = chosen(peak.plans(), excess, price)
+    return dead_code(follow(plans, peak)) if plans else program
 
 
 @slot("recompute.chosen")
-def chosen(plans: list[Again], excess: float, price: float) -> list[Again]:
+def chosen(plans: list[Recomputation], excess: float, price: float) -> list[Recomputation]:
     """Some of the plans, the cheapest first, until `excess` bytes are saved.
 
     No plan costs more than `price` seconds per byte, or reads a value that another one frees.
     """
-    found: list[Again] = []
-    gone, read = set(), set()
+    found, gone, read = [], set(), set()
     for plan in sorted(plans, key=lambda p: p.score):
         if excess <= 0 or plan.score > price:
             break
@@ -262,51 +248,48 @@ def chosen(plans: list[Again], excess: float, price: float) -> list[Again]:
     return found
 
 
-def written(moments: Moments, plans: list[Again]) -> Program:
+def follow(plans: list[Recomputation], peak: Peak) -> Program:
     """The program in which these values are computed again, and read from there on. Other values
     that are live at the peak are read `after` it, so that nothing computed from them comes before.
     """
-    by_time: dict[int, list[Again]] = {}
+    by_time: dict[int, list[Recomputation]] = {}
     for plan in plans:
         by_time.setdefault(plan.at, []).append(plan)
-    now: dict[Record, Record] = {}
+    new: dict[Record, Record] = {}
     records: list[Record] = []
-    for t, record in enumerate(moments.records):
+    for t, record in enumerate(peak.records):
         for plan in by_time.get(t, ()):
-            records += made_again(plan, now, moments)
-        if record.op is not after:
-            for r in dict.fromkeys(record.inputs):
-                late = moments.late_value(t) if r not in now and moments.waits(r, t) else None
-                if late is not None:
-                    now[r] = later(r, now.get(late, late), record)
-                    records.append(now[r])
-        records.append(substitute(record, now))
-    return with_records(moments.program, records, now)
+            records += compute_again(plan, new, peak)
+        for r in dict.fromkeys(record.inputs) if record.op is not after else ():
+            anchor = peak.anchor(t) if r not in new and peak.spans(r, t) else None
+            if anchor is not None:
+                new[r] = read_after(new.get(anchor, anchor), r, record)
+                records.append(new[r])
+        records.append(substitute(record, new))
+    return with_records(peak.program, records, new)
 
 
-def later(source: Record, late: Record, user: Record) -> Record:
-    """A value, for a record that must not run before `late` is computed."""
-    return user.derive(after, [source, late], {}, source.spec, 1)
+def read_after(anchor: Record, source: Record, user: Record) -> Record:
+    """A value, for a record that must not run before `anchor` is computed."""
+    return user.derive(after, [source, anchor], {}, source.spec, 1)
 
 
-def made_again(plan: Again, now: dict[Record, Record], moments: Moments) -> list[Record]:
-    """The records of a plan, which read their sources after the late value; added to `now`."""
+def compute_again(plan: Recomputation, new: dict[Record, Record], peak: Peak) -> list[Record]:
+    """The records of a plan, which read their sources after the anchor; added to `new`."""
     own: dict[Record, Record] = {}
     found: list[Record] = []
-    late = now.get(plan.late, plan.late)
-    for record in plan.again:
-        inputs = []
+    anchor = new.get(plan.anchor, plan.anchor)
+    for record in plan.records:
         for r in record.inputs:
-            if r not in own and r.op is not NUMBER:
-                source = now.get(r, r)
-                if source.op is not after:
-                    source = later(source, late, record)
-                    found.append(source)
-                own[r] = source
-                if moments.waits(r, plan.at):
-                    now[r] = source
-            inputs.append(own.get(r, r))
-        own[record] = record.copy(inputs)
+            if r in own or r.op is NUMBER:
+                continue
+            own[r] = new.get(r, r)
+            if own[r].op is not after:
+                own[r] = read_after(anchor, own[r], record)
+                found.append(own[r])
+            if peak.spans(r, plan.at):
+                new[r] = own[r]
+        own[record] = record.copy([own.get(r, r) for r in record.inputs])
         found.append(own[record])
-    now.update({r: own[r] for r in plan.again})
+    new.update({r: own[r] for r in plan.records})
     return found

@@ -23,7 +23,7 @@ from ..engine.ops.linalg import product
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.specialise import open_sizes
-from .permuted_views import View, before_reshape, brought, keeps_order, plain
+from .permuted_views import View, before_reshape, keeps_order, perm_for, plain
 from .transpose_rules import HANDLERS, KINDS, of_all_axes
 
 
@@ -190,15 +190,11 @@ class Sinker:
 
     def item(self, record: Record) -> None:
         whole, perms = self.whole[record.inputs[0]]
-        k = record.attrs["k"]
-        perm = perms[k]
-        if whole is record.inputs[0]:
-            new = record
-            self.records.append(new)
-        else:
-            new = self.source.derive(ITEM, [whole], {"k": k}, whole.shape[k], 1)
-            self.records.append(new)
-        self.set_view(record, plain(new) if perm is None else View(new, perm))
+        new, k = record, record.attrs["k"]
+        if whole is not record.inputs[0]:
+            new = record.derive(ITEM, [whole], {"k": k}, whole.shape[k], 1)
+        self.records.append(new)
+        self.set_view(record, plain(new) if perms[k] is None else View(new, perms[k]))
 
     # ---- the cheapest order for several inputs -------------------------------------------------
 
@@ -208,7 +204,7 @@ class Sinker:
             return self.preferences[record]
 
         def cost(target):
-            return sum(self.price(v, brought(v, target)) for v in views)
+            return sum(self.price(v, perm_for(v, target)) for v in views)
 
         straight = tuple(range(len(views[0].perm)))
         waiting = sorted((v for v in views if not v.is_identity), key=lambda v: -v.base.spec.size)

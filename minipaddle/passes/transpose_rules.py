@@ -1,9 +1,10 @@
 """How transposes move through operators: each operator is applied to the bases of views.
 
-`HANDLERS` and `KINDS` have a rule for each operator. A rule gets the sinker, the record, and a view
-for each input (None for a number). It returns the view of the result, or None if the operator needs
-its inputs without views; for an operator of several results, the new record and the permutation of
-each result.
+An operator of one input has a function in `ON_BASE` (a reduction has `on_reduction`) of its view,
+its attributes and the shape of the result. It returns the attributes with which the operator is
+applied to the base, and the permutation of its result (of several results: of each), or None if the
+operator needs its input without a view. The others have a function in `HANDLERS` or `KINDS` of the
+sinker, the record, and a view for each input (None for a number). It returns the result's view.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..engine.ops.movement import (
     unslice,
     unstack,
 )
-from .permuted_views import View, brought, plain, reshaped, without
+from .permuted_views import View, perm_for, plain, reshape_view, without
 
 
 def through_transpose(sinker, record, views):
@@ -31,19 +32,15 @@ def through_transpose(sinker, record, views):
 
 def through_elementwise(sinker, record, views):
     ndim = len(record.shape)
-    places = [k for k, v in enumerate(views) if v is not None and v.perm]
     wide = {}
-    for k in places:
-        v, extra = views[k], ndim - len(views[k].perm)
-        base = sinker.with_rank(sinker.materialize(v), ndim) if extra else v.base
-        wide[k] = plain(base) if extra else v
-    target = sinker.order(record, list(wide.values()))
-    inputs = list(record.inputs)
     for k, v in enumerate(views):
-        if k in wide:
-            inputs[k] = sinker.transposed(wide[k].base, brought(wide[k], target))
-        elif v is not None:
-            inputs[k] = v.base
+        if v is not None and v.perm:
+            whole = len(v.perm) == ndim
+            wide[k] = v if whole else plain(sinker.with_rank(sinker.materialize(v), ndim))
+    target = sinker.order(record, list(wide.values()))
+    inputs = [r if v is None else v.base for r, v in zip(record.inputs, views)]
+    for k, v in wide.items():
+        inputs[k] = sinker.transposed(v.base, perm_for(v, target))
     view = View(sinker.emit(record.op, inputs, record.attrs), target)
     if len({v.perm for v in wide.values() if v.base.spec.size == record.spec.size}) > 1:
         sinker.choice(record, view)
@@ -52,27 +49,14 @@ def through_elementwise(sinker, record, views):
     return view
 
 
-def through_reduction(sinker, record, views):
-    axis, keepdim, view = record.attrs["axis"], record.attrs["keepdim"], views[0]
-    moved = tuple(sorted(view.perm[d] for d in axis))
-    base = sinker.emit(record.op, [view.base], {"axis": moved, "keepdim": keepdim})
-    return View(base, view.perm if keepdim else without(view.perm, axis))
-
-
-def through_reshape(sinker, record, views):
-    found = reshaped(views[0], record.shape)
+def through_base(sinker, record, views):
+    """The operator applied to the base of its one input, as `ON_BASE` says."""
+    found = ON_BASE.get(record.op, on_reduction)(views[0], record.attrs, record.shape)
     if found is None:
         return None
-    shape, perm = found
-    return View(sinker.emit(reshape, [views[0].base], {"shape": shape}), perm)
-
-
-def through_broadcast(sinker, record, views):
-    view = views[0]
-    if len(view.perm) != len(record.shape):
-        return None
-    shape = tuple(record.shape[d] for d in inverse(view.perm))
-    return View(sinker.emit(broadcast_to, [view.base], {"shape": shape}), view.perm)
+    attrs, perm = found
+    base = sinker.emit(record.op, [views[0].base], record.attrs | attrs)
+    return View(base, perm) if record.dtype is not None else (base, [perm] * len(record.shape))
 
 
 def in_base(view: View, entries) -> tuple:
@@ -85,57 +69,64 @@ def of_all_axes(index: tuple, ndim: int) -> tuple:
     return (*index, *[(None, None, None)] * (ndim - len(index)))
 
 
-def through_slice(sinker, record, views):
-    index, view = record.attrs["index"], views[0]
-    if None in index:
+def on_reduction(view, attrs, shape):
+    moved = tuple(sorted(view.perm[d] for d in attrs["axis"]))
+    return {"axis": moved}, view.perm if attrs["keepdim"] else without(view.perm, attrs["axis"])
+
+
+def on_reshape(view, attrs, shape):
+    found = reshape_view(view, shape)
+    return found and ({"shape": found[0]}, found[1])
+
+
+def on_broadcast(view, attrs, shape):
+    return ({"shape": in_base(view, shape)}, view.perm) if len(view.perm) == len(shape) else None
+
+
+def on_slice(view, attrs, shape):
+    if None in attrs["index"]:
         return None
-    index = of_all_axes(index, len(view.perm))
+    index = of_all_axes(attrs["index"], len(view.perm))
     gone = [d for d, k in enumerate(index) if not isinstance(k, tuple)]
-    base = sinker.emit(slice_, [view.base], {"index": in_base(view, index)})
-    return View(base, without(view.perm, gone))
+    return {"index": in_base(view, index)}, without(view.perm, gone)
 
 
-def through_unslice(sinker, record, views):
-    index, view, shape = record.attrs["index"], views[0], record.shape
-    if None in index:
+def on_unslice(view, attrs, shape):
+    if None in attrs["index"]:
         return None
-    index = of_all_axes(index, len(shape))
+    index = of_all_axes(attrs["index"], len(shape))
     own = [d for d, k in enumerate(index) if isinstance(k, tuple)]
     gone = [d for d, k in enumerate(index) if not isinstance(k, tuple)]
-    axes = (
-        *gone,
-        *(own[d] for d in inverse(view.perm)),
-    )  # those of the result, as the base has them
-    attrs = {"shape": tuple(shape[d] for d in axes), "index": tuple(index[d] for d in axes)}
-    return View(sinker.emit(unslice, [view.base], attrs), inverse(axes))
+    axes = *gone, *(own[d] for d in inverse(view.perm))  # of the result, as the base has them
+    moved = {"shape": tuple(shape[d] for d in axes), "index": tuple(index[d] for d in axes)}
+    return moved, inverse(axes)
 
 
-def through_pad(sinker, record, views):
-    attrs = record.attrs | {"widths": in_base(views[0], record.attrs["widths"])}
-    return View(sinker.emit(pad, [views[0].base], attrs), views[0].perm)
+def on_split(view, attrs, shape):
+    return {"axis": view.perm[attrs["axis"]]}, view.perm
+
+
+def on_unstack(view, attrs, shape):
+    return {"axis": view.perm[attrs["axis"]]}, without(view.perm, [attrs["axis"]])
+
+
+ON_BASE = {
+    assign: lambda view, attrs, shape: ({}, view.perm),
+    broadcast_to: on_broadcast,
+    pad: lambda view, attrs, shape: ({"widths": in_base(view, attrs["widths"])}, view.perm),
+    reshape: on_reshape,
+    slice_: on_slice,
+    split: on_split,
+    unslice: on_unslice,
+    unstack: on_unstack,
+}
 
 
 def through_concat(sinker, record, views):
     target = sinker.order(record, views)
-    inputs = [sinker.transposed(v.base, brought(v, target)) for v in views]
+    inputs = [sinker.transposed(v.base, perm_for(v, target)) for v in views]
     base = sinker.emit(concat, inputs, {"axis": target[record.attrs["axis"]]})
     return sinker.choice(record, View(base, target))
-
-
-def through_split(sinker, record, views):
-    view, axis = views[0], record.attrs["axis"]
-    whole = sinker.emit(split, [view.base], record.attrs | {"axis": view.perm[axis]})
-    return whole, [view.perm] * len(record.shape)
-
-
-def through_unstack(sinker, record, views):
-    view, axis = views[0], record.attrs["axis"]
-    whole = sinker.emit(unstack, [view.base], {"axis": view.perm[axis]})
-    return whole, [without(view.perm, [axis])] * len(record.shape)
-
-
-def through_assign(sinker, record, views):
-    return View(sinker.emit(assign, [views[0].base], {}), views[0].perm)
 
 
 def through_product(sinker, record, views):
@@ -149,17 +140,10 @@ def through_product(sinker, record, views):
     return sinker.choice(record, View(sinker.emit(product, [x.base, y.base], attrs), target))
 
 
-KINDS = {"elementwise": through_elementwise, "reduction": through_reduction}
+KINDS = {"elementwise": through_elementwise, "reduction": through_base}
 HANDLERS = {
-    transpose: through_transpose,
-    reshape: through_reshape,
-    broadcast_to: through_broadcast,
-    slice_: through_slice,
-    unslice: through_unslice,
-    pad: through_pad,
+    **dict.fromkeys(ON_BASE, through_base),
     concat: through_concat,
-    split: through_split,
-    unstack: through_unstack,
-    assign: through_assign,
     product: through_product,
+    transpose: through_transpose,
 }

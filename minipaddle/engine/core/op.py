@@ -324,6 +324,12 @@ class Movement(Op):
         return rule
 
 
+def reduced_spec(x, *, axis, keepdim) -> Spec:
+    """The spec of `x` with `axis` reduced."""
+    kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
+    return Spec(tuple(kept), x.dtype)
+
+
 class Reduction(Op):
     """`axis` (a sorted tuple) is reduced with `combine`, starting from `identity`.
 
@@ -340,8 +346,8 @@ class Reduction(Op):
         self.term, self.blocked = term, blocked
 
     def infer(self, x, *, axis, keepdim) -> Spec:
-        kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
-        return Spec(tuple(kept), self.result(x.dtype) if self.result else x.dtype)
+        spec = reduced_spec(x, axis=axis, keepdim=keepdim)
+        return spec.astype(self.result(x.dtype)) if self.result else spec
 
     def evaluate(self, m, arrays, attrs):
         y = super().evaluate(m, arrays, attrs)

@@ -70,6 +70,26 @@ def with_update(state: State, update: Record | None) -> State:
     return State(state.name, state.record, update, state.storage)
 
 
+def outline(records: list[Record], outputs: list[Record]) -> tuple[list[Record], Program]:
+    """Records as a region, and the values from outside that are its inputs."""
+    inside = set(records)
+    outside = dict.fromkeys(
+        x for r in records for x in r.inputs if x not in inside and x.op is not NUMBER
+    )
+    new = {x: Record(INPUT, (), {"name": x.attrs.get("name", "")}, *x.spec) for x in outside}
+    inputs, copies = [*new.values()], [substitute(r, new) for r in records]
+    return [*outside], Program("group", inputs, [], copies, [new.get(r, r) for r in outputs])
+
+
+def users_of(program: Program) -> dict[Record, list[Record]]:
+    """The records that read each value, in order."""
+    users: dict[Record, list[Record]] = {}
+    for record in program.records:
+        for x in dict.fromkeys(record.inputs):
+            users.setdefault(x, []).append(record)
+    return users
+
+
 def count_uses(program: Program) -> Counter:
     """How often each value is used, as an input or as a result; in regions too."""
     found = Counter(program.results)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from ..core.op import opaque
 from ..core.record import Spec
 from ..core.slots import slot
+from .movement import ravel
 
 SHALLOW, DEEP = 16, 64
 """A matrix product that sums over few terms is slow. Taps are taken together, their slices copied
@@ -58,16 +59,8 @@ def layout(out, kernel, stride, dilation) -> Layout:
     for tap in product(*map(range, kernel)):
         at = [t * d for t, d in zip(tap, dilation)]
         phase = tuple(a % s for a, s in zip(at, stride))
-        taps.append((phase, flat_index([a // s for a, s in zip(at, stride)], grid)))
+        taps.append((phase, ravel([a // s for a, s in zip(at, stride)], grid)))
     return Layout(tuple(out), reach, grid, tuple(taps))
-
-
-def flat_index(at, shape) -> int:
-    """The row-major position of a pixel."""
-    flat = 0
-    for a, n in zip(at, shape):
-        flat = flat * n + a
-    return flat
 
 
 def meeting(phase, grid, stride, padding, size):
@@ -164,7 +157,7 @@ def conv_input_grad(m, g, w, *, size, stride, padding, dilation, groups):
     Each phase of the image is a convolution of g with the taps that fall on it, in reverse order.
     """
     lay = layout(g.shape[2:], w.shape[2:], stride, dilation)
-    lead, channels, total = flat_index(lay.reach, lay.grid), groups * w.shape[1], prod(lay.grid)
+    lead, channels, total = ravel(lay.reach, lay.grid), groups * w.shape[1], prod(lay.grid)
     shape = (lay.reach[0] + lay.grid[0], *lay.grid[1:])
     behind = (..., *(slice(r, r + n) for r, n in zip(lay.reach, lay.out)))
     flat = grouped(set_in(m, g, behind, shape, lay.spare), groups)

@@ -12,11 +12,7 @@ def full(m, *, shape, value, dtype):
     return m.full(shape, value, dtype=dtype)
 
 
-@full.shape
-def _(*, shape, value, dtype):
-    return Spec(tuple(shape), dtype)
-
-
+full.shape(lambda shape, value, dtype: Spec(tuple(shape), dtype))
 full.joins(lambda i, shape, value, dtype: (value, []))
 
 
@@ -32,11 +28,7 @@ def arange(m, *, size, dtype, start=0, step=1):
     return number(m.arange(size), start, step).astype(dtype, copy=False)
 
 
-@arange.shape
-def _(*, size, dtype, start, step):
-    return Spec((size,), dtype)
-
-
+arange.shape(lambda size, dtype, start, step: Spec((size,), dtype))
 arange.makes(lambda i, size, dtype, start, step: number(i, start, step))
 
 
@@ -46,9 +38,7 @@ def eye(m, *, rows, columns, dtype):
     return m.eye(rows, columns, dtype=dtype)
 
 
-@eye.shape
-def _(*, rows, columns, dtype):
-    return Spec((rows, columns), dtype)
+eye.shape(lambda rows, columns, dtype: Spec((rows, columns), dtype))
 
 
 @movement

@@ -15,7 +15,7 @@ from ..core.errors import value_error
 from ..core.op import movement, opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
-from .movement import check_fits, fitted, replaced
+from .movement import check_fits, fitted, ravel, replaced
 
 # ---- read, overwrite, add up -----------------------------------------------------------------
 
@@ -38,9 +38,7 @@ def _(x, index, *, axis):
     return Spec(replaced(x.shape, axis, *index.shape), x.dtype)
 
 
-@take.vjp("x")
-def _(g, x_spec, index, axis):
-    return scatter_sum(g, index, shape=x_spec.shape, axis=axis)
+take.vjp(x=lambda g, x_spec, index, axis: scatter_sum(g, index, shape=x_spec.shape, axis=axis))
 
 
 @opaque
@@ -129,10 +127,8 @@ put.vjp(
 @opaque
 def flat_index(m, *indices, shape):
     """The positions in a row-major array of `shape` of the places given by one array per axis."""
-    flat = 0
-    for i, n in zip(indices, shape, strict=True):
-        flat = flat * n + wrap_negative(m, i.astype("int64", copy=False), n)
-    return flat
+    pairs = zip(indices, shape, strict=True)
+    return ravel([wrap_negative(m, i.astype("int64", copy=False), n) for i, n in pairs], shape)
 
 
 @flat_index.shape

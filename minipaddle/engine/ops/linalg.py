@@ -119,10 +119,7 @@ def _(g, x, y_spec):
 def rows(x):
     """A stack of matrices as one tall matrix."""
     *lead, n = x.spec.shape
-    size = 1
-    for k in lead:
-        size *= k
-    return reshape(x, shape=(size, n))
+    return reshape(x, shape=(prod(lead), n))
 
 
 def fold(g, spec, as_matrix):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..core.dtype import bool_, int64
-from ..core.op import opaque, reduction
+from ..core.op import opaque, reduced_spec, reduction
 from ..core.record import Spec
 from .elementwise import cast, exp, where
 from .movement import broadcast_to, reshape
@@ -28,12 +28,6 @@ def spread(g, x_spec, axis):
 def sum_dtype(dtype):
     """Booleans and int32 are summed in int64, as in Paddle; other dtypes in themselves."""
     return int64.numpy if dtype.name in ("bool", "int32") else dtype
-
-
-def reduced_spec(x, *, axis, keepdim) -> Spec:
-    """The spec of `x` with `axis` reduced."""
-    kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
-    return Spec(tuple(kept), x.dtype)
 
 
 def nonempty_reduced_spec(x, *, axis, keepdim) -> Spec:

@@ -92,7 +92,7 @@ OTHERS: list[Rule] = []
 )
 def algebra(program: Program) -> Program:
     """The program with each rule applied wherever it fits."""
-    return rewritten(narrowed(program), table(numbers, transposes))
+    return rewritten(narrow_inputs(program), table(numbers, transposes))
 
 
 @cache
@@ -101,7 +101,7 @@ def table(*kinds) -> Rules:
     return by_rules([*(rule for kind in kinds for rule in kind()), *OTHERS])
 
 
-def narrowed(program: Program) -> Program:
+def narrow_inputs(program: Program) -> Program:
     """The program in which elementwise operators read the inputs of a `broadcast_to`, since they
     broadcast by themselves, and a number instead of an array that is full of it.
     """
@@ -109,7 +109,7 @@ def narrowed(program: Program) -> Program:
     def each(record, inputs):
         if record.op.kind == "elementwise" and len(inputs) > 1:
             inputs = narrow(record, inputs)
-        return with_inputs(record, inputs, map_regions(record, narrowed))
+        return with_inputs(record, inputs, map_regions(record, narrow_inputs))
 
     return map_records(program, each)
 

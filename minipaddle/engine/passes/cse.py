@@ -10,8 +10,8 @@ from __future__ import annotations
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
-from ..ir.edit import with_inputs, with_records
-from ..ir.program import NUMBER, Program, binders, regions
+from ..ir.edit import map_regions, substitute, with_records
+from ..ir.program import NUMBER, Program, binders
 from .registry import program_pass
 
 
@@ -23,8 +23,10 @@ def cse(program: Program) -> Program:
     now: dict[Record, Record] = {}
     records = []
     for record in program.records:
-        inside = {name: cse(region) for name, region in regions(record).items()}
-        new = with_inputs(record, [now.get(r, r) for r in record.inputs], inside)
+        inside = map_regions(record, cse)
+        new = substitute(record, now, inside)
+        if record in results:
+            results.add(new)
         if not inside and record not in fixed and not has_effect(record):
             key = new.op, new.dtype, new.shape, *map(identity, new.inputs), *map(exact, items(new))
             same = first.setdefault(key, new)
@@ -33,10 +35,6 @@ def cse(program: Program) -> Program:
                 if record in results:
                     results.add(same)
                 continue
-        if new is not record:
-            now[record] = new
-            if record in results:
-                results.add(new)
         records.append(new)
     return with_records(program, records, now)
 

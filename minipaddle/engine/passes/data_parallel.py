@@ -18,7 +18,7 @@ from ..core.op import OPS
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
-from ..ir.edit import with_inputs, with_records
+from ..ir.edit import substitute, users_of, with_records
 from ..ir.program import Program, item_of, operators
 from ..ops.marks import gradient
 from .dead_code import dead_code
@@ -124,12 +124,12 @@ def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program
     """The program that sends each bucket as soon as its gradients are known, and computes what
     needs its averages after all that does not.
     """
-    turn, new = turns(program, found), Sending(found, overlap)
+    turn, sending = turns(program, found), Sending(found, overlap)
     for record in sorted(program.records, key=turn.get):
-        new.fetch(turn[record])
-        new.write(record)
-    new.fetch(len(found))
-    return with_records(program, new.records, new.now)
+        sending.fetch(turn[record])
+        sending.write(record)
+    sending.fetch(len(found))
+    return with_records(program, sending.records, sending.new)
 
 
 @slot("data_parallel.prompt")
@@ -137,14 +137,14 @@ def prompt(program: Program) -> list[Record]:
     """The records in an order in which those that lead only to a gradient or two are computed as
     soon as their inputs are known. (An order that saves memory would compute them late.)
     """
-    users = users_of(program)
+    users, records = users_of(program), set(program.records)
     goals = goals_of(program, users)
-    missing = {r: len({*r.inputs} & users.keys()) for r in program.records}
+    missing = {r: len(records.intersection(r.inputs)) for r in program.records}
     order: dict[Record, None] = {}
 
     def place(record: Record) -> None:
         order[record] = None
-        for user in users[record]:
+        for user in users.get(record, ()):
             missing[user] -= 1
             if not missing[user] and 0 < len(goals[user]) <= FEW:
                 place(user)
@@ -155,22 +155,13 @@ def prompt(program: Program) -> list[Record]:
     return list(order)
 
 
-def users_of(program: Program) -> dict[Record, list[Record]]:
-    """The records that use each record."""
-    users: dict[Record, list[Record]] = {record: [] for record in program.records}
-    for record in program.records:
-        for r in {*record.inputs} & users.keys():
-            users[r].append(record)
-    return users
-
-
 def goals_of(program: Program, users) -> dict[Record, set]:
     """The marks that each record leads to; MANY if it leads to more than FEW, or elsewhere too."""
     goals: dict[Record, set] = {}
     results = set(program.results)
     for record in reversed(program.records):
         found = {record} if record.op is gradient else set()
-        for user in users[record] if not found else ():
+        for user in users.get(record, ()) if not found else ():
             found |= goals[user]
         if has_effect(record) or (record in results and record.op is not gradient):
             found = found | {*MANY}
@@ -209,25 +200,19 @@ class Sending:
         self.missing = [len(bucket.marks) for bucket in found]
         self.travelling: dict[int, Record] = {}  # the ticket of each bucket that was sent
         self.records: list[Record] = []
-        self.now: dict[Record, Record] = {}  # the new record for an old one
-        self.local: dict[Record, Record] = {}  # for each mark the gradient of this rank
+        self.new: dict[Record, Record] = {}  # what stands for an old record
 
     def write(self, record: Record) -> None:
         """Add a record of the old program; a mark fills its bucket."""
-        new = with_inputs(record, [self.now.get(r, r) for r in record.inputs])
-        if record not in self.of:
-            self.records.append(new)
-            if new is not record:
-                self.now[record] = new
+        bucket = self.of.get(record)
+        if bucket is None:
+            self.records.append(substitute(record, self.new))
             return
-        bucket = self.of[record]
-        self.local[record] = new.inputs[0]
         self.missing[bucket.number] -= 1
         if not self.missing[bucket.number]:
-            given = [self.local[mark] for mark in bucket.marks]
+            own = [self.new.get(x, x) for mark in bucket.marks for x in mark.inputs]
             attrs = {"op": "avg", "group": record.attrs["group"]}
-            ticket = self.add(bucket, "start_all_reduce", given, attrs)
-            self.travelling[bucket.number] = ticket
+            self.travelling[bucket.number] = self.add(bucket, "start_all_reduce", own, attrs)
             if not self.overlap:
                 self.fetch(bucket.number)
 
@@ -238,14 +223,13 @@ class Sending:
             attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": bucket.marks[0].dtype}
             averages = self.add(bucket, "finish_all_reduce", [ticket], attrs)
             for k, mark in enumerate(bucket.marks):
-                self.now[mark] = item_of(averages, k, None)
-                self.records.append(self.now[mark])
+                self.new[mark] = item_of(averages, k, None)
+                self.records.append(self.new[mark])
 
     def add(self, bucket: Bucket, name: str, inputs: list[Record], attrs: dict) -> Record:
         """Add a collective at the line of the bucket's last gradient. (Collectives are defined
         outside the engine, so they are found by name.)
         """
-        op = OPS[name]
-        made = op.infer(*(r.spec for r in inputs), **attrs)
-        self.records.append(bucket.marks[-1].derive(op, inputs, attrs, made))
+        spec = OPS[name].infer(*(r.spec for r in inputs), **attrs)
+        self.records.append(bucket.marks[-1].derive(OPS[name], inputs, attrs, spec))
         return self.records[-1]

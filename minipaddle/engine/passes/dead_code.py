@@ -5,7 +5,7 @@ A record with an effect stays, and so does the first record to show a size that 
 
 from __future__ import annotations
 
-from ..ir.cut import pruned
+from ..ir.cut import needed
 from ..ir.edit import count_uses, map_records, map_regions, with_inputs, with_records
 from ..ir.program import Program
 from .folding import Constant
@@ -20,8 +20,7 @@ def dead_code(program: Program) -> Program:
         return with_inputs(record, inputs, map_regions(record, dead_code))
 
     whole = map_records(program, each)
-    copy = pruned(Program(whole.name, whole.inputs, whole.states, whole.records, whole.outputs))
-    return without_constants(with_records(whole, copy.records, {}))
+    return without_constants(with_records(whole, needed(whole), {}))
 
 
 def without_constants(program: Program) -> Program:

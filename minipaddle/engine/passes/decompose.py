@@ -14,7 +14,7 @@ from ..core.op import OPS
 from ..core.spec import normalize_axes, promote
 from ..eager.tensor import Tensor
 from ..ir.program import NUMBER, Program
-from ..ops import linalg, movement, reduction
+from ..ops import movement, reduction
 from .lifetimes import specs_of
 from .registry import program_pass
 from .rewriting import Rules, rewritten
@@ -74,7 +74,8 @@ def operator(name: str, swapped: bool = False):
     return call
 
 
-SIGNS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "pow"}
+SIGNS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "pow",
+         "ne": "not_equal"}  # fmt: skip
 for sign, name in SIGNS.items():
     setattr(Array, f"__{sign}__", operator(name))
     setattr(Array, f"__r{sign}__", operator(name, swapped=True))
@@ -99,9 +100,6 @@ class Operators:
             raise CannotDecompose(name)
         return lambda *args: as_array(OPS[name](*map(as_tensor, args)))
 
-    def matmul(self, x, y):
-        return as_array(linalg.matmul(as_tensor(x), as_tensor(y)))
-
     def reshape(self, x, shape):
         return x.reshape(shape)
 
@@ -110,17 +108,6 @@ class Operators:
 
     def max(self, x, axis=None, keepdims=False):
         return x.max(axis, keepdims)
-
-    def multiply(self, x, y, dtype=None, out=None):
-        return self.compute("multiply", x, y, dtype)
-
-    def add(self, x, y, dtype=None, out=None):
-        return self.compute("add", x, y, dtype)
-
-    @staticmethod
-    def compute(name: str, x, y, dtype):
-        z = OPS[name](as_tensor(x), as_tensor(y))
-        return as_array(z if dtype is None or z.spec.dtype == dtype else z.astype(dtype))
 
     def expand_dims(self, x, axes):
         shape = list(x.shape)

@@ -11,6 +11,8 @@ states it is computed from. Reshapes and broadcasts are free and stay.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..core.record import Record
 from ..eager.device import NUMPY, QUIET
 from ..eager.storage import TensorStorage
@@ -64,31 +66,22 @@ class Folder:
     def __init__(self, program: Program, frozen: bool, inside: bool = False):
         self.program, self.inside = program, inside
         self.cells = {s.record: s.storage for s in program.states if is_known(s, frozen)}
-        self.weight: dict[
-            Record, int
-        ] = {}  # of a known value: elements of the states it depends on
-        self.changing = {r: {r: c} for r, c in self.cells.items() if type(c) is not Constant}
+        self.sources = {r: {r: cell} for r, cell in self.cells.items()}
+        """The known values, and for each the cells of all states that it depends on."""
         self.values: dict[Record, object] = {}
         self.states: list[State] = []
         self.constants: dict[Record, Record | None] = {}  # None: it stays computed
 
     def run(self) -> Program:
-        for record, cell in self.cells.items():
-            self.weight[record] = cell.read().size
         for record in self.program.records:
             if self.knows(record):
-                parts = {r for r in record.inputs if r.op is not NUMBER}
-                self.weight[record] = sum(self.weight[r] for r in parts)
-                made_of = [self.changing.get(r, {}) for r in parts]
-                self.changing[record] = {r: c for cells in made_of for r, c in cells.items()}
+                of_inputs = [self.sources.get(r, {}) for r in record.inputs]
+                self.sources[record] = {r: c for cells in of_inputs for r, c in cells.items()}
             else:
                 self.make_constants(record.inputs)
         self.make_constants(self.program.results)
         new = self.with_constants()
-        if self.states:
-            new = Program(**vars(new))
-            new.states = [*new.states, *self.states]
-        return new
+        return replace(new, states=[*new.states, *self.states]) if self.states else new
 
     def knows(self, record: Record) -> bool:
         """Whether a value can be computed now."""
@@ -96,7 +89,7 @@ class Folder:
         return (
             computed
             and all(isinstance(n, int) for n in record.shape)
-            and all(r.op is NUMBER or r in self.weight for r in record.inputs)
+            and all(r.op is NUMBER or r in self.sources for r in record.inputs)
             and not has_effect(record)
         )
 
@@ -105,42 +98,32 @@ class Folder:
         todo = [*reversed(records)]
         while todo:
             r = todo.pop()
-            if r in self.weight and r not in self.constants and r.op is not INPUT:
+            if r in self.sources and r not in self.constants and r.op is not INPUT:
                 self.constants[r] = self.constant(r)
                 todo += reversed(r.inputs) if self.constants[r] is None else ()
 
     def constant(self, record: Record) -> Record | None:
         """The constant for a known value; None if the program shall compute it."""
-        if not record.inputs or record.spec.size > max(LARGEST, self.weight[record]):
+        sources = self.sources[record]
+        size = sum(r.spec.size for r in sources)
+        if not record.inputs or record.spec.size > max(LARGEST, size):
             return None
         try:
             array = self.value(record)
         except Exception:  # the run raises it, if it computes this record
             return None
-        cells = self.changing[record]
+        cells = {r: cell for r, cell in sources.items() if type(cell) is not Constant}
         if uniform(array) and not cells:
             attrs = {"shape": record.shape, "value": array.flat[0].item(), "dtype": record.dtype}
             return record.derive(full, [], attrs, record.spec, 0)
         if record.op in FREE or self.inside:
             return None
-        name = self.constant_name(record)
+        largest = max(sources, key=lambda r: r.spec.size, default=record)
+        name = f"{largest.attrs.get('name') or record.op.name}_folded"
         given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
         cell = Prepared(array, record, cells) if cells else Constant(array)
         self.states.append(State(name, given, None, cell))
         return given
-
-    def constant_name(self, record: Record) -> str:
-        """The name of the largest weight that a constant depends on, or of its operator."""
-        made, todo = {}, [record]
-        while todo:
-            r = todo.pop()
-            if r not in made:
-                made[r] = None
-                todo += r.inputs
-        sources = [r for r in made if r in self.cells]
-        largest = max(sources, key=lambda r: r.spec.size, default=None)
-        name = "" if largest is None else largest.attrs["name"]
-        return f"{name or record.op.name}_folded"
 
     def with_constants(self) -> Program:
         """The program with its constants; the records that computed them are left as dead code."""

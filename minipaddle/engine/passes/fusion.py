@@ -21,7 +21,7 @@ SEPARATE: dict[str, Callable[[Record, Record], bool]] = {}
 """For a switch of the pass, which values and users no group may hold together while it is off."""
 
 
-def sliced(program: Program) -> Program:
+def slice_pieces(program: Program) -> Program:
     """The program with slices instead of each `split` and `unstack`."""
     new: dict[Record, Record] = {}
     records = []
@@ -44,7 +44,7 @@ def grouped(program: Program, apart=()) -> Program:
     if a rule of `apart` is true of them.
     """
     program = in_branches(program, lambda region: grouped(region, apart))
-    fusion = Fusion(sliced(program), apart)
+    fusion = Fusion(slice_pieces(program), apart)
     fusion.join_all()
     sink_into_consumer(fusion)
     return fusion.program_of_groups()

@@ -9,14 +9,15 @@ among the groups between the two.
 from __future__ import annotations
 
 import itertools
-from heapq import heapify, heappop, heappush
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.control import fused
 from ..ir.cut import has_effect
-from ..ir.edit import substitute, with_records
-from ..ir.program import INPUT, ITEM, NUMBER, Program
+from ..ir.edit import outline, substitute, users_of, with_records
+from ..ir.program import ITEM, NUMBER, Program
 from ..ops.movement import reshape
 from .nest import Nest, NotOneNest, fusable
 
@@ -83,10 +84,7 @@ class Fusion:
     def __init__(self, program: Program, apart=()):
         self.program, self.apart = program, apart
         self.order = {r: k for k, r in enumerate(program.records)}
-        self.users: dict[Record, list[Record]] = {}
-        for record in program.records:
-            for x in dict.fromkeys(record.inputs):
-                self.users.setdefault(x, []).append(record)
+        self.users = users_of(program)
         self.needed = set(program.results)
         effects = [r for r in program.records if has_effect(r)]
         self.before = {b: a for a, b in itertools.pairwise(effects)}  # effects keep their order
@@ -222,25 +220,18 @@ class Fusion:
 
     def sorted(self) -> list[Group]:
         """The groups, each after those it uses; otherwise in the order of the program."""
-        groups = dict.fromkeys(self.of.values())
-        waiting, followers = {}, {g: set() for g in groups}
-        for g in groups:
-            sources = {x for r in g.records for x in self.sources(r)}
-            before = {self.of[x] for x in sources if x in self.of} - {g}
-            waiting[g] = len(before)
-            for p in before:
-                followers[p].add(g)
-        ready = [(g.first, k, g) for k, g in enumerate(groups) if not waiting[g]]
-        heapify(ready)
-        found, count = [], len(ready)
-        while ready:
-            _, _, g = heappop(ready)
+        uses = {
+            g: {self.of[x] for r in g.records for x in self.sources(r) if x in self.of} - {g}
+            for g in self.of.values()
+        }
+        waiting, ready, found = TopologicalSorter(uses), [], []
+        waiting.prepare()
+        while waiting.is_active():
+            for g in waiting.get_ready():
+                heappush(ready, (g.first, g))
+            _, g = heappop(ready)
+            waiting.done(g)
             found.append(g)
-            for f in followers[g]:
-                waiting[f] -= 1
-                if not waiting[f]:
-                    count += 1
-                    heappush(ready, (f.first, len(groups) + count, f))
         return found
 
     def fused_records(self, group: Group, new: dict) -> list[Record]:
@@ -248,22 +239,11 @@ class Fusion:
         outputs, views = self.without_views(group)
         if not outputs:
             return [substitute(v, new) for v in views]
-        inside = set(group.records) - set(views)
+        inside = [r for r in group.records if r not in views]
         if len(inside) == 1:  # a record has a kernel of its own
             return [substitute(r, new) for r in (*inside, *views)]
-        outer = dict.fromkeys(
-            x
-            for r in group.records
-            if r in inside
-            for x in r.inputs
-            if x not in inside and x.op is not NUMBER
-        )
-        given = {x: Record(INPUT, (), {"name": name_of(x)}, *x.spec) for x in outer}
-        local = dict(given)
-        kept = [substitute(r, local) for r in group.records if r in inside]
-        region = Program("group", [*given.values()], [], kept, [local.get(r, r) for r in outputs])
-        specs = tuple(r.spec for r in outputs)
-        inputs = [new.get(x, x) for x in outer]
+        outside, region = outline(inside, outputs)
+        inputs, specs = [new.get(x, x) for x in outside], tuple(r.spec for r in outputs)
         whole = group.records[-1].derive(fused, inputs, {"region": region}, specs, 0)
         for k, r in enumerate(outputs):
             new[r] = r.derive(ITEM, [whole], {"k": k}, r.spec, 1)
@@ -281,10 +261,6 @@ class Fusion:
                 if r.inputs[0] in inside and r.inputs[0] not in outputs:
                     outputs.append(r.inputs[0])
         return sorted(outputs, key=self.order.get), views[::-1]
-
-
-def name_of(record: Record) -> str:
-    return record.attrs.get("name", "") if record.op is INPUT else ""
 
 
 @slot("fusion.profitable")

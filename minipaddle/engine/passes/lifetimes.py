@@ -115,19 +115,11 @@ def is_view(record: Record, root: dict[Record, Value]) -> bool:
     return record.op is custom if record.dtype is None else root[record][0] is not record
 
 
-def made_by(record: Record, root: dict[Record, Value]) -> list[Value]:
+def values_of(record: Record, root: dict[Record, Value]) -> list[Value]:
     """The values that a record computes, each in its own memory."""
     if is_view(record, root):
         return []
     return [(record, k) for k in range(len(record.shape) if record.dtype is None else 1)]
-
-
-def starts(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
-    """When each value is made."""
-    found = {(r, 0): GIVEN for r in program.given}
-    for t, record in enumerate(program.records):
-        found.update(dict.fromkeys(made_by(record, root), t))
-    return found
 
 
 def last_reads(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
@@ -146,12 +138,15 @@ def lifetimes(program: Program, root: dict[Record, Value] | None = None) -> dict
     """How long each value is needed: results to the end, unused values while they are made."""
     root = roots(program) if root is None else root
     reads, end = last_reads(program, root), len(program.records)
-    kept = {root[r] for r in program.results}
+    results = {root[r] for r in program.results}
+    starts = {(r, 0): GIVEN for r in program.given}
+    for t, record in enumerate(program.records):
+        starts.update(dict.fromkeys(values_of(record, root), t))
     return {
         value: Life(
             start,
-            end + 1 if value in kept else max(reads.get(value, start), start) + 1,
+            end + 1 if value in results else max(reads.get(value, start), start) + 1,
             bytes_of(specs_of(value[0])[value[1]]),
         )
-        for value, start in starts(program, root).items()
+        for value, start in starts.items()
     }

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
-from ..core.dim import Dim
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.program import Program
 from .arena import aligned
-from .lifetimes import GIVEN, is_view, roots, specs_of
+from .lifetimes import GIVEN, roots, specs_of, values_of
 from .memory import elementwise_inplace, live, no_workspace
 from .registry import program_pass
+from .specialise import open_sizes
 
 AHEAD = 6
 """The number of records that are judged together."""
@@ -42,29 +42,21 @@ class Work:
         self.takes: list[list[tuple[int, int]]] = []  # (value made, value it may overwrite)
         numbers: dict = {}
         for record in self.records:
-            if is_view(record, root):
-                made, read, pairs = [], [], []
-            else:
-                specs, read = specs_of(record), [numbers.get(root.get(r)) for r in record.inputs]
-                made = [*range(len(self.sizes), len(self.sizes) + len(specs))]
-                for k, spec in enumerate(specs):
-                    numbers[record, k] = made[k]
-                    size = 0 if (record, k) in elsewhere else aligned(spec.nbytes)
-                    self.sizes.append(size)
-                pairs = [(made[k], read[j]) for k, j in inplace(record) if read[j] is not None]
+            values = values_of(record, root)
+            made = [*range(len(self.sizes), len(self.sizes) + len(values))]
+            numbers.update(zip(values, made))
+            for value, spec in zip(values, specs_of(record)):
+                self.sizes.append(0 if value in elsewhere else aligned(spec.nbytes))
+            read = [numbers.get(root.get(r)) for r in record.inputs if values]
+            pairs = [(made[k], read[j]) for k, j in (inplace(record) if values else ())]
+            pairs = [pair for pair in pairs if pair[1] is not None]
             self.makes.append(made)
             self.reads.append(list({v for v in read if v is not None}))
             self.takes.append(pairs)
         self.extra = [workspace(r) for r in self.records]
-        self.readers: list[list[int]] = [[] for _ in self.sizes]
-        for k, reads in enumerate(self.reads):
-            for v in reads:
-                self.readers[v].append(k)
+        self.readers = inverted(self.reads, len(self.sizes))
         self.before = self.dependencies(root)
-        self.after: list[list[int]] = [[] for _ in self.records]
-        for k, before in enumerate(self.before):
-            for j in before:
-                self.after[j].append(k)
+        self.after = inverted(self.before, len(self.records))
 
     def dependencies(self, root) -> list[set[int]]:
         """For each record the numbers of those that must be before it.
@@ -102,6 +94,15 @@ class Work:
                 free.discard(old)
                 total += sizes[new]
         return total
+
+
+def inverted(lists: Sequence, count: int) -> list[list[int]]:
+    """For each of `count` numbers the places of the lists that hold it."""
+    found: list[list[int]] = [[] for _ in range(count)]
+    for k, numbers in enumerate(lists):
+        for n in numbers:
+            found[n].append(k)
+    return found
 
 
 @slot("schedule.order")
@@ -203,8 +204,7 @@ def schedule(
     >>> print(*(record.op.name for record in schedule(program).records))
     tanh sum exp sum add
     """
-    sizes = (n for r in program.records for s in specs_of(r) for n in s.shape)
-    if sequential_run or len(program.records) < 3 or any(type(n) is Dim for n in sizes):
+    if sequential_run or len(program.records) < 3 or open_sizes(program):
         return program  # nothing lies between two records
     work = Work(program, workspace, inplace)
     other = replace(program, records=[program.records[k] for k in order(work)])

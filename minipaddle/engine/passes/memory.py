@@ -23,8 +23,8 @@ from .lifetimes import (
     bytes_of,
     last_reads,
     lifetimes,
-    made_by,
     roots,
+    values_of,
     viewed_value,
 )
 from .registry import switched
@@ -92,9 +92,7 @@ def live(program: Program, workspace=no_workspace, inplace=elementwise_inplace) 
     """The bytes of the largest live set, without finding offsets."""
     found = planner(program, workspace, inplace)
     found.assign()
-    return arena.bound(
-        [Buffer(a, b, aligned(nbytes)) for a, b, nbytes, *_ in found.arena_buffers()]
-    )
+    return arena.bound([buffer for buffer, *_ in found.arena_buffers()])
 
 
 def planner(program: Program, workspace, inplace, shares: bool = True) -> Planner:
@@ -200,7 +198,7 @@ class Planner:
         """Results take over the memory of inputs that are read last, if the kernel allows it."""
         for t, record in enumerate(self.program.records):
             taken = set()
-            for new in made_by(record, self.root):
+            for new in values_of(record, self.root):
                 self.chains[new] = [new]
                 if self.at.get(new, OUTSIDE).kind == "state":
                     continue
@@ -224,29 +222,31 @@ class Planner:
             self.at.update(dict.fromkeys(chain, self.at[new]))
 
     def arena_buffers(self):
-        """(start, end, bytes, values, record whose workspace it is) of each buffer in the arena."""
+        """(buffer, bytes, values, record whose workspace it is) of each buffer in the arena."""
+
+        def buffer(start: int, end: int, nbytes: int, values: list, work: Record | None = None):
+            return Buffer(start, end, aligned(nbytes)), nbytes, values, work
+
         for chain in {id(c): c for c in self.chains.values()}.values():
-            lives = [self.lives[v] for v in chain]
-            if chain[0] not in self.at and lives[0].nbytes:
-                yield lives[0].start, max(life.end for life in lives), lives[0].nbytes, chain, None
+            (start, _, nbytes), *_ = lives = [self.lives[v] for v in chain]
+            if chain[0] not in self.at and nbytes:
+                yield buffer(start, max(life.end for life in lives), nbytes, chain)
         for t, record in enumerate(self.program.records):
             if size := self.work_of(record):
-                yield t, t + 1, size, [], record
+                yield buffer(t, t + 1, size, [], record)
         for p in self.swapped_states():
-            yield self.end, self.end + 1, p.nbytes, [], None
+            yield buffer(self.end, self.end + 1, p.nbytes, [])
 
     def with_offsets(self) -> MemoryPlan:
         """The plan, with an offset for each buffer in the arena."""
         total = sum(aligned(life.nbytes) for v, life in self.lives.items() if v in self.chains)
         found = list(self.arena_buffers())
-        buffers = [Buffer(start, end, aligned(nbytes)) for start, end, nbytes, *_ in found]
+        buffers = [buffer for buffer, *_ in found]
         always = [Buffer(GIVEN, self.end + 1, b.nbytes) for b in buffers]
         offsets = arena.offsets(buffers if self.shares else always)
         allocations = [
             Allocation(buffer, Location("arena", 0, offset, nbytes), values, work)
-            for buffer, offset, (_, _, nbytes, values, work) in zip(
-                buffers, offsets, found, strict=True
-            )
+            for offset, (buffer, nbytes, values, work) in zip(offsets, found, strict=True)
         ]
         for allocation in allocations:
             self.at.update(dict.fromkeys(allocation.values, allocation.location))
@@ -268,14 +268,10 @@ class Planner:
 
     def locations(self) -> dict[Record, Location | tuple[Location, ...]]:
         """The location of every record."""
-        found: dict[Record, Location | tuple[Location, ...]] = {}
-        for r in self.program.given:
-            found[r] = self.at[r, 0]
-        for r in self.root:
-            if r.op is NUMBER:
-                found[r] = Location("number")
+        found = {r: self.at[r, 0] for r in self.program.given}
+        found |= {r: Location("number") for r in self.root if r.op is NUMBER}
         for r in self.program.records:
-            made = made_by(r, self.root)
+            made = values_of(r, self.root)
             if made:
                 own = tuple(self.at.get(v, Location("arena")) for v in made)
                 found[r] = own[0] if r.dtype is not None else own

@@ -66,20 +66,21 @@ class Nest:
         for record in self.reductions:
             self.reduction_indices[record] = self.indices_of_reduction(record)
 
-    def loops_reduced_by(self, record: Record) -> frozenset:
-        """The loops over which a reduction runs."""
-        x, axes = record.inputs[0], record.attrs["axis"]
+    def index_into(self, x: Record) -> list[Polynomial]:
+        """The index into the input of a reduction, whose elements the loops go through."""
         if x.spec.size != self.size:
             raise NotOneNest("reductions over different loops")
-        i = self.reshaped(self.axes, self.shape, x.shape)
-        return frozenset().union(*(i[d].loops for d in axes))
+        return self.reshaped(self.axes, self.shape, x.shape)
+
+    def loops_reduced_by(self, record: Record) -> frozenset:
+        """The loops over which a reduction runs."""
+        i = self.index_into(record.inputs[0])
+        return frozenset().union(*(i[d].loops for d in record.attrs["axis"]))
 
     def indices_of_reduction(self, record: Record) -> tuple:
         """The index into the input of a reduction, and the index of its result."""
         x, axes, parallel = record.inputs[0], record.attrs["axis"], set(self.parallel_loops)
-        if x.spec.size != self.size:
-            raise NotOneNest("reductions over different loops")
-        i = self.reshaped(self.axes, self.shape, x.shape)
+        i = self.index_into(x)
         for d, at in enumerate(i):
             rows = at.loops <= parallel
             if at.loops and (rows if d in axes else not rows):

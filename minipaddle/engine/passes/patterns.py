@@ -72,10 +72,10 @@ class Rule:
         sources = [made_by(x) if isinstance(x, Var) else x for x in inputs]
         if not matches(self.tree.inputs, self.tree.attrs, record, sources, found):
             return None
-        if self.alone and any(current.top.builder.uses(r) > 1 for r in found["between"]):
+        between = found.pop("between", ())
+        if self.alone and any(current.top.builder.uses(r) > 1 for r in between):
             return None
-        given = {name: x for name, x in found.items() if name != "between"}
-        given = {name: as_tensor(x) if isinstance(x, Record) else x for name, x in given.items()}
+        given = {name: as_tensor(x) if isinstance(x, Record) else x for name, x in found.items()}
         if self.when is not None and not self.when(**given):
             return None
         values = [given.pop(name) for name in self.holes]
@@ -145,21 +145,14 @@ def by_rules(rules: list[Rule]) -> Rules:
         table.setdefault(rule.op, []).append(rule)
 
     def apply(record, *inputs):
-        found = first(table[record.op], record, inputs)
-        now = None if found is None else made_by(found)
-        while now is not None and now.op in table:
-            inputs = [r.attrs["value"] if r.op is NUMBER else as_tensor(r) for r in now.inputs]
-            more = first(table[now.op], now, inputs)
-            found, now = (found, None) if more is None else (more, made_by(more))
+        found = None
+        while record is not None and record.op in table:
+            tried = (rule(record, inputs) for rule in table[record.op])
+            new = next((y for y in tried if y is not None), None)
+            if new is None:
+                break
+            found, record = new, made_by(new)
+            inputs = [] if record is None else [*map(as_tensor, record.inputs)]
         return found
 
     return dict.fromkeys(table, apply)
-
-
-def first(rules: list[Rule], record: Record, inputs):
-    """The replacement by the first rule that matches."""
-    for rule in rules:
-        found = rule(record, inputs)
-        if found is not None:
-            return found
-    return None
