@@ -80,9 +80,9 @@ def test_a_name_that_is_left_out_says_why():
         if reason(name) is not None and not name.startswith("paddle.Tensor."):
             with pytest.raises(AttributeError) as caught:
                 find(name)
-            said, _, why = str(caught.value).partition(": ")
-            assert name == said or name.startswith(f"{said}.")
-            assert why == reason(said)
+            subject, _, why = str(caught.value).partition(": ")
+            assert name == subject or name.startswith(f"{subject}.")
+            assert why == reason(subject)
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,11 @@ def of_processes(own: list[str], ranks: int) -> dict:
         for rank in range(ranks)
     ]
     try:
-        said = [p.communicate(timeout=PATIENCE)[0] for p in processes]
+        outputs = [p.communicate(timeout=PATIENCE)[0] for p in processes]
     finally:
         for p in processes:
             p.kill()
-    return json.loads(said[0])
+    return json.loads(outputs[0])
 
 
 def off(times: list[float], ranks: int) -> list[float]:
@@ -176,11 +176,11 @@ def run(threads: int, arguments) -> None:
     add("--rounds", type=int, default=3)
     add("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     add("--seconds", type=float, default=SECONDS, help="for each size")
-    told = parser.parse_args(arguments)
-    os.environ["BENCH_SECONDS"] = str(told.seconds)
-    for ranks in told.ranks:
-        rounds: dict[str, list] = {engine: [] for engine in told.engines}
-        for _ in range(told.rounds):
+    options = parser.parse_args(arguments)
+    os.environ["BENCH_SECONDS"] = str(options.seconds)
+    for ranks in options.ranks:
+        rounds: dict[str, list] = {engine: [] for engine in options.engines}
+        for _ in range(options.rounds):
             for engine, found in rounds.items():
                 found.append(started(engine, ranks))
         table(ranks, rounds)

@@ -88,8 +88,8 @@ class Worker:
 
     def last_words(self) -> str:
         self.process.wait(10)
-        said = self.log.read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        logged = self.log.read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in logged.splitlines() if line.strip()]
         errors = [line for line in lines if re.match(r"[\w.]*Error\b", line)]
         return [f"it ended with status {self.process.returncode}", *lines[-1:], *errors[-1:]][-1]
 

@@ -200,8 +200,8 @@ def test_every_operator_is_in_the_reference(site):
     assert missing == []
     tanh = (site / "operators/engine-ops-special.html").read_text(encoding="utf-8")
     words = re.sub(r"<[^>]+>", "", tanh[tanh.index('id="op-tanh"') :])[:900]
-    for said in ("elementwise", "paddle.tanh", "Hyperbolic tangent", "ops/special.py, line"):
-        assert said in words
+    for phrase in ("elementwise", "paddle.tanh", "Hyperbolic tangent", "ops/special.py, line"):
+        assert phrase in words
     assert "m.tanh(x)" in words
     assert "tanh.vjp(lambda g, out" in words
 

@@ -48,8 +48,8 @@ def record_of(name: str, inputs, **attrs) -> Record:
         else Record(OPS["number"], (), {"value": a}, (), np.dtype(type(a)))
         for a in inputs
     ]
-    given = [r.spec if isinstance(a, np.ndarray) else a for r, a in zip(leaves, inputs)]
-    spec = op.result_spec(given, attrs)
+    specs = [r.spec if isinstance(a, np.ndarray) else a for r, a in zip(leaves, inputs)]
+    spec = op.result_spec(specs, attrs)
     several = not hasattr(spec, "dtype")
     shape, dtype = (tuple(spec), None) if several else (spec.shape, spec.dtype)
     return Record(op, tuple(leaves), attrs, shape, dtype)
@@ -126,7 +126,7 @@ def run_all(calls, threads=1, blas=None, flags=FLAGS) -> list[list]:
 
 def run_one(library, call: Call) -> list:
     kernel, record, inputs, initial, extra = call
-    given = [Guarded(a) for a, e in zip(inputs, record.inputs) if not is_number(e)]
+    guarded_inputs = [Guarded(a) for a, e in zip(inputs, record.inputs) if not is_number(e)]
     outs = [Guarded(np.full(s.shape, 0, s.dtype)) for s in results(record)]
     for k, out in enumerate(outs):
         out.bytes[out.start : out.end] = 0xFF
@@ -134,11 +134,11 @@ def run_one(library, call: Call) -> list:
             out.inside[...] = initial[k]
     more = [Guarded(a) for a in extra]
     work = Guarded(np.full(max(kernel.workspace, 1), 0xFF, np.uint8))
-    buffers = [*given, *outs, *more, *([work] if kernel.workspace else [])]
+    buffers = [*guarded_inputs, *outs, *more, *([work] if kernel.workspace else [])]
     getattr(library, f"run_{kernel.name}")(*(b.pointer for b in buffers))
     assert all(b.intact() for b in buffers), f"wrote outside its buffers:\n{kernel.source}"
     arrays = [a for a in inputs if isinstance(a, np.ndarray)]
-    for guarded, before in zip(given, arrays):
+    for guarded, before in zip(guarded_inputs, arrays):
         np.testing.assert_array_equal(guarded.inside, before, "a kernel wrote to its input")
     for array, guarded in zip(extra, more):
         array[...] = guarded.inside

@@ -49,9 +49,9 @@ class Cpu:
 
     def empty(self, size: int, dtype):
         """Memory that holds nothing sensible."""
-        found = np.empty(size, dtype)
-        found.view("uint8")[...] = 0xCB
-        return found
+        memory = np.empty(size, dtype)
+        memory.view("uint8")[...] = 0xCB
+        return memory
 
     def to_device(self, array):
         return np.asarray(array)
@@ -139,11 +139,11 @@ def built(text: str) -> ctypes.CDLL:
     folder = Path(tempfile.gettempdir()) / "minipaddle-cuda-on-cpu"
     folder.mkdir(exist_ok=True)
     key = hashlib.sha256(repr((whole, FLAGS)).encode()).hexdigest()[:20]
-    made = folder / f"{key}.so"
-    if not made.exists():
+    library = folder / f"{key}.so"
+    if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as work:
             source, part = Path(work) / "k.cpp", Path(work) / "k.so"
             source.write_text(whole)
             subprocess.run(["g++", *FLAGS, str(source), "-o", str(part)], check=True)
-            part.rename(made)
-    return ctypes.CDLL(str(made))
+            part.rename(library)
+    return ctypes.CDLL(str(library))

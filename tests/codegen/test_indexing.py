@@ -59,11 +59,11 @@ def test_large_tables(threads):
 def test_a_place_out_of_range_is_told_and_not_touched():
     x, index = np.ones((3, 4), "float32"), np.array([0, 3, 1])
     one = call("take", [x, index], {"axis": 0})
-    text = file_of([one.kernel]) + "int told(void) { return bad_index; }\n"
+    text = file_of([one.kernel]) + "int failed(void) { return bad_index; }\n"
     library = compiled(text)
-    assert not library.told()
+    assert not library.failed()
     (got,) = run_one(library, one)
-    assert library.told()
+    assert library.failed()
     np.testing.assert_array_equal(got[[0, 2]], 1)
 
 

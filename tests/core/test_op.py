@@ -514,8 +514,8 @@ def test_describe_and_teach():
     assert errors.describe(2.5) == "2.5"
     assert errors.teach("what").startswith(f"what\n  at: {__file__}:")
     where = (here.__code__, 0)
-    told = errors.teach("what", expected="this", hint="that", where=where).split("\n")
-    assert [line.split(":")[0].strip() for line in told] == ["what", "expected", "at", "try"]
+    message = errors.teach("what", expected="this", hint="that", where=where).split("\n")
+    assert [line.split(":")[0].strip() for line in message] == ["what", "expected", "at", "try"]
 
 
 def test_whose_frame_is_it():
@@ -541,12 +541,12 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize(("name", "told"), MISSING.values(), ids=MISSING)
-def test_a_missing_name(name, told):
+@pytest.mark.parametrize(("name", "message"), MISSING.values(), ids=MISSING)
+def test_a_missing_name(name, message):
     look_up = missing.namespace("paddle", {"zeros": 1, "ones": 2, "_zero": 3})
     with pytest.raises(AttributeError) as error:
         look_up(name)
-    assert str(error.value).endswith(told)
+    assert str(error.value).endswith(message)
     assert repr(error.value) == f"AttributeError({str(error.value)!r})"
     assert pickle.loads(pickle.dumps(error.value)).args == (str(error.value),)
 

@@ -190,7 +190,7 @@ ASKED = {  # what the last rank asks for, and what all others do
 
 def disagreements(new_group) -> int:
     """All ranks are told what each asked for; what is under way at that time hinders nobody."""
-    for ask, said in ASKED.values():
+    for ask, message in ASKED.values():
         group = new_group()
         last = group.rank == group.size - 1
         works = [group.all_reduce(np.ones(2), wait=False)]
@@ -199,7 +199,7 @@ def disagreements(new_group) -> int:
         lines = str(error.value).splitlines()[1:]
         assert lines[0] == "  rank 0: all_reduce(float32[3], op=sum)"
         assert f"rank {group.size - 1}: " in lines[-1]
-        assert said in lines[-1]
+        assert message in lines[-1]
         assert works[0].wait().tolist() == [group.size] * 2
     group = new_group()
     with pytest.raises(ValueError, match="do not ask for the same") as error:

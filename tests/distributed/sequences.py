@@ -89,7 +89,7 @@ def call(group, name: str, op: str, root: int, x: np.ndarray, wait: bool):
     return getattr(group, name)(x, wait=wait)
 
 
-def played(number: int, groups: list, calls: list, rank: int) -> np.ndarray:
+def replay(number: int, groups: list, calls: list, rank: int) -> np.ndarray:
     """What this rank holds in the end, by the groups."""
     x = begun_with(number, rank)
     for g, name, op, root, begun in calls:
@@ -117,7 +117,7 @@ def check(numbers) -> int:
             if tuple(ranks) not in made:
                 made[tuple(ranks)] = dist.new_group(ranks)
         groups = [made[tuple(ranks)] for ranks in chosen]
-        found = played(number, groups, calls, world.rank)
+        found = replay(number, groups, calls, world.rank)
         np.testing.assert_array_equal(found, oracle(number, world.size)[world.rank], str(number))
         count += 1
     return count

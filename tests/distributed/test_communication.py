@@ -43,14 +43,14 @@ def test_lists_that_hold_tensors_are_filled():
     with pytest.raises(ValueError, match="do not ask for the same"):
         ranks(work)  # rank k awaits rows of the shapes it sends
 
-    def told():
+    def of_stated_shapes():
         rank = dist.get_rank()
         swapped = [paddle.zeros([rank + 1, 2]) for _ in range(3)]
         dist.alltoall(swapped, [paddle.full([k + 1, 2], 10.0 * rank + k) for k in range(3)])
         return [x.shape for x in swapped], [x[0, 0].item() for x in swapped]
 
     expected = [([[k + 1, 2]] * 3, [float(k), 10.0 + k, 20.0 + k]) for k in range(3)]
-    assert ranks(told) == expected
+    assert ranks(of_stated_shapes) == expected
 
 
 def test_rows_of_one_tensor():
@@ -110,7 +110,7 @@ def test_groups_that_can_not_be():
 
 def test_what_is_missing_is_said():
     x = paddle.ones([2])
-    for call, said in [
+    for call, message in [
         (lambda: dist.scatter(x), "scatter without tensor_list"),
         (lambda: dist.gather(x), "gather without gather_list"),
         (lambda: dist.reduce_scatter(x, [x, x]), "2 tensors for 1 ranks"),
@@ -119,7 +119,7 @@ def test_what_is_missing_is_said():
         (lambda: dist.scatter_object_list([], [1, 2]), "2 objects for 1 ranks"),
         (lambda: dist.get_group().scatter(x.array), "scatter from rank 0, which gives nothing"),
     ]:
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             call()
     with pytest.raises(TypeError, match="lock"):
         dist.all_gather_object([], threading.Lock())
@@ -153,8 +153,8 @@ def test_in_programs():
 
     def work():
         x = paddle.ones([2]) * dist.get_rank()
-        ways = [step, *(paddle.jit.to_static(step, backend=b) for b in ("interpreter", "native"))]
-        return [way(x).tolist() for way in ways]
+        paths = [step, *(paddle.jit.to_static(step, backend=b) for b in ("interpreter", "native"))]
+        return [path(x).tolist() for path in paths]
 
     assert ranks(work) == [[[48.0, 48.0]] * 3] * 3
 
@@ -180,8 +180,8 @@ def test_environment(monkeypatch):
     def work():
         env = dist.ParallelEnv()
         group = dist.init_parallel_env()
-        told = env.rank, env.world_size, env.local_rank, env.nranks, env.device_id
-        return told, group.timeout, dist.is_initialized(), dist.is_available()
+        identity = env.rank, env.world_size, env.local_rank, env.nranks, env.device_id
+        return identity, group.timeout, dist.is_initialized(), dist.is_available()
 
     found = dist.spawn(work, nprocs=2).results
     assert found == [((k, 2, k, 2, 0), 1.5, True, True) for k in range(2)]

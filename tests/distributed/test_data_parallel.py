@@ -293,10 +293,10 @@ def test_a_rank_that_fails_is_named_to_the_others():
         try:
             step(paddle.ones([1]))
         except paddle.distributed.PeerFailed as error:
-            said.append(str(error))
+            messages.append(str(error))
             raise
 
-    said: list = []
+    messages: list = []
     with pytest.raises(KeyError, match="lost"):
         spawn(rank, nprocs=2)
-    assert "rank 1 failed: KeyError: 'lost'" in said[0]
+    assert "rank 1 failed: KeyError: 'lost'" in messages[0]

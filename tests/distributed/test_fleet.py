@@ -25,16 +25,16 @@ def alone_again():
     dist.destroy_process_group()
 
 
-def strategy_of(**told):
+def strategy_of(**options):
     strategy = fleet.DistributedStrategy()
-    for name, value in told.items():
+    for name, value in options.items():
         setattr(strategy, name, value)
     return strategy
 
 
-def begun(**told):
+def begun(**options):
     """`fleet.init` with a strategy."""
-    fleet.init(is_collective=True, strategy=strategy_of(**told))
+    fleet.init(is_collective=True, strategy=strategy_of(**options))
 
 
 # ---- what is done ----------------------------------------------------------------------------
@@ -49,8 +49,8 @@ def test_what_a_model_and_its_rank_are():
         opt.step()
         fleet.barrier_worker()
         kinds = [type(layer).__name__ for layer in net.sublayers()[1:]]
-        told = fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()
-        return type(net), type(opt), kinds, len(net.reducer.buckets), told
+        identity = fleet.worker_index(), fleet.worker_num(), fleet.is_first_worker()
+        return type(net), type(opt), kinds, len(net.reducer.buckets), identity
 
     (*found, first), (*_, second) = dist.spawn(rank, nprocs=2).results
     kinds = ["Linear", "SyncBatchNorm"]
@@ -59,7 +59,7 @@ def test_what_a_model_and_its_rank_are():
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("options", "expected"),
     [
         ({}, [[40, 5, 20, 30, 10]]),
         ({"fuse_grad_size_in_MB": 45 * 4 / 2**20, "last_comm_group_size_MB": 12 * 4 / 2**20},
@@ -67,7 +67,7 @@ def test_what_a_model_and_its_rank_are():
         ({"fuse_all_reduce_ops": False}, [[40], [5], [20], [30], [10]]),
     ],
 )  # fmt: skip
-def test_gradients_travel_as_the_strategy_says(told, expected):
+def test_gradients_travel_as_the_strategy_says(options, expected):
     """In buckets of a backward, and of the pass."""
 
     class Weights(nn.Layer):
@@ -80,15 +80,15 @@ def test_gradients_travel_as_the_strategy_says(told, expected):
             return x
 
     def rank():
-        begun(**told)
+        begun(**options)
         net = fleet.distributed_model(Weights())
         marks = [p.averaged["megabytes"] for p in net.parameters()]
         return [[p.size for p in b.parameters] for b in net.reducer.buckets], set(marks)
 
     for buckets, (megabytes,) in dist.spawn(rank, nprocs=2).results:
         assert buckets == expected
-        limit = told.get("fuse_grad_size_in_MB", KNOWN["fuse_grad_size_in_MB"])
-        assert megabytes == (limit if told.get("fuse_all_reduce_ops", True) else 0)
+        limit = options.get("fuse_grad_size_in_MB", KNOWN["fuse_grad_size_in_MB"])
+        assert megabytes == (limit if options.get("fuse_all_reduce_ops", True) else 0)
 
 
 @pytest.mark.parametrize("find", [False, True])
@@ -266,7 +266,7 @@ def test_hints_are_kept():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "error", "said"),
+    ("name", "value", "error", "message"),
     [
         ("hybrid_configs", {"mp_degree": 2}, NotImplementedError, "mp_degree=2"),
         ("hybrid_configs", {"cp_degree": 2}, NotImplementedError, "cp_degree"),
@@ -276,15 +276,15 @@ def test_hints_are_kept():
         ("gradient_merge_configs", {"k_steps": 2.0}, ValueError, r"k_steps=2\.0"),
     ],
 )
-def test_what_a_strategy_can_not_be_told(name, value, error, said):
-    with pytest.raises(error, match=said):
+def test_what_a_strategy_refuses(name, value, error, message):
+    with pytest.raises(error, match=message):
         strategy_of(**{name: value})
 
 
 def test_a_strategy_says_what_it_is():
-    told = repr(strategy_of(gradient_merge_configs={"k_steps": 4}))
-    assert "fuse_grad_size_in_MB=32" in told
-    assert "gradient_merge_configs={'k_steps': 4, 'avg': True}" in told
+    text = repr(strategy_of(gradient_merge_configs={"k_steps": 4}))
+    assert "fuse_grad_size_in_MB=32" in text
+    assert "gradient_merge_configs={'k_steps': 4, 'avg': True}" in text
 
 
 def test_what_fleet_refuses():

@@ -48,8 +48,8 @@ def test_conformance(ranks):
     done = mpiexec(ranks, "-m", "tests.distributed.in_mpi", *names)
     assert done.returncode == 0, done.stdout + done.stderr
     for name in names:
-        said = f"{name}: {40 if name == 'playing' else ranks}"
-        assert done.stdout.count(said) == ranks
+        line = f"{name}: {40 if name == 'playing' else ranks}"
+        assert done.stdout.count(line) == ranks
 
 
 def test_ranks_that_disagree_are_told_what_each_asked_for():
@@ -81,8 +81,8 @@ def test_a_fault_is_named_to_all(fault, name):
     assert done.returncode != 0
     heard = re.findall(r"rank (\d) after ([\d.]+) s: (.*?)(?=rank \d after|$)", done.stdout, re.M)
     assert {rank for rank, _, _ in heard} == {"0", "2"}, done.stdout + done.stderr
-    for _, seconds, said in heard:
-        assert SAID[fault] in said
+    for _, seconds, message in heard:
+        assert SAID[fault] in message
         assert float(seconds) < 5
     assert not running(token)
 
@@ -185,8 +185,8 @@ def test_what_launch_becomes(monkeypatch, tmp_path):
     call = " ".join(called["call"][1:])
     assert call.startswith("-hosts a,b -n 4 ")
     assert call.endswith("keeper.py train.py --lr 1")
-    told = launch.parse(["--nproc", "3", "train.py"])
-    assert launch.command(told, "mpiexec")[1:3] == ["-n", "3"]
+    options = launch.parse(["--nproc", "3", "train.py"])
+    assert launch.command(options, "mpiexec")[1:3] == ["-n", "3"]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"minipaddle\[mpi\]"):

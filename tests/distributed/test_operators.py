@@ -169,8 +169,8 @@ def test_begun_and_finished():
     def work():
         rank = dist.get_rank()
         a, b = paddle.full([2, 3], rank + 1.0), paddle.full([4], rank * 3.0)
-        ways = [both, *(paddle.jit.to_static(both, backend=k) for k in ("interpreter", "native"))]
-        return [[float(x.numpy().reshape(-1)[-1]) for x in way(a, b)] for way in ways]
+        paths = [both, *(paddle.jit.to_static(both, backend=k) for k in ("interpreter", "native"))]
+        return [[float(x.numpy().reshape(-1)[-1]) for x in path(a, b)] for path in paths]
 
     assert dist.spawn(work, nprocs=3, timeout=20).results == [[[12.0, 2.0, 3.0]] * 3] * 3
 

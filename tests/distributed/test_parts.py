@@ -16,7 +16,7 @@ class Refused(Exception):
 
 
 class Watch:
-    """One that hears what it is told, and counts the questions."""
+    """One that hears what it is log, and counts the questions."""
 
     def __init__(self, *heard):
         self.heard, self.asked, self.failure = list(heard), 0, None
@@ -101,47 +101,47 @@ def test_without_mpi_it_is_said_what_to_install(monkeypatch):
 
 @pytest.fixture
 def job(monkeypatch):
-    """A process of a job, and what its end was told."""
-    told = []
+    """A process of a job, and what its end was log."""
+    log = []
     near = SimpleNamespace(rank=0, size=2, Free=lambda: None)
     world = SimpleNamespace(Split_type=lambda kind: near, size=2, rank=0)
     watch = Watch()
-    watch.report_failure = lambda error: told.append(error)
-    watch.leave = lambda: told.append("left")
+    watch.report_failure = lambda error: log.append(error)
+    watch.leave = lambda: log.append("left")
     monkeypatch.setattr(mpi, "connect", lambda world, alone: (watch, None))
-    abort = SimpleNamespace(Abort=lambda code: told.append(f"abort {code}"))
+    abort = SimpleNamespace(Abort=lambda code: log.append(f"abort {code}"))
     fake = SimpleNamespace(COMM_TYPE_SHARED=1, COMM_WORLD=abort)
     monkeypatch.setattr(mpi, "mpi", lambda: fake)
     monkeypatch.setattr(mpi.atexit, "register", lambda function: None)
-    monkeypatch.setattr(sys, "excepthook", lambda *error: told.append("traceback"))
+    monkeypatch.setattr(sys, "excepthook", lambda *error: log.append("traceback"))
     before = signal.getsignal(signal.SIGUSR1)
-    yield mpi.Job(world), told
+    yield mpi.Job(world), log
     signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_process_that_ends_well_says_goodbye(job):
-    job, told = job
+    job, log = job
     job.end()
-    assert told == ["left"]
+    assert log == ["left"]
 
 
 def test_a_process_that_fails_tells_and_ends_all(job):
-    job, told = job
+    job, log = job
     error = ValueError("boom")
     sys.excepthook(ValueError, error, None)
     job.watch.failure = PeerFailed("rank 0 failed")  # the witness repeats it
     job.end()
-    assert told == [error, "traceback", "left", "abort 1"]
+    assert log == [error, "traceback", "left", "abort 1"]
 
 
 def test_what_was_sent_leaves_before_the_process_does(job):
-    job, told = job
+    job, log = job
     work = asked(*[False] * 5, True)
     work.group.job = job
     work.run_in_background()
     job.end()
     assert work.ended
-    assert told[0] == "left"
+    assert log[0] == "left"
 
 
 # ---- the keeper ------------------------------------------------------------------------------

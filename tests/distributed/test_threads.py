@@ -194,11 +194,11 @@ def test_ranks_that_ask_for_different_things_are_told_so():
         return str(error.value)
 
     x = np.ones(4, "float32")
-    said = asking([lambda g: g.all_reduce(x), lambda g: g.broadcast(x)])
-    assert "rank 0: all_reduce(float32[4], op=sum)" in said
-    assert "rank 1: broadcast(float32[4], root=0)" in said
-    said = asking([lambda g: g.all_reduce(x), lambda g: g.all_reduce(x[:2])])
-    assert "float32[2]" in said
+    message = asking([lambda g: g.all_reduce(x), lambda g: g.broadcast(x)])
+    assert "rank 0: all_reduce(float32[4], op=sum)" in message
+    assert "rank 1: broadcast(float32[4], root=0)" in message
+    message = asking([lambda g: g.all_reduce(x), lambda g: g.all_reduce(x[:2])])
+    assert "float32[2]" in message
     asking([lambda g: g.all_reduce(x), lambda g: g.all_reduce(x, "max")])
     asking([lambda g: g.broadcast(x), lambda g: g.broadcast(x, 1)])
     asking([lambda g: g.all_to_all(x, [1, 3]), lambda g: g.all_to_all(x, [1, 3])])

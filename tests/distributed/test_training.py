@@ -173,10 +173,10 @@ class Branches(nn.Layer):
 
     def __init__(self):
         super().__init__()
-        self.ways = nn.LayerList([nn.Linear(1, 1, bias_attr=False) for _ in range(3)])
+        self.branches = nn.LayerList([nn.Linear(1, 1, bias_attr=False) for _ in range(3)])
 
     def forward(self, x):
-        return self.ways[dist.get_rank() % 2](x)
+        return self.branches[dist.get_rank() % 2](x)
 
 
 def test_parameters_that_a_rank_does_not_use():

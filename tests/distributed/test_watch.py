@@ -124,8 +124,10 @@ def test_who_does_not_answer_is_said_to_be_silent(ranks, monkeypatch):
 def test_all_came_but_not_to_the_same(ranks):
     for rank, name in zip(ranks, ("all_reduce", "broadcast", "all_reduce")):
         rank.count_call("0", name)
-    said = "all came, but not to the same; rank 0: it was last in all_reduce number 1; rank 1: it "
-    with pytest.raises(CollectiveTimeout, match=said + "was last in broadcast"):
+    reason = (
+        "all came, but not to the same; rank 0: it was last in all_reduce number 1; rank 1: it "
+    )
+    with pytest.raises(CollectiveTimeout, match=reason + "was last in broadcast"):
         raise ranks[2].report_timeout("0", 1, [0, 1, 2], "all_reduce number 1", 0.5)
 
 

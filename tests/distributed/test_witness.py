@@ -64,11 +64,11 @@ def test_after_a_failure_that_was_told_of_nobody_is_named(job, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("said", [b"hello\n", b"[1]\n", b'{"rank": 1, "token": "guess"}\n', b""])
-def test_a_stranger_is_not_listened_to(job, said, capsys):
+@pytest.mark.parametrize("sent", [b"hello\n", b"[1]\n", b'{"rank": 1, "token": "guess"}\n', b""])
+def test_a_stranger_is_not_listened_to(job, sent, capsys):
     with socket.create_connection(("127.0.0.1", job.port), timeout=5) as stranger:
-        stranger.sendall(said)
-        if not said:
+        stranger.sendall(sent)
+        if not sent:
             stranger.shutdown(socket.SHUT_WR)
         assert stranger.recv(100) == b""  # the line is cut
     job.end((1, 0, 2))

@@ -73,16 +73,16 @@ class Unbuilt(Executable):
             self.contexts.append(Guarded(self))
         memory = self.contexts[-1]
         memory.poison()
-        found = super().__call__(program, arrays)
+        results = super().__call__(program, arrays)
         memory.check()
-        return found
+        return results
 
 
-def text_of(made: list[Unbuilt]) -> str:
+def text_of(executables: list[Unbuilt]) -> str:
     """One C file for all: what is static in each gets its prefix."""
-    helpers = dict.fromkeys(text for e in made for text in e.kernels.helpers)
+    helpers = dict.fromkeys(text for e in executables for text in e.kernels.helpers)
     parts = {}
-    for e in made:
+    for e in executables:
         prefix, own = e.source.prefix, e.source.own
         names = "|".join(OWN.findall(own))
         if names:
@@ -91,11 +91,11 @@ def text_of(made: list[Unbuilt]) -> str:
     return "\n".join([prologue(), SHARED, *helpers, *parts.values()])
 
 
-def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -> None:
+def build(executables: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -> None:
     """Compile them all, with the `effort` of users' programs if it is None; `always_parallel`:
     threads share loops however small they are. What does not compile says so when it is called.
     """
-    text, cc = text_of(made), compiler()
+    text, cc = text_of(executables), compiler()
     flags = (cc if effort is None else cc._replace(effort=effort)).flags
     if always_parallel:
         text = text.replace("> 30000", ">= 0")
@@ -104,14 +104,14 @@ def build(made: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -
         source.write_text(text)
         command = [*cc.command, *flags, "-shared", str(source), "-o", str(library), *cc.libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode and len(made) == 1:
-            made[0].refused = done.stderr[:3000]
+        if done.returncode and len(executables) == 1:
+            executables[0].refused = done.stderr[:3000]
             return
         if done.returncode:
-            for half in (made[::2], made[1::2]):
+            for half in (executables[::2], executables[1::2]):
                 build(half, effort, always_parallel=always_parallel)
             return
         loaded = ctypes.CDLL(str(library))
-    for e in made:
+    for e in executables:
         e.library = loaded
         e.connect()

@@ -45,12 +45,12 @@ def outcome(run: Callable, program: Program, arrays) -> Outcome:
     printed, own = io.StringIO(), [np.array(a) for a in arrays]
     try:
         with contextlib.redirect_stdout(printed):
-            found = QUIET.copy().run(run, program, own)
+            results = QUIET.copy().run(run, program, own)
     except Exception as error:
         spoilt = any(a.tobytes() != b.tobytes() for a, b in zip(arrays, own, strict=True))
         changed = AssertionError("a run that failed has changed what it was given")
         return Outcome([], changed if spoilt else error, printed.getvalue())
-    return Outcome([np.array(x) for x in found], None, printed.getvalue())
+    return Outcome([np.array(x) for x in results], None, printed.getvalue())
 
 
 # ---- what is left open -----------------------------------------------------------------------
@@ -100,12 +100,12 @@ class Noisy(Run):
         self.loose = type("RoundedArray", (RoundedArray,), {"run": self})
         self.rng, self.wide = np.random.default_rng(seed), seed % 2 == 1
         self.often = self.rng.choice([1.0, 0.5, 0.1])  # noise early on may hide what it does later
-        self.kept = True  # has the operator at work rounded nothing yet?
+        self.exact = True  # has the operator at work rounded nothing yet?
 
     def __call__(self, program, arrays):
         self.begin(program, arrays)
-        given = (self.noisy(np.asarray(x)) for x in arrays)
-        values = dict(zip(program.given, given, strict=True))
+        inputs = (self.noisy(np.asarray(x)) for x in arrays)
+        values = dict(zip(program.given, inputs, strict=True))
 
         def value(r):
             return r.attrs["value"] if r.op is NUMBER else self.read_operand(values[r], r.dtype)
@@ -114,26 +114,26 @@ class Noisy(Run):
             values[record] = self.compute(program, record, [*map(value, record.inputs)])
         return [self.number(round_to_storage(value(r), r)) for r in program.results]
 
-    def compute(self, program, record, given):
-        self.kept = True
-        y = super().compute(program, record, [*map(self.track_rounding, given)])
+    def compute(self, program, record, inputs):
+        self.exact = True
+        y = super().compute(program, record, [*map(self.track_rounding, inputs)])
         if record.op.kind == "control":
             return y
         if record.op is cast:
-            return self.open(np.asarray(y), *given)
+            return self.open(np.asarray(y), *inputs)
         if (
             record.op in PADDED_CONVOLUTIONS
             and not np.isfinite(y).all()
             and self.rng.random() < 0.5
         ):
-            y = without_zeros(record, *given).astype(y.dtype)
+            y = without_zeros(record, *inputs).astype(y.dtype)
         return tuple(map(self.result, y)) if type(y) is tuple else self.result(y)
 
     def result(self, y):
         """A result of an operator; noisy unless it is known that nothing was rounded."""
         return (
             np.asarray(y)
-            if isinstance(y, RoundedArray) and self.kept
+            if isinstance(y, RoundedArray) and self.exact
             else self.noisy(np.asarray(y))
         )
 
@@ -172,7 +172,7 @@ class Noisy(Run):
             return y
         if name in SELECTING:
             return self.signed(y, (y == 0) & (size() == 0))
-        self.kept = False
+        self.exact = False
         return self.noisy(y, size() if name in CANCELLING else None)
 
     def noisy(self, y, size=None):
@@ -203,23 +203,23 @@ class Noisy(Run):
 class RoundedArray(np.ndarray):
     """An array whose every NumPy function is rounded as its `run` decides."""
 
-    def __array_ufunc__(self, ufunc, method, *given, out=(), **options):
-        function, given = getattr(ufunc, method), [*map(as_ndarray, given)]
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
+        function, inputs = getattr(ufunc, method), [*map(as_ndarray, inputs)]
 
         def size():
             if method == "__call__" and ufunc is not np.matmul:
-                pair = given[:1] if ufunc.nin == 3 else given  # of `clip` the bounds do not count
+                pair = inputs[:1] if ufunc.nin == 3 else inputs  # of `clip` the bounds do not count
                 return np.maximum.reduce([*np.broadcast_arrays(*map(np.abs, pair))])
-            terms = [magnitude(x) for x in given]
+            terms = [magnitude(x) for x in inputs]
             of_sizes = np.minimum if ufunc.__name__ in SELECTING else ufunc  # 0: some are
-            found = getattr(of_sizes, method)(*terms, **options)
-            return terms[0] if method == "at" else found
+            sizes = getattr(of_sizes, method)(*terms, **options)
+            return terms[0] if method == "at" else sizes
 
         into = {"out": tuple(map(as_ndarray, out))} if out else {}
-        y = function(*given, **options, **into)
-        y = self.run.rounded(ufunc.__name__, given[0] if method == "at" else y, size)
+        y = function(*inputs, **options, **into)
+        y = self.run.rounded(ufunc.__name__, inputs[0] if method == "at" else y, size)
         if method == "at" or out:
-            (given if method == "at" else into["out"])[0][...] = y
+            (inputs if method == "at" else into["out"])[0][...] = y
             return None if method == "at" else out[0]
         return self.run.track_rounding(y)
 
@@ -231,26 +231,26 @@ class Functions:
         self.run, self.module = run, module
 
     def __getattr__(self, name):
-        found = getattr(self.module, name)
-        if isinstance(found, ModuleType):
-            return Functions(self.run, found)
-        if isinstance(found, np.ufunc | type) or not callable(found):
-            return found  # ufuncs ask the arrays
+        original = getattr(self.module, name)
+        if isinstance(original, ModuleType):
+            return Functions(self.run, original)
+        if isinstance(original, np.ufunc | type) or not callable(original):
+            return original  # ufuncs ask the arrays
 
-        def function(*given, **options):
+        def function(*arguments, **options):
             def size():
-                return found(*map(magnitude, given), **options)
+                return original(*map(magnitude, arguments), **options)
 
-            y = found(*given, **options)
-            if not any(isinstance(x, RoundedArray) for x in flat(given)):
+            y = original(*arguments, **options)
+            if not any(isinstance(x, RoundedArray) for x in flat(arguments)):
                 return y  # of places and sizes only
             return self.run.track_rounding(self.run.rounded(name, y, size))
 
         return function
 
 
-def flat(given) -> list:
-    return [y for x in given for y in (x if isinstance(x, tuple | list) else [x])]
+def flat(values) -> list:
+    return [y for x in values for y in (x if isinstance(x, tuple | list) else [x])]
 
 
 def as_ndarray(x):
@@ -296,8 +296,8 @@ def distances(x, y):
     """How far apart two arrays are, elementwise; equal infinities are not, nor are two NaN."""
     x, y = x.astype("f8"), y.astype("f8")
     with np.errstate(all="ignore"):
-        found = np.where((x == y) | np.isnan(x) & np.isnan(y), 0.0, np.abs(x - y))
-    return np.where(np.isnan(found), np.inf, found)
+        gaps = np.where((x == y) | np.isnan(x) & np.isnan(y), 0.0, np.abs(x - y))
+    return np.where(np.isnan(gaps), np.inf, gaps)
 
 
 def size(x):
@@ -317,21 +317,21 @@ def allowed(distance, a, b, c):
 
 
 def difference_of(
-    wanted: Outcome, found: Outcome, program: Program, arrays
+    expected: Outcome, actual: Outcome, program: Program, arrays
 ) -> tuple[str, str] | None:
     """(kind, message) of the first thing that differs."""
-    if wanted.error is not None or found.error is not None:
-        wrong = error_difference(wanted.error, found.error)
+    if expected.error is not None or actual.error is not None:
+        wrong = error_difference(expected.error, actual.error)
         noisy = (
             outcome(Noisy(seed), program, arrays).error
             for seed in range(NOISY_RUNS if wrong else 0)
         )
-        same = any(error_difference(error, found.error) is None for error in noisy)
+        same = any(error_difference(error, actual.error) is None for error in noisy)
         return None if same else wrong
-    if found.printed != wanted.printed and not alike(found.printed, wanted.printed):
-        return "prints", f"{found.printed!r:.300} instead of {wanted.printed!r:.300}"
+    if actual.printed != expected.printed and not alike(actual.printed, expected.printed):
+        return "prints", f"{actual.printed!r:.300} instead of {expected.printed!r:.300}"
     far = []
-    for k, (a, b) in enumerate(zip(wanted.results, found.results, strict=True)):
+    for k, (a, b) in enumerate(zip(expected.results, actual.results, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
             return "spec", f"result {k}: {b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
         rtol, atol = room(a.dtype)
@@ -346,25 +346,25 @@ def difference_of(
             return None
         if noisy.error is not None:
             continue  # an index that rounding has put out of range, say
-        triples = zip(wanted.results, found.results, noisy.results, strict=True)
+        triples = zip(expected.results, actual.results, noisy.results, strict=True)
         for distance, (a, b, c) in zip(far, triples, strict=True):
             distance[allowed(distance, a, b, c)] = 0
     k = next((k for k, d in enumerate(far) if d.any()), None)
     if k is None:
         return None
     at = tuple(int(n) for n in np.unravel_index(np.argmax(far[k] > 0), far[k].shape))
-    a, b = wanted.results[k], found.results[k]
+    a, b = expected.results[k], actual.results[k]
     many = f"{np.count_nonzero(far[k])} of {a.size} differ"
     return "value", f"result {k}{list(at)} is {b[at]} instead of {a[at]}; {many}"
 
 
-def error_difference(wanted, found) -> tuple[str, str] | None:
-    if wanted is None and found is None:
+def error_difference(expected, actual) -> tuple[str, str] | None:
+    if expected is None and actual is None:
         return None
-    if wanted is None:
-        return "raises", f"{found!r:.500}"
-    if found is None:
-        return "does not raise", f"{wanted!r:.300}"
-    if type(found) is not type(wanted):
-        return "raises another", f"{found!r:.200} instead of {wanted!r:.200}"
+    if expected is None:
+        return "raises", f"{actual!r:.500}"
+    if actual is None:
+        return "does not raise", f"{expected!r:.300}"
+    if type(actual) is not type(expected):
+        return "raises another", f"{actual!r:.200} instead of {expected!r:.200}"
     return None

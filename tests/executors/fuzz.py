@@ -48,12 +48,12 @@ def programs_of(seed: int, report: Report) -> list[Case]:
     """The programs of a graph, and of its derivative; run, and compared with eager mode."""
     graph, cases = Graph(seed), []
     paddle.seed(seed)
-    given = graph.arguments(0)
-    names = [f"x{k}" for k in range(len(given))]
-    stops = [x.stop_gradient for x in given]
+    tensors = graph.arguments(0)
+    names = [f"x{k}" for k in range(len(tensors))]
+    stops = [x.stop_gradient for x in tensors]
     try:
         captured = Captured(
-            graph, [x.spec for x in given], stops, names, f"g{seed}", Choice("interpreter")
+            graph, [x.spec for x in tensors], stops, names, f"g{seed}", Choice("interpreter")
         )
     except Exception as error:
         report.counts[f"not traced: {type(error).__name__}"] += 1
@@ -89,11 +89,11 @@ def batch(seeds, report: Report, **options):
 
 
 def format_failure(d: Difference, case: Case) -> str:
-    given = "\n".join(repr(a.tolist()) for a in case.calls[0])
-    return f"# {d.case.name}, {d.path.name}: {d.kind}\n# {d.message}\n{case.program}\n{given}\n"
+    inputs = "\n".join(repr(a.tolist()) for a in case.calls[0])
+    return f"# {d.case.name}, {d.path.name}: {d.kind}\n# {d.message}\n{case.program}\n{inputs}\n"
 
 
-def found(first: int, arguments, report: Report) -> Iterator[Difference]:
+def search(first: int, arguments, report: Report) -> Iterator[Difference]:
     """What differs in the graphs from the first one on; now and then a line says how far it is."""
     last, start = first + arguments.graphs, time.process_time()
     for k in range(first, last, GRAPHS):
@@ -117,7 +117,7 @@ def main() -> int:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     report, kinds = Report(), Counter()
-    differing = found(arguments.seed * 100_000_000, arguments, report)
+    differing = search(arguments.seed * 100_000_000, arguments, report)
     if arguments.graph is not None:
         differing = batch([arguments.graph], report, effort=None, passes=1.0, natives=5)
     for d in differing:

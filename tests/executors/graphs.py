@@ -77,13 +77,13 @@ class Graph(Steps):
     def arguments(self, call: int) -> list[Tensor]:
         """What to call it with: floats, then whole numbers, then booleans."""
         draw = np.random.default_rng((self.seed, call))
-        found = [self.drawn(draw, s, d) for s, d in zip(self.shapes, self.dtypes)]
-        for x in found:
+        tensors = [self.drawn(draw, s, d) for s, d in zip(self.shapes, self.dtypes)]
+        for x in tensors:
             x.stop_gradient = not self.wanted
         shape = self.shapes[0]
-        found.append(paddle.to_tensor(draw.integers(-3, 6, shape)))
-        found.append(paddle.to_tensor(draw.random(shape) < 0.5))
-        return found
+        tensors.append(paddle.to_tensor(draw.integers(-3, 6, shape)))
+        tensors.append(paddle.to_tensor(draw.random(shape) < 0.5))
+        return tensors
 
     def __call__(self, *inputs) -> list[Tensor]:
         """The results: some of what was computed."""
@@ -93,13 +93,13 @@ class Graph(Steps):
             self.random = Random(f"{self.seed} {before if self.random_again(k) else k}")
             before = k
             try:
-                made = self.step()
+                results = self.step()
             except REFUSED:
                 if self.taken is not None:
                     raise
                 continue
             possible.append(k)
-            self.pool += [x for x in made if x.spec.size <= 5000 and x.ndim <= 6]
+            self.pool += [x for x in results if x.spec.size <= 5000 and x.ndim <= 6]
         self.taken = possible
         return self.results(len(inputs))
 
@@ -107,11 +107,11 @@ class Graph(Steps):
         """Does step k what the one before did? Equal records are for passes to find."""
         return k > 0 and Random(f"again {self.seed} {k}").random() < 0.05
 
-    def results(self, given: int) -> list[Tensor]:
+    def results(self, leaves: int) -> list[Tensor]:
         random = Random(f"results {self.seed}")
-        made = self.pool[given + len(self.parameters) + len(self.states) :] or self.pool[:1]
-        chosen = random.sample(made, min(len(made), random.randint(1, 4)))
-        chosen += [x for x in made[-2:] if all(x is not y for y in chosen)]
+        computed = self.pool[leaves + len(self.parameters) + len(self.states) :] or self.pool[:1]
+        chosen = random.sample(computed, min(len(computed), random.randint(1, 4)))
+        chosen += [x for x in computed[-2:] if all(x is not y for y in chosen)]
         if self.learns:
             floats = [x for x in chosen if not x.stop_gradient]
             if floats:
@@ -138,8 +138,8 @@ class Graph(Steps):
                 inputs.append(paddle.to_tensor(x))
             else:
                 inputs.append(x)
-        found = OPS[name](*inputs, **case.attrs)
-        return [x for x in (found if isinstance(found, tuple | list) else [found]) if of_use(x)]
+        result = OPS[name](*inputs, **case.attrs)
+        return [x for x in (result if isinstance(result, tuple | list) else [result]) if of_use(x)]
 
 
 def of_use(x) -> bool:

@@ -58,18 +58,18 @@ def closed(name: str, program: Program, calls) -> Case | None:
 @contextlib.contextmanager
 def collect_programs(name: str, cases: list[Case]) -> Iterator[None]:
     """Add every program that runs in the block, with its inputs, to the cases."""
-    found: dict[tuple, list] = {}
+    by_shape: dict[tuple, list] = {}
     run = Choice.run
 
     def watched(self, program, arrays, sizes=None):
         copies = [np.array(a) for a in arrays]
-        found.setdefault((program, *(a.shape for a in copies)), []).append(copies)
+        by_shape.setdefault((program, *(a.shape for a in copies)), []).append(copies)
         return run(self, program, arrays, sizes)
 
     with mock.patch.object(Choice, "run", watched):
         yield
-    made = (closed(f"{name}, {key[0].name}", key[0], calls) for key, calls in found.items())
-    cases += [case for case in made if case is not None]
+    closings = (closed(f"{name}, {key[0].name}", key[0], calls) for key, calls in by_shape.items())
+    cases += [case for case in closings if case is not None]
 
 
 # ---- running ---------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def after_passes(k: int) -> ExecutionPath:
     """The interpreter after pass number k and all before it."""
 
     def make(program):
-        found = in_a_row(program).snapshots[k]
-        return interpreted(found.after, program) if found.changed else None
+        snapshot = in_a_row(program).snapshots[k]
+        return interpreted(snapshot.after, program) if snapshot.changed else None
 
     return ExecutionPath(f"after {k} passes and {PASSES[k]}", make)
 
@@ -132,11 +132,11 @@ SMALL = {"LEAST": 1, "BLOCK": 64, "STRETCH": 1, "OPERATIONS": 0}
 
 def in_blocks(program: Program) -> Callable:
     """What runs where there is no compiler, with blocks of a few elements."""
-    made = Interpreted(program, {"fusion": True, "decompose_from": 0})
+    executable = Interpreted(program, {"fusion": True, "decompose_from": 0})
 
     def run(program, arrays):
         with mock.patch.multiple(cache_blocking, **SMALL):
-            return made(program, arrays)
+            return executable(program, arrays)
 
     return run
 
@@ -235,7 +235,7 @@ def differences(
     """
     random, runs, unbuilt = Random(seed), [], []
     for case in cases:
-        found: list[tuple[ExecutionPath, Callable]] = []
+        built: list[tuple[ExecutionPath, Callable]] = []
         chosen = INTERPRETED if random.random() < passes else INTERPRETED[-2:]
         gpu = [CUDA] if random.random() < cuda and can_emulate_gpu() else []
         for path in [*chosen, *strategies(random, natives), *gpu]:
@@ -245,13 +245,13 @@ def differences(
                 yield Difference(case, 0, path, "makes", f"{error!r:.500}")
                 continue
             if run is not None:
-                found.append((path, run))
-        runs.append(found)
-        unbuilt += [run for _, run in found if isinstance(run, Unbuilt)]
+                built.append((path, run))
+        runs.append(built)
+        unbuilt += [run for _, run in built if isinstance(run, Unbuilt)]
     if unbuilt:
         build(unbuilt, effort, always_parallel=parallel)
-    for case, found in zip(cases, runs, strict=True):
-        yield from compared(case, found, tally)
+    for case, built in zip(cases, runs, strict=True):
+        yield from compared(case, built, tally)
 
 
 def compared(case: Case, runs: list, tally: Tally | None = None) -> Iterator[Difference]:
@@ -267,8 +267,8 @@ def compared(case: Case, runs: list, tally: Tally | None = None) -> Iterator[Dif
                 continue
             times = 3 if path is CUDA and not k else 1  # what a graph captures
             for _ in range(times):
-                found = outcome(run, case.program, arrays)
-                wrong = [difference_of(each, found, p, arrays) for p, each in wanted.items()]
+                actual = outcome(run, case.program, arrays)
+                wrong = [difference_of(each, actual, p, arrays) for p, each in wanted.items()]
                 if None not in wrong:
                     reported.add(path)
                     yield Difference(case, k, path, *wrong[-1])

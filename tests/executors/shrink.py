@@ -23,14 +23,14 @@ def shrink(case: Case, call: int, path: ExecutionPath, seconds: float = 60) -> C
     """The smallest case found on which the path differs as it does in this call of the case."""
     end = time.monotonic() + seconds
     case = Case(case.name, case.program, [case.calls[call]])
-    wanted, found = differs(case, path), True
-    while found and wanted:
-        found = False
+    wanted, smaller = differs(case, path), True
+    while smaller and wanted:
+        smaller = False
         for other in candidates(case):
             if time.monotonic() > end:
                 return case
             if differs(other, path) == wanted:
-                case, found = other, True
+                case, smaller = other, True
                 break
     return case
 
@@ -38,8 +38,8 @@ def shrink(case: Case, call: int, path: ExecutionPath, seconds: float = 60) -> C
 def candidates(case: Case) -> Iterator[Case]:
     """Smaller cases, the boldest cuts first."""
     for make in (fewer_results, given_values, stepped_over, simpler_regions):
-        for found in make(case):
-            other = tidied(found)
+        for candidate in make(case):
+            other = tidied(candidate)
             if weight(other.program) < weight(case.program):
                 try:
                     verify(other.program)
@@ -112,9 +112,9 @@ def computed(case: Case) -> dict:
     program, run = case.program, Run(NUMPY)
     values = dict(zip(program.given, [np.array(a) for a in case.calls[0]], strict=True))
     for record in program.records:
-        given = [r.attrs["value"] if r.op is NUMBER else values[r] for r in record.inputs]
+        inputs = [r.attrs["value"] if r.op is NUMBER else values[r] for r in record.inputs]
         try:
-            values[record] = run.compute(program, record, given)
+            values[record] = run.compute(program, record, inputs)
         except Exception:
             break
     return {r: v for r, v in values.items() if r not in program.given}

@@ -62,9 +62,9 @@ class Arranging:
         return flat[:size].reshape(list(shape))
 
     def axes(self, x) -> list[int]:
-        """Some axes of x, in any order, some from behind."""
-        some = self.random.sample(range(x.ndim), self.random.randint(0, x.ndim))
-        return [d - x.ndim if self.random.random() < 0.3 else d for d in some]
+        """Some axes of x, in any order, some counted from the end."""
+        drawn = self.random.sample(range(x.ndim), self.random.randint(0, x.ndim))
+        return [d - x.ndim if self.random.random() < 0.3 else d for d in drawn]
 
     def axis(self, x) -> int:
         return self.random.randrange(-x.ndim, x.ndim)

@@ -59,16 +59,16 @@ def test_what_is_not_declared_does_not_compile(tmp_path):
 
 @pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
 def test_a_file_without_parallel_loops_needs_no_threads(tmp_path, monkeypatch):
-    told = []
+    options = []
 
     def called(cc, words):
-        told.append(cc.openmp)
+        options.append(cc.openmp)
         Path(words[words.index("-o") + 1]).write_bytes(b"object")
 
     monkeypatch.setattr(c, "run_compiler", called)
     c.build(c.compiler(), ["#pragma omp simd"], tmp_path / "f.so")
     c.build(c.compiler(), ["", "#pragma omp parallel for"], tmp_path / "f.so")
-    assert told == [c.VECTORS, *[c.compiler().openmp] * 3]
+    assert options == [c.VECTORS, *[c.compiler().openmp] * 3]
 
 
 def test_none_is_none(monkeypatch):
@@ -181,19 +181,19 @@ def test_a_cache_that_may_only_be_read_serves(tmp_path, monkeypatch):
 
 def test_run_check_says_what_there_is(capsys):
     utils.run_check()
-    said = capsys.readouterr().out
-    assert said.startswith("MiniPaddle works eagerly and as a program on the CPU.")
-    assert said.endswith("MiniPaddle is installed successfully!\n")
-    assert str(c.compiler() or c.INSTALL) in said
+    output = capsys.readouterr().out
+    assert output.startswith("MiniPaddle works eagerly and as a program on the CPU.")
+    assert output.endswith("MiniPaddle is installed successfully!\n")
+    assert str(c.compiler() or c.INSTALL) in output
 
 
 def test_run_check_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setattr(utils, "compiler", lambda: None)
     monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: None)
     utils.run_check()
-    said = capsys.readouterr().out
-    assert "There is no C compiler: NumPy computes, large groups in blocks." in said
-    assert "pip install 'minipaddle[zig]'" in said
+    output = capsys.readouterr().out
+    assert "There is no C compiler: NumPy computes, large groups in blocks." in output
+    assert "pip install 'minipaddle[zig]'" in output
 
 
 def test_run_check_finds_what_is_wrong():

@@ -20,8 +20,8 @@ from tests.passes.programs import draw_arrays
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
 
 
-def found() -> list[Case]:
-    """What the fuzzers found."""
+def failed_cases() -> list[Case]:
+    """The programs on which the fuzzers found a difference."""
     cases = []
     for name, text in vars(programs_fuzzed).items():
         if isinstance(text, str) and name.isupper():
@@ -38,7 +38,9 @@ def listing(differences) -> str:
 
 def test_found_by_the_fuzzers():
     share = 1.0 if can_emulate_gpu() else 0.0
-    wrong = [d for seed in range(3) for d in differences(found(), seed, cuda=share * (seed == 0))]
+    wrong = [
+        d for seed in range(3) for d in differences(failed_cases(), seed, cuda=share * (seed == 0))
+    ]
     assert not wrong, listing(wrong)
 
 

@@ -48,8 +48,8 @@ def error_of(run, *given) -> tuple:
     try:
         QUIET.copy().run(run, *given)
     except Exception as error:
-        said, _, line = str(error).partition("\n")
-        return type(error), said.rpartition("): ")[2], line
+        message, _, line = str(error).partition("\n")
+        return type(error), message.rpartition("): ")[2], line
     return ()
 
 

@@ -110,14 +110,14 @@ class Cuda:
 
     def Cublas(self, stream: int, workspace: int, nbytes: int):
         """A handle on one stream."""
-        do = lambda *given: self.streams[stream].submit(lambda: CHIP.gemm(*given))
+        do = lambda *arguments: self.streams[stream].submit(lambda: CHIP.gemm(*arguments))
         return SimpleNamespace(gemm=do)
 
     def empty(self, size, dtype):
         """Memory that holds nothing sensible."""
-        found = np.empty(size, dtype)
-        found.reshape(-1).view("uint8")[...] = 0xCB
-        return Array(found)
+        memory = np.empty(size, dtype)
+        memory.reshape(-1).view("uint8")[...] = 0xCB
+        return Array(memory)
 
     def fill(self, array, value):
         self.get_current_stream().submit(lambda: array.a.fill(show(value)))
@@ -125,10 +125,10 @@ class Cuda:
     def waiting(self, operation):
         """An array operation that no graph can hold."""
 
-        def do(*given):
+        def do(*arguments):
             if self.get_current_stream().captured is not None:
                 raise RuntimeError("operation not permitted when stream is capturing")
-            return operation(*given)
+            return operation(*arguments)
 
         return do
 
@@ -138,8 +138,10 @@ def install(module, monkeypatch) -> gpu.Gpu:
     cuda = Cuda()
     for name in ("RawModule", "empty"):
         monkeypatch.setattr(module, name, getattr(cuda, name), raising=False)
-    kept = lambda a, dtype=None: a if isinstance(a, Array) and dtype is None else asarray(a, dtype)
-    monkeypatch.setattr(module, "asarray", kept, raising=False)
+    convert = lambda a, dtype=None: (
+        a if isinstance(a, Array) and dtype is None else asarray(a, dtype)
+    )
+    monkeypatch.setattr(module, "asarray", convert, raising=False)
     monkeypatch.setattr(module, "cuda", cuda, raising=False)
     monkeypatch.setattr(gpu, "Cublas", cuda.Cublas)
     place = property(lambda array: SimpleNamespace(ptr=array.a.ctypes.data))

@@ -32,8 +32,8 @@ class Array:
             self.base = None
             OWNERS.setdefault(id(root), self)
         else:  # one owner for all views: `is` tells shared memory
-            found = OWNERS.get(id(root))
-            self.base = Array(root) if found is None else found
+            known = OWNERS.get(id(root))
+            self.base = Array(root) if known is None else known
         self.device = SimpleNamespace(id=0)
 
     def __array__(self, *_, **__):

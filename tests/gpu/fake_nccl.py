@@ -36,7 +36,7 @@ class Job:
     """The ranks of one communicator."""
 
     def __init__(self, size: int):
-        self.barrier, self.given = threading.Barrier(size, timeout=SECONDS), [None] * size
+        self.barrier, self.calls = threading.Barrier(size, timeout=SECONDS), [None] * size
         self.boxes = {pair: SimpleQueue() for pair in itertools.product(range(size), repeat=2)}
 
 
@@ -56,9 +56,9 @@ class NcclCommunicator:
     def meet(self, *call) -> list:
         """What all ranks have called, after checking that it is the same."""
         assert self.alive
-        self.job.given[self.rank] = call
+        self.job.calls[self.rank] = call
         self.job.barrier.wait()
-        calls = list(self.job.given)
+        calls = list(self.job.calls)
         self.job.barrier.wait()
         assert len({call[1:] for call in calls}) == 1, "NCCL would hang or give nonsense"
         return [array for array, *_ in calls]

@@ -111,7 +111,7 @@ def test_the_readme_leads_through_every_file():
         named = re.findall(r"^- `([\w/]+\.py)` \S", day, re.MULTILINE)
         total = sum(files.get(name, 0) for name in named)
         title = day.partition("\n")[0]
-        said = int(title.split(" · ")[-1].removesuffix(" lines").replace(",", ""))
-        assert abs(total - said) < 100, f"Day {title}: now {total:,} lines"
+        stated = int(title.split(" · ")[-1].removesuffix(" lines").replace(",", ""))
+        assert abs(total - stated) < 100, f"Day {title}: now {total:,} lines"
         found += named
     assert sorted(found) == sorted(files)

@@ -166,19 +166,19 @@ def importers(package, module):
     return found
 
 
-def told(faults):
+def format_faults(faults):
     """The faults as one message, or nothing."""
     return "\n".join(["", *faults])
 
 
 def test_imports_run_one_way():
     faults = list(backward_arrows(PACKAGE))
-    assert not faults, told(faults)
+    assert not faults, format_faults(faults)
 
 
 def test_no_file_is_too_long():
     faults = list(long_files(PACKAGE))
-    assert not faults, told(faults)
+    assert not faults, format_faults(faults)
 
 
 def test_numpy_is_named_only_where_it_must_be():
@@ -194,7 +194,7 @@ def test_numpy_is_named_only_where_it_must_be():
         for name in NUMPY_ALLOWED
         if (PACKAGE / name).exists() and name not in found
     ]
-    assert not faults, told(faults)
+    assert not faults, format_faults(faults)
 
 
 def test_nothing_pickles():
@@ -203,7 +203,7 @@ def test_nothing_pickles():
         "or JSON"
         for name, line in importers(PACKAGE, "pickle").items()
     ]
-    assert not faults, told(faults)
+    assert not faults, format_faults(faults)
 
 
 # The checker itself, on small trees with known faults

@@ -272,14 +272,14 @@ def test_killed_while_saving(after, tmp_path):
     program = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(SAVING), path], stdout=subprocess.PIPE, text=True
     )
-    said = int(program.stdout.readline())
+    saved = int(program.stdout.readline())
     time.sleep(after)
     program.send_signal(signal.SIGKILL)
-    said = int([said, *program.stdout.read().split()][-1])
+    saved = int([saved, *program.stdout.read().split()][-1])
     program.wait()
     program.stdout.close()
     state = paddle.load(path)
-    assert state["k"] in (said, said + 1)
+    assert state["k"] in (saved, saved + 1)
     assert (state["w"] == state["k"]).all()
 
 

@@ -113,14 +113,14 @@ def run_file(seed: int, *, executors: bool = False) -> Report:
 
 def examined(cases, seed: int, counted: Counter) -> list[Failure]:
     """The programs on which a path differs, shrunk."""
-    tally, found = Tally(), []
+    tally, failures = Tally(), []
     for case, call, path, kind, message in differences(cases, seed, cuda=CUDA, tally=tally):
-        small = shrink(case, call, path) if len(found) < 3 else case
-        given = "\n".join(repr(a.tolist()) for a in small.calls[0])
-        source = f"{small.program}\n# for\n{given}"
-        found.append(Failure(seed, case.name, f"{path.name} {kind}", message, source))
+        small = shrink(case, call, path) if len(failures) < 3 else case
+        inputs = "\n".join(repr(a.tolist()) for a in small.calls[0])
+        source = f"{small.program}\n# for\n{inputs}"
+        failures.append(Failure(seed, case.name, f"{path.name} {kind}", message, source))
     counted.update(programs=tally.programs, records=tally.records, runs=tally.paths.total())
-    return found
+    return failures
 
 
 def quick() -> None:

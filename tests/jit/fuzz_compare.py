@@ -54,8 +54,8 @@ class Hang(BaseException):
 
 def general(message: str) -> str:
     """What a message says, without the names and numbers of one program."""
-    found = re.search(r"^ *\w+(?:Error|Exception): (.*)", message, re.MULTILINE)
-    line = re.sub(r"`[^`]*`(\[[^]]*\])*", "NAME", found[1] if found else message.splitlines()[0])
+    match = re.search(r"^ *\w+(?:Error|Exception): (.*)", message, re.MULTILINE)
+    line = re.sub(r"`[^`]*`(\[[^]]*\])*", "NAME", match[1] if match else message.splitlines()[0])
     return re.sub(r"\d+", "N", line)
 
 
@@ -78,11 +78,11 @@ def limited(seconds: int):
 @contextlib.contextmanager
 def overflows():
     """A block of eager mode; the list of what went beyond the numbers there are in it."""
-    found = []
+    kinds = []
     before = QUIET.run(np.seterr, over="call", divide="call"), QUIET.run(np.geterrcall)
-    QUIET.run(np.seterrcall, lambda kind, flag: found.append(kind))
+    QUIET.run(np.seterrcall, lambda kind, flag: kinds.append(kind))
     try:
-        yield found
+        yield kinds
     finally:
         QUIET.run(np.seterr, **before[0])
         QUIET.run(np.seterrcall, before[1])
@@ -158,9 +158,9 @@ def same(function, static, seed: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with limited(LIMIT), overflows() as found:
+            with limited(LIMIT), overflows() as kinds:
                 eager = Outcome(function, seed)
-            eager.overflowed = found
+            eager.overflowed = kinds
         except Hang:
             raise Skip("eager mode hangs") from None
         try:
@@ -252,7 +252,7 @@ def close(a, b) -> bool:
 def alike(a: str, b: str) -> bool:
     """Two printed texts, numbers by value."""
     number = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
-    found = [[float(n) for n in number.findall(text)] for text in (a, b)]
+    numbers = [[float(n) for n in number.findall(text)] for text in (a, b)]
     return number.sub("", a).split() == number.sub("", b).split() and (
-        len(found[0]) == len(found[1]) and close(*found)
+        len(numbers[0]) == len(numbers[1]) and close(*numbers)
     )

@@ -150,9 +150,9 @@ class Expressions:
         if kind in ("c", "n", "one", "idx"):
             return self.random.choice(EXPRESSIONS[kind])
         if kind in ALONE and (depth <= 0 or self.random.random() < 0.35 or kind == "o"):
-            made = [n for n in names if n not in PARAMETERS]
-            if made and self.random.random() < 0.75:
-                return self.random.choice(made)
+            computed = [n for n in names if n not in PARAMETERS]
+            if computed and self.random.random() < 0.75:
+                return self.random.choice(computed)
             return self.random.choice(names) if names else self.parameter(ALONE[kind], scope)
         template = self.random.choice(EXPRESSIONS[kind])
         holes = set(HOLE.findall(template))
@@ -187,8 +187,8 @@ class Expressions:
 
     def have(self, kind: str, scope: Scope, own: bool = False) -> str:
         """A name of a kind that is there, or ""."""
-        found = [n for n, k in scope.names.items() if k == kind]
+        candidates = [n for n, k in scope.names.items() if k == kind]
         if own:
-            found = [n for n in found if n[1:2].isdigit() or n in scope.own]
-            found = [n for n in found if n.startswith(kind + scope.function.prefix)]
-        return self.random.choice(found) if found else ""
+            candidates = [n for n in candidates if n[1:2].isdigit() or n in scope.own]
+            candidates = [n for n in candidates if n.startswith(kind + scope.function.prefix)]
+        return self.random.choice(candidates) if candidates else ""

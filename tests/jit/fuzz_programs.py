@@ -42,9 +42,9 @@ class Writer(Statements):
         choices = SIMPLE if deep or self.random.random() < 0.5 else COMPOUND
         for _ in range(20):
             name = self.random.choice(choices)
-            found = getattr(self, name)(scope)
-            if found is not None:
-                return found if isinstance(found, tuple) else (found, False)
+            written = getattr(self, name)(scope)
+            if written is not None:
+                return written if isinstance(written, tuple) else (written, False)
         return self.assign(scope), False
 
     # ---- compound statements -----------------------------------------------------------------

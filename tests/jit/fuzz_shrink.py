@@ -27,9 +27,9 @@ def shrink(text: str, fails: Callable[[str], bool], limit: int = 400, seconds: i
     """
     end = time.monotonic() + seconds
     tree, tried = ast.parse(text).body[0], {text}
-    found = True
-    while found:
-        found = False
+    shrunk = True
+    while shrunk:
+        shrunk = False
         for smaller in candidates(tree):
             source = ast.unparse(ast.fix_missing_locations(smaller))
             if source in tried or len(source) >= len(ast.unparse(tree)):
@@ -39,7 +39,7 @@ def shrink(text: str, fails: Callable[[str], bool], limit: int = 400, seconds: i
             if limit <= 0 or time.monotonic() > end:
                 return ast.unparse(tree)
             if fails(source):
-                tree, found = smaller, True
+                tree, shrunk = smaller, True
                 break
     return ast.unparse(tree)
 

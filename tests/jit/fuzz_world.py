@@ -39,8 +39,8 @@ def specs():
     if not Kind.open:
         return None
     shapes = {"x": ["columns"], "m": [2, "columns"], "s": []}
-    given = [paddle.static.InputSpec(d, Kind.dtype, name=n) for n, d in shapes.items()]
-    return [*given, paddle.static.InputSpec([], "int64", name="n")]
+    specs = [paddle.static.InputSpec(d, Kind.dtype, name=n) for n, d in shapes.items()]
+    return [*specs, paddle.static.InputSpec([], "int64", name="n")]
 
 
 paddle_of = {"W": [0.5, -1.25, 0.75], "BIAS": 0.375, "STATE": [1.0, -0.5, 0.25]}

@@ -70,15 +70,15 @@ class AdaptiveTime(nn.Layer):
 
     def forward(self, x):
         h = x
-        told = paddle.zeros([x.shape[0], 1])
+        halted = paddle.zeros([x.shape[0], 1])
         mixed = paddle.zeros_like(x)
         steps = 0
-        while steps < self.most and (told < 0.99).any():
+        while steps < self.most and (halted < 0.99).any():
             _, h = self.cell(x, h)
             p = F.sigmoid(self.halt(h))
-            p = paddle.minimum(p, 1.0 - told)
+            p = paddle.minimum(p, 1.0 - halted)
             mixed = mixed + p * h
-            told = told + p
+            halted = halted + p
             steps = steps + 1
         return mixed, steps
 

@@ -85,7 +85,7 @@ class Seq2Seq(nn.Layer):
     def forward(self, source):
         h = self.encode(source)
         word = paddle.full([source.shape[0]], START, "int64")
-        said = paddle.zeros([self.most], "int64")
+        output = paddle.zeros([self.most], "int64")
         score = paddle.zeros([1])
         n = 0
         while n < self.most:
@@ -93,11 +93,11 @@ class Seq2Seq(nn.Layer):
             logits = F.log_softmax(self.out(h), axis=-1)
             word = logits.argmax(axis=-1)
             score = score + logits.max()
-            said[n] = word[0]
+            output[n] = word[0]
             n += 1
             if (word == EOS).all():
                 break
-        return said, score, h
+        return output, score, h
 
 
 @model((I(5, 3), N(5)), (I(5, 4), N(5)), learns=False)

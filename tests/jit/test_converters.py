@@ -296,10 +296,10 @@ def test_verbosity(level, capsys):
 
     paddle.jit.set_verbosity(level)
     assert transpile(f)(3) == 3
-    said = capsys.readouterr().err
-    assert re.match(r"converting test_verbosity.<locals>.f \(.*test_converters.py:\d+\)", said)
-    assert ("return x if x > 1 else -x" in said) is (level > 1)
-    assert ("after conditional:\n" in said) is (level > 2)
+    log = capsys.readouterr().err
+    assert re.match(r"converting test_verbosity.<locals>.f \(.*test_converters.py:\d+\)", log)
+    assert ("return x if x > 1 else -x" in log) is (level > 1)
+    assert ("after conditional:\n" in log) is (level > 2)
 
 
 @pytest.mark.usefixtures("levels")

@@ -830,10 +830,10 @@ def damaged(path, change, model=("", "")):
     """What loading says of a saved model with a changed description or text."""
     paddle.jit.save(hostile.Mlp(), path, input_spec=[InputSpec([N, 4])])
     with open(f"{path}.pdiparams.info") as file:
-        said = json.load(file)
-    change(said)
+        description = json.load(file)
+    change(description)
     with open(f"{path}.pdiparams.info", "w") as file:
-        json.dump(said, file, indent=1)
+        json.dump(description, file, indent=1)
     with open(f"{path}.pdmodel") as file:
         text = file.read()
     assert model[0] in text
@@ -844,16 +844,16 @@ def damaged(path, change, model=("", "")):
     return str(caught.value)
 
 
-def states(said):
-    return list(said["states"].values())
+def states(description):
+    return list(description["states"].values())
 
 
-def renamed(said, name):
-    said["methods"][name] = said["methods"].pop("forward")
+def renamed(description, name):
+    description["methods"][name] = description["methods"].pop("forward")
 
 
 def outputs(node):
-    return lambda said: said["methods"]["forward"].update(outputs=node)
+    return lambda description: description["methods"]["forward"].update(outputs=node)
 
 
 def deep(n):
@@ -922,7 +922,7 @@ def test_tricks(path, trick):
 )
 def test_tricks_in_the_text(path, model, message):
     """A wrong sum is the last reason given: another one says more."""
-    assert re.search(message, damaged(path, lambda said: None, model))
+    assert re.search(message, damaged(path, lambda description: None, model))
 
 
 def test_methods_with_names_of_the_layer(path):

@@ -20,7 +20,7 @@ def open_spec(ndim: int, dtype="float32") -> InputSpec:
     return InputSpec([None] * ndim, dtype)
 
 
-def ways(function, specs, folder):
+def executions(function, specs, folder):
     """The function as it is, as a program, and as one of a file."""
     path = os.path.join(folder, "net")
     paddle.jit.save(function, path, input_spec=specs)
@@ -29,18 +29,18 @@ def ways(function, specs, folder):
 
 def check(function, specs, folder, *calls, wrong=None):
     """All ways agree on the calls; a `wrong` one is an error of each."""
-    eager, *others = ways(function, specs, folder)
+    eager, *others = executions(function, specs, folder)
     expected = [eager(*call).numpy() for call in calls]
-    for way in others:
+    for execution in others:
         for call, value in zip(calls, expected, strict=True):
-            found = way(*call).numpy()
+            found = execution(*call).numpy()
             assert found.shape == value.shape
             np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
         if wrong is not None:
             with pytest.raises(
                 ValueError, match=r"where: |takes for granted|input_spec says|shape"
             ):
-                way(*wrong)
+                execution(*wrong)
 
 
 LAYERS = {
@@ -93,14 +93,14 @@ def test_broadcasting_of_a_batch_of_one():
 def test_batches_that_must_be_equal_are_one_in_a_file(tmp_path):
     """The text of a saved program names one batch where it needs one, and two where it does not."""
     for function, count in ((lambda a, b: a + b, 1), (lambda a, b: (a.sum(), b.sum()), 2)):
-        _, _, loaded = ways(function, [InputSpec([None, 3]), InputSpec([None, 3])], tmp_path)
+        _, _, loaded = executions(function, [InputSpec([None, 3]), InputSpec([None, 3])], tmp_path)
         firsts = {str(record.shape[0]) for record in loaded.program("forward").inputs}
         assert len(firsts) == count
 
 
 def test_the_error_names_the_input_what_it_is_and_what_it_must_be(tmp_path):
     layer = nn.Linear(4, 3)
-    _, static, loaded = ways(layer, [InputSpec([None, None], name="pixels")], tmp_path)
+    _, static, loaded = executions(layer, [InputSpec([None, None], name="pixels")], tmp_path)
     with pytest.raises(ValueError, match=r"in_features=4[^=]*where: batch = 5, pixels_1 = 3"):
         static(draw(5, 3))
     with pytest.raises(ValueError, match=r"are 3 and 4; pixels_1 is the size of axis 1 of pixels"):

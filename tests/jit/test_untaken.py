@@ -33,8 +33,8 @@ def same_as_eager(function, n):
     except Exception as error:
         with pytest.raises(type(error)) as found:
             static(*tensors(n))
-        said = str(error.args[0]).splitlines()[0].removesuffix(" in enclosing scope")
-        assert said.rpartition("variable ")[2] in str(found.value)
+        message = str(error.args[0]).splitlines()[0].removesuffix(" in enclosing scope")
+        assert message.rpartition("variable ")[2] in str(found.value)
         mark = f"line {line(function, '# here')}, in "
         assert mark in str(found.value), found.value
         return
@@ -545,7 +545,7 @@ EAGER_TOO = {
     ("sequences", "type_error"): "range() of a float tensor",
     ("maybe_undefined", "UnboundLocalError"): "the variable has no value for certain",
     ("truth", "AssertionError"): "the user's assertion on a Python value",
-    ("looping", "raised.error"): "the user's error in a round that runs for certain",
+    ("looping", "raised.error"): "the user's error in an iteration that runs for certain",
     ("effects", "getattr"): "the user's error, when the program runs",
 }
 

@@ -184,7 +184,7 @@ X, W = paddle.ones([1, 4, 5, 5]), paddle.ones([6, 4, 3, 3])
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: F.conv2d(X, W[:, :3]), "has 4 channels"),
         (lambda: F.conv2d(X, W[:5, :2], groups=2), "do not fall into 2 groups"),
@@ -208,8 +208,8 @@ X, W = paddle.ones([1, 4, 5, 5]), paddle.ones([6, 4, 3, 3])
         ),
     ],
 )
-def test_mistakes_are_explained(call, told):
-    with pytest.raises(ValueError, match=told):
+def test_mistakes_are_explained(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 

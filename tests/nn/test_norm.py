@@ -341,7 +341,7 @@ STATS = (paddle.zeros([4]), paddle.ones([4]))
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: F.batch_norm(X[0, 0], *STATS), "2 dimensions or more"),
         (lambda: F.batch_norm(X[:, :3], *STATS), "one for each of the 3 channels"),
@@ -359,8 +359,8 @@ STATS = (paddle.zeros([4]), paddle.ones([4]))
         (lambda: F.batch_norm(X, *STATS, paddle.ones([3])), "3"),
     ],
 )
-def test_mistakes_are_explained(call, told):
-    with pytest.raises(ValueError, match=told):
+def test_mistakes_are_explained(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 

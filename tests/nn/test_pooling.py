@@ -169,7 +169,7 @@ MASK = paddle.full([1, 2, 3, 3], 100, "int32")
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: F.max_pool2d(X[0], 2), "4 dimensions"),
         (lambda: F.max_pool2d(X, 8), "do not fit"),
@@ -183,8 +183,8 @@ MASK = paddle.full([1, 2, 3, 3], 100, "int32")
         (lambda: F.max_unpool2d(X[:, :, :3, :3], MASK, 2), "100"),
     ],
 )
-def test_mistakes_are_explained(call, told):
-    with pytest.raises((ValueError, IndexError), match=told):
+def test_mistakes_are_explained(call, message):
+    with pytest.raises((ValueError, IndexError), match=message):
         call()
 
 

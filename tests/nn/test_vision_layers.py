@@ -337,7 +337,7 @@ X = paddle.ones([1, 4, 4, 4])
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: F.pad(X, [1, 2, 3]), "a pair"),
         (lambda: F.pad(X, [1, 1], "reflect"), "4 numbers, last axis first"),
@@ -371,8 +371,8 @@ X = paddle.ones([1, 4, 4, 4])
         (lambda: F.fold(X[0, :, :3], [3, 3], 2), "to fold into"),
     ],
 )
-def test_mistakes_are_explained(call, told):
-    with pytest.raises(ValueError, match=told):
+def test_mistakes_are_explained(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 

@@ -29,9 +29,9 @@ def test_a_wrong_rule_is_found_at_the_smallest_cut():
         pytest.raises(AssertionError) as caught,
     ):
         check_grad(OPS["matmul"], X, X.T)
-    told = str(caught.value)
-    assert "the derivative of matmul by input 1 at [0, 0] is 0.6; 0.3 is right" in told
-    assert "for the inputs: [[0.3]], [[0.3]]" in told
+    message = str(caught.value)
+    assert "the derivative of matmul by input 1 at [0, 0] is 0.6; 0.3 is right" in message
+    assert "for the inputs: [[0.3]], [[0.3]]" in message
 
 
 def test_a_wrong_second_derivative_is_found():

@@ -166,8 +166,8 @@ def foretold(name: str, k: int, inputs) -> list[Spec]:
     """What the shape rule says of the results."""
     op, attrs = OPS[name], CASES[name][k].attrs
     specs = [Spec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
-    told = op.result_spec(specs, {**op.defaults, **attrs})
-    return [told] if isinstance(told, Spec) else list(told)
+    specs_of_results = op.result_spec(specs, {**op.defaults, **attrs})
+    return [specs_of_results] if isinstance(specs_of_results, Spec) else list(specs_of_results)
 
 
 def floats(inputs) -> list[int]:
@@ -183,12 +183,12 @@ def test_dtype_of_mixed_floats_is_foretold(name, k):
         inputs = drawn(name, k, "float32")
         inputs[at] = inputs[at].astype(dtype)
         try:
-            told = [spec.dtype for spec in foretold(name, k, inputs)]
+            expected = [spec.dtype for spec in foretold(name, k, inputs)]
         except (TypeError, ValueError) as error:
             with pytest.raises(type(error)):
                 run(name, k, inputs)
             continue
-        assert [y.dtype for y in run(name, k, inputs)] == told
+        assert [y.dtype for y in run(name, k, inputs)] == expected
 
 
 @select(lambda op, case: True)

@@ -90,8 +90,8 @@ def test_what_fusion_will_keep_in_registers_is_no_reason():
 
     program = trace(gradient, [paddle.ones([1 << 20]).spec, paddle.ones([1]).spec]).program
     assert recompute(program, budget=0.5, fusion=True) is program
-    for told in ({}, {"fusion": True, "enable_auto_fusion": False}):
-        assert live(recompute(program, budget=0.5, **told)) < live(program)
+    for switches in ({}, {"fusion": True, "enable_auto_fusion": False}):
+        assert live(recompute(program, budget=0.5, **switches)) < live(program)
 
 
 def test_it_stays_as_it_is_without_need():

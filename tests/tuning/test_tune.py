@@ -137,8 +137,8 @@ def test_a_later_process_uses_what_was_chosen(tmp_path, monkeypatch):
     path = os.pathsep.join([os.getcwd(), str(tmp_path)])
     env = os.environ | {"MINIPADDLE_CACHE": str(tmp_path), "PYTHONPATH": path}
     words = [sys.executable, "-c", code]
-    said = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
-    assert "tuned kernels: k0_" in said
+    output = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
+    assert "tuned kernels: k0_" in output
 
 
 @needs_cc

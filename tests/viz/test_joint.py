@@ -50,8 +50,8 @@ def test_the_results_of_the_backward_say_of_what_they_are_the_gradient():
     x = paddle.ones([16, 4])
     x.stop_gradient = False
     drawn = Drawing(viz.joint(called(net, x)))
-    said = {n.text.split("\n")[1] for n in drawn.nodes if "∂" in n.text}
-    assert said == {f"∂/∂ {p.name}" for p in net.parameters()} | {"∂/∂ x"}
+    labels = {n.text.split("\n")[1] for n in drawn.nodes if "∂" in n.text}
+    assert labels == {f"∂/∂ {p.name}" for p in net.parameters()} | {"∂/∂ x"}
 
 
 def test_a_parameter_is_no_residual_and_stands_on_both_sides():

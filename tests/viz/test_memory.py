@@ -55,9 +55,9 @@ def test_every_piece_is_a_rectangle_and_none_is_over_another():
 
 def test_layers_have_colours_and_the_legend_says_which():
     picture = viz.memory(network())
-    said = [t.get_text() for t in picture.figure.legends[0].get_texts()]
-    assert said[-2:] == ["no layer", "workspace"]
-    assert {"up", "down"} & set(said)
+    labels = [t.get_text() for t in picture.figure.legends[0].get_texts()]
+    assert labels[-2:] == ["no layer", "workspace"]
+    assert {"up", "down"} & set(labels)
     assert len({box[4] for box in rectangles(picture)}) > 1
 
 

@@ -78,8 +78,8 @@ def test_colour_blind_readers_tell_the_roles_of_a_tape_apart(kind):
 
 
 def test_no_two_roles_look_alike():
-    looks = style.LOOKS.values()
-    assert len({(look.fill, look.shape) for look in looks}) == len(looks)
+    styles = style.LOOKS.values()
+    assert len({(look.fill, look.shape) for look in styles}) == len(styles)
     tape = ("input", "parameter", "elementwise", "movement", "reduction", "opaque", "layer")
     assert len({style.LOOKS[r].shape for r in tape}) == len(tape)
 

@@ -104,8 +104,8 @@ def jax_loss(jax):
     logits = jax_logits(jax)
 
     def loss(w, x, y, places, mask):
-        said = logits(w, x, places, mask).reshape(-1, WORDS)
-        return jax_entropy(jax, said, y.reshape(-1)), {}
+        predicted = logits(w, x, places, mask).reshape(-1, WORDS)
+        return jax_entropy(jax, predicted, y.reshape(-1)), {}
 
     return loss
 
