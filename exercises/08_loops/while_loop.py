@@ -10,9 +10,9 @@ Three functions of the real transpiler:
   the `ast.FunctionDef` and one of the two sets in `node.binds` (of the test, of the body), and that
   is done.
 - `carried_names(bound, live, head)`: three sets of names. `bound` is what the loop binds, `live`
-  what is needed after it, and `head` what is needed at the start of an iteration, be it the first.
-  Answer three sets that share no name: of `bound`, what is needed after the loop; what only the
-  next iteration needs; the rest. The first two are carried as values of the program.
+  what is needed after it, and `head` what is needed at the start of an iteration, even of the
+  first. Answer three sets that share no name: of `bound`, what is needed after the loop; what only
+  the next iteration needs; the rest. The first two are carried as values of the program.
 - `while_loop(test, body, live_out=(), loop_carried=(), local=())`: the runtime. `test` and `body`
   are functions without arguments. Do what `while test(): body()` does, until the test answers with
   a tensor that only the running program knows: `is_static(answer)`. From there on the rest of the

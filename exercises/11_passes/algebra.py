@@ -7,7 +7,7 @@ attribute, or number. Where the tree is found, `after` is called with what the p
 and what it writes takes the place; but only if `when`, called with the same, says so.
 
 Floating-point numbers are not those of algebra: `-0.0 + 0.0` is `0.0`, `inf * 0` is `nan`, and what
-does not fit is rounded. A compiler that changes results in the last bit is right in nobody's eyes.
+does not fit is rounded. Nobody wants a compiler that changes results in the last bit.
 So only what holds for every float, to the last bit (the sign of a zero too; one nan is as good as
 another), may be a rule. Write two functions that return lists of rules:
 

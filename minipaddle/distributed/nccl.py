@@ -202,7 +202,7 @@ class NCCLGroup(ProcessGroup):
 
 
 def spans(rows, row: int) -> dict:
-    """rank -> (first byte, number of bytes) of so many rows for each."""
+    """rank -> (first byte, number of bytes), given the number of rows of each."""
     return {k: (sum(rows[:k]) * row, n * row) for k, n in enumerate(rows) if n}
 
 

@@ -140,7 +140,7 @@ def ends_of(roots, time: int, twins) -> list[Record]:
 
 @contextmanager
 def leaves(ends):
-    """While the block runs no walk goes on behind these records."""
+    """While the block runs, no walk goes on past these records."""
     before = [(r, r.inputs) for r in ends]
     for r in ends:
         r.inputs = ()

@@ -117,7 +117,7 @@ def raise_index_error(record: Record, places: IndexInput, value: int) -> NoRetur
         record.op.evaluate(NUMPY, given, record.attrs)
     except Exception as error:
         fail(record, error)
-    raise AssertionError(f"{record.op.name}: {value} is in range")
+    raise AssertionError(f"{record.op.name}: the index {value} is in range after all")
 
 
 def zeros(spec):

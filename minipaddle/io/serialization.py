@@ -162,7 +162,7 @@ def refusal(x, where: str) -> str:
 
 
 def rebuild(node, arrays: dict, make):
-    """The object behind a description. Each array is taken once, so the object is no larger than
+    """The object of a description. Each array is taken once, so the object is no larger than
     its file.
     """
     if type(node) in PLAIN:

@@ -50,7 +50,7 @@ def parse(text: str) -> Program:
     """The program of a text. Raises ParseError or VerifyError with what is wrong, and where."""
     programs = parse_all(text)
     if len(programs) > 1:
-        raise ParseError(f"{len(programs)} programs in a text of one")
+        raise ParseError(f"{len(programs)} programs in a text that holds one")
     return programs[0]
 
 
@@ -135,7 +135,7 @@ class Reader:
         self.line = token.line
         found = SIGN.fullmatch(str(token).strip())
         if found is None:
-            raise ParseError(f"{str(token)[:80]!r} compares no sizes")
+            raise ParseError(f"{str(token)[:80]!r} is no comparison of sizes")
         verdict, left, sign, right = found.groups()
         return self.size(left), sign, self.size(right), verdict == "assume"
 

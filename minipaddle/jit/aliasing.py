@@ -73,7 +73,7 @@ class Strict(aliasing.Aliasing):
             copied = f"{kind}(z)" if type(owner) in CONTAINERS else "copy.copy(z)"
             raise refusal(
                 f"a write to a {kind} that a condition or a loop on a tensor chose: it may be "
-                f"another {kind} that is used, too; only a run knows",
+                f"another {kind} that is used, too, which is known only when the program runs",
                 hint=f"copy it before: z = {copied}",
             )
 
@@ -84,7 +84,7 @@ class Strict(aliasing.Aliasing):
             if not k and (used := used_elsewhere(steps)):
                 raise refusal(
                     f"a loop that a tensor may end, over {used}: how many items it takes from "
-                    "that, only a run knows",
+                    "that is known only when the program runs",
                     hint="loop over a list of its items: for x in list(it)",
                 )
             if k == limit:

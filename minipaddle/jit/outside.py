@@ -105,7 +105,7 @@ def trace_whole(function) -> tuple:
 
 
 def note_side_effect(place: Place, before, after) -> Guard | None:
-    """Let each run leave `after` in a place; return the value that this takes for granted."""
+    """Let each run leave `after` in a place; return the value that this assumes."""
     after = defined(after)
     a, b = State(before), State(after)
     if any(isinstance(leaf, Dim) for leaf in b.leaves):

@@ -13,7 +13,7 @@ method's name being that of the program:
     }
 
 A line is an operator by name, its inputs, its attributes as literals, the dtype and shape of its
-result, and where the user wrote it. `assume` and `deny` say what the program takes for granted of
+result, and where the user wrote it. `assume` and `deny` say what the program assumes of
 sizes that are names, `state` what outlives a run, `update` what a run leaves in it. Branches and
 bodies of loops stand in braces and know only their own inputs. `~x`: no gradient flows back to x
 here; `x~: …`: never. (`ir/parser.py` has the grammar.)
@@ -69,7 +69,7 @@ KINDS = ("parameter", "buffer", "transient", "constant", "random")
 PLAIN = (str, int, float, bool, type(None))
 COUNTER = Spec((2,), int64.numpy)
 DEEPEST = 50
-"""Structures and paths have so many levels at most."""
+"""The most levels of a structure or a path."""
 
 
 @dataclass
@@ -254,7 +254,7 @@ def method_of(program: Program, said: dict) -> Method:
     structure = read_structure(said["outputs"], leaves, places, 0)
     count = len(program.outputs)
     if any(type(k) is not int or not 0 <= k < count for k in places if k is not None):
-        raise Damaged(f"{program.name} has {count} outputs: one is named that is not there")
+        raise Damaged(f"{program.name} has {count} outputs: the file names another one")
     return Method(program, structure, leaves, places)
 
 

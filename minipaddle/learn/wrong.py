@@ -30,13 +30,13 @@ def changed(source: str, *changes: str) -> str:
             continue
         old, arrow, new = change.partition(ARROW)
         if not arrow:
-            raise ValueError(f"{change!r} has no {ARROW!r} between what is and what shall be")
+            raise ValueError(f"{change!r} has no {ARROW!r} between the old code and the new")
         within = re.match(r"(\w+)\(\): ", old)
         old = old[within.end() :] if within else old
         make = Change(old.strip(), new.strip(), within[1] if within else "")
         tree = ast.fix_missing_locations(make.visit(tree))
         if make.found != 1:
-            raise ValueError(f"{old!r} stands {make.found} times in the solution, not once")
+            raise ValueError(f"{old!r} occurs {make.found} times in the solution, not once")
     return ast.unparse(tree)
 
 

@@ -21,7 +21,7 @@ class ClipGrad:
         return pairs
 
     def clip(self, grads: list) -> list:
-        """The gradients as they shall be."""
+        """The clipped gradients."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

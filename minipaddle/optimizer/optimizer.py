@@ -130,7 +130,7 @@ class Optimizer:
         return pairs if group.grad_clip is None else group.grad_clip(pairs)
 
     def _gradients(self, group) -> list:
-        """Pairs (parameter, gradient as the rule shall see it)."""
+        """Pairs (parameter, gradient for the rule)."""
         pairs = self._clipped(group)
         for k, (p, g) in enumerate(pairs):
             regularizer = getattr(p, "regularizer", None) or group.weight_decay

@@ -44,7 +44,9 @@ class Program:
     def writable(self) -> StaticTracer:
         """Its tracer; raises RuntimeError for a clone."""
         if self.copied is not None:
-            raise RuntimeError(teach("a clone of a program is as it is", hint="write the original"))
+            raise RuntimeError(
+                teach("a clone of a program cannot be changed", hint="change the original")
+            )
         return self.tracer
 
     def view(self) -> View:

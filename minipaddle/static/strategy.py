@@ -105,7 +105,7 @@ class BuildStrategy(Strategy):
         if name in LEFT_OUT:
             self.__getattr__(name)
         if isinstance(self.switches.get(name), bool) and not isinstance(value, bool | None):
-            raise type_error(f"{name} = {value!r}", expected="True, False, or None: unsaid")
+            raise type_error(f"{name} = {value!r}", expected="True, False, or None, the default")
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:

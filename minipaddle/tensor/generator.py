@@ -119,7 +119,7 @@ def set_rng_state(state_list, device=None):
     [(7, 0)]
     """
     if len(state_list) != 1:
-        raise value_error(f"{len(state_list)} states", "the list of one that get_rng_state gave")
+        raise value_error(f"{len(state_list)} states", "the list that get_rng_state returned")
     GENERATOR.set_state(state_list[0])
 
 

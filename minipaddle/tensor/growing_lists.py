@@ -48,8 +48,8 @@ class Rest:
         """Refuse what Python would do with one item, because these are many."""
         check_ended(self)
         message = teach(
-            "a list that grew in a loop on a tensor: how long it is, only the program knows, "
-            "so Python cannot take it apart",
+            "a list that grew in a loop on a tensor: Python cannot take it apart, because its "
+            "length is known only when the program runs",
             hint="paddle.stack(items), len(items), items[k], `for item in items:`",
         )
         raise note_refusal(NotImplementedError(message))
@@ -65,8 +65,8 @@ def check_ended(rest: Rest) -> bool:
     """True; NotImplementedError inside the loop that appends to the list."""
     if rest.stack is PENDING:
         message = teach(
-            "a list that grows in a loop on a tensor is read in that loop: only the program knows "
-            "what the iterations before have appended",
+            "a list that grows in a loop on a tensor is read in that loop: what earlier iterations "
+            "have appended is known only when the program runs",
             hint="keep what an iteration needs in a variable: last = f(last); items.append(last)",
         )
         raise note_refusal(NotImplementedError(message))

@@ -1,6 +1,6 @@
 """A test of the whole engine as one function: whether it differentiates correctly.
 
-A test must be able to fail: `check_engine` is held against engines that are wrong on purpose.
+A test must be able to fail: `check_engine` is tried on engines that are wrong on purpose.
 """
 
 from itertools import count, islice

@@ -12,7 +12,7 @@ from ..io import Dataset
 __all__ = ["Digits"]
 
 EVERY = 5
-"""One sample in so many of each class is a test sample."""
+"""One in this number of samples of each class is a test sample."""
 
 
 class Digits(Dataset):

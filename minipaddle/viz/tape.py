@@ -77,7 +77,7 @@ def tensors_in(results) -> list[Tensor]:
 
 
 def tape_parts(roots) -> Iterator:
-    """The records behind `roots`, framed by layer call, and the values between them."""
+    """The records that led to `roots`, framed by layer call, and the values between them."""
     records = history.reference(roots)
     frames, results = frames_of(records), set(roots)
     names = {r: f"v{k}" for k, r in enumerate(records[-LIMIT:], 1)}

@@ -68,7 +68,7 @@ def built(framework, workload: Workload, weights=None):
 
 
 def optimizer_of(framework, workload: Workload, net):
-    """`torch` fuses an optimizer's kernels if told to, as whoever wants speed will."""
+    """`torch` fuses an optimizer's kernels if asked to, and people who want speed ask."""
     name, rate = workload.optimizer
     if is_torch(framework):
         return getattr(framework.optim, name)(net.parameters(), lr=rate, fused=True)

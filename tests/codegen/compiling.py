@@ -24,7 +24,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-pa
           "-Wno-type-limits", "-Wno-tautological-compare", "-Wno-aggressive-loop-optimizations",
           "-Wno-unused-variable", "-Wno-unused-but-set-variable")  # fmt: skip
 GUARD = 256
-"""Bytes before and behind every buffer that must stay as they are."""
+"""Bytes before and after every buffer that must stay as they are."""
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

@@ -1,5 +1,5 @@
 """Kernels as large programs get them, for small ones: thresholds that small sizes reach, and
-schedules that are drawn by chance.
+schedules that are drawn at random.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def candidates(case: Case) -> Iterator[Case]:
 
 
 def weight(program: Program) -> tuple:
-    """What shall become less."""
+    """What is to become less."""
     inside = sum(sum(weight(p)[:1]) for r in program.records for p in regions(r).values())
     updates = sum(s.update is not None for s in program.states)
     return (

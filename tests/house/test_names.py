@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import re
 import tokenize
 from collections import Counter
@@ -37,6 +38,14 @@ RIDDLES = {
     r"[Ww]hoever": "the caller, the thread that …",
     r"by chance": "at random",
     r"how manieth": "which (the number of)",
+    r"[Ss]hall": "must, should, will",
+    r"[Ll]ast but one": "second to last",
+    r"for granted": "assume",
+    r"held against": "compared with",
+    r"function around": "enclosing function",
+    r"stands? behind": "stands after, follows",
+    r"[Nn]obody's": "of no …",
+    r"[Ww]ho (?:finds|gets|leads)": "the caller, the record that …",
 }
 """Phrases that make a reader stumble, and what to write."""
 
@@ -57,11 +66,20 @@ def test_former_names_stay_away():
 
 
 def prose() -> list[Path]:
-    """The files that people read: code, chapters, exercises, pages."""
-    folders = [PACKAGE, ROOT / "book", ROOT / "exercises"]
+    """The files that people read: code, tests, chapters, exercises, pages."""
+    folders = [PACKAGE, *(ROOT / name for name in ("book", "exercises", "tests"))]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     found += ROOT.glob("*.md")
-    return [path for path in found if path.suffix in (".py", ".md", ".ipynb")]
+    texts = [path for path in found if path.suffix in (".py", ".md", ".toml", ".ipynb")]
+    return [path for path in texts if path != Path(__file__)]
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a file; of a notebook those of its cells, not of their outputs."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+    return text.splitlines()
 
 
 def test_phrases_stay_plain():
@@ -70,7 +88,7 @@ def test_phrases_stay_plain():
         f"{path.relative_to(ROOT)}:{number}: {match[0]}"
         for path in prose()
         if ".ipynb_checkpoints" not in path.parts
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in enumerate(lines_of(path), 1)
         for match in pattern.finditer(line)
     ]
     assert not found, "\n".join(found)

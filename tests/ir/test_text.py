@@ -348,7 +348,7 @@ BAD_TEXTS = {
     body("x = add(x, 1.0) : float32[2]"): "x is defined twice",
     body("update x = x", "x"): "update of x: there is no such state",
     body("state s: float32[2]\nupdate s = x\nupdate s = x", "x"): "two updates",
-    body("assume n", "x"): "compares no sizes",
+    body("assume n", "x"): "is no comparison of sizes",
     body("assume n > 9999999999999999999", "x"): "",
     add(result="float32[2]")[:-1]: "cannot be read",
     add(result="complex64[2]"): "there is no dtype complex64",
@@ -420,7 +420,9 @@ BAD_PROGRAMS = {
         "the state s is",
     ),
     "an update that is a number": (body("state s: float32[]\nupdate s = 1.0", "x"), "its update"),
-    "all results as one": (REGIONS.replace("x=v4", "").replace("return v4", "return v3"), "gives"),
+    "all results as one": (
+        REGIONS.replace("x=v4", "").replace("return v4", "return v3"), "returns all results"
+    ),
     "all results as an input": (
         REGIONS.replace("v4 = item(v3, k=1)", "v4 = add(v3, 1.0)"), "as one",
     ),

@@ -89,7 +89,7 @@ def overflows():
 
 
 class Outcome:
-    """What a call gave, printed and left behind."""
+    """The results, prints and side effects of a call."""
 
     overflowed = ()
 

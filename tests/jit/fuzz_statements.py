@@ -240,7 +240,7 @@ class Statements(Expressions):
         return [self.fill(self.random.choice(CHECKS), scope)]
 
     def jump(self, scope):
-        """A jump behind a condition, or at the end of a block."""
+        """A jump under a condition, or at the end of a block."""
         function = scope.function
         python = not scope.near or function.wild
         options = []

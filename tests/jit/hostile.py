@@ -29,7 +29,7 @@ from minipaddle.static import InputSpec
 
 SECONDS = 20
 SLACK = 1 << 21
-"""Bytes of memory that are nobody's fault: what a parser's state needs is made when it is met."""
+"""Bytes that do not count: the parser builds its states when it first meets them."""
 SUFFIXES = (".pdmodel", ".pdiparams", ".pdiparams.info")
 
 

@@ -487,7 +487,7 @@ def an_iterator_in_another(x):
 
 @pytest.mark.parametrize("function", [an_iterator_used_again, an_iterator_in_another])
 def test_an_iterator_that_others_use_is_refused(function):
-    with pytest.raises(Dygraph2StaticException, match=r"`(W\.)?steps`.*only a run knows"):
+    with pytest.raises(Dygraph2StaticException, match=r"`(W\.)?steps`.*only when the program runs"):
         paddle.jit.to_static(function)(paddle.ones([3]))
 
 

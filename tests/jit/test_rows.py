@@ -247,7 +247,7 @@ def test_every_model_proves_a_row_or_is_one():
 
 
 def test_paddle_was_asked_about_every_case():
-    """An example may be added without real Paddle: who has it records what Paddle makes of it."""
+    """An example may be added without real Paddle: those who have it record its verdict."""
     waiting = sorted(refusals().keys() - verdicts().keys())
     if waiting:
         command = f"python tests/data/make_to_static_paddle.py {' '.join(waiting)}"
@@ -255,7 +255,7 @@ def test_paddle_was_asked_about_every_case():
 
 
 def test_every_verdict_belongs_to_a_case():
-    """Whoever renames or deletes an example does the same to its line in to_static_paddle.json."""
+    """An example that is renamed or deleted is so in to_static_paddle.json, too."""
     assert verdicts().keys() - refusals().keys() == set()
 
 

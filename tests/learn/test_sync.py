@@ -1,4 +1,4 @@
-"""Cell and file: whoever was edited counts, and nothing that was written by hand is lost."""
+"""Cell and file: the edited one counts, and nothing that was written by hand is lost."""
 
 import nbformat
 import pytest

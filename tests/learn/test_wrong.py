@@ -41,8 +41,8 @@ def test_a_change_is_made(change, was, now):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ("a = a + k → pass", "'a = a + k' stands 2 times in the solution, not once"),
-        ("a % b → a", "'a % b' stands 0 times"),
+        ("a = a + k → pass", "'a = a + k' occurs 2 times in the solution, not once"),
+        ("a % b → a", "'a % b' occurs 0 times"),
         ("a - b", "has no ' → '"),
         ("def h(a):\n    return a", "the solution has 0 functions h, not one"),
     ],

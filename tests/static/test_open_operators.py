@@ -1,8 +1,8 @@
 """Every operator with open sizes: one program, run at several sizes, equals eager mode.
 
 For each case of `tests/ops/cases_*.py` and each size that occurs in its inputs, all axes of that
-size are opened. What an attribute ties to one number (`reshape` to a fixed shape) the program takes
-for granted, and says so in its guards: there only that one size is tried.
+size are opened. What an attribute ties to one number (`reshape` to a fixed shape) the program
+assumes, and says so in its guards: there only that one size is tried.
 """
 
 import importlib

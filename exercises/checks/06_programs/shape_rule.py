@@ -160,7 +160,7 @@ def open_sizes_go_through(yours):
         (yours.concat_spec, (spec(n, k), spec(2, k)), {"axis": 0}),
     ):
         notes = asked(rule, *specs, **attrs)[1]
-        expect(notes, [], why="nothing needs to be taken for granted here",
+        expect(notes, [], why="nothing needs to be assumed here",
                given=[str(s) for s in specs])  # fmt: skip
 
 

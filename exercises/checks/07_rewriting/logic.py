@@ -196,7 +196,7 @@ def once_each(yours):
 
 @exercise.example
 def a_decision_taken_while_the_program_is_written(yours):
-    """0 and x: nothing about x comes into the program."""
+    """0 and x: nothing about x enters the program."""
     for name, first in (("and_", 0), ("or_", 5)):
         found = []
 

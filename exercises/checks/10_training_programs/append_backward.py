@@ -24,7 +24,8 @@ exercise = Exercise(
         "`history` puts inputs before uses: from its end you meet every use first. From its "
         "beginning you can tell which records lead on, because then the inputs are decided first.",
         "arrived = the seeds, added up; order = history(arrived); leaves if nothing is wanted\n"
-        "leading = wanted; from the oldest on: add who takes a leading one; take away the blocked\n"
+        "leading = wanted; from the oldest on: add what takes a leading one; take away the "
+        "blocked\n"
         "from the newest on, if it is leading and something has arrived:\n"
         "    passing = record; g = arrived, through the hooks; found[record] = g if it is wanted\n"
         "    accumulate each of its input_cotangents; let go, if asked\n"

@@ -24,7 +24,7 @@ exercise = Exercise(
     slots={"fusion.outputs": "outputs", "fusion.has_path_through": "has_path_through"},
     hints=(
         "exp, then a matrix product of it, then their sum: what would a kernel of exp and sum have "
-        "to wait for? And who takes the exp?",
+        "to wait for? And which records take the exp?",
         "Walk backward from b over the groups that make what it takes; leave a out in the first "
         "step only. Then the same from a.",
         "leads(a, b): todo = the groups before b, without a\n"

@@ -124,7 +124,7 @@ def views_and_their_roots(yours):
 
 @exercise.example
 def several_results(yours):
-    """v3 looks through v2 into result 1 of v1; v1 as a whole is nobody's memory."""
+    """v3 looks through v2 into result 1 of v1; v1 as a whole has no memory."""
     expected = {"x": "x.0", "y": "y.0", "w": "w.0", "u": "u.0", "v2": "v1.1", "v3": "v1.1",
                 "v4": "v1.0", "v5": "v5.0", "0.5": "0.5.0", "v6": "v6.0",
                 "3.0": "3.0.0"}  # fmt: skip

@@ -151,7 +151,7 @@ def large_empty_and_infinite(yours):
     seed=st.integers(0, 99),
 )
 def as_numpy_says(yours, n, shape, op, seed):
-    """Any shape, be it smaller than the ring; the sum, and what else there is."""
+    """Any shape, even one smaller than the ring; the sum, and the other operations."""
     rng = np.random.default_rng(seed)
     arrays = [rng.integers(-4, 5, shape).astype("float64") for _ in range(n)]
     got, _ = reduced(yours, arrays, op)

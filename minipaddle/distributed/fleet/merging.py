@@ -16,7 +16,7 @@ class GradientMerge:
 
     A step takes the gradients that are there and keeps their sum, with `avg` their mean. (With a
     mean loss and equal batches the mean is the gradient of the k batches joined.) A backward
-    averages nothing over the ranks: the sums are averaged, in buckets of so many `megabytes`, when
+    averages nothing over the ranks: the sums are averaged, in buckets of `megabytes`, when
     an update is due. How many steps there were is a tensor, and the update a `cond`: a step that is
     captured stays one program. All else is the optimizer's; its saved state has no sums in it, so
     save after an update. Source: Paddle API `paddle.incubate.optimizer.GradientMergeOptimizer`.

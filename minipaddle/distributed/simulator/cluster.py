@@ -48,7 +48,7 @@ class Cluster(NamedTuple):
         return device // self.devices
 
     def seconds(self, pairs, nbytes: float) -> float:
-        """How long it takes when messages of so many bytes go from and to all `pairs` at once.
+        """How long it takes when messages of this size in bytes go from and to all `pairs` at once.
 
         What shares a link shares its bandwidth. Links work both ways at the same time.
         """

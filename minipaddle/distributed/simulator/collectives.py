@@ -120,7 +120,7 @@ def hierarchical(nodes: int, devices: int) -> Schedule:
 
 
 def seconds(schedule: Schedule, nbytes: float, cluster: Cluster) -> float:
-    """How long a collective on so many bytes takes on a cluster."""
+    """The seconds that a collective takes on a cluster, for arrays of this size in bytes."""
     total = 0.0
     for phase in schedule.phases:
         messages = phase.messages(0) if phase.rounds else []

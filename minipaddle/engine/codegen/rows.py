@@ -259,7 +259,7 @@ class Columns:
                 self.w.put(*(f"{name}[{self.place}] {sign} {value};" for name, value in values))
 
     def finish(self, stage: int) -> None:
-        """Compute what each column allows by now: outputs, and values that later stages need."""
+        """Compute all that each column now allows: outputs, and values that later stages need."""
         w = self.w
         outputs = w.outputs(stage, True)
         wanted: dict[Node, None] = {}

@@ -31,7 +31,7 @@ class Interpreter:
     by_hand = False  # whether a user defines the program, by enable_static and disable_static
     pack = None  # a function of what a record keeps, {k: array}, for what it keeps instead
     builder = None  # of a trace: what writes the records of the innermost region
-    assumptions = None  # of a trace: what is taken for granted of sizes, see `core/dim.py`
+    assumptions = None  # of a trace: what it assumes of sizes, see `core/dim.py`
     matching = False  # is a shape rule asked? Then sizes that must be equal are taken to be
     journals = ()  # of a trace: for each region what it wrote, see `jit/journal.py`
     merged = MappingProxyType({})  # of a trace: containers that may be one, see `jit/aliasing.py`

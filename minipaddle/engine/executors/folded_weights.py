@@ -18,7 +18,7 @@ from ..passes.folding import Prepared
 from .arrays import address
 
 CHANGES_IN_A_ROW = 4
-"""After so many runs, each with changed weights, folding them in advance no longer pays."""
+"""After this number of runs, each with changed weights, they are not folded any more."""
 
 
 class FoldedWeights:

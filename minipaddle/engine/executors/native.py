@@ -49,7 +49,7 @@ def with_sizes(program: Program, sizes) -> Program:
     """The program for the given sizes; raises CannotCompile if others stay open."""
     program = specialise(program, sizes=sizes or None)
     if unknown := open_sizes(program):
-        raise CannotCompile(f"sizes that only its values say: {', '.join(sorted(unknown))}")
+        raise CannotCompile(f"sizes that depend on values: {', '.join(sorted(unknown))}")
     return program
 
 

@@ -134,7 +134,7 @@ def stale_base_error(where) -> AliasError:
 def chosen_alias_error(where, what: str = "another tensor, which is used afterwards") -> AliasError:
     what = (
         "an in-place change of a tensor that a condition or a loop on a tensor chose: it may be "
-        f"{what}; only a run knows"
+        f"{what}, which is known only when the program runs"
     )
     return AliasError(what, "clone() it before the change: z = z.clone()", where)
 

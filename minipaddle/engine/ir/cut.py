@@ -114,7 +114,7 @@ def pruned(program: Program) -> Program:
 @slot("ir.needed")
 def needed(program: Program) -> list[Record]:
     """The records that a result or an effect needs, and those that are the first to show a size:
-    others go by its name.
+    others refer to it by name.
     """
     wanted = set(program.results) | binders(program)
     records = []

@@ -222,10 +222,10 @@ def check_guards(guards, sizes: dict, program: Program, record: Record | None = 
             held, here = False, "a size by which they divide is 0"
         if not held:
             wrong = value_error(
-                f"the program takes for granted that {left} {sign} {right} is {answer}; here "
+                f"the program assumes that {left} {sign} {right} is {answer}; here "
                 f"{here}{axes_of(guard, program)}",
-                hint="trace the function with these sizes too; what compared the sizes, or "
-                "needed them to be equal, decided it",
+                hint="trace the function with these sizes too; it compares them, or an "
+                "operator needs them to be equal",
                 where=record and record.where,
             )
             wrong.record = record

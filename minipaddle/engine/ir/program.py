@@ -53,7 +53,7 @@ class State:
 class Program:
     """`records` compute `outputs` and the states' updates from `inputs` and states.
 
-    `guards` are what it takes for granted of its unknown sizes: (left, sign, right, answer).
+    `guards` are what it assumes of its unknown sizes: (left, sign, right, answer).
     """
 
     name: str = "program"

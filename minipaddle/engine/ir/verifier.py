@@ -67,10 +67,10 @@ def check_uses(program: Program) -> None:
     for result in program.results:
         if result not in known and result.op is not NUMBER:
             raise VerifyError(
-                f"{program.name}: gives {format_record(result)}, which is not defined"
+                f"{program.name}: returns {format_record(result)}, which is not defined"
             )
         if result.dtype is None:
-            raise VerifyError(f"{program.name}: gives all results of {result.op.name} as one")
+            raise VerifyError(f"{program.name}: returns all results of {result.op.name} as one")
 
 
 def check_update(program: Program, state) -> None:

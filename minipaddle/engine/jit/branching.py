@@ -82,8 +82,8 @@ def retrace(places: list, times: int):
     if times <= TRACES:
         raise Retrace
     raise refusal(
-        f"{places[0].name} is written in a branch on a tensor, another one in each trace: "
-        "the branch makes it, and something else than a variable holds it",
+        f"{places[0].name} is written in a branch on a tensor, and is a new object in each "
+        "trace: the branch makes it, and something other than a variable holds it",
         hint="hold it in a variable, a list or a dict alone: no iterator over it, no method of it, "
         "no functools.partial",
     )

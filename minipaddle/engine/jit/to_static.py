@@ -306,8 +306,8 @@ def check_unchanged(function, arguments, structure, leaves) -> None:
         raise refusal(
             f"{function.__name__} changes a list, a dict or an object that it was given: was "
             f"{describe(structure.children[0])}, is {describe(found.children[0])}",
-            hint="return what is new, or let it stand outside: a list of the function's module, an "
-            "attribute of a layer",
+            hint="return the new value, or keep it outside: in a list of the function's module or "
+            "an attribute of a layer",
         )
 
 

@@ -31,7 +31,7 @@ def _(x, y):
     inner = x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0]
     if inner[0] != inner[1]:
         raise ValueError(
-            f"the last dimension of x ({inner[0]}) must equal the last but one of y ({inner[1]})"
+            f"the last dimension of x ({inner[0]}) must equal the second to last of y ({inner[1]})"
         )
     lead = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     rows = x.shape[-2:-1] if x.ndim > 1 else ()

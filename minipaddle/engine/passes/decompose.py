@@ -155,7 +155,7 @@ RULES: Rules = {}
 @program_pass(
     "decompose",
     looks_for=lambda op: op.composite or op in RULES,
-    decompose_from=(0, "operators of less than so many bytes stay whole"),
+    decompose_from=(0, "operators of fewer bytes stay whole"),
 )
 def decompose(program: Program, *, decompose_from: int) -> Program:
     """The program with composite operators, and those of `RULES`, as small operators."""

@@ -103,7 +103,7 @@ class Folder:
                 todo += reversed(r.inputs) if self.constants[r] is None else ()
 
     def constant(self, record: Record) -> Record | None:
-        """The constant for a known value; None if the program shall compute it."""
+        """The constant for a known value; None if the program must compute it."""
         sources = self.sources[record]
         size = sum(r.spec.size for r in sources)
         if not record.inputs or record.spec.size > max(LARGEST, size):

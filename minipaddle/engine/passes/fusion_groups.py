@@ -265,5 +265,5 @@ class Fusion:
 
 @slot("fusion.profitable")
 def profitable(fusion: Fusion, records: list[Record]) -> bool:
-    """Whether these records shall be one group: one nest computes them, and nothing twice."""
+    """Whether these records may be one group: one nest computes them, and nothing twice."""
     return fusion.is_loop(records)

@@ -35,7 +35,7 @@ class Blocks(Rewriter):
         return node
 
     def share(self, function: ast.FunctionDef, binds: set) -> None:
-        """Let a block's function bind the names of the function around it."""
+        """Let a block's function bind the names of the enclosing function."""
         ours, theirs = sorted(binds - self.globals), sorted(binds & self.globals)
         declared = [(ast.Nonlocal, ours), (ast.Global, theirs)]
         self.shared.update(ours)

@@ -44,7 +44,7 @@ class WhileLoop(Blocks):
 
 @slot("jit.while_statement")
 def while_statement(node: ast.While, share) -> list[ast.stmt]:
-    """Test, body, call; `share` lets a function bind names of the function around it."""
+    """Test, body, call; `share` lets a function bind names of the enclosing function."""
     test, body, call = fill(WHILE, node, test=node.test, body=node.body)
     in_test, in_body = node.binds
     share(test, in_test)
