@@ -7,16 +7,16 @@ too early fails at the record that reads the wrong value.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
 
 from ..engine.core.errors import teach
-from ..engine.core.record import Record, Spec
-from ..engine.ir.control import cond, while_loop
-from ..engine.ir.interpreter import Run, fail
+from ..engine.core.record import Record
 from ..engine.ir.program import NUMBER, Program
-from ..engine.passes.buffer_assignment import Copy, Location, MemoryPlan
-from ..engine.passes.lifetimes import is_view, roots, specs_of
+from ..engine.passes.buffer_assignment import Copy, MemoryPlan
+from ..engine.passes.lifetimes import is_view, roots
 from ..engine.passes.memory import plan
+from .plan_steps import Memory, PlanSteps, do
 
 POISON = 0xCB
 """The byte that fills memory without a value; four of them are about -2.7e7 as float32."""
@@ -24,15 +24,6 @@ POISON = 0xCB
 
 class OverwrittenError(AssertionError):
     """A value was overwritten before it was read for the last time: the plan is wrong."""
-
-
-class Memory(NamedTuple):
-    """The memory of one run of a plan, as flat arrays."""
-
-    arena: object
-    input: list
-    state: list
-    output: list
 
 
 class ArenaRun:
@@ -47,8 +38,7 @@ class ArenaRun:
     """
 
     def __init__(self, m, *, check: bool = False, planner=plan):
-        self.m, self.check, self.planner = m, check, planner
-        self.run = Run(m)
+        self.module, self.check, self.planner = m, check, planner
         self.plans: dict[Program, MemoryPlan] = {}
         self.arena = m.zeros(0, dtype="uint8")
 
@@ -58,75 +48,78 @@ class ArenaRun:
             self.plans[program] = self.planner(program)
         planned, count = self.plans[program], len(program.inputs)
         if self.arena.size < planned.size:
-            self.arena = self.m.zeros(planned.size, dtype="uint8")
-        room = Memory(
-            self.arena,
-            [self.flat(x) for x in arrays[:count]],
-            [self.flat(x).copy() for x in arrays[count:]],
-            [self.empty(r.spec) for r in program.outputs],
-        )
+            self.arena = self.module.zeros(planned.size, dtype="uint8")
+        flat = [self.module.ascontiguousarray(x).reshape(-1) for x in arrays]
+        states = [x.copy() for x in flat[count:]]
+        outputs = [self.empty(r.spec.size, r.dtype) for r in program.outputs]
         if self.check:
             self.arena[...] = POISON
-        PlanRun(self, planned, room).compute()
-        outputs = [a.reshape(r.shape) for a, r in zip(room.output, program.outputs, strict=True)]
-        updated = [
-            a.reshape(s.record.shape)
-            for a, s in zip(room.state, program.states, strict=True)
-            if s.update is not None
-        ]
-        return [*outputs, *updated]
+        memory = Memory(self.arena, flat[:count], states, outputs)
+        do(ArenaSteps(self, planned, memory).steps())
+        specs = [r.shape for r in program.outputs]
+        updated = [(a, s.record.shape) for a, s in zip(states, program.states) if s.update]
+        return [a.reshape(shape) for a, shape in [*zip(outputs, specs, strict=True), *updated]]
 
-    def flat(self, x):
-        return self.m.ascontiguousarray(x).reshape(-1)
-
-    def empty(self, spec: Spec):
-        y = self.m.empty(spec.size, dtype=spec.dtype)
+    def empty(self, size: int, dtype):
+        y = self.module.empty(size, dtype=dtype)
         if self.check:
             y.view("uint8")[...] = POISON
         return y
 
 
-class PlanRun:
-    """One run of a plan in its memory."""
+class ArenaSteps(PlanSteps):
+    """The steps of a plan, with `check` between steps that compare and overwrite."""
 
-    def __init__(self, owner: ArenaRun, planned: MemoryPlan, room: Memory):
-        self.owner, self.plan, self.room, self.m = owner, planned, room, owner.m
-        self.root = roots(planned.program)
-        self.written: dict = {}  # with `check`: a copy of each value
+    def __init__(self, owner: ArenaRun, plan: MemoryPlan, memory: Memory):
+        super().__init__(owner, plan, memory)
+        self.root = roots(plan.program)
+        self.number = {record: t for t, record in enumerate(plan.program.records)}
+        self.written: dict = {}  # a copy of each value
 
-    def compute(self) -> None:
-        program = self.plan.program
-        for record in program.given if self.owner.check else ():
-            self.written[record, 0] = self.at(self.plan.location(record), record.spec).copy()
-        for copy in self.plan.before:
-            self.copy(copy)
-        for t, record in enumerate(program.records):
-            if not is_view(record, self.root):
-                self.step(record)
-                self.poison_freed(t + 1)
-        for copy in self.plan.copies:
-            self.copy(copy)
+    def steps(self) -> list[Callable]:
+        return [self.begin] * self.owner.check + super().steps()
 
-    def at(self, place: Location, spec: Spec):
-        """The memory of a place, as an array."""
-        if place.kind == "arena":
-            memory = self.room.arena[place.offset :]
-        else:  # an earlier value there may have another dtype
-            memory = getattr(self.room, place.kind)[place.k].view("uint8")
-        return memory[: spec.nbytes].view(spec.dtype).reshape(spec.shape)
-
-    def read(self, record: Record):
-        """The value of a record, as it lies there now."""
-        if record.op is NUMBER:
-            return record.attrs["value"]
-        found = self.at(self.plan.location(record), record.spec)
+    def record(self, record: Record) -> list[Callable]:
+        if is_view(record, self.root):
+            return []
+        steps = super().record(record)
         if self.owner.check:
-            self.compare(record, found)
-        return found
+            return [partial(self.before, record), *steps, partial(self.after, record)]
+        return steps
 
-    def compare(self, record: Record, found) -> None:
+    def copy(self, copy: Copy) -> Callable:
+        step, value = super().copy(copy), copy.value
+        if not self.owner.check or value.op is NUMBER or copy.source != self.plan.location(value):
+            return step
+        return partial(do, [partial(self.compare, value), step])
+
+    # ---- checks ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Remember the inputs and states."""
+        for record in self.plan.program.given:
+            self.written[record, 0] = self.value(record).copy()
+
+    def before(self, record: Record) -> None:
+        """Compare the inputs. Overwrite the workspace: a kernel may leave anything in it."""
+        for x in record.inputs:
+            if x.op is not NUMBER:
+                self.compare(x)
+        if work := self.plan.work.get(record):
+            self.memory.arena[work.offset : work.offset + work.nbytes] = POISON
+
+    def after(self, record: Record) -> None:
+        """Remember the results. Overwrite the values that are not used any more."""
+        self.written |= {(record, k): y.copy() for k, y in enumerate(self.results(record))}
+        for allocation in self.plan.allocations:
+            if allocation.buffer.end == self.number[record] + 1:
+                start = allocation.location.offset
+                self.memory.arena[start : start + allocation.buffer.nbytes] = POISON
+
+    def compare(self, record: Record) -> None:
+        """Compare the value of a record with the value that was written."""
         wanted = self.written[self.root[record]].reshape(record.shape)
-        if found.tobytes() != wanted.tobytes():
+        if self.value(record).tobytes() != wanted.tobytes():
             raise OverwrittenError(
                 teach(
                     f"{record!r} was overwritten before it was read: it lies at "
@@ -134,84 +127,3 @@ class PlanRun:
                     where=record.where,
                 )
             )
-
-    def step(self, record: Record) -> None:
-        """Compute one record into its places."""
-        given = [self.read(r) for r in record.inputs]
-        specs = specs_of(record)
-        places = [self.at(self.plan.location(record, k), s) for k, s in enumerate(specs)]
-        self.poison_work(record)
-        if record.op is cond:
-            self.branch(record, given, places)
-        elif record.op is while_loop:
-            self.loop(record, given, places)
-        else:
-            try:
-                y = self.apply(record, given)
-            except Exception as error:
-                fail(record, error)
-            if type(y) is tuple:  # one may be a view of memory that another overwrites
-                y = [part.copy() for part in y]
-            for place, part in zip(places, y if type(y) is list else [y], strict=True):
-                place[...] = part
-        if self.owner.check:
-            self.written |= {(record, k): place.copy() for k, place in enumerate(places)}
-
-    def apply(self, record: Record, given):
-        if record.op.kind == "control":
-            return record.op.body(self.owner.run, *given, **record.attrs)
-        return record.op.evaluate(self.m, given, record.attrs)
-
-    def copy(self, copy: Copy) -> None:
-        target = self.at(copy.target, copy.value.spec)
-        if copy.value.op is NUMBER:
-            target[...] = copy.value.attrs["value"]
-            return
-        target[...] = source = self.at(copy.source, copy.value.spec)
-        if self.owner.check and copy.source == self.plan.location(copy.value):
-            self.compare(copy.value, source)
-
-    # ---- regions -----------------------------------------------------------------------------
-
-    def inner(self, record: Record, name: str, inputs, states, outputs) -> None:
-        """Run a region: its arena is the record's work memory."""
-        work = self.plan.work.get(record, NOTHING)
-        arena = self.room.arena[work.offset : work.offset + work.nbytes]
-        flat = [x.reshape(-1) for x in outputs]
-        room = Memory(arena, [*map(self.owner.flat, inputs)], states, flat)
-        PlanRun(self.owner, self.plan.regions[record][name], room).compute()
-
-    def branch(self, record: Record, given, places) -> None:
-        pred, *inputs = given
-        self.inner(record, "true" if pred.item() else "false", inputs, [], places)
-
-    def loop(self, record: Record, given, places) -> None:
-        """The carried values lie in the memory of the results."""
-        count = record.attrs["carried"]
-        for place, first in zip(places, given[:count], strict=True):
-            place[...] = first
-        carried, rest = [x.reshape(-1) for x in places], given[count:]
-        goes_on = self.owner.empty(record.attrs["test"].outputs[0].spec)
-        while True:
-            self.inner(record, "test", [*places, *rest], [], [goes_on])
-            if not goes_on.item():
-                return
-            self.inner(record, "body", rest, carried, [])
-
-    # ---- checks ------------------------------------------------------------------------------
-
-    def poison_work(self, record: Record) -> None:
-        """Overwrite the workspace: a kernel may leave anything in it."""
-        work = self.plan.work.get(record)
-        if self.owner.check and work is not None:
-            self.room.arena[work.offset : work.offset + work.nbytes] = POISON
-
-    def poison_freed(self, time: int) -> None:
-        """Overwrite values after their last use."""
-        for allocation in self.plan.allocations if self.owner.check else ():
-            if allocation.buffer.end == time:
-                start = allocation.location.offset
-                self.room.arena[start : start + allocation.buffer.nbytes] = POISON
-
-
-NOTHING = Location("arena")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
@@ -26,10 +27,9 @@ from ..engine.executors.native import CannotCompile, in_place, updated_before, w
 from ..engine.ir.control import cond, while_loop
 from ..engine.ir.interpreter import fail
 from ..engine.ir.program import NUMBER, Program
-from ..engine.passes.buffer_assignment import Copy, Location, MemoryPlan
-from ..engine.passes.lifetimes import specs_of
 from ..engine.passes.manager import optimized
 from .gpu import Gpu, gpu_of
+from .plan_steps import Memory, PlanSteps, do
 
 SMALL = 4096
 """Bytes up to which a state that has moved is copied to memory of the context. For a larger one a
@@ -85,16 +85,6 @@ def decisions(program: Program) -> list[Record]:
     return [r for r in program.records if r.op in (cond, while_loop)]
 
 
-class Memory(NamedTuple):
-    """The memory of a plan: the bytes of the arena, and flat arrays."""
-
-    arena: object
-    input: list
-    state: list
-    output: list
-    wrong: object  # (is one out of range? which one?) for all places that are looked at
-
-
 class IndexCheck(NamedTuple):
     """The step that waits for the checks of indices, and raises IndexError."""
 
@@ -129,8 +119,8 @@ class Context:
     """The memory of one call at a time, and the steps that are bound to it."""
 
     def __init__(self, made: Executable):
-        self.made, self.device = made, made.device
-        empty = made.device.empty
+        self.made, self.device, self.module = made, made.device, made.device.module
+        self.empty = empty = made.device.empty
         self.arena = empty(made.plan.size, "uint8")
         self.inputs = [empty(r.spec.size, r.dtype) for r in made.program.inputs]
         self.outputs = [empty(r.spec.size, r.dtype) for r in made.program.outputs]
@@ -178,8 +168,8 @@ class Context:
         """Bind the steps to the current addresses of states."""
         self.states, self.captured, self.runs = states, False, 0
         flat = [a.reshape(-1) for a in states]
-        room = Memory(self.arena, self.inputs, flat, self.outputs, self.wrong)
-        self.steps = Binding(self.made, self.made.plan, room).steps()
+        memory = Memory(self.arena, self.inputs, flat, self.outputs)
+        self.steps = GpuSteps(self, self.made.plan, memory).steps()
 
     def compute(self) -> None:
         """Do all steps; a run that fails restores the states."""
@@ -208,144 +198,46 @@ class Context:
         self.steps, self.captured = found, True
 
 
-def do(steps) -> None:
-    for step in steps:
-        step()
-
-
-class Binding:
-    """The steps of one plan in its memory: functions without arguments."""
-
-    def __init__(self, made: Executable, planned: MemoryPlan, room: Memory):
-        self.made, self.device, self.plan, self.room = made, made.device, planned, room
-
-    def steps(self) -> list[Callable]:
-        found = [self.copy(c) for c in self.plan.before]
-        for record in self.plan.program.records:
-            found += self.record(record)
-        return found + [self.copy(c) for c in self.plan.copies]
-
-    def at(self, place: Location, spec):
-        """The memory of a place, as an array."""
-        if place.kind == "arena":
-            allocation = self.room.arena[place.offset : place.offset + spec.nbytes]
-            return allocation.view(spec.dtype).reshape(spec.shape)
-        return getattr(self.room, place.kind)[place.k].reshape(spec.shape)
-
-    def value(self, record: Record):
-        """The memory of a record's value; for a number, the number."""
-        if record.op is NUMBER:
-            return record.attrs["value"]
-        return self.at(self.plan.location(record), record.spec)
-
-    def made_by(self, record: Record) -> list:
-        specs = enumerate(specs_of(record))
-        return [self.at(self.plan.location(record, k), spec) for k, spec in specs]
-
-    def copy(self, copy: Copy) -> Callable:
-        target = self.at(copy.target, copy.value.spec)
-        if copy.value.op is NUMBER:
-            number = copy.value.attrs["value"]
-            return lambda: target.fill(number)
-        source = self.at(copy.source, copy.value.spec)
-        return lambda: self.device.copy(target, source)
+class GpuSteps(PlanSteps):
+    """The steps of one plan in the memory of a `Context`: calls of kernels and of cuBLAS."""
 
     def record(self, record: Record) -> list[Callable]:
-        if record.op is cond:
-            return [self.branch(record)]
-        if record.op is while_loop:
-            return [self.rounds(record)]
-        kernels = self.made.kernels
+        made, kernels = self.owner.made, self.owner.made.kernels
+        if record.op in (cond, while_loop):
+            return super().record(record)
         if record not in kernels.of:
             return []  # a view of another value
         found = [self.call(record, c) for c in kernels.looks.get(record, ())]
-        if record is self.made.last_look or (found and self.made.hosted):
-            found.append(IndexCheck(self.made, self.room.wrong))
+        if record is made.last_look or (found and made.hosted):
+            found.append(IndexCheck(made, self.owner.wrong))
         work = kernels.of[record]
         if work is None:
-            return [*found, self.by_host(record)]
+            return found + super().record(record)
         return found + [self.call(record, c) for c in work.calls]
 
-    # ---- calls -------------------------------------------------------------------------------
+    def move(self, target, source) -> None:
+        self.owner.device.copy(target, source)
 
     def address(self, record: Record, operand: Operand) -> int:
-        if operand.kind == "work":
-            start, base = self.device.address(self.room.arena), self.plan.work[record].offset
-            return start + base + operand.offset
-        if operand.kind == "wrong":
-            return self.device.address(self.room.wrong) + operand.offset
-        given = [x for x in record.inputs if x.op is not NUMBER]
-        array = (
-            self.value(given[operand.k])
-            if operand.kind == "in"
-            else self.at(self.plan.location(record, operand.k), specs_of(record)[operand.k])
-        )
-        return self.device.address(array) + operand.offset
+        """The address of an operand of a call."""
+        address, kind, k = self.owner.device.address, operand.kind, operand.k
+        if kind == "work":
+            start = address(self.memory.arena) + self.plan.work[record].offset
+        elif kind == "wrong":
+            start = address(self.owner.wrong)
+        else:
+            arrays = self.arrays(record.inputs) if kind == "in" else self.results(record)
+            start = address(arrays[k])
+        return start + operand.offset
 
     def call(self, record: Record, call) -> Callable:
-        device = self.device
+        device = self.owner.device
         if isinstance(call, Launch):
             addresses = [self.address(record, o) for o in call.given]
-            function = self.made.functions[call.name]
-            return lambda: device.launch(function, call.blocks, call.threads, addresses)
+            function = self.owner.made.functions[call.name]
+            return partial(device.launch, function, call.blocks, call.threads, addresses)
         if isinstance(call, Gemm):
-            x, y, c = (self.address(record, matrix.at) for matrix in (call.x, call.y, call.c))
-            return lambda: device.gemm(call, x, y, c)
+            addresses = [self.address(record, matrix.at) for matrix in (call.x, call.y, call.c)]
+            return partial(device.gemm, call, *addresses)
         assert isinstance(call, Clear)
-        address = self.address(record, call.at)
-        return lambda: device.clear(address, call.nbytes)
-
-    def by_host(self, record: Record) -> Callable:
-        """Compute a record by array operations."""
-        given = [self.value(x) for x in record.inputs]
-        made, several = self.made_by(record), record.dtype is None
-
-        def step():
-            try:
-                found = record.op.evaluate(self.device.module, given, record.attrs)
-            except Exception as error:
-                fail(record, error)
-            for target, value in zip(made, found if several else [found], strict=True):
-                target[...] = value
-
-        return step
-
-    # ---- regions -----------------------------------------------------------------------------
-
-    def inner(self, record: Record, name: str, inputs, states, outputs) -> list[Callable]:
-        """The steps of a region: its arena is the record's work memory."""
-        work = self.plan.work.get(record, Location("arena"))
-        arena = self.room.arena[work.offset : work.offset + work.nbytes]
-        inputs, states, outputs = (
-            [a.reshape(-1) for a in arrays] for arrays in (inputs, states, outputs)
-        )
-        room = Memory(arena, inputs, states, outputs, self.room.wrong)
-        return Binding(self.made, self.plan.regions[record][name], room).steps()
-
-    def arrays(self, records) -> list:
-        return [self.value(x) for x in records if x.op is not NUMBER]
-
-    def branch(self, record: Record) -> Callable:
-        test, made = self.value(record.inputs[0]), self.made_by(record)
-        given = self.arrays(record.inputs[1:])
-        yes, no = (self.inner(record, name, given, [], made) for name in ("true", "false"))
-        return lambda: do(yes if bool(test) else no)
-
-    def rounds(self, record: Record) -> Callable:
-        """The carried values lie in the memory of the results."""
-        count = record.attrs["carried"]
-        carried, rest = self.made_by(record), self.arrays(record.inputs[count:])
-        first = [self.value(x) for x in record.inputs[:count]]
-        go = self.device.empty(1, record.attrs["test"].outputs[0].dtype)
-        test = self.inner(record, "test", [*carried, *rest], [], [go])
-        body = self.inner(record, "body", rest, carried, [])
-
-        def step():
-            for target, value in zip(carried, first, strict=True):
-                target[...] = value
-            do(test)
-            while bool(go[0]):
-                do(body)
-                do(test)
-
-        return step
+        return partial(device.clear, self.address(record, call.at), call.nbytes)

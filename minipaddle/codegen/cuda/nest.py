@@ -10,15 +10,17 @@ Few long rows are split: a first kernel folds the parts, a second joins them and
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
+
 from ...engine.codegen.accumulator import Accumulator, join
 from ...engine.codegen.kernel import C_TYPES
 from ...engine.codegen.nest_kernel import nest_writer
 from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import Text, wide
-from ...engine.codegen.writer import Writer
+from ...engine.codegen.writer import Writer, declare_loops, flat_name, for_head, least
 from ...engine.passes.node import Node
 from .calls import CUDA_TYPES, Calls, Launch, Operand, operands
-from .teams import Teams, declare_loops, flat_name, index_type, splits_of, teams_of
+from .teams import Teams, index_type, splits_of, teams_of
 from .text import MOST_BLOCKS, THREADS, kernel
 
 WORDS = """
@@ -48,13 +50,10 @@ def elements(record, name: str, w: Writer, parameters) -> Calls:
     nest = w.nest
     blocks = min(-(-nest.size // THREADS), MOST_BLOCKS)
     T, at = index_type(nest), flat_name(nest.loops, "at")
-    w.put(f"for ({T} {at} = blockIdx.x * {THREADS} + threadIdx.x; {at} < {nest.size}; "
-          f"{at} += {blocks * THREADS}) {{")  # fmt: skip
-    w.depth += 1
-    w.put(*declare_loops(T, at, nest.loops))
-    w.assign(w.stores(w.outputs(), {}))
-    w.depth -= 1
-    w.put("}")
+    first = f"blockIdx.x * {THREADS} + threadIdx.x"
+    with w.block(for_head(at, first, nest.size, blocks * THREADS, T)):
+        w.put(*declare_loops(T, at, nest.loops))
+        w.assign(w.stores(w.outputs(), {}))
     text = kernel(name, parameters, w.lines, (THREADS, 1))
     return Calls((Launch(name, text, (blocks, 1), (THREADS, 1), operands(record)),))
 
@@ -65,18 +64,20 @@ class TeamRows(Rows):
     def __init__(self, writer: Writer, teams: Teams):
         super().__init__(writer)
         self.teams, self.T = teams, index_type(writer.nest)
-        self.kept = [a for a in self.nest.loops if a in writer.parallel]
         self.at, self.number = flat_name(self.along, "at"), flat_name(self.kept, "row")
         self.helpers: dict[str, None] = {}
         self.checked = bool(self.nest.rows % teams.beside)
 
+    def launch(self, name: str, parameters, given=()) -> Launch:
+        """The kernel with the lines written so far."""
+        teams = self.teams
+        text = kernel(name, parameters, self.w.lines, teams.threads)
+        blocks = teams.blocks(self.nest.rows), teams.splits
+        return Launch(name, text, blocks, teams.threads, given, tuple(self.helpers))
+
     def work(self, record, name: str, parameters) -> Calls:
         self.write()
-        text = kernel(name, parameters, self.w.lines, self.teams.threads)
-        blocks = self.teams.blocks(self.nest.rows), 1
-        helpers = tuple(self.helpers)
-        given = operands(record)
-        return Calls((Launch(name, text, blocks, self.teams.threads, given, helpers),))
+        return Calls((self.launch(name, parameters, operands(record)),))
 
     def write(self) -> None:
         w = self.w
@@ -109,18 +110,17 @@ class TeamRows(Rows):
         w.put(*declare_loops(T, self.number, self.kept))
 
     def row_outputs(self, stage: int) -> None:
-        """One of the team stores what belongs to the row."""
-        outputs, w = self.w.outputs(stage, True), self.w
-        if not outputs:
-            return
+        """One thread of the team stores the results of the row."""
+        if outputs := self.w.outputs(stage, True):
+            with self.one_thread():
+                self.w.assign(self.w.stores(outputs, self.row))
+
+    @contextmanager
+    def one_thread(self):
+        """Statements of one thread of each team."""
         tests = [f"{self.teams.member} == 0"] * (self.teams.size > 1) + ["live"] * self.checked
-        if tests:
-            w.put(f"if ({' && '.join(tests)}) {{")
-            w.depth += 1
-        w.assign(w.stores(outputs, self.row))
-        if tests:
-            w.depth -= 1
-            w.put("}")
+        with self.w.block(f"if ({' && '.join(tests)})") if tests else nullcontext():
+            yield
 
     def buffer(self, node: Node) -> str:
         w, name, beside = self.w, self.w.fresh("kept"), self.teams.beside
@@ -128,25 +128,25 @@ class TeamRows(Rows):
         team = f"threadIdx.y * {self.length} + " if beside > 1 else ""
         return f"{name}[{team}{self.at if self.along else 0}]"
 
-    def loops(self, folds, outputs, buffers) -> dict:
-        """The loop of a member along the row, and what the team makes of it."""
-        w, size, at = self.w, self.teams.size, self.at
-        w.put(*(f"{f.type} {f.name} = {f.identity};" for f in folds))
-        first, last = self.teams.member, str(self.length)
-        if self.checked:
-            first = f"live ? {first} : {last}"
-        w.put(f"for ({self.T} {at} = {first}; {at} < {last}; {at} += {size}) {{")
-        w.depth += 1
-        w.put(*declare_loops(self.T, at, self.along))
-        self.body(folds, outputs, buffers)
-        w.depth -= 1
-        w.put("}")
-        self.join_all(folds)
-        return {}
+    def along_row(self, folds, outputs, buffers) -> None:
+        self.team_row(folds, outputs, buffers, self.teams.member, str(self.length))
 
-    def join_all(self, folds) -> None:
+    def team_row(self, folds, outputs, buffers, first: str, last: str) -> None:
+        """The loop of a thread along its part of the row; then the team joins its results."""
+        w, at = self.w, self.at
+        self.declare([(f.type, f.name, f.identity) for f in folds])
+        if self.checked:
+            first = f"live ? {first} : {self.length}"
+        with w.block(for_head(at, first, last, self.teams.size, self.T)):
+            w.put(*declare_loops(self.T, at, self.along))
+            self.body(folds, outputs, buffers)
+        self.join(folds)
+
+    def join(self, folds) -> None:
+        """Join the results of all threads of the team; each thread gets the joined one."""
         for f in folds:
             self.w.put(*self.join_statements(f))
+            self.w.known[f.node] = f.result(None)
 
     def join_statements(self, f: Accumulator) -> list[str]:
         """Statements: a fold of one thread becomes that of its team."""
@@ -196,62 +196,40 @@ def joining_teams(teams: Teams) -> Teams:
 
 
 class PartialRows(TeamRows):
-    """The first of the two kernels: blockIdx.y says which part of the row."""
+    """The first of the two kernels: blockIdx.y is the number of the part of the row."""
 
     def first(self, record, name: str, parameters) -> tuple[Launch, list[Accumulator]]:
-        w, splits = self.w, self.teams.splits
-        self.later = {}
+        w, splits, length = self.w, self.teams.splits, self.length
         self.find_row()
-        nodes = w.folds(0)
-        self.hoist([n.args[0] for n in nodes])
-        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in nodes]
-        w.put(*(f"{f.type} {f.name} = {f.identity};" for f in folds))
-        share, at = -(-self.length // splits), self.at
-        w.put(f"const {self.T} end = {share} * (blockIdx.y + 1) < {self.length} "
-              f"? {share} * (blockIdx.y + 1) : {self.length};")  # fmt: skip
-        begin = f"{share} * blockIdx.y + {self.teams.member}"
-        begin = f"live ? {begin} : {self.length}" if self.checked else begin
-        w.put(f"for ({self.T} {at} = {begin}; {at} < end; {at} += {self.teams.size}) {{")
-        w.depth += 1
-        w.put(*declare_loops(self.T, at, self.along))
-        self.body(folds, [], {})
-        w.depth -= 1
-        w.put("}")
-        self.join_all(folds)
-        tests = [f"{self.teams.member} == 0"] + ["live"] * self.checked
-        w.put(f"if ({' && '.join(tests)}) {{")
+        self.hoist([n.args[0] for n in w.folds(0)])
+        folds = self.accumulators(0)
+        share = -(-length // splits)
+        end = f"{share} * (blockIdx.y + 1)"
+        w.put(f"const {self.T} end = {least(end, length)};")
+        self.team_row(folds, [], {}, f"{share} * blockIdx.y + {self.teams.member}", "end")
         row = self.number if self.kept else "0"
-        w.put(*(f"    part{k}[blockIdx.y * {self.nest.rows} + {row}] = {f.name};"
-                for k, f in enumerate(folds)), "}")  # fmt: skip
+        with self.one_thread():
+            w.put(*(f"part{k}[blockIdx.y * {self.nest.rows} + {row}] = {f.name};"
+                    for k, f in enumerate(folds)))  # fmt: skip
         ins = [p for p in parameters if p.startswith("const ")]
-        own = [*ins, *(f"{f.type} *part{k}" for k, f in enumerate(folds))]
-        text = kernel(name, own, w.lines, self.teams.threads)
-        grid = (self.teams.blocks(self.nest.rows), splits)
-        return Launch(name, text, grid, self.teams.threads, (), tuple(self.helpers)), folds
+        own = [f"{f.type} *part{k}" for k, f in enumerate(folds)]
+        return self.launch(name, [*ins, *own]), folds
 
 
 class JoinRows(TeamRows):
-    """The second: the parts of each row are joined, and all the rest is computed."""
+    """The second: it joins the parts of each row, and computes everything else."""
 
     def second(self, record, name: str, parameters, splits: int) -> Launch:
         w, rows = self.w, self.nest.rows
-        self.later = {}
         self.find_row()
-        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in w.folds(0)]
+        folds = self.accumulators(0)
         row = self.number if self.kept else "0"
         for k, f in enumerate(folds):
             term = f.combine(Text(f"part{k}[split * {rows} + {row}]", (), f.dtype), f.name)
-            w.put(f"{f.type} {f.name} = {f.identity};")
-            w.put(f"for (int split = {self.teams.member}; split < {splits}; "
-                  f"split += {self.teams.size}) {{")  # fmt: skip
-            w.depth += 1
-            w.assign([(f.name, term, f.dtype)])
-            w.depth -= 1
-            w.put("}")
-            w.known[f.node] = Text(f.name, (), f.dtype)
-        self.join_all(folds)
+            self.declare([(f.type, f.name, f.identity)])
+            with w.block(for_head("split", self.teams.member, splits, self.teams.size, "int")):
+                w.assign([(f.name, term, f.dtype)])
+        self.join(folds)
         self.row_outputs(1)
         own = [f"const {f.type} *part{k}" for k, f in enumerate(folds)]
-        text = kernel(name, [*parameters, *own], w.lines, self.teams.threads)
-        grid = self.teams.blocks(rows), 1
-        return Launch(name, text, grid, self.teams.threads, (), tuple(self.helpers))
+        return self.launch(name, [*parameters, *own])

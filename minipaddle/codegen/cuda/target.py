@@ -11,11 +11,11 @@ from math import prod
 from ...engine.codegen.accumulator import join
 from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import wide
+from ...engine.codegen.writer import declare_loops, flat_name
 from ...engine.core.op import OPS
 from ..pooling import Windows
 from ..target import Level, Target, insert
 from .calls import CUDA_TYPES, Calls, Clear, Operand, operands
-from .teams import declare_loops, flat_name
 from .text import each, parameters
 
 CHAIN = read_template("chain.cu", __file__)

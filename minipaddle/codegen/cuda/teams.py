@@ -82,19 +82,3 @@ def index_type(nest: Nest) -> str:
     """The type of indices."""
     highest = max([nest.size, *(i.high for i in nest.indices())])
     return "int" if highest < 2**30 else "int64_t"
-
-
-def declare_loops(T: str, flat: str, loops) -> list[str]:
-    """A statement: the loop variables of a flat number; none if a single loop is that number."""
-    if len(loops) < 2:
-        return []
-    found, inner = [], 1
-    for k, a in reversed(list(enumerate(loops))):
-        text = f"{flat} / {inner}" if inner > 1 else flat
-        found.append(f"{a.name} = {text} % {a.extent}" if k else f"{a.name} = {text}")
-        inner *= a.extent
-    return [f"const {T} {', '.join(found[::-1])};"]
-
-
-def flat_name(loops, name: str) -> str:
-    return loops[0].name if len(loops) == 1 else name

@@ -77,22 +77,76 @@ def row_nest(writer: Writer) -> None:
     Rows(writer).write()
 
 
-class Rows:
-    """A nest whose innermost loop is folded: each row is read once a stage."""
+class Folding:
+    """A nest with reductions. Each stage is one walk along the loops that are folded: it computes
+    outputs and values that are kept for later, and adds terms to the accumulators.
+    """
+
+    element = ""  # which element of an accumulator belongs to an iteration
+    width: int | None = None  # elements of an accumulator, if it is an array
 
     def __init__(self, writer: Writer):
         self.w, self.nest = writer, writer.nest
         self.along = [a for a in self.nest.loops if a not in writer.parallel]
-        self.row: dict[Node, Text] = {}  # values that are computed once for each row
+        self.kept = [a for a in self.nest.loops if a in writer.parallel]
         self.length = prod(a.extent for a in self.along)
+        self.later: dict[Node, None] = {}  # values that a later stage reads back
+
+    def accumulators(self, stage: int) -> list[Accumulator]:
+        return [Accumulator(n, self.w.fresh(n.of.op.name)) for n in self.w.folds(stage)]
+
+    def accumulate(self, folds, outputs, buffers, limit: int, share: tuple) -> None:
+        """One walk. Sums of more than `limit` terms continue in double. `share` are the OpenMP
+        words with which threads share the walk.
+        """
+        w, few = self.w, self.length <= limit
+        totals = {} if few else {f: w.fresh("total") for f in folds if f.is_rounded}
+        others = [f for f in folds if f not in totals]
+        sums = [("double", total, "0") for total in totals.values()]
+        self.declare([(f.type, f.name, f.identity) for f in others] + sums)
+        if share:
+            clauses = reduction_clauses(others, size=self.width)
+            share = (*share, *clauses, *reduction_clauses(totals, totals, self.width))
+        with w.blocks(self.along, limit, *share) as along:
+            self.declare([(f.type, f.name, "0") for f in totals])
+            with self.walk(along, folds, share if few else ()):
+                self.body(folds, outputs, buffers)
+            element = self.element
+            self.each([f"{t}{element} += {f.name}{element};" for f, t in totals.items()])
+        w.known.update({f.node: f.result(totals.get(f), element) for f in folds})
+
+    def body(self, folds, outputs, buffers) -> None:
+        """What is done with one element."""
+        w, memo = self.w, {}
+        targets = w.stores(outputs, memo)
+        targets += [(t, w.text(n, memo), wide(n.dtype)) for n, t in buffers.items()]
+        for f in folds:
+            target, term = f.name + self.element, w.text(f.node.args[0], memo)
+            targets.append((target, f.combine(term, target), f.dtype))
+        w.assign(targets)
+
+    def read_back(self, outputs) -> None:
+        """Later stages read what these outputs have stored."""
+        for name, record, node, at in outputs:
+            if node in self.later:
+                text = f"{name}[{in_c(at)}]"
+                text = f"widen({text})" if record.dtype == dt.bfloat16.numpy else text
+                self.w.known[node] = Text(text, (), wide(record.dtype))
+
+
+class Rows(Folding):
+    """A nest whose innermost loop is folded: each row is read once a stage."""
+
+    def __init__(self, writer: Writer):
+        super().__init__(writer)
+        self.row: dict[Node, Text] = {}  # values that are computed once for each row
 
     def write(self) -> None:
         w, nest = self.w, self.nest
-        kept = [a for a in nest.loops if a in w.parallel]
         threads = w.threads(nest.size) if nest.rows > 1 else ()
-        threads = collapse(threads, kept, len(kept))
+        threads = collapse(threads, self.kept, len(self.kept))
         self.later = self.buffered_values()
-        with w.each_row(kept, *threads):
+        with w.each_row(self.kept, *threads):
             self.widen()
             for stage in range(w.stages):
                 self.row_outputs(stage)
@@ -126,9 +180,8 @@ class Rows:
             self.w.assign(self.w.stores(outputs, self.row))
 
     def stage(self, stage: int) -> None:
-        """One loop along the row: fold, keep, store."""
-        w = self.w
-        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
+        """One walk along the row."""
+        w, folds = self.w, self.accumulators(stage)
         outputs = w.outputs(stage, False)
         stored = {n for *_, n, _ in outputs}
         kept = [n for n in self.later if n.stage == stage and n not in stored]
@@ -136,11 +189,8 @@ class Rows:
             return
         self.hoist([f.node.args[0] for f in folds] + [n for *_, n, _ in outputs] + kept)
         buffers = {n: self.buffer(n) for n in kept}
-        totals = self.loops(folds, outputs, buffers)
-        w.known.update({f.node: f.result(totals.get(f)) for f in folds})
-        for name, record, node, at in outputs:
-            if node in self.later:
-                w.known[node] = self.reread(f"{name}[{in_c(at)}]", record.dtype)
+        self.along_row(folds, outputs, buffers)
+        self.read_back(outputs)
         w.known.update({n: Text(t, (), wide(n.dtype)) for n, t in buffers.items()})
 
     def buffer(self, node: Node) -> str:
@@ -154,11 +204,6 @@ class Rows:
         for a in self.along:
             i = i * a.extent + as_polynomial(a)
         return i
-
-    @staticmethod
-    def reread(text: str, dtype) -> Text:
-        text = f"widen({text})" if dtype == dt.bfloat16.numpy else text
-        return Text(text, (), wide(dtype))
 
     def hoist(self, roots: list[Node]) -> None:
         """Compute the values of the row that the loop needs before the loop begins."""
@@ -174,89 +219,47 @@ class Rows:
             w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])
             self.row[node] = w.known[node] = Text(name, (), dtype)
 
-    def loops(self, folds, outputs, buffers) -> dict[Accumulator, str]:
-        """The loops along the row. If there is only one row, threads share them. Returns the totals
-        of the sums that continue in double.
-        """
-        w, few = self.w, self.length <= ALONG
-        totals = {} if few else {f: w.fresh("total") for f in folds if f.is_rounded}
-        others = [f for f in folds if f not in totals]
-        w.put(*(f"{f.type} {f.name} = {f.identity};" for f in others))
-        w.put(*(f"double {total} = 0;" for total in totals.values()))
-        share = w.threads(self.length) if self.nest.rows == 1 else ()
-        across = (
-            (*share, *reduction_clauses(others), *reduction_clauses(totals, totals))
-            if share
-            else ()
-        )
-        with w.blocks(self.along, ALONG, *across) as along:
-            w.put(*(f"{f.type} {f.name} = 0;" for f in totals))
-            lanes = (w.simd, *reduction_clauses(folds))
-            with w.loop(along[:-1], *(across if few else ())), w.loop(along[-1:], *lanes):
-                self.body(folds, outputs, buffers)
-            w.put(*(f"{total} += {f.name};" for f, total in totals.items()))
-        return totals
+    def along_row(self, folds, outputs, buffers) -> None:
+        """The loops along the row. If there is only one row, threads share them."""
+        share = self.w.threads(self.length) if self.nest.rows == 1 else ()
+        self.accumulate(folds, outputs, buffers, ALONG, share)
 
-    def body(self, folds, outputs, buffers) -> None:
-        w, memo = self.w, {}
-        targets = w.stores(outputs, memo)
-        targets += [(t, w.text(n, memo), wide(n.dtype)) for n, t in buffers.items()]
-        targets += [
-            (f.name, f.combine(w.text(f.node.args[0], memo), f.name), f.dtype) for f in folds
-        ]
-        w.assign(targets)
+    @contextmanager
+    def walk(self, along, folds, words):
+        lanes = (self.w.simd, *reduction_clauses(folds))
+        with self.w.loop(along[:-1], *words), self.w.loop(along[-1:], *lanes):
+            yield
+
+    def declare(self, variables) -> None:
+        self.w.put(*(f"{T} {name} = {value};" for T, name, value in variables))
+
+    def each(self, lines: list[str]) -> None:
+        self.w.put(*lines)
 
 
-class Columns:
+class Columns(Folding):
     """A nest whose innermost loop is kept: sums go down, across many columns at a time."""
 
     def __init__(self, writer: Writer):
-        self.w, self.nest = writer, writer.nest
-        self.down = [a for a in self.nest.loops if a not in writer.parallel]
-        kept = [a for a in self.nest.loops if a in writer.parallel]
-        self.outer, self.across = kept[:-1], kept[-1]
+        super().__init__(writer)
+        *self.outer, self.across = self.kept
         n = self.across.extent
         self.block = pick("columns", BLOCK, [b for b in (64, 128, 256, 512, 2048, 4096) if b < n])
-        self.width, self.blocked = min(n, self.block), n > self.block
+        self.width = min(n, self.block)
 
     def write(self) -> None:
-        w, j = self.w, self.across.name
+        w, across = self.w, self.across
         threads = w.threads(self.nest.size)
-        many = prod(a.extent for a in self.outer) > 1
+        outside = threads if prod(a.extent for a in self.outer) > 1 else ()
+        blocks = threads if self.width < across.extent and not outside else ()
+        self.share = () if outside or blocks else threads
         self.later = w.needed_later(False)
-        with w.loop(self.outer, *(threads if many else ())):
-            if self.blocked:
-                if threads and not many:
-                    w.put("#pragma omp " + " ".join(threads))
-                end, n = self.across.extent, self.block
-                w.put(f"for (int64_t first = 0; first < {end}; first += {n}) {{")
-                w.depth += 1
-                w.put(f"const int64_t last = first + {n} < {end} ? first + {n} : {end};")
-            self.shared = threads if threads and not many and not self.blocked else ()
-            self.place = f"{j} - first" if self.blocked else j
+        with w.loop(self.outer, *outside), w.blocks([across], self.block, *blocks):
+            start = w.starts.get(across)
+            self.element = f"[{across.name} - {start}]" if start else f"[{across.name}]"
             for stage in range(w.stages):
                 self.finish(stage)
                 self.stage(stage)
-            if self.blocked:
-                w.depth -= 1
-                w.put("}")
-
-    @contextmanager
-    def columns(self):
-        """The loop across the columns."""
-        w, j = self.w, self.across.name
-        low, high = ("first", "last") if self.blocked else ("0", str(self.across.extent))
-        w.put(f"#pragma omp {w.simd}", f"for (int64_t {j} = {low}; {j} < {high}; {j}++) {{")
-        w.depth += 1
-        yield
-        w.depth -= 1
-        w.put("}")
-
-    def set(self, *values: tuple[str, str], sign: str = "=") -> None:
-        """A loop across the columns that sets, or adds to, arrays of accumulators."""
-        if values:
-            with self.columns():
-                self.w.put(*(f"{name}[{self.place}] {sign} {value};" for name, value in values))
 
     def finish(self, stage: int) -> None:
         """Compute all that each column now allows: outputs, and values that later stages need."""
@@ -281,49 +284,35 @@ class Columns:
         for n, name in arrays.items():
             w.put(stack_array(C_TYPES[wide(n.dtype)], name, self.width))
         if outputs or arrays:
-            with self.columns():
+            with w.loop([self.across], w.simd):
                 memo: dict = {}
                 targets = w.stores(outputs, memo)
-                targets += [(f"{name}[{self.place}]", w.text(n, memo), wide(n.dtype))
+                targets += [(f"{name}{self.element}", w.text(n, memo), wide(n.dtype))
                             for n, name in arrays.items()]  # fmt: skip
                 w.assign(targets)
         w.known.update(
-            {n: Text(f"{name}[{self.place}]", (), wide(n.dtype)) for n, name in arrays.items()}
+            {n: Text(f"{name}{self.element}", (), wide(n.dtype)) for n, name in arrays.items()}
         )
 
     def stage(self, stage: int) -> None:
-        """One pass down the columns: accumulate and store."""
-        w = self.w
-        folds = [Accumulator(n, w.fresh(n.of.op.name)) for n in w.folds(stage)]
-        outputs = w.outputs(stage, False)
-        if not (folds or outputs):
-            return
-        few = prod(a.extent for a in self.down) <= DOWN
-        totals = {} if few else {f: w.fresh("total") for f in folds if f.is_rounded}
-        others = [f for f in folds if f not in totals]
-        w.put(*(stack_array(f.type, f.name, self.width) for f in others))
-        w.put(*(stack_array("double", total, self.width) for total in totals.values()))
-        self.set(*((f.name, f.identity) for f in others), *((t, "0") for t in totals.values()))
-        across = [
-            *reduction_clauses(others, size=self.width),
-            *reduction_clauses(totals, totals, self.width),
-        ]
-        simple = all(f.clause in "+*" for f in folds)
-        share = (*self.shared, *across) if self.shared and simple else ()
-        with w.blocks(self.down, DOWN, *share) as down:
-            w.put(*(stack_array(f.type, f.name, self.width) for f in totals))
-            self.set(*((f.name, "0") for f in totals))
-            with w.loop(down, *(share if few else ())), self.columns():
-                memo: dict = {}
-                targets = w.stores(outputs, memo)
-                for f in folds:
-                    target = f"{f.name}[{self.place}]"
-                    term = w.text(f.node.args[0], memo)
-                    targets.append((target, f.combine(term, target), f.dtype))
-                w.assign(targets)
-            self.set(*((t, f"{f.name}[{self.place}]") for f, t in totals.items()), sign="+=")
-        for f in folds:
-            w.known[f.node] = f.result(totals.get(f), f"[{self.place}]")
-        for name, record, node, at in outputs:
-            if node in self.later:
-                w.known[node] = Rows.reread(f"{name}[{in_c(at)}]", record.dtype)
+        """One walk down the columns."""
+        folds, outputs = self.accumulators(stage), self.w.outputs(stage, False)
+        if folds or outputs:
+            share = self.share if all(f.clause in "+*" for f in folds) else ()
+            self.accumulate(folds, outputs, {}, DOWN, share)
+            self.read_back(outputs)
+
+    @contextmanager
+    def walk(self, along, folds, words):
+        with self.w.loop(along, *words), self.w.loop([self.across], self.w.simd):
+            yield
+
+    def declare(self, variables) -> None:
+        self.w.put(*(stack_array(T, name, self.width) for T, name, _ in variables))
+        self.each([f"{name}{self.element} = {value};" for _, name, value in variables])
+
+    def each(self, lines: list[str]) -> None:
+        """A loop across the columns."""
+        if lines:
+            with self.w.loop([self.across], self.w.simd):
+                self.w.put(*lines)

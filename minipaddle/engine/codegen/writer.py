@@ -8,7 +8,7 @@ of the row, and a cheap one is computed again.
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -57,18 +57,24 @@ class Writer:
         return name
 
     @contextmanager
+    def block(self, head: str):
+        """Within it, lines stand between the braces of `head { … }`."""
+        self.put(head + " {")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.put("}")
+
+    @contextmanager
     def loop(self, loops: list[Loop], *words: str):
         """Nested loops; `words` form an OpenMP pragma for the outermost loop."""
         if loops and words:
             self.put("#pragma omp " + " ".join(words))
-        for a in loops:
-            start, name = self.starts.get(a, 0), a.name
-            self.put(f"for (int64_t {name} = {start}; {name} < {self.end(a)}; {name}++) {{")
-            self.depth += 1
-        yield
-        for _ in loops:
-            self.depth -= 1
-            self.put("}")
+        with ExitStack() as stack:
+            for a in loops:
+                head = for_head(a.name, self.starts.get(a, 0), self.end(a))
+                stack.enter_context(self.block(head))
+            yield
 
     @contextmanager
     def blocks(self, loops: list[Loop], count: int, *words: str):
@@ -86,19 +92,13 @@ class Writer:
         start, end, last = self.fresh("start"), self.fresh("end"), self.end(a)
         if k == 1 and words:
             self.put("#pragma omp " + " ".join(words))
-        with self.loop(loops[: k - 1], *words):
-            self.put(f"for (int64_t {start} = 0; {start} < {last}; {start} += {step}) {{")
-            self.depth += 1
-            self.put(
-                f"const int64_t {end} = {start} + {step} < {last} ? {start} + {step} : {last};"
-            )
+        with self.loop(loops[: k - 1], *words), self.block(for_head(start, 0, last, step)):
+            self.put(f"const int64_t {end} = {least(f'{start} + {step}', last)};")
             self.starts[a], self.ends[a], before = start, end, self.ends.get(a)
             yield loops[k - 1 :]
             del self.starts[a], self.ends[a]
             if before is not None:
                 self.ends[a] = before
-            self.depth -= 1
-            self.put("}")
 
     def end(self, loop: Loop) -> str:
         """C text: where a loop ends."""
@@ -112,18 +112,10 @@ class Writer:
                 yield
             return
         first, last, _ = self.rows
-        row = loops[0].name if len(loops) == 1 else "row"
-        self.put(f"for (int64_t {row} = {first}; {row} < {last}; {row}++) {{")
-        self.depth += 1
-        inner = 1
-        for a in reversed(loops if len(loops) > 1 else []):
-            outer = row if inner == 1 else f"{row} / {inner}"
-            whole = a is loops[0]
-            self.put(f"const int64_t {a.name} = {outer if whole else f'({outer}) % {a.extent}'};")
-            inner *= a.extent
-        yield
-        self.depth -= 1
-        self.put("}")
+        row = flat_name(loops, "row")
+        with self.block(for_head(row, first, last)):
+            self.put(*declare_loops("int64_t", row, loops))
+            yield
 
     @contextmanager
     def along_rows(self, loop: Loop):
@@ -134,24 +126,15 @@ class Writer:
                 yield
             return
         first, last, length = self.rows
-        a = loop.name
         self.put(f"#pragma omp {self.simd}")
-        self.put(f"for (int64_t {a} = {first} * {length}; {a} < {last} * {length}; {a}++) {{")
-        self.depth += 1
-        yield
-        self.depth -= 1
-        self.put("}")
+        with self.block(for_head(loop.name, f"{first} * {length}", f"{last} * {length}")):
+            yield
 
     def threads(self, size: int) -> tuple[str, ...]:
         """The OpenMP words that share a loop among threads, if there is enough work."""
-        return (
-            ("parallel for", "if (parallel: threads > 1) num_threads(threads)")
-            if self.shares(size)
-            else ()
-        )
-
-    def shares(self, size: int) -> bool:
-        return self.rows is None and pick("parallel", size >= PARALLEL, (False, True))
+        if self.rows is None and pick("parallel", size >= PARALLEL, (False, True)):
+            return "parallel for", "if (parallel: threads > 1) num_threads(threads)"
+        return ()
 
     @property
     def simd(self) -> str:
@@ -163,12 +146,11 @@ class Writer:
 
     def text(self, node: Node, memo: dict):
         """The expression of a value in the loop that `memo` belongs to; a number stays a number."""
-        found = self.known.get(node)
-        if found is None:
-            found = memo.get(node)
-        if found is None:
-            found = memo[node] = EXPRESSIONS[node.kind](self, node, memo)
-        return found
+        if node in self.known:
+            return self.known[node]
+        if node not in memo:
+            memo[node] = EXPRESSIONS[node.kind](self, node, memo)
+        return memo[node]
 
     def load(self, node: Node, memo) -> Text:
         text = f"{self.names[node.of]}[{in_c(node.index)}]"
@@ -290,6 +272,40 @@ def operations(text: Text) -> int:
     own = 0 if CAST.match(text.template) or not text.args else 1
     own = FEW + 1 if CALL.search(text.template) else 2 * text.template.count("?") or own
     return own + sum(map(operations, text.args))
+
+
+def for_head(name: str, start, end, step=1, T: str = "int64_t") -> str:
+    """The head of a loop in C."""
+    more = f"{name}++" if step == 1 else f"{name} += {step}"
+    return f"for ({T} {name} = {start}; {name} < {end}; {more})"
+
+
+def least(x, y) -> str:
+    """The smaller of two numbers, in C."""
+    return f"{x} < {y} ? {x} : {y}"
+
+
+def digits(flat: str, sizes) -> list[str]:
+    """The index along each axis of the element with number `flat`, in C: the inverse of
+    row-major order."""
+    found, inner = [], 1
+    for k, size in reversed(list(enumerate(sizes))):
+        text = f"{flat} / {inner}" if inner > 1 else flat
+        found.insert(0, f"{text} % {size}" if k else text)
+        inner *= size
+    return found
+
+
+def flat_name(loops, name: str) -> str:
+    """The variable that counts the iterations of all loops: a single loop's own, or `name`."""
+    return loops[0].name if len(loops) == 1 else name
+
+
+def declare_loops(T: str, flat: str, loops) -> list[str]:
+    """A statement that computes the loop variables from `flat`; none for a single loop."""
+    pairs = zip(loops, digits(flat, [a.extent for a in loops]), strict=True)
+    values = ", ".join(f"{a.name} = {text}" for a, text in pairs)
+    return [f"const {T} {values};"] if len(loops) > 1 else []
 
 
 def in_c(index) -> str:
