@@ -25,13 +25,10 @@ from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import in_place, room_of
 from ..passes.masks import masks
 from . import microkernel
+from .c_text import PARALLEL, SIZES, UNEVEN, Workspace, indent, loop
 from .matmul import (
     ON_STACK,
-    PARALLEL,
-    UNEVEN,
     ProductPlan,
-    Workspace,
-    indent,
     offset,
     pack_panels,
     plus,
@@ -67,7 +64,7 @@ class Strips(ProductPlan):
     @property
     def block(self) -> int:
         """Rows of a strip: at least eight, at most what fits the stack; enough for all threads."""
-        row = self.p.n.size * (8 if self.T == "double" else 4)
+        row = self.p.n.size * SIZES[self.T]
         most = max(min(self.most, ON_STACK // row // 8 * 8), 8)
         rule = min(most, -(-self.p.m.size // 32) * 8) if self.threads == "rows" else most
         return pick("strip", rule, [n for n in (8, 16, 32) if n < most])
@@ -145,11 +142,9 @@ class BackToBackGemm:
         inside += "".join(turn for _, turn in turns)
         inside += row_blocks(one, lambda first, rows: self.strip(one, two, first, rows), "c")
         text += "".join(before for before, _ in turns)
-        if p.count == 1:
-            return text + indent(inside, 4)
-        pragma = "    " + PARALLEL if own else ""
-        loop = f"for (int64_t i = 0; i < {p.count}; i++) {{\n"
-        return f"{text}{pragma}    {loop}{indent(inside, 8)}    }}\n"
+        if p.count > 1:
+            inside = loop("i", p.count, inside, pragma=PARALLEL if own else "")
+        return text + indent(inside, 4)
 
     def strip(self, one: ProductPlan, two: ProductPlan, first: str, rows: int) -> str:
         """One strip: the first product, its epilogue, the second product and its epilogue."""

@@ -9,8 +9,8 @@ from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function, read_t
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
 from . import microkernel
+from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
 from .float_kernel import FloatKernel
-from .matmul import PARALLEL, Workspace, epilogue_after, indent
 from .pooling import Windows
 from .target import Level, Target, insert
 
@@ -53,7 +53,9 @@ class C(Target):
             shared = max(levels, key=lambda a: min(a.extent, SHARED))
         text = ""
         for a in reversed(levels):
-            text = f"{a.whole}\n" if a.whole else loop(a, text, a is shared)
+            pragma = PARALLEL if a is shared else ""
+            text = loop(a.name, a.extent, a.text + text, pragma=pragma)
+            text = f"{a.whole}\n" if a.whole else text
         self.text += self.fill(text)
 
     def copy(self, to: str, source: str, count: int) -> Level:
@@ -86,13 +88,6 @@ class C(Target):
     def windows(self, image) -> VectorWindows:
         self.frame = FloatKernel(self.record, self.name, self.rows, self.parameters)
         return VectorWindows(self, image)
-
-
-def loop(level: Level, inside: str = "", shared: bool = False) -> str:
-    """The text of a loop."""
-    name, extent, text, _ = level
-    head = f"for (int64_t {name} = 0; {name} < {extent}; {name}++)"
-    return f"{PARALLEL if shared else ''}{head} {{\n{indent(text + inside, 4)}}}\n"
 
 
 def emit(define, record, name: str, rows=None, parameters=()) -> Kernel:

@@ -12,22 +12,24 @@ from string import Template
 
 from ..engine.codegen.kernel import Kernel, emits, read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
-from ..engine.core import dtype as dt
+from ..engine.codegen.writer import least
 from ..engine.core.slots import slot
 from . import microkernel, winograd
+from .c_text import PARALLEL, SIZES, indent, loop
 from .float_kernel import FloatKernel
-from .matmul import PARALLEL, SERIAL, ProductPlan, batch_loop, indent
-from .product import Product, axis, pick_algorithm
+from .matmul import product_kernel
+from .product import Product, axis
 from .strips import (
     ON_STACK,
     Images,
     Strips,
     framing,
     images_of,
+    is_large,
     pitch,
+    shared_loop,
     strip_text,
     strips_of,
-    work_of,
 )
 from .sweep import Line, backward, forward
 
@@ -56,13 +58,13 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
     target = f"((n * {h} + {plus('r', down.stride, down.start)}) * {w} + {across.start}) * {o}"
     target = f"{out} + {target}"
     limit = f"top + rows && r < {down.count}" if s.total != down.count else "top + rows"
-    loop = f"for (int64_t r = top; r < {limit}; r++) {{\n"
+    begin = f"for (int64_t r = top; r < {limit}; r++) {{\n"
     text = f"    {T} *c = {target};\n"
     high, wide = len(down.taps), len(across.taps)
     if not high or not wide or not inner:
         clear = f"    for (int64_t p = 0; p < {across.count}; p++) "
         clear += f"memset(c + p * {across.stride * o}, 0, sizeof({T}) * {o});\n"
-        return loop + text + clear + "}\n", ()
+        return begin + text + clear + "}\n", ()
     start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
     text += f"    const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
     a_row, c_row = across.step * c, across.stride * o
@@ -71,7 +73,7 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
             f"    depthwise_{T}({across.count}, {c}, {high}, {wide}, a, {a_row}, "
             f"{down.gap * row}, {across.gap * c}, {b}, c, {c_row});\n"
         )
-        return loop + text + "}\n", (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
+        return begin + text + "}\n", (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
     helpers = microkernel.blocks(T, across.count)
     if how == "im2col":
         size = high * wide * c
@@ -100,7 +102,7 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
             f"for (int64_t g = 0; g < {groups}; g++)\n    for (int64_t t = 0; t < {high}; t++) {{\n"
         )
         body += indent(inside, 8) + "    }\n"
-    return loop + text + indent(body, 4) + "}\n", helpers
+    return begin + text + indent(body, 4) + "}\n", helpers
 
 
 def plus(index: str, step: int, start: int) -> str:
@@ -116,7 +118,7 @@ def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str
     """The algorithm of a convolution, or of its adjoint in the image: "direct", "winograd",
     "im2col", or for an adjoint also "columns".
     """
-    first, width = (downs[0], acrosses[0]), 8 if T == "double" else 4
+    first, width = (downs[0], acrosses[0]), SIZES[T]
     most = max(x.count * len(d.taps) * len(x.taps) for d in downs for x in acrosses) * im.channels
     plain = im.groups == 1 and all(x.gap == 1 or len(x.taps) == 1 for x in acrosses)
     can = {
@@ -132,10 +134,10 @@ def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str
 
 def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, how: str) -> Kernel:
     """The kernel that sweeps over an image, once for each pair of phases of the stride."""
-    T, width = frame.T, dt.float64.numpy.itemsize if frame.T == "double" else 4
+    T = frame.T
     if how == "winograd":
         return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
-    s = strips_of(im, downs, acrosses, width)
+    s = strips_of(im, downs, acrosses, SIZES[T])
     items, helpers = im.n * s.count, list(framing(T) if s.framed else microkernel.vectors(T))
     inside, at = strip_text(im, s, T, frame.names[0], frame.room), 0
     for down in downs:
@@ -147,62 +149,50 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     if frame.inline:
         (h, w), stride = im.target, downs[0].stride
         end = f"(top + rows) * {stride}"
-        end = f"({end} < {h} ? {end} : {h})" if h % stride else end
+        end = f"({least(end, h)})" if h % stride else end
         inside += (
             f"const int64_t first = (n * {h} + top * {stride}) * {w};\n"
             f"const int64_t last = (n * {h} + {end}) * {w};\n" + frame.rows("first", "last")
         )
-    pragma = "    " + PARALLEL if items > 1 and work_of(im) > SERIAL else ""
-    loop = f"{pragma}    for (int64_t i = 0; i < {items}; i++) {{\n{indent(inside, 8)}    }}\n"
-    return frame.kernel(loop, helpers, done=True)
+    return frame.kernel(shared_loop("i", items, inside, im), helpers, done=True)
 
 
-def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
-    """The kernel of a convolution that is one matrix product."""
-    how = pick_algorithm(p, dt.float32.numpy if frame.half else frame.out.dtype)
-    rows = frame.inline if how != "blas" else None
-    plan = ProductPlan(
-        p, frame.T, how, (*frame.names, frame.target), False, rows, p.n.size, frame.room
-    )
-    text, helpers = batch_loop(plan)
-    return frame.kernel(text, helpers, done=rows is not None)
+POINTWISE = {
+    "conv_last": lambda p, c, o: (axis(p, c, 0, o), axis(o, 0, 1, 1), axis(c, 1, o, 0)),
+    "conv_last_input_grad": lambda p, o, c: (axis(p, o, 0, c), axis(c, 0, o, 1), axis(o, 1, 1, 0)),
+    "conv_last_weight_grad": lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
+}
+"""The axes m, n, k of the product that computes each pixel from one pixel: p pixels; c and o
+channels of the input and of the output."""
 
 
-@emits("conv_last")
-def emit_conv(record, name, rows=None, parameters=()) -> Kernel:
+@emits("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
+def emit_convolution(record, name, rows=None, parameters=()) -> Kernel:
+    """The kernel of a convolution, or of one of its adjoints."""
+    frame, (_, other) = FloatKernel(record, name, rows, parameters), record.inputs
+    of_weight = record.op.name == "conv_last_weight_grad"
+    target, kernel = (other, record.attrs["kernel"]) if of_weight else (record, other.shape[:-2])
+    im = images_of(record, target, kernel)
+    if not frame.out.size or frame.empty:
+        return frame.kernel("")
+    if im.pointwise:
+        axes = POINTWISE[record.op.name](target.spec.size // im.outs, im.channels, im.outs)
+        return product_kernel(frame, Product((), *axes))
+    if of_weight:
+        return weight_grad(frame, im)
+    return conv(frame, im) if record.op.name == "conv_last" else input_grad(frame, im)
+
+
+def conv(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last`."""
-    frame, kernel = FloatKernel(record, name, rows, parameters), record.inputs[1].shape[:-2]
-    im = images_of(record, 0, record, kernel)
-    if not frame.out.size or frame.empty:
-        return frame.kernel("")
-    if im.pointwise:
-        pixels, c, o = record.spec.size // im.outs, im.channels, im.outs
-        m, n = axis(pixels, c, 0, o), axis(o, 0, 1, 1)
-        return product_kernel(frame, Product((), m, n, axis(c, 1, o, 0)))
-    down, across = (
-        [forward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])]
-        for d in (0, 1)
-    )
-    return sweep_kernel(
-        frame, im, down, across, frame.names[1], algorithm(im, down, across, frame.T)
-    )
+    down, across = ([line] for line in im.lines(forward))
+    how = algorithm(im, down, across, frame.T)
+    return sweep_kernel(frame, im, down, across, frame.names[1], how)
 
 
-@emits("conv_last_input_grad")
-def emit_input_grad(record, name, rows=None, parameters=()) -> Kernel:
+def input_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_input_grad`."""
-    frame, kernel = FloatKernel(record, name, rows, parameters), record.inputs[1].shape[:-2]
-    im = images_of(record, 0, record, kernel)
-    if not frame.out.size or frame.empty:
-        return frame.kernel("")
-    if im.pointwise:
-        pixels, o, c = record.spec.size // im.outs, im.channels, im.outs
-        m, n = axis(pixels, o, 0, c), axis(c, 0, o, 1)
-        return product_kernel(frame, Product((), m, n, axis(o, 1, 1, 0)))
-    downs, acrosses = (
-        backward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d])
-        for d in (0, 1)
-    )
+    downs, acrosses = im.lines(backward)
     how = algorithm(im, downs, acrosses, frame.T, adjoint=True)
     if how == "columns":
         return by_columns(frame, im)
@@ -273,10 +263,9 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
     if frame.inline:
         inside += f"const int64_t first = n * {h * w}, last = first + {h * w};\n"
         inside += frame.rows("first", "last")
-    pragma = "    " + PARALLEL if im.n > 1 and work_of(im) > SERIAL else ""
-    loop = f"{pragma}    for (int64_t n = 0; n < {im.n}; n++) {{\n{indent(inside, 8)}    }}\n"
     spread = SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.kernel(loop, (*framing(T), *microkernel.blocks(T, gw), *spread), done=True)
+    helpers = *framing(T), *microkernel.blocks(T, gw), *spread
+    return frame.kernel(shared_loop("n", im.n, inside, im), helpers, done=True)
 
 
 def transposed_kernels(frame: FloatKernel, im: Images, taps) -> str:
@@ -293,24 +282,13 @@ def transposed_kernels(frame: FloatKernel, im: Images, taps) -> str:
     )
 
 
-@emits("conv_last_weight_grad")
-def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
+def weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_weight_grad`: sums over pixels, in parts of the batch."""
-    frame, g = FloatKernel(record, name, rows, parameters), record.inputs[1]
-    im = images_of(record, 0, g, record.attrs["kernel"])
-    if not frame.out.size or frame.empty:
-        return frame.kernel("")
-    if im.pointwise:
-        pixels, c, o = g.spec.size // im.outs, im.channels, im.outs
-        m, n = axis(c, 1, 0, o), axis(o, 0, 1, 1)
-        return product_kernel(frame, Product((), m, n, axis(pixels, c, o, 0)))
     T, size = frame.T, frame.out.size
-    down, across = (
-        forward(im.target[d], im.kernel[d], im.stride[d], im.low[d], im.dilation[d]) for d in (0, 1)
-    )
-    s = strips_of(im, [down], [across], 8 if T == "double" else 4)
+    down, across = im.lines(forward)
+    s = strips_of(im, [down], [across], SIZES[T])
     items = im.n * s.count
-    rule = min(PARTS, items) if work_of(im) > SERIAL else 1
+    rule = min(PARTS, items) if is_large(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
     inside = strip_text(im, s, T, frame.names[0], frame.room)
     text, helpers = weight_terms(im, s, down, across, T, frame.names[1])
@@ -318,13 +296,12 @@ def emit_weight_grad(record, name, rows=None, parameters=()) -> Kernel:
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
     first = f"p * {items} / {parts}"
     body = (
-        f"    {T} *part = {part};\n"
-        f"    memset(part, 0, {size} * sizeof({T}));\n"
-        f"    for (int64_t i = {first}; i < (p + 1) * {items} / {parts}; i++) {{\n"
-        f"{indent(inside + text, 8)}    }}\n"
+        f"{T} *part = {part};\n"
+        f"memset(part, 0, {size} * sizeof({T}));\n"
+        f"for (int64_t i = {first}; i < (p + 1) * {items} / {parts}; i++) {{\n"
+        f"{indent(inside + text, 4)}}}\n"
     )
-    pragma = "    " + PARALLEL if parts > 1 else ""
-    loops = f"{pragma}    for (int64_t p = 0; p < {parts}; p++) {{\n{indent(body, 4)}    }}\n"
+    loops = indent(loop("p", parts, body, pragma=PARALLEL if parts > 1 else ""), 4)
     if parts > 1:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
@@ -361,8 +338,8 @@ def weight_terms(im: Images, s: Strips, down: Line, across: Line, T: str, g: str
         T, count, outer, across.count, "few",
         (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
     )  # fmt: skip
-    loop = f"for (int64_t t = 0; t < {high}; t++) {{\n{indent(text, 4)}}}\n"
+    text = loop("t", high, text)
     if not whole:
-        loop = f"for (int64_t u = 0; u < {wide}; u++)\n{indent(loop, 4)}"
-        loop = f"for (int64_t g = 0; g < {groups}; g++)\n{indent(loop, 4)}"
-    return f"{begin}{indent(loop, 4)}}}\n", microkernel.blocks(T, count)
+        text = f"for (int64_t u = 0; u < {wide}; u++)\n{indent(text, 4)}"
+        text = f"for (int64_t g = 0; g < {groups}; g++)\n{indent(text, 4)}"
+    return f"{begin}{indent(text, 4)}}}\n", microkernel.blocks(T, count)

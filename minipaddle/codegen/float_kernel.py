@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..engine.codegen.kernel import C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
-from .matmul import Workspace, epilogue_after, widen_input
+from .c_text import Workspace, epilogue_after
 
 
 class FloatKernel:
@@ -13,20 +13,29 @@ class FloatKernel:
 
     def __init__(self, record, name, rows, parameters):
         self.record, self.name, self.rows, self.parameters = record, name, rows, parameters
-        self.out, self.room, self.helpers = record.spec, Workspace(), ()
+        self.out, self.room = record.spec, Workspace()
         if self.out.dtype not in dt.FLOATS:
             raise CannotWrite(f"{record.op.name} of {self.out.dtype}")
         self.half = self.out.dtype in dt.HALVES
-        self.T = "float" if self.half else C_TYPES[self.out.dtype]
-        floats = [k for k, edge in enumerate(record.inputs) if edge.dtype in dt.FLOATS]
+        self.dtype = dt.float32.numpy if self.half else self.out.dtype
+        self.T, self.text = C_TYPES[self.dtype], ""
         self.names = [f"in{k}" for k in range(len(record.inputs))]
-        self.text, self.target = "", "out0"
-        if self.half:
-            for k in floats:
-                self.text += widen_input(self.room, f"in{k}", f"wide{k}", record.inputs[k].spec)
-                self.names[k] = f"wide{k}"
-            self.target, size = "result", self.out.size
-            self.text += f"    float *result = {self.room.array('float', size)};\n"
+        for k, edge in enumerate(record.inputs if self.half else ()):
+            if edge.dtype in dt.FLOATS:
+                self.names[k] = self.array(f"wide{k}", edge.spec.size)
+                self.text += self.converted(f"wide{k}", "widen", f"in{k}", edge.spec)
+        self.target = self.array("result", self.out.size) if self.half else "out0"
+
+    def array(self, name: str, elements: int) -> str:
+        """Declare an array in the workspace; return its name."""
+        self.text += f"    {self.T} *{name} = {self.room.array(self.T, elements)};\n"
+        return name
+
+    @staticmethod
+    def converted(to: str, function: str, source: str, spec) -> str:
+        """C text that copies an array between half precision and floats."""
+        value = f"{function}({source}[i])" if spec.dtype == dt.bfloat16.numpy else f"{source}[i]"
+        return f"    for (int64_t i = 0; i < {spec.size}; i++) {to}[i] = {value};\n"
 
     @property
     def empty(self) -> bool:
@@ -44,8 +53,7 @@ class FloatKernel:
             text = f"    memset({self.target}, 0, {self.out.size} * sizeof({self.T}));\n"
             helpers, done = (), False
         if self.half:
-            value = "narrow(result[i])" if self.out.dtype == dt.bfloat16.numpy else "result[i]"
-            text += f"    for (int64_t i = 0; i < {self.out.size}; i++) out0[i] = {value};\n"
+            text += self.converted("out0", "narrow", "result", self.out)
         text = self.text + text
         if self.out.size and not (done and self.inline):
             text += epilogue_after(self.rows, self.out)

@@ -4,40 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel, emits, function, stack_array
+from ..engine.codegen.kernel import BLAS, Kernel, emits, function, stack_array
 from ..engine.codegen.kernel_schedule import following, pick
+from ..engine.codegen.writer import digits, least
 from ..engine.core import dtype as dt
 from . import microkernel
+from .c_text import BLOCK, PARALLEL, SIZES, Workspace, epilogue_after, indent, loop
+from .float_kernel import FloatKernel
 from .product import Product, pick_algorithm, product_of
 
 SERIAL = 200_000
 """Multiplications below which a second thread does not pay."""
-
-BLOCK = 64
-"""Rows that one thread computes before their epilogue."""
 
 DEEP = 2048
 """Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
 
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""
-
-PARALLEL = "#pragma omp parallel for if (parallel: threads > 1) num_threads(threads)\n"
-UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
-"""Pragmas for blocks of rows of equal and of unequal cost."""
-
-
-class Workspace:
-    """Allocates arrays in the workspace of a kernel."""
-
-    def __init__(self):
-        self.size = 0
-
-    def array(self, T: str, elements: int) -> str:
-        """C text of a pointer to `elements` of type T, in memory even if there are none."""
-        at, width = self.size, 8 if T == "double" else 4
-        self.size += -(-max(elements, 1) * width // 64) * 64
-        return f"({T} *)(work + {at})"
 
 
 class ProductPlan(NamedTuple):
@@ -89,6 +72,7 @@ class ProductPlan(NamedTuple):
         return pick("deep", DEEP, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
 
 
+@emits("product")
 def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
     """The kernel of a `product`; with `add` it adds to the result that is there."""
     (x, y), out, attrs = (e.spec for e in record.inputs), record.spec, record.attrs
@@ -98,35 +82,27 @@ def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
     if out.dtype not in dt.FLOATS:
         body = plain_loops(p, out.dtype, add) + epilogue_after(rows, out)
         return Kernel(name, function(record, name, body, parameters=parameters))
-    T, room, half = C_TYPES[out.dtype], Workspace(), out.dtype in dt.HALVES
-    T = "float" if half else T
-    names, before, after = ["in0", "in1"], "", ""
-    if half:
-        for k, spec in enumerate((x, y)):
-            before += widen_input(room, f"in{k}", f"wide{k}", spec)
-            names[k] = f"wide{k}"
-    names = names[::-1] if p.exchanged else names
-    target = "out0"
-    if half or (p.n.size > 1 and p.n.out != 1):
-        target, inner = "result", contiguous(p)
-        elements = p.count * p.m.size * p.n.size
-        before += f"    {T} *result = {room.array(T, elements)};\n"
-        if add:
-            before += copy_result(p, inner, out.dtype, "out0", "result", back=True)
-        after, p = copy_result(p, inner, out.dtype, "out0", "result"), inner
-    how = pick_algorithm(p, dt.float32.numpy if half else out.dtype)
-    inline = fits_rows(p, out) and target == "out0" and how != "blas"
-    plan = ProductPlan(
-        p, T, how, (*names, target), add, rows if inline else None, out.shape[-1], room
-    )
-    loops, helpers = batch_loop(plan)
-    body = f"    /* {describe(record)}: {how} */\n" + before + loops + after
-    body += "" if inline else epilogue_after(rows, out)
-    text = function(record, name, body, work=room.size > 0, parameters=parameters)
-    return Kernel(name, text, room.size, helpers)
+    frame = FloatKernel(record, name, rows, parameters)
+    if add and frame.half:
+        frame.text += frame.converted("result", "widen", "out0", out)
+    return product_kernel(frame, p, add)
 
 
-emits("product")(emit)
+def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
+    """The kernel of a record that is one matrix product."""
+    out, before, after = frame.target, "", ""
+    if p.n.size > 1 and p.n.out != 1:
+        inner = contiguous(p)
+        out = frame.array("rows", p.count * p.m.size * p.n.size)
+        before = copy_result(p, inner, out, frame.target) if add else ""
+        after, p = copy_result(p, inner, frame.target, out), inner
+    how = pick_algorithm(p, frame.dtype)
+    inline = fits_rows(p, frame.out) and not after and how != "blas"
+    names = *(frame.names[::-1] if p.exchanged else frame.names), out
+    rows, last = frame.inline if inline else None, frame.out.shape[-1]
+    loops, helpers = batch_loop(ProductPlan(p, frame.T, how, names, add, rows, last, frame.room))
+    frame.text = f"    /* {describe(frame.record)}: {how} */\n{frame.text}"
+    return frame.kernel(before + loops + after, helpers, done=inline)
 
 
 def describe(record) -> str:
@@ -141,36 +117,13 @@ def fits_rows(p: Product, out) -> bool:
     return p.n.size == last and p.n.out <= 1 and (p.m.size == 1 or p.m.out == last)
 
 
-def epilogue_after(rows, out) -> str:
-    """The epilogue in a loop of its own, after the product."""
-    if rows is None:
-        return ""
-    count = out.size // out.shape[-1]
-    return (
-        f"    for (int64_t row = 0; row < {count}; row += {BLOCK}) {{\n"
-        f"        const int64_t end = row + {BLOCK} < {count} ? row + {BLOCK} : {count};\n"
-        f"{indent(rows('row', 'end'), 8)}    }}\n"
-    )
-
-
-def indent(text: str, by: int) -> str:
-    """A text with its lines indented."""
-    return "".join(" " * by + line + "\n" if line else "\n" for line in text.splitlines())
-
-
 # ---- the loops --------------------------------------------------------------------------------
 
 
 def offset(axes, step: str) -> str:
     """C text: the offset of matrix number i of a batch."""
-    terms, inner = [], 1
-    for k, a in reversed(list(enumerate(axes))):
-        index = "i" if inner == 1 else f"i / {inner}"
-        index = index if k == 0 else f"({index}) % {a.size}" if inner > 1 else f"i % {a.size}"
-        if getattr(a, step):
-            terms.append(f"{index} * {getattr(a, step)}")
-        inner *= a.size
-    return "".join(f" + {t}" for t in terms[::-1])
+    pairs = zip(digits("i", [a.size for a in axes]), axes, strict=True)
+    return "".join(f" + {i} * {getattr(a, step)}" for i, a in pairs if getattr(a, step))
 
 
 def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
@@ -193,11 +146,8 @@ def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
         f"const {T} *b = {y}{offset(p.batch, 'y')};\n"
         f"{T} *c = {out}{offset(p.batch, 'out')};\n"
     ) + inside
-    pragma = "    " + PARALLEL if plan.threads == "batch" else ""
-    return (
-        f"{before}{pragma}    for (int64_t i = 0; i < {p.count}; i++) {{\n"
-        f"{indent(inside + text, 8)}    }}\n"
-    ), helpers
+    pragma = PARALLEL if plan.threads == "batch" else ""
+    return before + indent(loop("i", p.count, inside + text, pragma=pragma), 4), helpers
 
 
 def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
@@ -214,7 +164,7 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
     if shared or not own:
         before = f"    {T} *{panels} = {room.array(T, size)};\n"
         return (before + "    " + turn % y, "") if shared else (before, turn % b)
-    if size * (8 if T == "double" else 4) <= ON_STACK:
+    if size * SIZES[T] <= ON_STACK:
         text = f"{stack_array(T, panels, size)}\n"
     else:
         text = f"{T} *{panels} = {room.array(T, size * p.count)} + i * {size};\n"
@@ -251,13 +201,12 @@ def row_blocks(plan: ProductPlan, inside, c: str) -> str:
         text = inside("m", block) + epilogue(plan, c, "m", f"m + {block}")
     else:
         text = (
-            f"const int64_t end = m + {block} < {rows} ? m + {block} : {rows};\n"
+            f"const int64_t end = {least(f'm + {block}', rows)};\n"
             f"if (end < {rows}) {{\n{indent(inside('m', block), 4)}}} else {{\n"
             f"{indent(inside('m', rows % block), 4)}}}\n" + epilogue(plan, c, "m", "end")
         )
     pragma = plan.parallel if plan.threads == "rows" else ""
-    loop = f"for (int64_t m = 0; m < {rows}; m += {block}) {{\n"
-    return f"{pragma}{loop}{indent(text, 4)}}}\n"
+    return loop("m", rows, text, pragma=pragma, step=block)
 
 
 def plus(pointer: str, index: str, step: int) -> str:
@@ -286,9 +235,9 @@ def by_rows(plan: ProductPlan, a: str, b: str, c: str) -> str:
     chunk, n = 3 * microkernel.tile().widest, p.n.size
     begin = "n" if plan.how == "rows" else f"n * {p.k.size}"
     b = "panels" if plan.how == "panels" else b
-    text = f"const int64_t wide = {n} - n < {chunk} ? {n} - n : {chunk};\n"
+    text = f"const int64_t wide = {least(f'{n} - n', chunk)};\n"
     text += tiles(plan, a, f"{b} + {begin}", f"{c} + n", "0", p.m.size, "wide")
-    return f"{PARALLEL}for (int64_t n = 0; n < {n}; n += {chunk}) {{\n{indent(text, 4)}}}\n"
+    return loop("n", n, text, pragma=PARALLEL, step=chunk)
 
 
 def tiles(
@@ -304,24 +253,13 @@ def tiles(
         step, panel = str(p.k.y), t.panel(T)
     deep, add = terms, str(int(plan.add))
     if p.k.size > most:
-        deep, add = f"({terms} - k < {most} ? {terms} - k : {most})", f"{add} || k > 0"
+        deep, add = f"({least(f'{terms} - k', most)})", f"{add} || k > 0"
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
-
-    def call(height: int, count, at: str) -> str:
-        return (
-            f"rows{height}_{t.suffix(T)}({count}, {columns}, {deep}, 1, "
-            f"{plus(a, at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
-            f"    {b}, {step}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, {add});\n"
-        )
-
-    text, at = "", first
-    for height, count in microkernel.heights(rows, t.tall):
-        text += call(height, count, at)
-        at = str(count) if at == "0" else f"({at} + {count})"
-    if p.k.size > most:
-        loop = f"for (int64_t k = 0; k < {terms}; k += {most}) {{\n"
-        return f"{loop}{indent(text, 4)}}}\n"
-    return text
+    text = microkernel.calls(
+        T, rows, columns, deep, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
+        (b, step, 0, panel), (plus(c, first, p.m.out), p.m.out), add,
+    )  # fmt: skip
+    return loop("k", terms, text, step=most) if p.k.size > most else text
 
 
 def with_blas(plan: ProductPlan) -> str:
@@ -351,26 +289,15 @@ def contiguous(p: Product) -> Product:
     return p._replace(batch=tuple(batch), m=p.m._replace(out=p.n.size), n=p.n._replace(out=1))
 
 
-def copy_result(p: Product, inner: Product, dtype, outside: str, within: str, back=False) -> str:
-    """C text that copies the result from `within` (with the strides of `inner`) to `outside`."""
-    to = f"{outside}[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
-    source = f"{within}[m * {inner.m.out} + n{offset(inner.batch, 'out')}]"
-    to, source = (source, to) if back else (to, source)
-    if dtype == dt.bfloat16.numpy:
-        source = f"{'widen' if back else 'narrow'}({source})"
+def copy_result(p: Product, inner: Product, to: str, source: str) -> str:
+    """C text that copies the result: one of the two arrays has the strides of `inner`."""
+    inside = f"[m * {inner.m.out} + n{offset(inner.batch, 'out')}]"
+    outside = f"[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
+    to, source = (name + (inside if name == "rows" else outside) for name in (to, source))
     return (
         f"    for (int64_t i = 0; i < {p.count}; i++)\n"
         f"        for (int64_t m = 0; m < {p.m.size}; m++)\n"
         f"            for (int64_t n = 0; n < {p.n.size}; n++) {to} = {source};\n"
-    )
-
-
-def widen_input(room: Workspace, given: str, name: str, spec) -> str:
-    """C text that converts a half-precision input to float32, in the workspace."""
-    value = f"widen({given}[i])" if spec.dtype == dt.bfloat16.numpy else f"{given}[i]"
-    return (
-        f"    float *{name} = {room.array('float', spec.size)};\n"
-        f"    for (int64_t i = 0; i < {spec.size}; i++) {name}[i] = {value};\n"
     )
 
 

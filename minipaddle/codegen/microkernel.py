@@ -132,14 +132,15 @@ def dots(T: str) -> tuple[str, ...]:
 
 def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str) -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
-    b (pointer, step, segment) of B, c (pointer, row) of C."""
+    b (pointer, step, segment, and the distance of panels) of B, c (pointer, row) of C."""
     text, at, t = "", 0, tile()
+    b = b if len(b) > 3 else (*b, t.panel(T))
     for height, count in heights(rows, t.tall):
         x = a[0] if not at else f"{a[0]} + {at * a[1]}"
         y = c[0] if not at else f"{c[0]} + {at * c[1]}"
         text += (
             f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
-            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {t.panel(T)}, {y}, {c[1]}, {add});\n"
+            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add});\n"
         )
         at += count
     return text

@@ -13,7 +13,8 @@ from ..engine.codegen.kernel import read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.scalar import CannotWrite
 from . import microkernel
-from .matmul import Workspace
+from .c_text import PARALLEL, Workspace, indent, loop
+from .matmul import SERIAL
 from .sweep import Line, Window, window
 
 FRAME = Template(read_template("frame.c", __file__))
@@ -49,10 +50,15 @@ class Images(NamedTuple):
         ones = self.kernel == self.stride == (1, 1) and self.low == (0, 0)
         return ones and self.groups == 1 and self.source == self.target
 
+    def lines(self, sweep) -> list:
+        """What `sweep.forward` or `sweep.backward` says of each axis."""
+        axes = self.target, self.kernel, self.stride, self.low, self.dilation
+        return [sweep(*sizes) for sizes in zip(*axes, strict=True)]
 
-def images_of(record, source: int, target, kernel) -> Images:
+
+def images_of(record, target, kernel) -> Images:
     """The sizes of a record; an image with one axis gets a second one of size 1."""
-    attrs, x = record.attrs, record.inputs[source].spec
+    attrs, x = record.attrs, record.inputs[0].spec
     if x.ndim not in (3, 4):
         raise CannotWrite("a convolution in three dimensions")
     flat = x.ndim == 3
@@ -133,7 +139,14 @@ def framing(T: str) -> tuple[str, ...]:
     return (*microkernel.vectors(T), FRAME.substitute(T=T))
 
 
-def work_of(im: Images) -> int:
-    """About how many multiplications: each pixel of the smaller image meets each tap."""
+def is_large(im: Images) -> bool:
+    """Whether a second thread pays: each pixel of the smaller image meets each tap."""
     pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
-    return im.n * pixels * im.kernel[0] * im.kernel[1] * im.channels * im.outs // im.groups
+    taps = im.kernel[0] * im.kernel[1]
+    return im.n * pixels * taps * im.channels * im.outs // im.groups > SERIAL
+
+
+def shared_loop(i: str, count: int, inside: str, im: Images) -> str:
+    """A loop over images or strips, which threads share if there is enough work."""
+    pragma = PARALLEL if count > 1 and is_large(im) else ""
+    return indent(loop(i, count, inside, pragma=pragma), 4)

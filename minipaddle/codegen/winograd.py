@@ -15,9 +15,9 @@ from ..engine.codegen.kernel import Kernel, Prepack, is_constant_input, read_tem
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.core.slots import slot
 from . import microkernel
+from .c_text import indent
 from .float_kernel import FloatKernel
-from .matmul import PARALLEL, SERIAL, indent
-from .strips import Images, framing, work_of
+from .strips import Images, framing, shared_loop
 from .sweep import Line
 
 WORTH = 16
@@ -101,8 +101,6 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
     if frame.inline:
         inside += f"const int64_t first = (n * {h} + top) * {w}, last = first + rows * {w};\n"
         inside += frame.rows("first", "last")
-    items = im.n * strips
-    pragma = "    " + PARALLEL if items > 1 and work_of(im) > SERIAL else ""
-    loop = f"{pragma}    for (int64_t i = 0; i < {items}; i++) {{\n{indent(inside, 8)}    }}\n"
-    kernel = frame.kernel(loop, (*framing(T), *helpers(T, tiles)), done=True)
+    text = shared_loop("i", im.n * strips, inside, im)
+    kernel = frame.kernel(text, (*framing(T), *helpers(T, tiles)), done=True)
     return kernel._replace(prepack=prepack)

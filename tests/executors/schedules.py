@@ -8,7 +8,15 @@ import contextlib
 from random import Random
 from unittest import mock
 
-from minipaddle.codegen import back_to_back_gemm, c_target, matmul, product, strips, winograd
+from minipaddle.codegen import (
+    back_to_back_gemm,
+    c_target,
+    c_text,
+    matmul,
+    product,
+    strips,
+    winograd,
+)
 from minipaddle.engine.codegen import rows
 from minipaddle.engine.codegen import writer as loops
 from minipaddle.engine.passes import fusion_groups, nest
@@ -26,6 +34,7 @@ LOW = {
     rows: {"BLOCK": 8, "WIDENED": 4, "ALONG": 8, "DOWN": 4, "ROW_BUFFER": 64},
     strips: {"ON_STACK": 2048, "PARTS": 2},
     winograd: {"WORTH": 1, "CACHED": 2048},
+    c_text: {"BLOCK": 8},
 }
 """What counts as large or worth while, by module."""
 
