@@ -10,9 +10,16 @@ when the program runs, and then the strip ends before these columns.
 
 from __future__ import annotations
 
-from ..engine.codegen.kernel import C_TYPES, GROUP_EMITTERS, GroupEmitter, Kernel, stack_array
+from ..engine.codegen.kernel import (
+    C_TYPES,
+    GROUP_EMITTERS,
+    GroupEmitter,
+    Kernel,
+    c_function,
+    stack_array,
+)
 from ..engine.codegen.kernel_schedule import pick
-from ..engine.codegen.nest_kernel import readable_name, unique_name
+from ..engine.codegen.nest_kernel import signature
 from ..engine.codegen.rows import body_of
 from ..engine.codegen.scalar import statements
 from ..engine.codegen.writer import Writer
@@ -88,12 +95,8 @@ class BackToBackGemm:
         at = region.records.index(self.second)
         self.between, self.after = region.records[1:at], region.records[at + 1 :]
         self.place, _ = room_of(region)
-        taken = set(OWN)
-        self.names = {
-            x: unique_name(readable_name(y), taken)
-            for x, y in zip(region.inputs, record.inputs, strict=True)
-        }
-        self.outs = [unique_name(f"{r.op.name}_", taken) for r in region.outputs]
+        names, self.outs, self.parameters = signature(record, region.outputs, OWN)
+        self.names = dict(zip(region.inputs, names, strict=True))
         self.T, self.room = C_TYPES[self.first.dtype], Workspace()
         self.result = "result" if self.place is None else self.outs[self.place]
         *_, rows, self.length = self.first.shape
@@ -119,11 +122,8 @@ class BackToBackGemm:
         for count in {min(one.block, one.p.m.size), one.p.m.size % one.block}:
             helpers += microkernel.blocks(self.T, count) if count else ()
         body = self.body(one, two)
-        takes = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in self.names.items()]
-        outputs = zip(self.region.outputs, self.outs, strict=True)
-        takes += [f"{C_TYPES[r.dtype]} *{n}" for r, n in outputs]
-        takes += ["char *work"] if self.room.size else []
-        text = f"static void {name}({', '.join(takes)})\n{{\n{body}}}\n"
+        takes = [*self.parameters, *(["char *work"] if self.room.size else [])]
+        text = c_function(name, takes, body)
         return Kernel(name, text, self.room.size, tuple(helpers))
 
     def body(self, one: ProductPlan, two: ProductPlan) -> str:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from ..engine.codegen.kernel import C_TYPES, EMITTERS, GROUP_EMITTERS, GroupEmitter, Kernel
-from ..engine.codegen.nest_kernel import readable_name, rebase_loads, unique_name
+from ..engine.codegen.kernel import (
+    C_TYPES,
+    EMITTERS,
+    GROUP_EMITTERS,
+    GroupEmitter,
+    Kernel,
+    c_function,
+)
+from ..engine.codegen.nest_kernel import rebase_loads, signature
 from ..engine.codegen.rows import body_of
 from ..engine.codegen.writer import Writer
 from ..engine.ir.program import NUMBER
@@ -20,18 +27,14 @@ def emit_epilogue(record, name: str) -> Kernel:
     region = record.attrs["region"]
     first, outputs = region.records[0], region.outputs
     place, _ = room_of(region)
-    nest, taken = Nest(region.records[1:], outputs).merged(), {"first_row", "last_row", "row"}
-    names = {
-        x: unique_name(readable_name(y), taken)
-        for x, y in zip(region.inputs, record.inputs, strict=True)
-    }
-    outs = [unique_name(f"{r.op.name}_", taken) for r in outputs]
+    nest = Nest(region.records[1:], outputs).merged()
+    inputs, outs, takes = signature(record, outputs, {"first_row", "last_row", "row"})
+    names = dict(zip(region.inputs, inputs, strict=True))
     own = [x for x in first.inputs if x.op is not NUMBER]
     rest = [x for x in region.inputs if x not in own]
     starts = dict(zip(rest, rebase_loads(nest, rest), strict=True))
     others = [k for k in range(len(outs)) if k != place]
-    declared = {x: f"const {C_TYPES[x.dtype]} *{n}" for x, n in names.items()}
-    made = [f"{C_TYPES[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
+    declared = dict(zip([*region.inputs, *range(len(outs))], takes, strict=True))
     inside = {**names, **{x: f"in{k}" for k, x in enumerate(own)}, first: "out0"}
     targets = ["out0" if k == place else n for k, n in enumerate(outs)]
 
@@ -41,16 +44,16 @@ def emit_epilogue(record, name: str) -> Kernel:
         bounds = f"    const int64_t first_row = {start}, last_row = {end};"
         return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
 
-    parameters = [*(declared[x] for x in rest), *(made[k] for k in others)]
+    parameters = [declared[x] for x in (*rest, *others)]
     inner = EMITTERS[first.op.name](first, f"{name}_rows", rows, parameters)
     size = -(-inner.workspace // 64) * 64
     product = f"({C_TYPES[first.dtype]} *)(work + {size})" if place is None else outs[place]
     workspace = inner.workspace if place is not None else size + first.spec.nbytes
     passed = [*(names[x] for x in own), product, *(names[x] for x in rest)]
     passed += [*(outs[k] for k in others), *(["work"] if inner.workspace else [])]
-    takes = [*declared.values(), *made, *(["char *work"] if workspace else [])]
+    takes += ["char *work"] if workspace else []
     call = f"    {name}_rows({', '.join(passed)});"
-    text = f"{inner.source}\nstatic void {name}({', '.join(takes)})\n{{\n{call}\n}}\n"
+    text = f"{inner.source}\n{c_function(name, takes, call)}"
     begins = tuple(starts.get(x, 0) for x in region.inputs)
     return Kernel(name, text, workspace, inner.helpers, inner.prepack, begins)
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import is_number
 from ..engine.codegen.scalar import CannotWrite, literal, wide
+from ..engine.codegen.writer import digits
 from ..engine.core import dtype as dt
-from ..engine.core.spec import broadcast_shapes
-from ..engine.ops.movement import WHOLE, replaced, strides_of
+from ..engine.ops.movement import WHOLE, strides_of
 from .target import Level, Target, kernel, skip
 
 
@@ -80,27 +80,10 @@ def put(k: Target) -> None:
     elif value.dtype != x.dtype:
         raise CannotWrite("values of another dtype")
     else:
-        given = f"in2[{broadcast(value.shape, x.shape, index.shape, axis)}]"
+        axes = digits("o", x.shape[:axis]) + digits("i", index.shape)
+        given = f"in2[{element(value.shape, axes + digits('k', x.shape[axis + 1 :]))}]"
     k.loops(k.copy("out0", "in0", x.spec.size))
     k.scatter(slices(x.shape, axis, index.spec.size), given, adds=False)
-
-
-def broadcast(shape, x, index, axis: int) -> str:
-    """The index of the value for slice element (o, i, k) in an array of `shape`."""
-    whole = replaced(x, axis, *index)
-    shape = shape[max(len(shape) - len(whole), 0) :]  # a value may have further axes of size 1
-    steps = [0] * (len(whole) - len(shape))
-    steps += [step * (n > 1) for n, step in zip(shape, strides_of(shape))]
-    assert broadcast_shapes(shape, whole) == whole
-    terms, names = [], ("o", "i", "k")
-    groups = (0, axis), (axis, axis + len(index)), (axis + len(index), len(whole))
-    for name, (start, end) in zip(names, groups):
-        inner = 1
-        for d in reversed(range(start, end)):
-            if steps[d]:
-                terms.append(f"{name} / {inner} % {whole[d]} * {steps[d]}")
-            inner *= whole[d]
-    return " + ".join(terms[::-1]) or "0"
 
 
 @kernel("remap")
@@ -133,7 +116,7 @@ def slice_assign(k: Target) -> None:
             sizes.append(len(found))
         else:
             to.append(f"{found * step}")
-    given = number_in(k, value) if is_number(value) else f"in1[{element(value.shape, sizes)}]"
+    given = number_in(k, value) if is_number(value) else f"in1[{element(value.shape, len(sizes))}]"
     k.loops(k.copy("out0", "in0", x.spec.size))
     each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {given};\n")
 
@@ -149,10 +132,14 @@ def each_element(k: Target, shape, text: str) -> None:
     k.loops(*outer, inner._replace(text=text))
 
 
-def element(shape, whole) -> str:
-    """The index of element i0, i1, … of an array that is broadcast to a whole shape."""
-    places = zip(reversed(range(len(whole))), reversed(shape), reversed(strides_of(shape)))
-    return " + ".join(f"i{d} * {step}" for d, n, step in places if n > 1) or "0"
+def element(shape, axes) -> str:
+    """The index of an element in an array that is broadcast; `axes` are the indices of the whole
+    array, i0, i1, … if it is a number of axes.
+    """
+    axes = [f"i{d}" for d in range(axes)] if isinstance(axes, int) else axes
+    shape = shape[max(len(shape) - len(axes), 0) :]  # a value may have further axes of size 1
+    places = zip(axes[len(axes) - len(shape) :], shape, strides_of(shape), strict=True)
+    return " + ".join(f"{i} * {step}" for i, n, step in places if n > 1) or "0"
 
 
 # ---- places from places ----------------------------------------------------------------------
@@ -162,7 +149,7 @@ def element(shape, whole) -> str:
 def along_index(k: Target) -> None:
     """Positions in a whole array, from indices along one axis."""
     axis, (index,) = k.attrs["axis"], k.specs
-    own, steps = element(index.shape, index.shape), strides_of(k.attrs["shape"])
+    own, steps = element(index.shape, len(index.shape)), strides_of(k.attrs["shape"])
     terms = [f"i{d} * {step}" for d, step in enumerate(steps) if d != axis]
     text = k.place(0, k.attrs["shape"][axis], i=own)
     text += f"out0[{own}] = {' + '.join([f'at * {steps[axis]}', *terms])};\n"
@@ -176,9 +163,9 @@ def flat_index(k: Target) -> None:
         raise CannotWrite("a number among places")
     shape, text = k.out.shape, "int64_t flat = 0;\n"
     for number, (index, n) in enumerate(zip(k.specs, k.attrs["shape"], strict=True)):
-        place = k.place(number, n, i=element(index.shape, shape))
+        place = k.place(number, n, i=element(index.shape, len(shape)))
         text += f"{{\n{place}flat = flat * {n} + at;\n}}\n"
-    each_element(k, shape, f"{text}out0[{element(shape, shape)}] = flat;\n")
+    each_element(k, shape, f"{text}out0[{element(shape, len(shape))}] = flat;\n")
 
 
 # ---- one number out of each row --------------------------------------------------------------

@@ -22,7 +22,7 @@ from ..engine.core.polynomial import as_polynomial
 from ..engine.core.record import Record, Spec
 from ..engine.core.symbols import Loop
 from ..engine.ir.control import fused
-from ..engine.ir.edit import with_inputs, with_records
+from ..engine.ir.edit import substitute, with_records
 from ..engine.ir.interpreter import Run, Step, direct_body, fail
 from ..engine.ir.program import ITEM, NUMBER, Program
 from ..engine.passes.nest import Nest, NotOneNest
@@ -321,15 +321,10 @@ def flatten(program: Program) -> Program:
     for r in program.records:
         if r.op is ITEM and r.inputs[0] in groups:
             now[r] = groups[r.inputs[0]][r.attrs["k"]]
-            continue
-        if r.op is not fused or blocks_of(r.attrs["region"]) is not None:
-            now[r] = with_inputs(r, [now.get(x, x) for x in r.inputs])
-            records.append(now[r])
-            continue
-        region = r.attrs["region"]
-        own = {x: now.get(e, e) for x, e in zip(region.inputs, r.inputs, strict=True)}
-        for inner in region.records:
-            own[inner] = with_inputs(inner, [own.get(x, x) for x in inner.inputs])
-            records.append(own[inner])
-        groups[r] = [own[x] for x in region.outputs]
+        elif r.op is fused and blocks_of(region := r.attrs["region"]) is None:
+            now |= {x: now.get(y, y) for x, y in zip(region.inputs, r.inputs, strict=True)}
+            records += [substitute(inner, now) for inner in region.records]
+            groups[r] = [now.get(x, x) for x in region.outputs]
+        else:
+            records.append(substitute(r, now))
     return with_records(program, records, now)

@@ -1,11 +1,11 @@
 """Convolutions with the channels last, as products of matrices.
 
-The pixels that a window meets are laid in a row of a matrix (`columns`), for each group
+A row of a matrix (`columns`) holds the pixels of one window, for each group:
 
     columns [N · positions, taps · channels]
 
-so that a convolution is columns · w, its adjoint in w is columnsᵀ · g, and its adjoint in the image
-spreads g · wᵀ: every pixel adds up what it was in.
+A convolution is columns · w, and its adjoint in w is columnsᵀ · g. Its adjoint in the image spreads
+g · wᵀ: each pixel adds up the elements of all windows that contain it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..pooling import per_axis, three
 from ..target import fill
-from .calls import CUDA_TYPES, Calls, Clear, Gemm, Matrix, Operand, cuda_emitter, operands
+from .calls import CUDA_TYPES, Calls, Clear, Gemm, Launch, Matrix, Operand, cuda_emitter, operands
 from .text import each
 
 COLUMNS = read_template("columns.cu", __file__)
@@ -29,11 +29,12 @@ class Convolution:
     """The sizes of a convolution: `image` is the large spec, `small` the one with the outputs."""
 
     def __init__(self, record, image, small, kernel):
-        attrs, self.record = record.attrs, record
+        attrs = record.attrs
         if image.dtype not in dt.FLOATS or image.ndim > 5:
             raise CannotWrite(f"{record.op.name} of {image}")
         self.n, self.groups = image.shape[0], attrs["groups"]
         self.channels, self.outs = image.shape[-1] // self.groups, small.shape[-1]
+        self.group = self.outs // self.groups  # outputs of a group
         self.positions, self.taps = prod(small.shape[1:-1]), prod(kernel)
         self.rows, self.width = self.n * self.positions, self.taps * self.channels
         padding = [low for low, _ in attrs["padding"]]
@@ -47,14 +48,8 @@ class Convolution:
         self.words |= per_axis("P", three(padding, 0))
         still = all(s == 1 for s in attrs["stride"]) and not any(map(sum, attrs["padding"]))
         self.same = still and self.taps == 1 and self.groups == 1
-        self.nbytes = (
-            0 if self.same else self.groups * self.rows * self.width * image.dtype.itemsize
-        )
-        self.dtype, self.image_size = image.dtype, image.size
-
-    @property
-    def empty(self) -> bool:
-        return not (self.rows and self.width and self.outs)
+        self.dtype = image.dtype
+        self.nbytes = self.groups * self.rows * self.width * image.dtype.itemsize
 
     def columns(self, at: Operand, turned: bool = False) -> Matrix:
         """The matrix of columns: that at `at` if it is the image itself, else in the workspace."""
@@ -63,59 +58,39 @@ class Convolution:
 
     def outputs(self, at: Operand, turned: bool = False) -> Matrix:
         """A matrix whose lines are the outputs of a group: g, the result, or the weights."""
-        return Matrix(at, self.outs, self.outs // self.groups, turned)
+        return Matrix(at, self.outs, self.group, turned)
 
-    def gemm(self, x: Matrix, y: Matrix, c: Matrix, m: int, n: int, k: int) -> Gemm:
-        return Gemm(x, y, c, m, n, k, self.groups, self.dtype)
-
-    def laid(self, name: str, at: Operand) -> tuple:
-        """The call that lays the columns of an image."""
-        if self.same:
-            return ()
-        E, size = CUDA_TYPES[self.dtype], self.groups * self.rows * self.width
-        text = fill(COLUMNS, CUDA_TYPES, self.dtype, self.words)
-        own = [f"const {E} *x", f"{E} *columns"]
-        return (each(f"{name}_columns", own, size, text, (at, Operand("work"))),)
+    def kernel(self, name: str, template: str, size: int, source: str, to: str, given) -> Launch:
+        """A kernel that computes each of the `size` elements of the array `to`."""
+        E, text = CUDA_TYPES[self.dtype], fill(template, CUDA_TYPES, self.dtype, self.words)
+        return each(name, [f"const {E} *{source}", f"{E} *{to}"], size, text, given)
 
 
-@cuda_emitter("conv_last")
-def emit_conv(record, name: str) -> Calls:
-    """The calls of `conv_last`."""
-    x, w = record.inputs
-    c = Convolution(record, x.spec, record.spec, w.shape[:-2])
-    if c.empty:
-        return Calls((Clear(Operand("out"), record.spec.nbytes),))
-    image, weight, out = operands(record)
-    product = c.gemm(c.columns(image), c.outputs(weight), c.outputs(out),
-                     c.rows, c.outs // c.groups, c.width)  # fmt: skip
-    return Calls((*c.laid(name, image), product), c.nbytes)
-
-
-@cuda_emitter("conv_last_input_grad")
-def emit_input_grad(record, name: str) -> Calls:
-    """The calls of `conv_last_input_grad`."""
-    g, w = record.inputs
-    c = Convolution(record, record.spec, g.spec, w.shape[:-2])
-    if c.empty:
-        return Calls((Clear(Operand("out"), record.spec.nbytes),))
-    given, weight, out = operands(record)
-    product = c.gemm(c.outputs(given), c.outputs(weight, True), c.columns(out),
-                     c.rows, c.width, c.outs // c.groups)  # fmt: skip
+@cuda_emitter("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
+def emit_convolution(record, name: str) -> Calls:
+    """The calls of a convolution, or of one of its adjoints."""
+    (x, y), op, work = record.inputs, record.op.name, Operand("work")
+    first, second, out = operands(record)
+    if op == "conv_last":
+        c = Convolution(record, x.spec, record.spec, y.shape[:-2])
+        factors = c.columns(first), c.outputs(second), c.outputs(out)
+        sizes = c.rows, c.group, c.width
+    elif op == "conv_last_input_grad":
+        c = Convolution(record, record.spec, x.spec, y.shape[:-2])
+        factors = c.outputs(first), c.outputs(second, True), c.columns(out)
+        sizes = c.rows, c.width, c.group
+    else:
+        c = Convolution(record, x.spec, y.spec, record.attrs["kernel"])
+        factors = c.columns(first, True), c.outputs(second), c.outputs(out)
+        sizes = c.width, c.group, c.rows
+    if not (c.rows and c.width and c.outs):
+        return Calls((Clear(out, record.spec.nbytes),))
+    product = Gemm(*factors, *sizes, c.groups, c.dtype)
     if c.same:
         return Calls((product,))
-    E, text = CUDA_TYPES[c.dtype], fill(SPREAD, CUDA_TYPES, c.dtype, c.words)
-    own = [f"const {E} *columns", f"{E} *image"]
-    return Calls((product, each(name, own, c.image_size, text, (Operand("work"), out))), c.nbytes)
-
-
-@cuda_emitter("conv_last_weight_grad")
-def emit_weight_grad(record, name: str) -> Calls:
-    """The calls of `conv_last_weight_grad`."""
-    x, g = record.inputs
-    c = Convolution(record, x.spec, g.spec, record.attrs["kernel"])
-    if c.empty:
-        return Calls((Clear(Operand("out"), record.spec.nbytes),))
-    image, given, out = operands(record)
-    product = c.gemm(c.columns(image, True), c.outputs(given), c.outputs(out),
-                     c.width, c.outs // c.groups, c.rows)  # fmt: skip
-    return Calls((*c.laid(name, image), product), c.nbytes)
+    if op == "conv_last_input_grad":
+        last = c.kernel(name, SPREAD, record.spec.size, "columns", "image", (work, out))
+        return Calls((product, last), c.nbytes)
+    size = c.groups * c.rows * c.width
+    lay = c.kernel(f"{name}_columns", COLUMNS, size, "x", "columns", (first, work))
+    return Calls((lay, product), c.nbytes)

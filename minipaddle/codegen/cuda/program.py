@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...engine.codegen.kernel import has_mixed_dtypes, results, without_names
+from ...engine.codegen.kernel import has_mixed_dtypes, results
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.step import comment, computed_records, kernel_name
+from ...engine.codegen.step import Texts, computed_records, kernel_name
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
@@ -23,19 +23,17 @@ from .target import emit
 CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
 
 
-class Kernels:
-    """The kernels of a program's records; equal ones are written once. Before those that go by
-    places in the data come `looks` at these; slot number k is about `places[k]`.
+class Kernels(Texts):
+    """The kernels of a program's records. A kernel with indices in the data comes after `looks`,
+    which check them; slot k of the checks belongs to `places[k]`.
     """
 
     def __init__(self, program: Program):
+        super().__init__()
         self.of: dict[Record, Calls | None] = {}
         self.looks: dict[Record, list[Launch]] = {}
         self.places: list[tuple[Record, IndexInput]] = []
-        self.looked = CheckedIndices()
-        self.written: dict[str, str] = {}  # the text without its name -> the name
-        self.texts: dict[str, str] = {}  # by name
-        self.helpers: dict[str, None] = {}
+        self.checked = CheckedIndices()
         for record in computed_records(program):
             self.add(record)
 
@@ -50,28 +48,20 @@ class Kernels:
         self.of[record] = work
 
     def look(self, record: Record, base: str, given: IndexInput) -> None:
-        """Look at the places that a record goes by, unless that was done before."""
+        """Check the indices of a record, unless an earlier record has checked them."""
         call = look(record, base, given, len(self.places))
-        if call is not None and self.looked.add(record.inputs[given.k], given):
+        if call is not None and self.checked.add(record.inputs[given.k], given):
             self.looks.setdefault(record, []).append(self.once(record, call))
             self.places.append((record, given))
 
-    def once(self, record: Record, call: Launch) -> Launch:
-        """The call, of an equal kernel if there is one."""
-        self.helpers.update(dict.fromkeys(call.helpers))
-        name = self.written.setdefault(without_names(call.source, call.name), call.name)
-        if name == call.name:
-            self.texts[name] = comment(record) + call.source
-        return call._replace(name=name)
-
     def workspace(self, record: Record) -> int:
-        """The bytes of memory of its own that a record needs."""
+        """The bytes of workspace that a record needs."""
         work = self.of.get(record)
         return work.workspace if work is not None else 0
 
     @property
     def hosted(self) -> list[Record]:
-        """What has no kernel: array operations compute it."""
+        """The records without a kernel: array operations compute them."""
         return [record for record, work in self.of.items() if work is None]
 
     @property
@@ -102,6 +92,6 @@ def work_of(record: Record, name: str) -> Calls | None:
 
 
 def countable(call: Gemm) -> bool:
-    """Can cuBLAS, which counts by 32 bits, do it?"""
+    """Whether all sizes fit 32 bits, with which cuBLAS counts."""
     pitches = (matrix.pitch for matrix in (call.x, call.y, call.c))
     return max(call.m, call.n, call.k, call.count, *pitches) < 2**31

@@ -170,7 +170,12 @@ def function(record, name: str, body: str, *, work=False, parameters=()) -> str:
     outs = enumerate(results(record))
     signature += [f"{C_TYPES[s.dtype]} *restrict out{k}" for k, s in outs]
     signature += [*parameters, *(["char *restrict work"] if work else [])]
-    return f"static void {name}({', '.join(signature)})\n{{\n{body.rstrip()}\n}}\n"
+    return c_function(name, signature, body)
+
+
+def c_function(name: str, parameters, body: str) -> str:
+    """The C function with these parameters and this body."""
+    return f"static void {name}({', '.join(parameters)})\n{{\n{body.rstrip()}\n}}\n"
 
 
 HEADS = re.compile(r"^\S.*\bvoid .*?\((.*)\)$", re.MULTILINE)

@@ -8,7 +8,7 @@ from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
-from .kernel import C_TYPES, Kernel
+from .kernel import C_TYPES, Kernel, c_function
 from .rows import body_of
 from .writer import FUNCTIONS, Writer
 
@@ -20,8 +20,7 @@ def emit_nest(record, name: str) -> Kernel:
     writer, parameters = nest_writer(record)
     starts = rebase_loads(writer.nest, inputs_of(record))
     body = body_of(writer)
-    source = f"static void {name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
-    return Kernel(name, source, 0, starts=starts)
+    return Kernel(name, c_function(name, parameters, body), starts=starts)
 
 
 def rebase_loads(nest: Nest, inputs: list[Record]) -> tuple[int, ...]:
@@ -56,16 +55,21 @@ def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
     else:
         records = outputs = [record]
     nest = Nest(records, outputs).merged()
-    names, taken = [], set(taken)
-    for x in [x for x in record.inputs if x.op is not NUMBER]:
-        names.append(unique_name(readable_name(x), taken))
-    outs = [unique_name(f"{r.op.name}_", taken) for r in outputs]
+    names, outs, parameters = signature(record, outputs, taken, types)
     of = dict(zip(reversed(given), reversed(names), strict=True))
     writer = Writer(nest, [of[x] for x in nest.inputs], outs)
     writer.taken |= dict.fromkeys(names, 0)  # also those that the nest does not read
-    parameters = [f"const {types[x.dtype]} *{n}" for x, n in zip(given, names, strict=True)]
-    parameters += [f"{types[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
     return writer, parameters
+
+
+def signature(record, outputs, taken=(), types=C_TYPES) -> tuple[list[str], list[str], list[str]]:
+    """(Readable names of the inputs, of the outputs, the parameters of the kernel)."""
+    taken, inputs = set(taken), [x for x in record.inputs if x.op is not NUMBER]
+    names = [unique_name(readable_name(x), taken) for x in inputs]
+    outs = [unique_name(f"{r.op.name}_", taken) for r in outputs]
+    parameters = [f"const {types[x.dtype]} *{n}" for x, n in zip(inputs, names, strict=True)]
+    parameters += [f"{types[r.dtype]} *{n}" for r, n in zip(outputs, outs, strict=True)]
+    return names, outs, parameters
 
 
 def readable_name(x) -> str:

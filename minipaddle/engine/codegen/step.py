@@ -42,22 +42,37 @@ from .scalar import CannotWrite, literal
 from .translation_unit import Source
 
 
-class Kernels:
-    """The kernels of a program's records. Kernels that differ only in names are written once, with
-    the names of the first.
+class Texts:
+    """The texts of kernels. Those that differ only in names are written once, with the names of the
+    first.
     """
+
+    def __init__(self):
+        self.written: dict[str, str] = {}  # the text without names -> the name
+        self.texts: dict[str, str] = {}  # by name
+        self.helpers: dict[str, None] = {}
+
+    def once(self, record: Record, kernel):
+        """A kernel with its name, or with that of an earlier one with the same text."""
+        name = self.written.setdefault(without_names(kernel.source, kernel.name), kernel.name)
+        if name == kernel.name:
+            self.helpers.update(dict.fromkeys(kernel.helpers))
+            self.texts[name] = comment(record) + kernel.source
+        return kernel._replace(name=name)
+
+
+class Kernels(Texts):
+    """The kernels of a program's records."""
 
     def __init__(self, program: Program, tuned=None, kept=()):
         """`tuned` maps the signature of a kernel to the choices for its schedule, or None. `kept`
         are constant states: kernels may want them in another form (`prepacked`).
         """
+        super().__init__()
         self.of: dict[Record, Kernel | None] = {}
         self.signatures: dict[Record, str] = {}
         self.choices: dict[str, dict] = {}  # of the kernels that follow a schedule
         self.tuned = tuned or (lambda signature: None)
-        self.written: dict[str, str] = {}  # the text without names -> the name
-        self.texts: dict[str, str] = {}  # by name
-        self.helpers: dict[str, None] = {}
         self.hosted: list[Record] = []
         self.prepacked: dict[Record, Prepack] = {}
         uses = Counter(x for r in program.records for x in r.inputs)
@@ -81,11 +96,7 @@ class Kernels:
                 kernel = kernel_of(record, kernel.name)
         if kernel.prepack is not None:
             self.prepacked[kept[kernel.prepack.edge]] = kernel.prepack
-        name = self.written.setdefault(without_names(kernel.source, kernel.name), kernel.name)
-        if name == kernel.name:
-            self.helpers.update(dict.fromkeys(kernel.helpers))
-            self.texts[name] = comment(record) + kernel.source
-        self.of[record] = kernel._replace(name=name)
+        self.of[record] = self.once(record, kernel)
 
     def constant_inputs_of(self, record: Record) -> dict[Record, Record]:
         """The constant inputs of a record, by the inputs of its region if it is a group."""
@@ -165,12 +176,12 @@ class Step:
             self.functions.append(self.prepack())
 
     def function(self, plan: MemoryPlan, name: str) -> None:
-        lines = [f"    {self.copy(plan, c)}" for c in plan.before]
+        lines = [self.copy(plan, c) for c in plan.before]
         for record in plan.program.records:
-            lines += [f"    {line}" for line in self.record(plan, record)]
-        lines += [f"    {self.copy(plan, c)}" for c in plan.copies]
+            lines += self.record(plan, record)
+        lines += [*(self.copy(plan, c) for c in plan.copies), "return 0;"]
         arguments = "char *arena, void *const *in, void *const *state, void *const *out"
-        body = "\n".join([*lines, "    return 0;"])
+        body = "\n".join(f"    {line}" for line in lines)
         self.functions.append(f"static int {name}({arguments})\n{{\n{body}\n}}\n")
 
     def prepack(self) -> str:
@@ -242,47 +253,41 @@ class Step:
 
     def call_host(self, plan: MemoryPlan, record: Record) -> list[str]:
         k = self.kernels.hosted.index(record)
-        made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
         return [
             f"{{  /* {record.op.name} by the host */",
-            "    " + self.array("given", self.pointers(plan, record.inputs)),
-            "    " + self.array("made", made),
+            *self.operands(plan, record, record.inputs),
             f"    if (host({k}, given, made)) return 1;",
             "}",
         ]
 
-    def region_function(self, base: str, plan: MemoryPlan) -> str:
-        self.count += 1
-        name = f"{base}{self.count}"
-        self.function(plan, name)
-        return name
+    def operands(self, plan: MemoryPlan, record: Record, inputs) -> list[str]:
+        """The declarations of two tables: where these inputs and the results lie."""
+        made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
+        given = self.pointers(plan, inputs)
+        return ["    " + self.array("given", given), "    " + self.array("made", made)]
 
-    def inner_arena(self, plan: MemoryPlan, record: Record) -> str:
-        return self.pointer(plan.work[record]) if record in plan.work else "arena"
+    def region_functions(self, plan: MemoryPlan, record: Record, *keys: str) -> list[str]:
+        """The names of the functions of two regions, and their arena."""
+        names, prefix = [], "if_" if record.op is cond else ""
+        for key in keys:
+            self.count += 1
+            names.append(f"{prefix}{key}{self.count}")
+            self.function(plan.regions[record][key], names[-1])
+        return [*names, self.pointer(plan.work[record]) if record in plan.work else "arena"]
 
     def branches(self, plan: MemoryPlan, record: Record) -> list[str]:
-        regions, arena = plan.regions[record], self.inner_arena(plan, record)
-        yes, no = (
-            self.region_function("if_true", regions["true"]),
-            self.region_function("if_false", regions["false"]),
-        )
-        made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
+        yes, no, arena = self.region_functions(plan, record, "true", "false")
         test = self.at(plan, record.inputs[0], const=True)
         return [
             "{",
-            "    " + self.array("given", self.pointers(plan, record.inputs[1:])),
-            "    " + self.array("made", made),
+            *self.operands(plan, record, record.inputs[1:]),
             f"    if (*{test} ? {yes}({arena}, given, 0, made) : {no}({arena}, given, 0, made))",
             "        return 1;",
             "}",
         ]
 
     def loop(self, plan: MemoryPlan, record: Record) -> list[str]:
-        regions, arena = plan.regions[record], self.inner_arena(plan, record)
-        test, body = (
-            self.region_function("test", regions["test"]),
-            self.region_function("body", regions["body"]),
-        )
+        test, body, arena = self.region_functions(plan, record, "test", "body")
         n = record.attrs["carried"]
         now = [self.pointer(plan.location(record, j)) for j in range(n)]
         rest = self.pointers(plan, record.inputs[n:])
