@@ -15,7 +15,6 @@ from collections.abc import Callable
 from copy import copy
 
 from ..engine.core import slots
-from ..engine.core.errors import teach
 from ..engine.core.rank import SETTINGS, among
 from ..engine.eager.tracer import LOCK
 from ..engine.executors.choice import BACKENDS, Choice
@@ -53,7 +52,7 @@ def finished(choice: Choice, key: tuple, build: Build) -> object:
     """What a build made; CannotCompile, after one warning, if it failed."""
     made, error = build.executable, build.error
     if isinstance(error, Unusable) or (error is None and no_compiler()):
-        give_up(error or Unusable(teach("there is no C compiler", expected=INSTALL)))
+        give_up(error or Unusable("there is no C compiler", expected=INSTALL))
         return made or choice.compile(key)
     if error is not None:
         if not isinstance(error, CannotCompile):

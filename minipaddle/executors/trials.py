@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,6 +87,9 @@ def trial_of(line: str) -> Trial | None:
     return trial if texts and plain and good else None
 
 
+trials_in = cache(Trials)
+
+
 def all_trials() -> Trials:
     """All measured trials."""
     return trials_in(cache_folder() / "trials.jsonl")
@@ -94,13 +98,6 @@ def all_trials() -> Trials:
 def accepted_trials() -> Trials:
     """The accepted trials; the last one of a kernel counts."""
     return trials_in(cache_folder() / "chosen.jsonl")
-
-
-_open: dict[Path, Trials] = {}
-
-
-def trials_in(path: Path) -> Trials:
-    return _open.setdefault(path, Trials(path))
 
 
 def tuned(threads: int) -> dict[str, dict]:

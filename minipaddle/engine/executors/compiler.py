@@ -14,7 +14,6 @@ import hashlib
 import importlib.util
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import sys
@@ -61,7 +60,10 @@ DIGEST = hashlib.sha256().digest_size
 
 
 class Unusable(RuntimeError):
-    """Why no program can be compiled here, and which environment variable may help."""
+    """Why no program can be compiled here, and what may help."""
+
+    def __init__(self, fact: str, **help: str):
+        super().__init__(teach(fact, **help))
 
 
 class Compiler(NamedTuple):
@@ -94,18 +96,14 @@ def compiler() -> Compiler | None:
     if not chosen and importlib.util.find_spec("ziglang") is not None:
         candidates.append((sys.executable, "-m", "ziglang", "cc"))
     for command in candidates:
-        if shutil.which(command[0]) is None:
+        answer = answer_of([*command, "--version"])
+        if answer is None:
             continue
-        try:
-            status, said, _ = run_command([*command, "--version"], TIMEOUT / 10)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if status == 0:
-            version = next(iter(said.splitlines()), command[0])
-            if "gcc" in version.lower():
-                return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
-            openmp = THREADS if has_openmp(command) else VECTORS
-            return Compiler(command, version, LIBRARIES, openmp)
+        version = next(iter(answer.splitlines()), command[0])
+        if "gcc" in version.lower():
+            return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
+        openmp = THREADS if has_openmp(command) else VECTORS
+        return Compiler(command, version, LIBRARIES, openmp)
     if chosen:
         warn(Unusable(f"MINIPADDLE_CC is {chosen!r}, which is no C compiler that answers"))
     return None
@@ -134,13 +132,22 @@ def run_command(command: list[str], seconds: float = TIMEOUT) -> tuple[int, str,
     with subprocess.Popen(command, text=True, errors="replace", **pipes, **own) as process:
         children.add(process)
         try:
-            said, errors = process.communicate(timeout=seconds)
+            output, errors = process.communicate(timeout=seconds)
         except BaseException:
             kill(process)
             raise
         finally:
             children.discard(process)
-    return process.returncode, said, errors
+    return process.returncode, output, errors
+
+
+def answer_of(command: list[str]) -> str | None:
+    """The output of a short command; None if it fails, or if there is no such command."""
+    try:
+        status, output, _ = run_command(command, TIMEOUT / 10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return output if status == 0 else None
 
 
 children: set[subprocess.Popen] = set()
@@ -148,7 +155,7 @@ children: set[subprocess.Popen] = set()
 
 
 def kill(process: subprocess.Popen) -> None:
-    """End a process that `output_of` started, and those that it started."""
+    """End a process that `run_command` started, and those that it started."""
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -166,14 +173,12 @@ def gcc_libraries() -> tuple[str, ...]:
 def has_openmp(command: tuple[str, ...]) -> bool:
     """Whether a compiler has OpenMP's library. zig has not; clang has if libomp is installed."""
     with tempfile.TemporaryDirectory() as work:
-        source, made = Path(work) / "parallel.c", Path(work) / "parallel.so"
+        source, library = Path(work) / "parallel.c", Path(work) / "parallel.so"
         source.write_text("void f(void)\n{\n#pragma omp parallel\n;\n}\n")
-        call = [*command, THREADS, "-shared", "-fPIC", str(source), "-o", str(made)]
-        try:
-            status, _, _ = run_command(call, TIMEOUT / 10)
-            return status == 0 and ctypes.CDLL(str(made)) is not None
-        except (OSError, subprocess.TimeoutExpired):
-            return False
+        call = [*command, THREADS, "-shared", "-fPIC", str(source), "-o", str(library)]
+        with suppress(OSError):  # it cannot be loaded
+            return answer_of(call) is not None and ctypes.CDLL(str(library)) is not None
+        return False
 
 
 def cache_folder() -> Path:
@@ -181,22 +186,18 @@ def cache_folder() -> Path:
     own = os.environ.get("MINIPADDLE_CACHE")
     try:
         base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        found = base / "minipaddle" / "native"
-        found.mkdir(parents=True, exist_ok=True)
-        os.listdir(found)
+        folder = base / "minipaddle" / "native"
+        folder.mkdir(parents=True, exist_ok=True)
+        os.listdir(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
         raise cache_error(error) from error
-    return found
+    return folder
 
 
 def cache_error(error: Exception) -> Unusable:
     place = os.environ.get("MINIPADDLE_CACHE", "the default one")
-    return Unusable(
-        teach(
-            f"the cache of compiled programs cannot be used: {error}",
-            hint=f"name another folder in the environment variable MINIPADDLE_CACHE ({place} now)",
-        )
-    )
+    hint = f"name another folder in the environment variable MINIPADDLE_CACHE ({place} now)"
+    return Unusable(f"the cache of compiled programs cannot be used: {error}", hint=hint)
 
 
 @cache
@@ -245,17 +246,17 @@ def build(cc: Compiler, texts: list[str], path: Path) -> None:
     if not any("omp parallel" in text for text in texts):
         cc = cc._replace(openmp=VECTORS)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
-        made = Path(work) / "step.so"
-        given = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]
-        for source, text in zip(given, texts, strict=True):
+        library = Path(work) / "step.so"
+        sources = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]
+        for source, text in zip(sources, texts, strict=True):
             source.write_text(text, encoding="utf-8")
-        if len(given) > 1:
-            with ThreadPoolExecutor(len(given)) as pool:
-                given = list(pool.map(partial(compile_object, cc), given))
-        run_compiler(cc, [*map(str, given), "-shared", "-o", str(made), *cc.libraries])
-        if not made.exists():
+        if len(sources) > 1:
+            with ThreadPoolExecutor(len(sources)) as pool:
+                sources = list(pool.map(partial(compile_object, cc), sources))
+        run_compiler(cc, [*map(str, sources), "-shared", "-o", str(library), *cc.libraries])
+        if not library.exists():
             raise compiler_error(cc, "says nothing and makes nothing")
-        data = made.read_bytes()
+        data = library.read_bytes()
         whole = Path(work) / "whole"
         whole.write_bytes(data + hashlib.sha256(data).digest())
         whole.replace(path)
@@ -264,9 +265,9 @@ def build(cc: Compiler, texts: list[str], path: Path) -> None:
 
 def compile_object(cc: Compiler, source: Path) -> Path:
     """Compile one of several files; they are linked later."""
-    made = source.with_suffix(".o")
-    run_compiler(cc, [str(source), "-c", "-o", str(made)])
-    return made
+    target = source.with_suffix(".o")
+    run_compiler(cc, [str(source), "-c", "-o", str(target)])
+    return target
 
 
 def run_compiler(cc: Compiler, words: list[str]) -> None:
@@ -274,36 +275,32 @@ def run_compiler(cc: Compiler, words: list[str]) -> None:
     there is no message or it takes too long, and OSError if the disk is full.
     """
     try:
-        status, _, said = run_command([*cc.command, *cc.flags, *words], TIMEOUT)
+        status, _, errors = run_command([*cc.command, *cc.flags, *words], TIMEOUT)
     except subprocess.TimeoutExpired:
         raise compiler_error(cc, f"takes more than {TIMEOUT:g} s") from None
     except OSError as error:
         raise compiler_error(cc, f"does not run: {error}") from error
-    if status and os.strerror(errno.ENOSPC) in said:
+    if status and os.strerror(errno.ENOSPC) in errors:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    if status and not said.strip():
+    if status and not errors.strip():
         raise compiler_error(cc, f"fails without a word (status {status})")
     if status:
-        raise RuntimeError(f"{' '.join(cc.command)} failed:\n{said[:2000]}")
+        raise RuntimeError(f"{' '.join(cc.command)} failed:\n{errors[:2000]}")
 
 
 def compiler_error(cc: Compiler, why: str) -> Unusable:
-    return Unusable(
-        teach(
-            f"the C compiler {' '.join(cc.command)} {why}",
-            hint="name another in the environment variable MINIPADDLE_CC, or none",
-        )
-    )
+    hint = "name another in the environment variable MINIPADDLE_CC, or none"
+    return Unusable(f"the C compiler {' '.join(cc.command)} {why}", hint=hint)
 
 
 def evict(where: Path) -> None:
     """Delete the least recently used libraries beyond the limit."""
-    found = []
+    files = []
     for p in where.glob("*.so"):
         with suppress(FileNotFoundError):  # another process deleted it
-            found.append((p.stat().st_mtime, p.stat().st_size, p))
+            files.append((p.stat().st_mtime, p.stat().st_size, p))
     size = 0
-    for _, own, p in sorted(found, reverse=True):
+    for _, own, p in sorted(files, reverse=True):
         size += own
         if size > CACHE_LIMIT:
             p.unlink(missing_ok=True)
