@@ -8,12 +8,12 @@ from ..engine.codegen.kernel import (
     GROUP_EMITTERS,
     GroupEmitter,
     Kernel,
+    buffers,
     c_function,
 )
 from ..engine.codegen.nest_kernel import rebase_loads, signature
 from ..engine.codegen.rows import body_of
 from ..engine.codegen.writer import Writer
-from ..engine.ir.program import NUMBER
 from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
@@ -30,7 +30,7 @@ def emit_epilogue(record, name: str) -> Kernel:
     nest = Nest(region.records[1:], outputs).merged()
     inputs, outs, takes = signature(record, outputs, {"first_row", "last_row", "row"})
     names = dict(zip(region.inputs, inputs, strict=True))
-    own = [x for x in first.inputs if x.op is not NUMBER]
+    own = buffers(first)
     rest = [x for x in region.inputs if x not in own]
     starts = dict(zip(rest, rebase_loads(nest, rest), strict=True))
     others = [k for k in range(len(outs)) if k != place]

@@ -1,24 +1,23 @@
 """The calls that compute a record on a GPU, one after another: kernels and matrix products.
 
-A call does not know addresses, only whose memory it works on (`Operand`). So a memory plan
-can be made from calls, and anything that has memory can run them: a GPU, or a test without one.
+A call knows no addresses, only operands (`Operand`). So the memory can be planned after the calls
+are known, and any device with memory can run them: a GPU, or the test that emulates one.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...engine.codegen.kernel import C_TYPES, results
+from ...engine.codegen.kernel import C_TYPES, buffers, results
 from ...engine.core import dtype as dt
-from ...engine.ir.program import NUMBER
 
 CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
-"""What an element in memory is. `half` and `bfloat16` are bits; formulas see floats."""
+"""The types of elements in memory. `half` and `bfloat16` are bits; formulas compute with floats."""
 
 
 class Operand(NamedTuple):
-    """Memory of a record from a byte on: "in" or "out" number k (numbers are no inputs here), or
-    its "work"space; or what the program knows of "wrong" places.
+    """Memory of a record, from the byte `offset` on: its "in" or "out" number k (numbers do not
+    count as inputs), or its "work"space; or the program's table of "wrong" indices.
     """
 
     kind: str
@@ -62,7 +61,7 @@ class Gemm(NamedTuple):
 
 
 class Clear(NamedTuple):
-    """Zeros."""
+    """Fill memory with zeros."""
 
     at: Operand
     nbytes: int
@@ -77,8 +76,7 @@ class Calls(NamedTuple):
 
 def operands(record) -> tuple[Operand, ...]:
     """All inputs, then all results."""
-    given = [x for x in record.inputs if x.op is not NUMBER]
-    ins = [Operand("in", k) for k in range(len(given))]
+    ins = [Operand("in", k) for k in range(len(buffers(record)))]
     return (*ins, *(Operand("out", k) for k in range(len(results(record)))))
 
 
@@ -87,7 +85,7 @@ CUDA_EMITTERS: dict[str, object] = {}
 
 
 def cuda_emitter(*names):
-    """Decorator: what makes the calls for the operators of these names."""
+    """Decorator that registers the function that returns the calls of these operators."""
 
     def register(emit):
         CUDA_EMITTERS.update(dict.fromkeys(names, emit))

@@ -1,15 +1,15 @@
-"""CUDA kernels that look at places, make them, go by known ones, or run along an axis."""
+"""CUDA kernels that check indices in the data, find the largest element, or run along an axis."""
 
 from __future__ import annotations
 
 from math import prod
 
-from ...engine.codegen.kernel import is_number, read_template
+from ...engine.codegen.kernel import buffers, is_number, read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..target import fill
 from .calls import CUDA_TYPES, Calls, Launch, Operand, cuda_emitter, operands
-from .text import buffers, each, kernel, parameters
+from .text import each, launch, parameters
 
 LOOK = """
 const int64_t at = GIVEN[i];
@@ -18,8 +18,8 @@ if ((at < LOW || at >= SIZE) IGNORED) wrong[0] = 1, wrong[1] = at;
 
 
 def look(record, name: str, places, slot: int) -> Launch | None:
-    """A kernel that writes into a slot, a pair (is one wrong? which one?), if a place is out of
-    range. (Of several wrong ones any may stand there.)
+    """A kernel that checks indices: if one is out of range, it writes the pair (1, the index) into
+    a slot. If several are, any of them may stand there.
     """
     index = record.inputs[places.k]
     if is_number(index) or not index.spec.size:
@@ -36,10 +36,10 @@ def look(record, name: str, places, slot: int) -> Launch | None:
 WRONG = 16
 """Bytes of a slot."""
 
-# ---- the place of the largest ----------------------------------------------------------------
+# ---- the index of the largest ----------------------------------------------------------------
 
 BEST = read_template("best.cu", __file__).rstrip("\n")
-"""A warp for each row. NaN is before all; of equal ones the first is taken."""
+"""A warp for each row. NaN wins over all numbers; of equal elements the first counts."""
 
 
 @cuda_emitter("argmax", "argmin")
@@ -51,12 +51,11 @@ def emit_best(record, name: str) -> Calls:
     words = {"ROWS": record.spec.size, "LENGTH": length, "INNER": prod(after)}
     words["SIGN"] = ">" if record.op.name == "argmax" else "<"
     assert prod(before) * prod(after) == record.spec.size
-    text = kernel(name, parameters(record), [fill(BEST, CUDA_TYPES, x.dtype, words)], (32, 4))
-    blocks = -(-record.spec.size // 4), 1
-    return Calls((Launch(name, text, blocks, (32, 4), operands(record)),))
+    lines, blocks = [fill(BEST, CUDA_TYPES, x.dtype, words)], (-(-record.spec.size // 4), 1)
+    return Calls((launch(name, parameters(record), lines, blocks, (32, 4), operands(record)),))
 
 
-# ---- known places ----------------------------------------------------------------------------
+# ---- constant indices ----------------------------------------------------------------------------
 
 REMAP_GRAD = read_template("remap_grad.cu", __file__)
 

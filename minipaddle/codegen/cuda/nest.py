@@ -1,11 +1,12 @@
 """A loop nest as CUDA kernels, from the same `Nest` and the same formulas as in C.
 
-    elements: each thread takes every (number of threads)-th
-    rows and columns: each team of threads takes a row, loop by loop:
+    without reductions: n threads share the elements, and each takes every n-th
+    rows and columns: a team of threads takes a row. In each stage
 
-        fold what is mine of the row; join it with the team's; compute with the result; ...
+        a thread reduces its elements of the row, the team joins the results, all go on with them
 
-Few long rows are split: a first kernel folds the parts, a second joins them and computes the rest.
+If there are few long rows, they are split: one kernel reduces the parts, a second one joins them
+and computes everything else.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from ...engine.codegen.writer import Writer, declare_loops, flat_name, for_head,
 from ...engine.passes.node import Node
 from .calls import CUDA_TYPES, Calls, Launch, Operand, operands
 from .teams import Teams, index_type, splits_of, teams_of
-from .text import MOST_BLOCKS, THREADS, kernel
+from .text import each, launch
 
 WORDS = """
 and asm at class delete half live namespace new not operator or part private public row template
 this using xor
 """
 TAKEN = tuple(WORDS.split())
-"""Words of C++ and of the kernels that no input may be called."""
+"""Words of C++ and of the kernels, which cannot be names of inputs."""
 
 SHARED = 40_000
-"""Bytes of rows that a block keeps between two stages."""
+"""Most bytes of rows that a block keeps between two stages."""
 
 
 def emit_nest(record, name: str) -> Calls:
@@ -47,15 +48,12 @@ def emit_nest(record, name: str) -> Calls:
 
 def elements(record, name: str, w: Writer, parameters) -> Calls:
     """No reductions: every element once."""
-    nest = w.nest
-    blocks = min(-(-nest.size // THREADS), MOST_BLOCKS)
-    T, at = index_type(nest), flat_name(nest.loops, "at")
-    first = f"blockIdx.x * {THREADS} + threadIdx.x"
-    with w.block(for_head(at, first, nest.size, blocks * THREADS, T)):
-        w.put(*declare_loops(T, at, nest.loops))
-        w.assign(w.stores(w.outputs(), {}))
-    text = kernel(name, parameters, w.lines, (THREADS, 1))
-    return Calls((Launch(name, text, (blocks, 1), (THREADS, 1), operands(record)),))
+    T, at = index_type(w.nest), flat_name(w.nest.loops, "at")
+    w.depth = 0
+    w.put(*declare_loops(T, at, w.nest.loops))
+    w.assign(w.stores(w.outputs(), {}))
+    body = "\n".join(w.lines)
+    return Calls((each(name, parameters, w.nest.size, body, operands(record), at, T),))
 
 
 class TeamRows(Rows):
@@ -71,9 +69,8 @@ class TeamRows(Rows):
     def launch(self, name: str, parameters, given=()) -> Launch:
         """The kernel with the lines written so far."""
         teams = self.teams
-        text = kernel(name, parameters, self.w.lines, teams.threads)
         blocks = teams.blocks(self.nest.rows), teams.splits
-        return Launch(name, text, blocks, teams.threads, given, tuple(self.helpers))
+        return launch(name, parameters, self.w.lines, blocks, teams.threads, given, self.helpers)
 
     def work(self, record, name: str, parameters) -> Calls:
         self.write()
@@ -92,7 +89,7 @@ class TeamRows(Rows):
             self.stage(stage)
 
     def find_row(self) -> None:
-        """Which row is this thread's? One beyond the last computes along, and stores nothing."""
+        """Declare the row of this thread. One beyond the last row computes, but stores nothing."""
         w, rows, T = self.w, self.nest.rows, self.T
         if not self.kept:
             if self.checked:
@@ -149,7 +146,7 @@ class TeamRows(Rows):
             self.w.known[f.node] = f.result(None)
 
     def join_statements(self, f: Accumulator) -> list[str]:
-        """Statements: a fold of one thread becomes that of its team."""
+        """Statements that join the accumulators of a team's threads."""
         size, name = self.teams.size, f"join_{f.op.name}_{f.type}"
         if size == 1:
             return []
@@ -166,13 +163,13 @@ class TeamRows(Rows):
 
 
 def splittable(w: Writer) -> bool:
-    """Are all results those of rows, known after one way along them?"""
+    """Whether all results belong to rows, and are known after one walk along them."""
     outputs = w.nest.outputs
     return w.stages == 2 and all(n.stage == 1 and w.nest.once_a_row(n, at) for _, n, at in outputs)
 
 
 def in_parts(record, name: str, parameters, teams: Teams) -> Calls:
-    """Two kernels: parts of rows are folded, then joined."""
+    """Two kernels: one reduces parts of rows, the other joins them."""
     writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
     parts = PartialRows(writer, teams)
     first, folds = parts.first(record, name, parameters)

@@ -13,7 +13,7 @@ from ...engine.core import dtype as dt
 from ..product import Axis, Product, product_of
 from ..target import fill
 from .calls import CUDA_TYPES, Calls, Clear, Gemm, Launch, Matrix, Operand, cuda_emitter, operands
-from .text import kernel
+from .text import launch
 
 TILE = 16
 """Rows and columns of a tile of our own kernel."""
@@ -91,6 +91,5 @@ def tiled(record, name: str, p: Product) -> Launch:
     body = fill(KERNEL, CUDA_TYPES, dtype, words)
     E = CUDA_TYPES[dtype]
     given = f"const {E} *{'y' if p.exchanged else 'x'}, const {E} *{'x' if p.exchanged else 'y'}"
-    source = kernel(name, [given, f"{E} *out"], [body], (TILE, TILE))
-    blocks = across * down * p.count
-    return Launch(name, source, (blocks, 1), (TILE, TILE), operands(record))
+    blocks = across * down * p.count, 1
+    return launch(name, [given, f"{E} *out"], [body], blocks, (TILE, TILE), operands(record))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
-from .calls import CUDA_TYPES, Launch, operands
+from ...engine.codegen.kernel import parameters_of
+from ...engine.codegen.writer import for_head
+from .calls import CUDA_TYPES, Launch
 
 THREADS = 256
 """Threads of a block that computes elements."""
@@ -13,33 +16,22 @@ MOST_BLOCKS = 4096
 """Blocks beyond which threads take several elements instead."""
 
 
-def kernel(name: str, parameters, lines, threads: tuple[int, int]) -> str:
-    """The text of a kernel."""
+def launch(name: str, parameters, lines, blocks, threads, given, helpers=()) -> Launch:
+    """A kernel of these lines, and its call by so many blocks of threads."""
     bound = f"__launch_bounds__({prod(threads)})"
     head = f'extern "C" __global__ void {bound} {name}({", ".join(parameters)})'
-    body = "\n".join(lines)
-    return f"{head}\n{{\n{body}\n}}\n"
+    text = "\n".join([head, "{", *lines, "}\n"])
+    return Launch(name, text, blocks, threads, tuple(given), tuple(helpers))
 
 
-def parameters(record) -> list[str]:
-    """in0, in1, …, out0, …: what a kernel takes whose template calls them so."""
-    found = []
-    given = [e.spec for e, o in zip(buffers(record), operands(record))]
-    made = [record.spec] if record.dtype is not None else list(record.shape)
-    found += [f"const {CUDA_TYPES[s.dtype]} *in{k}" for k, s in enumerate(given)]
-    return found + [f"{CUDA_TYPES[s.dtype]} *out{k}" for k, s in enumerate(made)]
+parameters = partial(parameters_of, types=CUDA_TYPES, pointer="*")
+"""The parameters of a kernel from a template: in0, in1, …, out0, …"""
 
 
-def buffers(record) -> list:
-    """The inputs that are no numbers."""
-    return [x for x in record.inputs if x.op.name != "number"]
-
-
-def each(name: str, params, size: int, body: str, given, i: str = "i") -> Launch:
+def each(name: str, params, size: int, body: str, given, i="i", T="int64_t") -> Launch:
     """A kernel that runs `body`, which may `continue`, for every i < size."""
     blocks = max(1, min(-(-size // THREADS), MOST_BLOCKS))
-    loop = f"for (int64_t {i} = blockIdx.x * {THREADS} + threadIdx.x; {i} < {size}; "
-    loop += f"{i} += {blocks * THREADS}) {{"
-    lines = [f"    {loop}", *(f"        {line}" for line in body.strip("\n").split("\n")), "    }"]
-    text = kernel(name, params, lines, (THREADS, 1))
-    return Launch(name, text, (blocks, 1), (THREADS, 1), tuple(given))
+    head = for_head(i, f"blockIdx.x * {THREADS} + threadIdx.x", size, blocks * THREADS, T)
+    inside = [f"        {line}" for line in body.strip("\n").split("\n")]
+    lines = [f"    {head} {{", *inside, "    }"]
+    return launch(name, params, lines, (blocks, 1), (THREADS, 1), given)

@@ -163,14 +163,22 @@ def results(record) -> list:
     return [record.spec] if record.dtype is not None else list(record.shape)
 
 
+def buffers(record) -> list:
+    """The inputs that are no numbers."""
+    return [x for x in record.inputs if not is_number(x)]
+
+
+def parameters_of(record, types=C_TYPES, pointer="*restrict ") -> list[str]:
+    """The parameters of a record's kernel: in0, in1, …, out0, …"""
+    inputs, outs = enumerate(buffers(record)), enumerate(results(record))
+    parameters = [f"const {types[x.dtype]} {pointer}in{k}" for k, x in inputs]
+    return parameters + [f"{types[s.dtype]} {pointer}out{k}" for k, s in outs]
+
+
 def function(record, name: str, body: str, *, work=False, parameters=()) -> str:
     """The C function of a record with this body."""
-    inputs = [e for e in record.inputs if not is_number(e)]
-    signature = [f"const {C_TYPES[e.dtype]} *restrict in{k}" for k, e in enumerate(inputs)]
-    outs = enumerate(results(record))
-    signature += [f"{C_TYPES[s.dtype]} *restrict out{k}" for k, s in outs]
-    signature += [*parameters, *(["char *restrict work"] if work else [])]
-    return c_function(name, signature, body)
+    own = ["char *restrict work"] if work else []
+    return c_function(name, [*parameters_of(record), *parameters, *own], body)
 
 
 def c_function(name: str, parameters, body: str) -> str:

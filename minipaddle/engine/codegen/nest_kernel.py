@@ -8,7 +8,7 @@ from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
-from .kernel import C_TYPES, Kernel, c_function
+from .kernel import C_TYPES, Kernel, buffers, c_function
 from .rows import body_of
 from .writer import FUNCTIONS, Writer
 
@@ -64,7 +64,7 @@ def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
 
 def signature(record, outputs, taken=(), types=C_TYPES) -> tuple[list[str], list[str], list[str]]:
     """(Readable names of the inputs, of the outputs, the parameters of the kernel)."""
-    taken, inputs = set(taken), [x for x in record.inputs if x.op is not NUMBER]
+    taken, inputs = set(taken), buffers(record)
     names = [unique_name(readable_name(x), taken) for x in inputs]
     outs = [unique_name(f"{r.op.name}_", taken) for r in outputs]
     parameters = [f"const {types[x.dtype]} *{n}" for x, n in zip(inputs, names, strict=True)]
