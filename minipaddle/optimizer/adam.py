@@ -49,16 +49,6 @@ def amsgrad(p, g, lr, moment1, moment2, largest, power1, power2, *, beta1, beta2
     return new, first, second, largest, power1 * beta1, power2 * beta2
 
 
-def betas(beta1, beta2, epsilon, **more) -> dict:
-    """The numbers, and more, as options; raises ValueError when one is out of range."""
-    for name, value in (("beta1", beta1), ("beta2", beta2)):
-        if not 0 <= float(value) < 1:
-            raise ValueError(f"{name} must lie in [0, 1), not {value}")
-    if epsilon is None or float(epsilon) < 0:
-        raise ValueError(f"epsilon must not be negative: {epsilon}")
-    return {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon), **more}
-
-
 def moments(o, shape) -> dict:
     """The averages, and the powers of beta as states: a captured step advances them itself.
 
@@ -97,8 +87,7 @@ class Adam(Optimizer):
         self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
         weight_decay=None, grad_clip=None, lazy_mode=False, multi_precision=False,
         use_multi_tensor=False, amsgrad=False, name=None,
-    ):  # fmt: skip
-        self.options = betas(beta1, beta2, epsilon, amsgrad=amsgrad)
+    ): ...  # fmt: skip
 
     @staticmethod
     def rule(o, p, g, lr, *states):
@@ -130,8 +119,6 @@ class AdamW(Adam):
     ):  # fmt: skip
         if use_lowprecision_moment:
             raise NotImplementedError("AdamW keeps its moments in float32: no low-precision ones")
-        self.lr_ratio, self.apply_decay_param_fun = lr_ratio, apply_decay_param_fun
-        self.options = betas(beta1, beta2, epsilon, amsgrad=amsgrad)
 
     def _set_decay(self, group):
         decay = 0.0 if group.weight_decay is None else group.weight_decay
@@ -143,8 +130,8 @@ class AdamW(Adam):
         group.decay, group.weight_decay = float(decay), None
 
     def options_for(self, p, group):
-        decays = self.apply_decay_param_fun is None or self.apply_decay_param_fun(p.name)
-        ratio = 1.0 if self.lr_ratio is None else float(self.lr_ratio(p))
+        decays = group.apply_decay_param_fun is None or group.apply_decay_param_fun(p.name)
+        ratio = 1.0 if group.lr_ratio is None else float(group.lr_ratio(p))
         return SimpleNamespace(
             **{**vars(group), "decay": group.decay if decays else 0.0, "ratio": ratio}
         )
@@ -174,8 +161,7 @@ class Adamax(Optimizer):
     def __init__(
         self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
         weight_decay=None, grad_clip=None, name=None,
-    ):  # fmt: skip
-        self.options = betas(beta1, beta2, epsilon)
+    ): ...  # fmt: skip
 
     @staticmethod
     def states(o, shape):
@@ -211,13 +197,11 @@ class Lamb(Optimizer):
         self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
         parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False,
         always_adapt=False, name=None,
-    ):  # fmt: skip
-        self.exclude = exclude_from_weight_decay_fn or (lambda p: False)
-        more = {"lamb_weight_decay": lamb_weight_decay, "always_adapt": always_adapt}
-        self.options = betas(beta1, beta2, epsilon, **more)
+    ): ...  # fmt: skip
 
     def options_for(self, p, group):
-        decay = 0.0 if self.exclude(p) else group.lamb_weight_decay
+        excluded = group.exclude_from_weight_decay_fn
+        decay = 0.0 if excluded and excluded(p) else group.lamb_weight_decay
         return SimpleNamespace(**{**vars(group), "lamb_weight_decay": decay})
 
     @staticmethod

@@ -6,14 +6,6 @@ from .optimizer import Optimizer, constructor
 from .sgd import descend, pushed
 
 
-def not_none(name: str, **values) -> dict:
-    """The values as options; raises ValueError for one that is None."""
-    for key, value in values.items():
-        if value is None:
-            raise ValueError(f"{name} needs {key}, and None was given")
-    return values
-
-
 class Adagrad(Optimizer):
     """s ← s + g², p ← p - lr · g / (√s + ε).
 
@@ -32,9 +24,7 @@ class Adagrad(Optimizer):
     def __init__(
         self, learning_rate, epsilon=1e-6, parameters=None, weight_decay=None, grad_clip=None,
         name=None, initial_accumulator_value=0.0,
-    ):  # fmt: skip
-        first = {"initial_accumulator_value": initial_accumulator_value}
-        self.options = not_none("Adagrad", epsilon=epsilon, **first)
+    ): ...  # fmt: skip
 
     @staticmethod
     def states(o, shape):
@@ -64,8 +54,7 @@ class Adadelta(Optimizer):
     def __init__(
         self, learning_rate=0.001, epsilon=1e-6, rho=0.95, parameters=None, weight_decay=None,
         grad_clip=None, name=None,
-    ):  # fmt: skip
-        self.options = not_none("Adadelta", epsilon=epsilon, rho=rho)
+    ): ...  # fmt: skip
 
     @staticmethod
     def states(o, shape):
@@ -98,10 +87,8 @@ class RMSProp(Optimizer):
         self, learning_rate, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, parameters=None,
         weight_decay=None, grad_clip=None, name=None,
     ):  # fmt: skip
-        numbers = not_none("RMSProp", rho=rho, epsilon=epsilon, momentum=momentum)
-        self.options = {**numbers, "centered": centered}
-        if rho < 0 or epsilon < 0 or momentum < 0:
-            raise ValueError("RMSProp: rho, epsilon and momentum must not be negative")
+        if momentum < 0:
+            raise ValueError(f"momentum must not be negative: {momentum}")
 
     @staticmethod
     def states(o, shape):

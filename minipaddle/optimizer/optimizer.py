@@ -7,6 +7,7 @@ captured training step sees each state change exactly once.
 
 from functools import wraps
 from inspect import signature
+from math import inf
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -120,7 +121,7 @@ class Optimizer:
                 for p, g in self._gradients(group):
                     self.advance(group, p, g)
 
-    def _clipped(self, group) -> list:
+    def _clip(self, group) -> list:
         """Pairs (parameter, gradient) of those that have one, clipped if wanted."""
         pairs = []
         for p in group.params:
@@ -131,7 +132,7 @@ class Optimizer:
 
     def _gradients(self, group) -> list:
         """Pairs (parameter, gradient for the rule)."""
-        pairs = self._clipped(group)
+        pairs = self._clip(group)
         for k, (p, g) in enumerate(pairs):
             regularizer = getattr(p, "regularizer", None) or group.weight_decay
             if regularizer is not None:
@@ -301,23 +302,46 @@ def load(state: Tensor, value, key: str) -> None:
     state.set_value(value if value.shape == state.shape else value.reshape(state.shape))
 
 
-def constructor(init):
-    """Decorator of an optimizer's `__init__`: its signature is Paddle's, its body sets the options.
+NOT_OPTIONS = {"lazy_mode", "multi_precision", "use_lowprecision_moment", "use_multi_tensor"}
+"""Arguments that change no formula."""
+LIMITS = {"beta1": 1, "beta2": 1, "epsilon": inf, "momentum_decay": inf, "rho": inf}
+"""Options that are at least 0 and less than this."""
 
-    Then `Optimizer.__init__` takes those of the arguments that it has too, by name.
+
+def constructor(init):
+    """Decorator of an optimizer's `__init__`: its signature is Paddle's, its body checks values.
+
+    The arguments that `Optimizer.__init__` has go there; the others are the options.
     """
     takes = signature(init)
     shared = takes.parameters.keys() & signature(Optimizer.__init__).parameters.keys()
+    own = takes.parameters.keys() - shared - NOT_OPTIONS
 
     @wraps(init)
     def call(self, *args, **kwargs):
-        init(self, *args, **kwargs)
         bound = takes.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        self.multi_precision = bound.arguments.get("multi_precision", False)
-        Optimizer.__init__(**{name: bound.arguments[name] for name in shared})
+        given = bound.arguments
+        for name in own:
+            if given[name] is None and takes.parameters[name].default is not None:
+                raise ValueError(f"{type(self).__name__} needs {name}, and None was given")
+        self.options = {name: in_limits(name, given[name]) for name in given if name in own}
+        self.multi_precision = given.get("multi_precision", False)
+        init(self, *args, **kwargs)
+        Optimizer.__init__(**{name: given[name] for name in shared})
 
     return call
+
+
+def in_limits(name: str, value):
+    """The option, a float if it has limits; raises ValueError outside of them."""
+    if name not in LIMITS:
+        return value
+    if float(value) < 0:
+        raise ValueError(f"{name} must not be negative: {value}")
+    if float(value) >= LIMITS[name]:
+        raise ValueError(f"{name} must be less than {LIMITS[name]}: {value}")
+    return float(value)
 
 
 # ---- groups ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from ..engine.ops.elementwise import maximum, minimum, sign, sqrt, where
 from ..tensor.creation import arange
-from .adam import averaged, averaged_square, betas
+from .adam import averaged, averaged_square
 from .optimizer import Optimizer, constructor
 from .sgd import descend
 
@@ -25,10 +25,7 @@ class NAdam(Optimizer):
     def __init__(
         self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1e-8, momentum_decay=0.004,
         parameters=None, weight_decay=None, grad_clip=None, name=None,
-    ):  # fmt: skip
-        if momentum_decay < 0:
-            raise ValueError(f"momentum_decay must not be negative: {momentum_decay}")
-        self.options = betas(beta1, beta2, epsilon, momentum_decay=float(momentum_decay))
+    ): ...  # fmt: skip
 
     @staticmethod
     def states(o, shape):
@@ -69,8 +66,7 @@ class RAdam(Optimizer):
     def __init__(
         self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None,
         weight_decay=None, grad_clip=None, name=None,
-    ):  # fmt: skip
-        self.options = betas(beta1, beta2, epsilon)
+    ): ...  # fmt: skip
 
     @staticmethod
     def states(o, shape):
@@ -125,7 +121,6 @@ class Rprop(Optimizer):
             raise ValueError(f"learning_rate_range must be 0 < low <= high, not {low}, {high}")
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"etas must be 0 < shrink < 1 < grow, not {etas}")
-        self.options = {"learning_rate_range": (low, high), "etas": tuple(etas)}
 
     def options_for(self, p, group):
         group.first = self._rate.number
@@ -166,7 +161,7 @@ class ASGD(Optimizer):
     ):  # fmt: skip
         if batch_num <= 0:
             raise ValueError(f"batch_num must be positive, not {batch_num}")
-        self.options = {"batch_num": int(batch_num)}
+        self.options["batch_num"] = int(batch_num)
 
     @staticmethod
     def states(o, shape):

@@ -55,8 +55,7 @@ class SGD(Optimizer):
     def __init__(
         self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None,
         multi_precision=False, name=None,
-    ):  # fmt: skip
-        """Only the arguments of all optimizers."""
+    ): ...  # fmt: skip
 
     @staticmethod
     def rule(o, p, g, lr):
@@ -86,10 +85,7 @@ class Momentum(Optimizer):
         self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False,
         weight_decay=None, grad_clip=None, multi_precision=False, rescale_grad=1.0,
         use_multi_tensor=False, name=None,
-    ):  # fmt: skip
-        self.options = {
-            "momentum": momentum, "use_nesterov": use_nesterov, "rescale_grad": rescale_grad,
-        }  # fmt: skip
+    ): ...  # fmt: skip
 
     @staticmethod
     def states(o, shape):
@@ -100,7 +96,7 @@ class Momentum(Optimizer):
         step = nesterov if o.use_nesterov else momentum
         return step(p, g, lr, velocity, mu=o.momentum)
 
-    def _clipped(self, group):
-        pairs = super()._clipped(group)
+    def _clip(self, group):
+        pairs = super()._clip(group)
         scale = group.rescale_grad
         return pairs if scale == 1.0 else [(p, g * scale) for p, g in pairs]

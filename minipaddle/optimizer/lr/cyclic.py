@@ -1,6 +1,7 @@
 """Schedules that rise and fall: half cosines, triangles, one cycle."""
 
 import math
+from itertools import pairwise
 
 from ...core.prelude import public
 from .scheduler import LRScheduler, one_of, positive_int, schedule
@@ -91,7 +92,11 @@ def LinearLR(learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, *
     return learning_rate * linear(start_factor, end_factor, done)
 
 
-class OneCycleLR(LRScheduler):
+@schedule
+def OneCycleLR(
+    max_learning_rate, total_steps, divide_factor=25.0, end_learning_rate=0.0001, phase_pct=0.3,
+    anneal_strategy="cos", three_phase=False, *, t,
+):  # fmt: skip
     """Up to max_learning_rate, down to its 1/divide_factor, and on to end_learning_rate.
 
     With `three_phase` the way down is as long as the way up; otherwise it goes straight to the
@@ -103,34 +108,20 @@ class OneCycleLR(LRScheduler):
     >>> rate()
     0.1
     """
-
-    def __init__(
-        self, max_learning_rate, total_steps, divide_factor=25.0, end_learning_rate=0.0001,
-        phase_pct=0.3, anneal_strategy="cos", three_phase=False, last_epoch=-1, verbose=False,
-    ):  # fmt: skip
-        total_steps = positive_int("total_steps", total_steps)
-        if not 0 <= phase_pct <= 1:
-            raise ValueError(f"phase_pct must lie in [0, 1], not {phase_pct}")
-        if three_phase and phase_pct > 0.5:
-            raise ValueError(f"with three_phase, phase_pct must be at most 0.5, not {phase_pct}")
-        one_of("anneal_strategy", anneal_strategy, ("cos", "linear"))
-        self.anneal = cosine if anneal_strategy == "cos" else linear
-        first, top, up = max_learning_rate / divide_factor, max_learning_rate, phase_pct
-        self.total_steps = total_steps
-        self.knots = (  # (time, rate), joined by the annealing curve
-            [(0, first), (up * total_steps - 1, top), (2 * up * total_steps - 2, first)]
-            if three_phase
-            else [(0, first), (up * total_steps - 1, top)]
-        ) + [(total_steps - 1, end_learning_rate)]
-        super().__init__(first, last_epoch, verbose)
-
-    def get_lr(self):
-        t = self.last_epoch
-        if t > self.total_steps:
-            raise ValueError(f"OneCycleLR was made for {self.total_steps} steps: this is step {t}")
-        for (t0, start), (t1, end) in zip(self.knots, self.knots[1:]):
-            if t <= t1 or t1 == self.total_steps - 1:
-                return self.anneal(start, end, (t - t0) / (t1 - t0))
+    last, up = positive_int("total_steps", total_steps) - 1, phase_pct * total_steps
+    if not 0 <= phase_pct <= 1:
+        raise ValueError(f"phase_pct must lie in [0, 1], not {phase_pct}")
+    if three_phase and phase_pct > 0.5:
+        raise ValueError(f"with three_phase, phase_pct must be at most 0.5, not {phase_pct}")
+    one_of("anneal_strategy", anneal_strategy, ("cos", "linear"))
+    if t > total_steps:
+        raise ValueError(f"OneCycleLR was made for {total_steps} steps: this is step {t}")
+    first, curve = max_learning_rate / divide_factor, cosine if anneal_strategy == "cos" else linear
+    knots = [(0, first), (up - 1, max_learning_rate)]  # (time, rate), joined by the curve
+    knots += [(2 * up - 2, first)] if three_phase else []
+    for (t0, start), (t1, end) in pairwise([*knots, (last, end_learning_rate)]):
+        if t <= t1 or t1 == last:
+            return curve(start, end, (t - t0) / (t1 - t0))
 
 
 class CyclicLR(LRScheduler):

@@ -26,7 +26,8 @@ def NoamDecay(d_model, warmup_steps, learning_rate=1.0, *, t):
     return learning_rate * d_model**-0.5 * min(t**-0.5 if t else 1, t * warmup_steps**-1.5)
 
 
-class PiecewiseDecay(LRScheduler):
+@schedule
+def PiecewiseDecay(boundaries, values, *, t):
     """values[i] from boundaries[i-1] up to, not including, boundaries[i].
 
     Source: Paddle API `paddle.optimizer.lr.PiecewiseDecay`.
@@ -38,18 +39,12 @@ class PiecewiseDecay(LRScheduler):
     >>> first, rate()
     (0.1, 0.01)
     """
-
-    def __init__(self, boundaries, values, last_epoch=-1, verbose=False):
-        if len(values) != len(boundaries) + 1:
-            raise ValueError(
-                f"{len(boundaries)} boundaries make {len(boundaries) + 1} pieces, "
-                f"but {len(values)} values were given"
-            )
-        self.boundaries, self.values = list(boundaries), list(values)
-        super().__init__(self.values[0], last_epoch, verbose)
-
-    def get_lr(self):
-        return self.values[bisect_right(self.boundaries, self.last_epoch)]
+    if len(values) != len(boundaries) + 1:
+        raise ValueError(
+            f"{len(boundaries)} boundaries make {len(boundaries) + 1} pieces, "
+            f"but {len(values)} values were given"
+        )
+    return values[bisect_right(boundaries, t)]
 
 
 @schedule

@@ -159,7 +159,8 @@ def schedule(formula) -> type[LRScheduler]:
     """The schedule whose rate at epoch `t` is a formula of the arguments of its constructor.
 
     The formula takes `t` by keyword. The arguments are attributes of the schedule. The first call
-    happens in the constructor, so the formula also refuses values that make no sense.
+    happens in the constructor, so the formula also refuses values that make no sense. The base
+    rate is `learning_rate`; without such an argument it is the rate at epoch 0.
     """
     arguments = [p for p in signature(formula).parameters.values() if p.name != "t"]
     takes = Signature([SELF, *arguments, *LAST])
@@ -167,14 +168,16 @@ def schedule(formula) -> type[LRScheduler]:
     def __init__(self, *args, **kwargs):
         bound = takes.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        given = dict(bound.arguments)
-        last = [given.pop(p.name) for p in LAST]
-        vars(self).update({p.name: given[p.name] for p in arguments})
-        LRScheduler.__init__(self, given["learning_rate"], *last)
+        given = {p.name: bound.arguments[p.name] for p in arguments}
+        vars(self).update(given)
+        first = given["learning_rate"] if "learning_rate" in given else formula(**given, t=0)
+        LRScheduler.__init__(self, first, *(bound.arguments[p.name] for p in LAST))
 
     def get_lr(self):
         given = {p.name: getattr(self, p.name) for p in arguments}
-        return formula(**given | {"learning_rate": self.base_lr}, t=self.last_epoch)
+        if "learning_rate" in given:
+            given["learning_rate"] = self.base_lr
+        return formula(**given, t=self.last_epoch)
 
     __init__.__signature__ = takes
     body = {"__init__": __init__, "get_lr": get_lr, "__module__": formula.__module__}
