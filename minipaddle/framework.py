@@ -1,6 +1,6 @@
 """Limits of dtypes and flags. Source: Paddle API `paddle.framework`, `paddle.finfo`."""
 
-from dataclasses import dataclass as _dataclass
+from collections import namedtuple as _namedtuple
 
 import ml_dtypes as _ml_dtypes
 
@@ -17,20 +17,16 @@ from .nn.param_attr import ParamAttr
 from .tensor.generator import seed
 
 
-@_dataclass(frozen=True, repr=False)
 class Limits:
     """The base of `iinfo` and `finfo`: the limits of a dtype."""
 
     def __repr__(self) -> str:
-        kind = type(self).__name__
-        values = (
-            f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in vars(self).items()
-        )
-        return f"paddle.{kind}({', '.join(values)})"
+        values = self._asdict().items()
+        shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in values)
+        return f"paddle.{type(self).__name__}({', '.join(shown)})"
 
 
-@_dataclass(frozen=True, repr=False)
-class iinfo(Limits):
+class iinfo(Limits, _namedtuple("iinfo", "min max bits dtype")):
     """The limits of a whole-number dtype. Source: Paddle API `paddle.iinfo`.
 
     >>> import minipaddle as paddle
@@ -38,23 +34,18 @@ class iinfo(Limits):
     paddle.iinfo(min=-128, max=127, bits=8, dtype=int8)
     """
 
-    min: int
-    max: int
-    bits: int
-    dtype: str
-
-    def __init__(self, dtype):
+    def __new__(cls, dtype):
         found = _dt.resolve(dtype)
         if found.kind not in "iu":
             raise _value_error(f"iinfo of {dtype}", "a whole dtype, as int32")
-        limits = _ml_dtypes.iinfo(found)
-        self.__dict__.update(
-            min=int(limits.min), max=int(limits.max), bits=limits.bits, dtype=_dt.public(found).name
-        )
+        limits, name = _ml_dtypes.iinfo(found), _dt.public(found).name
+        return super().__new__(cls, int(limits.min), int(limits.max), limits.bits, name)
 
 
-@_dataclass(frozen=True, repr=False)
-class finfo(Limits):
+NUMBERS = ("min", "max", "eps", "resolution", "smallest_normal", "tiny")
+
+
+class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
     """The limits of a floating dtype. Source: Paddle API `paddle.finfo`.
 
     >>> import minipaddle as paddle
@@ -62,23 +53,13 @@ class finfo(Limits):
     1.1920928955078125e-07
     """
 
-    min: float
-    max: float
-    eps: float
-    resolution: float
-    smallest_normal: float
-    tiny: float
-    bits: int
-    dtype: str
-
-    def __init__(self, dtype):
+    def __new__(cls, dtype):
         found = _dt.resolve(dtype)
         if found not in _dt.FLOATS:
             raise _value_error(f"finfo of {dtype}", "a floating dtype, as float32")
-        limits = _ml_dtypes.finfo(found)
-        names = ("min", "max", "eps", "resolution", "smallest_normal", "tiny")
-        self.__dict__.update({name: float(getattr(limits, name)) for name in names})
-        self.__dict__.update(bits=limits.bits, dtype=_dt.public(found).name)
+        limits, name = _ml_dtypes.finfo(found), _dt.public(found).name
+        numbers = [float(getattr(limits, each)) for each in NUMBERS]
+        return super().__new__(cls, *numbers, limits.bits, name)
 
 
 FLAGS = {
