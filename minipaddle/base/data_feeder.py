@@ -1,9 +1,7 @@
 """Checks of arguments by type and dtype. Source: Paddle `paddle.base.data_feeder`."""
 
 from ..core.missing import namespace
-from ..engine.core import dtype as dt
-from ..engine.core.errors import type_error
-from ..engine.eager.tensor import Tensor
+from ..core.prelude import Tensor, dt, type_error
 
 __all__ = ["check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]
 

@@ -5,27 +5,29 @@
 - `dt` dtypes; `Dim` a size that only the program knows, `same`, `same_shape`, `larger` for sizes.
 - `current` the interpreter on top of the stack; `Recording` switches the tape.
 - `axis_of`, `normalize_axes`, `whole`, `whole_numbers`: what users write for an axis or a shape.
-- `value_error`, `type_error`, `not_supported`, `teach`: errors of what was given and expected.
+- `value_error`, `type_error`, `not_supported`, `teach`: errors of what was given and expected;
+  `require_one_of`, `require_floats`, `require_ndim`, `refuse_unsupported` raise them.
 - `slot` a place for a reader's own code; `public` the names of a module that are Paddle's.
 """
 
 from ..engine.core import dtype as dt
-from ..engine.core.dim import Dim, larger, same, same_shape
+from ..engine.core.dim import Dim, as_guarded, larger, same, same_shape
 from ..engine.core.dispatch import Recording, current, note_refusal
-from ..engine.core.dtype import FLOATS, int64
-from ..engine.core.errors import not_supported, teach, type_error, value_error
+from ..engine.core.dtype import FLOATS, int32, int64
+from ..engine.core.errors import describe, not_supported, teach, type_error, value_error
 from ..engine.core.op import OPS
 from ..engine.core.rank import per_rank
 from ..engine.core.record import Spec
 from ..engine.core.slots import slot
-from ..engine.core.spec import broadcast_shapes, normalize_axes
+from ..engine.core.spec import broadcast_shapes, normalize_axes, normalize_axis
 from ..engine.eager.tensor import Parameter, Tensor
-from ..engine.ops import creation, elementwise, movement, reduction
+from ..engine.ops import creation, elementwise, linalg, logic, movement, reduction
 from ..engine.ops import elementwise as e
 from ..engine.ops import gather as indexing
-from ..engine.ops.axes import axis_of, no_out, whole, whole_numbers
+from ..engine.ops.axes import axis_of, no_out, number, tensors, whole, whole_numbers
 from ..engine.ops.elementwise import abs, maximum, sign, sqrt, where
 from ..engine.ops.movement import reshape, transpose
 from ..engine.ops.special import sigmoid
 from ..engine.ops.var import Var
+from .checks import refuse_unsupported, require_floats, require_ndim, require_one_of
 from .missing import public

@@ -6,7 +6,7 @@ from ..engine.core.errors import teach, type_error
 from ..engine.core.record import write_count
 from ..engine.eager.tensor import Tensor
 from ..engine.ops.creation import assign
-from ..tensor.methods import defined_here
+from ..tensor.methods import own_members
 
 
 class Further:
@@ -190,4 +190,4 @@ class Further:
         return self
 
 
-Tensor.register(defined_here(Further))
+Tensor.register(own_members(Further))

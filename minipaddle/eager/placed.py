@@ -10,7 +10,7 @@ from ..engine.eager.device import Place, as_place
 from ..engine.eager.tape import get_leaf
 from ..engine.eager.tensor import Tensor
 from ..engine.ops.var import Var
-from ..tensor.methods import defined_here
+from ..tensor.methods import own_members
 
 
 class Placed:
@@ -109,4 +109,4 @@ def role(x) -> str:
     return "dtype"
 
 
-Tensor.register(defined_here(Placed))
+Tensor.register(own_members(Placed))

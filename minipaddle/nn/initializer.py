@@ -7,7 +7,7 @@ Source: Paddle API `paddle.nn.initializer`; Glorot and Bengio 2010 (Xavier), He 
 import math
 
 from ..core.missing import namespace, public
-from ..core.prelude import Parameter, Tensor, abs, sign, slot, value_error
+from ..core.prelude import Parameter, Tensor, abs, require_one_of, sign, slot, value_error
 from ..ops.gamma import erfinv
 from ..tensor import creation, random
 from ..tensor.decompositions import qr
@@ -206,8 +206,7 @@ class Kaiming(ByFan):
     """Variance gain² / fan: keeps the size of signals through rectifiers."""
 
     def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu", mode="fan_in"):
-        if mode not in ("fan_in", "fan_out"):
-            raise ValueError(f"mode {mode!r} is neither 'fan_in' nor 'fan_out'")
+        require_one_of(type(self).__name__, ("fan_in", "fan_out"), mode=mode)
         self.fan_in, self.negative_slope = fan_in, negative_slope
         self.nonlinearity, self.mode = nonlinearity, mode
 

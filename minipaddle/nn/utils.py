@@ -5,6 +5,7 @@ import math
 from ..core.missing import namespace, public
 from ..core.prelude import Parameter, Recording, e, movement, same_shape, teach, value_error
 from ..tensor import creation, random
+from ..tensor.norms import vector_norm
 from .functional.norm import as_matrix, normalize, power_iteration
 from .names import unique
 
@@ -69,12 +70,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     if not owners:
         return creation.zeros([1])
     with Recording(False):
-        if p == math.inf:
-            each = [e.abs(owner.grad).max().reshape([1]) for owner in owners]
-            norm = movement.concat(*each, axis=0).max()
-        else:
-            each = [(e.abs(owner.grad) ** p).sum().reshape([1]) for owner in owners]
-            norm = movement.concat(*each, axis=0).sum() ** (1 / p)
+        each = [vector_norm(owner.grad, p) for owner in owners]
+        norm = vector_norm(movement.stack(*each, axis=0), p)
         if error_if_nonfinite and not math.isfinite(norm.item()):
             raise RuntimeError(
                 teach(
@@ -138,8 +135,7 @@ class Computed:
 
 def norm_except(v, dim: int):
     """The 2-norm over all axes but `dim`, kept as 1; over all axes if `dim` is -1."""
-    axes = [d for d in range(v.spec.ndim) if d != dim]
-    return e.sqrt((v * v).sum(axis=axes, keepdim=True))
+    return vector_norm(v, 2, [d for d in range(v.spec.ndim) if d != dim], keepdim=True)
 
 
 class WeightNorm(Computed):

@@ -122,7 +122,7 @@ class Optimizer:
                     self.advance(group, p, g)
 
     def _clip(self, group) -> list:
-        """Pairs (parameter, gradient) of those that have one, clipped if wanted."""
+        """Pairs (parameter, gradient) of the parameters with a gradient, clipped if wanted."""
         pairs = []
         for p in group.params:
             g = p.grad
@@ -254,7 +254,7 @@ class Optimizer:
     def set_state_dict(self, state_dict: dict) -> None:
         """Load the result of `state_dict`.
 
-        Raises ValueError when none of it belongs to this optimizer's parameters, when a
+        Raises ValueError when nothing in it belongs to this optimizer's parameters, when a
         parameter's states are incomplete, or when a shape does not fit.
         """
         schedule = state_dict.get("LR_Scheduler")

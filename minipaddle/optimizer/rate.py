@@ -37,8 +37,9 @@ class Rate:
         return builder is None
 
     def waits(self) -> bool:
-        """Does a change wait for the end of each run, as one that a traced program asks for? Then
-        the program may not use the rate any more.
+        """Whether a change waits for the end of each run, because a traced program asks for it.
+
+        From then on the program may not use the rate.
         """
         if not current.top.tracing:
             return False

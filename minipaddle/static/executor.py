@@ -47,8 +47,8 @@ class Executor:
         program = getattr(program, "program", program)
         program = default_main_program() if program is None else program
         with outside():
-            if hasattr(program, "fetched"):
-                arrays = program.fetched(feed or {}, fetch_list)
+            if hasattr(program, "fetch"):
+                arrays = program.fetch(feed or {}, fetch_list)
             elif program.first and not fetch_list and not program.view().program.records:
                 arrays = self.initialize(program)
             else:
@@ -77,7 +77,7 @@ class Executor:
             program.compiled[key] = part, choice
         compiled, choice = program.compiled[key]
         sizes: dict[str, int] = {}
-        arrays = [fed(r, feed[r.attrs["name"]], sizes) for r in compiled.inputs]
+        arrays = [input_array(r, feed[r.attrs["name"]], sizes) for r in compiled.inputs]
         arrays += [s.storage.read() for s in compiled.states]
         results, _ = QUIET.copy().run(choice.run, compiled, arrays)
         cells = [s.storage for s in compiled.states if s.update is not None]
@@ -105,7 +105,7 @@ def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Progr
     return part
 
 
-def fed(record: Record, data, sizes: dict):
+def input_array(record: Record, data, sizes: dict):
     """Data for an input, as an array; raises ValueError if it does not fit the input, or the sizes
     of the data before it.
     """

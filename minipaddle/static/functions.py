@@ -45,11 +45,11 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> list:
     Data stops gradients unless its `stop_gradient` was set to False.
     """
     writing("static.gradients")
-    lists = [None if v is None else listed(v) for v in (targets, inputs, target_gradients)]
+    lists = [None if v is None else as_list(v) for v in (targets, inputs, target_gradients)]
     return grad(*lists, create_graph=True, allow_unused=True)
 
 
-def listed(x) -> list:
+def as_list(x) -> list:
     """The items of a list or tuple, or anything else as one item."""
     return list(x) if isinstance(x, list | tuple) else [x]
 

@@ -1,7 +1,6 @@
 """Programs and their states in files, in the formats of `jit.save` and `paddle.save`."""
 
-from ..engine.core.errors import value_error
-from ..engine.eager.tensor import Parameter, Tensor
+from ..core.prelude import Parameter, Tensor, value_error
 from ..engine.jit.tree import flatten
 from ..io import load as load_tensors
 from ..io import save as save_tensors
@@ -9,7 +8,7 @@ from ..jit import loading, saving
 from ..jit.saved import Kept, Method, Saved
 from ..tensor.generator import GeneratorStorage
 from .executor import compile_
-from .functions import listed
+from .functions import as_list
 from .mode import Mode, outside
 from .program import Program
 
@@ -47,8 +46,8 @@ def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kw
     """
     program = (kwargs.get("program") or Mode.main).clone(for_test=True)
     view = program.view()
-    names = [x if isinstance(x, str) else x.name for x in listed(feed_vars)]
-    fetched = [program.record_of(x, view) for x in listed(fetch_vars)]
+    names = [x if isinstance(x, str) else x.name for x in as_list(feed_vars)]
+    fetched = [program.record_of(x, view) for x in as_list(fetch_vars)]
     part = compile_(view.program, names, fetched)
     part.inputs = [next(r for r in part.inputs if r.attrs["name"] == name) for name in names]
     part.name = "forward"
@@ -88,11 +87,11 @@ class Loaded:
         self.names = [r.attrs["name"] for r in self.ir.inputs]
         self.results = list(range(len(self.ir.outputs)))
 
-    def fetched(self, feed: dict, fetch_list) -> list:
+    def fetch(self, feed: dict, fetch_list) -> list:
         missing = [name for name in self.names if name not in feed]
         if missing:
             raise value_error(f"the program needs {missing[0]!r}; fed were {sorted(feed)}")
-        results = listed(self.layer(*(Tensor(feed[name]) for name in self.names)))
+        results = as_list(self.layer(*(Tensor(feed[name]) for name in self.names)))
         return [results[k].array for k in (self.results if fetch_list is None else fetch_list)]
 
     def __str__(self) -> str:

@@ -2,8 +2,7 @@
 
 from contextlib import contextmanager, nullcontext
 
-from ..engine.core.dispatch import current
-from ..engine.core.errors import teach
+from ..core.prelude import current, teach
 from .program import Program
 
 __all__ = [
@@ -109,19 +108,22 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     ['x']
     """
     writing("program_guard")
-    before = Mode.main, Mode.startup
-    Mode.main.tracer.leave()
-    Mode.main, Mode.startup = main_program, startup_program or Mode.startup
-    main_program.writable().startup = Mode.startup
-    Mode.main.tracer.enter()
+    before, startup = (Mode.main, Mode.startup), startup_program or Mode.startup
+    main_program.writable().startup = startup
+    switch_to(main_program, startup)
     try:
         yield
     finally:
-        if Mode.on:
-            Mode.main.tracer.leave()
-        Mode.main, Mode.startup = before
-        if Mode.on:
-            Mode.main.tracer.enter()
+        switch_to(*before)
+
+
+def switch_to(main: Program, startup: Program) -> None:
+    """Make other programs the default ones; in static mode calls are written into `main` now."""
+    if Mode.on:
+        Mode.main.tracer.leave()
+    Mode.main, Mode.startup = main, startup
+    if Mode.on:
+        Mode.main.tracer.enter()
 
 
 def outside():

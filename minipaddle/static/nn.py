@@ -1,16 +1,15 @@
 """`paddle.static.nn`: layers as functions that make their parameters, and control flow."""
 
 from ..core.missing import namespace as _namespace
-from ..engine.core.errors import type_error, value_error
+from ..core.prelude import logic, type_error, value_error
 from ..engine.eager import control_flow as control
 from ..engine.jit.tree import flatten, unflatten
-from ..engine.ops import logic
 from ..nn import functional as F
 from ..nn.layer import batch_norm as norms
 from ..nn.layer import common, conv, norm
 from ..nn.param_attr import create_parameter
 from ..tensor import shaping
-from .functions import listed
+from .functions import as_list
 
 __all__ = [
     "batch_norm", "case", "cond", "conv2d", "create_parameter", "embedding", "fc", "layer_norm",
@@ -18,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def activated(y, name: str | None):
+def activate(y, name: str | None):
     """y after the activation of that name."""
     return y if name is None else getattr(F, name)(y)
 
@@ -34,7 +33,7 @@ def fc(
     lead = num_flatten_dims if num_flatten_dims >= 0 else len(shape) + num_flatten_dims
     rows = shaping.flatten(x, lead) if lead < len(shape) - 1 else x
     layer = common.Linear(rows.spec.shape[-1], size, weight_attr, bias_attr)
-    return activated(layer(rows), activation)
+    return activate(layer(rows), activation)
 
 
 def conv2d(
@@ -47,7 +46,7 @@ def conv2d(
         channels, num_filters, filter_size, stride, padding, dilation, groups or 1,
         weight_attr=param_attr, bias_attr=bias_attr, data_format=data_format,
     )  # fmt: skip
-    return activated(layer(input), act)
+    return activate(layer(input), act)
 
 
 def batch_norm(
@@ -62,7 +61,8 @@ def batch_norm(
     channels = input.spec.shape[1 if data_layout == "NCHW" else -1]
     layer = norms.BatchNorm(
         channels, act, is_test, momentum, epsilon, param_attr, bias_attr,
-        data_layout=data_layout, use_global_stats=use_global_stats,
+        data_layout=data_layout, moving_mean_name=moving_mean_name,
+        moving_variance_name=moving_variance_name, use_global_stats=use_global_stats,
     )  # fmt: skip
     return layer(input)
 
@@ -79,7 +79,7 @@ def layer_norm(
         list(input.spec.shape[begin_norm_axis:]), epsilon=epsilon,
         weight_attr=param_attr if scale else False, bias_attr=bias_attr if shift else False,
     )  # fmt: skip
-    return activated(layer(input), act)
+    return activate(layer(input), act)
 
 
 def embedding(
@@ -87,7 +87,8 @@ def embedding(
     dtype="float32",
 ):  # fmt: skip
     """Rows of a table of `size` [rows, columns]. Source: Paddle API `static.nn.embedding`."""
-    return common.Embedding(*size, padding_idx=padding_idx, weight_attr=param_attr)(input)
+    given = {"padding_idx": padding_idx, "dtype": dtype, "weight_attr": param_attr}
+    return common.Embedding(*size, **given)(input)
 
 
 # ---- control flow ----------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None) -> list:
     leaves, structure = flatten(list(loop_vars))
 
     def step(*leaves):
-        return flatten(listed(body(*unflatten(structure, list(leaves)))))[0]
+        return flatten(as_list(body(*unflatten(structure, list(leaves)))))[0]
 
     def test(*leaves):
         return cond(*unflatten(structure, list(leaves)))

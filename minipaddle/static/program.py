@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from ..engine.core.errors import teach, value_error
+from ..core.prelude import Parameter, Tensor, teach, value_error
 from ..engine.core.record import Record
-from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ir import program as ir
 from ..engine.ir.builder import SymbolicArray
 from ..engine.ir.edit import map_regions, substitute, with_records
@@ -55,7 +54,7 @@ class Program:
             return self.copied
         root = self.tracer.root
         source = root.program
-        states = [State(s.name, s.record, changed(root, s), s.storage) for s in source.states]
+        states = [State(s.name, s.record, update_of(root, s), s.storage) for s in source.states]
         now = ir.Program(
             source.name, [*source.inputs], states, [*source.records], [], [*source.guards]
         )
@@ -85,7 +84,7 @@ class Program:
         return copy
 
     def record_of(self, x, view: View) -> Record:
-        """The record of a tensor of the program, or of the one of that name."""
+        """The record of a tensor of the program, which may be given by its name."""
         if isinstance(x, str):
             if x not in view.tensors:
                 expected = f"one of {sorted(view.tensors)}"
@@ -164,7 +163,7 @@ class Operator:
         return repr(self.record)
 
 
-def changed(root, state: State) -> Record | None:
+def update_of(root, state: State) -> Record | None:
     now = root.values[root.state_arrays[state.record]]
     return None if now is state.record else now
 

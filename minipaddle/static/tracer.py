@@ -131,7 +131,7 @@ class StaticTracer(Tracer):
             self.testing = False
 
     def host(self, function, args, kwargs) -> None:
-        """A schedule's step, say: at once."""
+        """Call a function of Python, such as a schedule's step, at once."""
         with self.outside():
             function(*args, **kwargs)
 
@@ -142,7 +142,7 @@ class StaticTracer(Tracer):
         return [x for x in parameters if not x.stop_gradient]
 
     def append_backward(self, loss, parameters=None, frozen=()) -> list[tuple]:
-        """Pairs (parameter, gradient), the walk back from `loss` being written."""
+        """Write the walk back from `loss`; pairs (parameter, gradient)."""
         names = {x if isinstance(x, str) else x.name for x in frozen or ()}
         own = self.trainable() if parameters is None else [*map(self.parameter, parameters)]
         own = [p for p in own if p.name not in names]

@@ -2,6 +2,7 @@
 
 import math
 
+from ..core.checks import require_one_of
 from ..core.prelude import Spec, Var, axis_of, broadcast_shapes, indexing, public, same, value_error
 from ..engine.ops import creation, elementwise, movement
 from ..ops.scatter import along_index, scatter_max, scatter_min, scatter_prod, take_along
@@ -69,10 +70,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     [[10.0, 2.0]]
     """
     reduce = {"multiply": "mul"}.get(reduce, reduce)
-    if reduce not in ("assign", "add", "mean", *FOLDS):
-        raise value_error(
-            f"put_along_axis with reduce={reduce!r}", "assign, add, mul, mean, amin, amax"
-        )
+    require_one_of("put_along_axis", ("assign", "add", "mean", *FOLDS), reduce=reduce)
     spec = arr.spec
     axis = axis_of(axis, spec.ndim)
     if broadcast:

@@ -175,10 +175,7 @@ def reduce_as(x, target, name=None):
     wide, shape = x.spec.shape, target.spec.shape
     if common_shape(wide, shape) != wide:
         raise value_error(f"reduce_as of {x.spec} to {target.spec}", "part of it")
-    narrow = (1,) * (len(wide) - len(shape)) + shape
-    axes = [d for d, (n, k) in enumerate(zip(wide, narrow, strict=True)) if n != k]
-    x = reduce.sum(x, axes, keepdim=True) if axes else x
-    return movement.reshape(x, shape=shape)
+    return movement.reshape(x.sum_to(shape), shape=shape)
 
 
 # ---- searched --------------------------------------------------------------------------------

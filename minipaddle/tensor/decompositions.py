@@ -1,12 +1,11 @@
 """Factorizations of matrices: the last two axes; the others are a stack of them."""
 
-from ..core.prelude import creation, public, value_error
-from ..engine.core.dtype import int32
+from ..core.prelude import creation, int32, public, require_floats, require_one_of, value_error
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..ops import decompositions as ops
 from ..ops.arrangement import tril, triu
-from .norms import require_floats, singular_values
+from .norms import singular_values
 
 
 def cholesky(x, upper=False, name=None):
@@ -72,8 +71,7 @@ def qr(x, mode="reduced", name=None):
     ([3, 2], [2, 2])
     """
     require_floats("qr", x)
-    if mode not in ("reduced", "complete", "r"):
-        raise value_error(f"qr in mode {mode!r}", "'reduced', 'complete' or 'r'")
+    require_one_of("qr", ("reduced", "complete", "r"), mode=mode)
     q, r = ops.qr(x, mode="reduced" if mode == "r" else mode)
     return r if mode == "r" else (q, r)
 

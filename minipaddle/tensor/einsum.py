@@ -7,8 +7,7 @@ time, from the left: what both have and nobody needs again is summed by a matrix
 import math
 from collections import Counter
 
-from ..engine.core.errors import value_error
-from ..engine.ops import creation, linalg, movement, reduction
+from ..core.prelude import creation, linalg, movement, reduction, value_error
 from ..ops import arrangement
 
 __all__ = ["einsum"]

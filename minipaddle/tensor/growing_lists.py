@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from operator import is_
 from types import BuiltinMethodType
 
-from ..engine.core.dispatch import current, note_refusal
-from ..engine.core.errors import teach
-from ..engine.core.record import Spec
+from ..core.prelude import Spec, Tensor, Var, current, movement, note_refusal, teach
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
-from ..engine.eager.tensor import Tensor
 from ..engine.jit import looping
 from ..engine.jit.branching import describe_place, learn
 from ..engine.jit.calling import CHECKS
@@ -25,8 +22,6 @@ from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
 from ..engine.jit.sequences import SEQUENCES, rows
 from ..engine.jit.tree import SPLICED
-from ..engine.ops import movement
-from ..engine.ops.var import Var
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a Rest while the loop that appends to the list is traced."""

@@ -1,4 +1,4 @@
-"""In place: `tanh_(x)` is `x = tanh(x)` for everyone who holds x. One table makes them all."""
+"""In-place functions: `tanh_(x)` writes tanh(x) over x. They are derived from one table."""
 
 import inspect
 from functools import wraps

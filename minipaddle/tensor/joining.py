@@ -3,11 +3,10 @@
 Pieces share memory with the tensor they were cut from, as in Paddle.
 """
 
-from ..core.missing import public
+from ..core.checks import require_one_of
+from ..core.prelude import axis_of, number, public, tensors, value_error, whole, whole_numbers
 from ..engine.core.dim import larger, same, smaller
-from ..engine.core.errors import value_error
 from ..engine.ops import movement, strided
-from ..engine.ops.axes import axis_of, number, tensors, whole, whole_numbers
 from . import shaping
 from .growing_lists import Rest, concat_items, has_grown, stack_items
 
@@ -88,8 +87,7 @@ def meshgrid(*args, name=None, indexing=None):
     >>> x.tolist(), y.tolist()
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
-    if indexing not in (None, "ij", "xy"):
-        raise value_error(f"meshgrid with indexing={indexing!r}", '"ij" or "xy"')
+    require_one_of("meshgrid", (None, "ij", "xy"), indexing=indexing)
     args = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
     shape = tuple(x.spec.size for x in tensors(args, "meshgrid"))
     grids = [

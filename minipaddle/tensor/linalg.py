@@ -2,6 +2,7 @@
 
 import math
 
+from ..core.checks import require_ndim
 from ..core.prelude import Var, axis_of, current, public, reshape, transpose, value_error, where
 from ..engine.core.dim import as_guarded, never, same, same_shape
 from ..engine.ops import linalg as ops
@@ -10,12 +11,6 @@ from ..ops.arrangement import roll
 from .reduce import reduce_over
 
 mT = ops.matrix_transpose
-
-
-def expect(name: str, x, ndim: int) -> None:
-    """Raise ValueError unless `x` has `ndim` dimensions."""
-    if x.spec.ndim != ndim:
-        raise value_error(f"{name} of {x.spec}", f"{ndim} dimensions")
 
 
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
@@ -52,8 +47,8 @@ def bmm(x, y, name=None):
     >>> paddle.bmm(paddle.ones([5, 2, 3]), paddle.ones([5, 3, 4])).shape
     [5, 2, 4]
     """
-    expect("bmm", x, 3)
-    expect("bmm", y, 3)
+    require_ndim("bmm", x, 3)
+    require_ndim("bmm", y, 3)
     if not same(x.spec.shape[0], y.spec.shape[0]):
         raise value_error(f"bmm of {x.spec} and {y.spec}", "the same number of matrices")
     return ops.matmul(x, y)
@@ -66,8 +61,8 @@ def mv(x, vec, name=None):
     >>> paddle.mv(paddle.ones([2, 3]), paddle.ones([3])).tolist()
     [3.0, 3.0]
     """
-    expect("mv", x, 2)
-    expect("mv", vec, 1)
+    require_ndim("mv", x, 2)
+    require_ndim("mv", vec, 1)
     return ops.matmul(x, vec)
 
 
@@ -173,10 +168,10 @@ def cross(x, y, axis=9, name=None):
     if axis not in threes or not same(shape[axis], 3):
         raise value_error(f"cross of {x.spec}", "an axis of size 3")
 
-    def turned(v, by):
+    def shift(v, by):
         return roll(v, shifts=(by,), axis=(axis,))
 
-    return turned(x, -1) * turned(y, -2) - turned(x, -2) * turned(y, -1)
+    return shift(x, -1) * shift(y, -2) - shift(x, -2) * shift(y, -1)
 
 
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):

@@ -1,7 +1,6 @@
 """Questions with one answer. The elementwise ones have their faces in `math`."""
 
-from ..core.prelude import broadcast_shapes, dt
-from ..engine.ops import creation, logic
+from ..core.prelude import broadcast_shapes, creation, dt, logic
 from . import reduce
 
 

@@ -3,8 +3,8 @@
 import functools
 import math
 
-from ..core.prelude import Var, axis_of, no_out, public, same_shape
-from ..engine.core.errors import describe, value_error
+from ..core.checks import require_one_of
+from ..core.prelude import Var, axis_of, describe, no_out, public, same_shape, value_error
 from ..engine.core.op import OPS, Elementwise
 from ..engine.ops import elementwise, logic, movement, reduction, special
 from ..engine.ops.creation import assign
@@ -81,8 +81,7 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
         raise no_out()
     if rounding_mode is None:
         return elementwise.divide(x, y)
-    if rounding_mode not in ("floor", "trunc"):
-        raise value_error(f"rounding_mode={rounding_mode!r}", '"floor" or "trunc"')
+    require_one_of("divide", ("floor", "trunc"), rounding_mode=rounding_mode)
     quotient = elementwise.floor_divide(x, y)
     if rounding_mode == "floor":
         return quotient

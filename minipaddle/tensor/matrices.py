@@ -3,8 +3,7 @@
 Matrices are the last two axes; the others are a stack of them.
 """
 
-from ..core.prelude import creation, public, reduction, value_error
-from ..engine.core.dtype import int32, int64
+from ..core.prelude import creation, int32, int64, public, reduction, require_floats, value_error
 from ..engine.ops.elementwise import cast, maximum, minimum, sqrt
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
@@ -13,7 +12,7 @@ from ..ops import decompositions as ops
 from ..ops.arrangement import diagonal, tril, triu
 from . import reduce
 from .decompositions import lu_unpack, svdvals
-from .norms import require_floats, singular_values
+from .norms import singular_values
 
 # ---- linear equations ------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class Further:
         return self.place.get_device_id() if self.place.is_gpu_place() else -1
 
 
-def defined_here(kind: type) -> dict:
+def own_members(kind: type) -> dict:
     """The attributes that a class defines itself."""
     return {name: member for name, member in vars(kind).items() if name not in vars(EMPTY)}
 
@@ -94,5 +94,5 @@ def raise_missing(self, name: str):
     raise missing(name, "Tensor", partial(dir, type(self)))
 
 
-Var.register(defined_here(attribute.Attributes) | defined_here(Further) | methods(*MODULES))
+Var.register(own_members(attribute.Attributes) | own_members(Further) | methods(*MODULES))
 Var.register({"__getattr__": raise_missing})

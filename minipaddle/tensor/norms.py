@@ -2,7 +2,8 @@
 
 from math import inf
 
-from ..core.prelude import abs, current, normalize_axes, reduction, sign, type_error, value_error
+from ..core.checks import require_floats
+from ..core.prelude import abs, current, normalize_axes, reduction, sign, value_error
 from ..engine.ops.axes import axis_of, no_out
 from ..engine.ops.gather import take
 from ..engine.ops.movement import reshape, transpose
@@ -54,14 +55,6 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
         parts = abs(x if p else sign(x))
         return reduction.sum(parts, axis=axes, keepdim=keepdim)
     return p_norm(x, p=float(p), axis=axes, keepdim=keepdim)
-
-
-def require_floats(name: str, x) -> None:
-    """Raise TypeError unless the dtype of x is floating."""
-    if x.spec.dtype.kind in "biu":
-        raise type_error(
-            f"{name} of {x.spec}", "a floating dtype", hint='x.astype("float32") first'
-        )
 
 
 def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B006

@@ -1,11 +1,11 @@
 """Sums, products and extrema over axes, and the running ones along an axis."""
 
-from ..core.missing import public
-from ..core.prelude import Var, elementwise, normalize_axes, reduction, value_error
+from ..core.prelude import Var, elementwise, normalize_axes, public, reduction, value_error
 from ..engine.core.dtype import resolve
 from ..engine.ops.axes import axis_of, no_out, number, whole_numbers
 from ..ops import scan
 from ..ops.scatter import take_along
+from .search import with_axis
 
 
 def reduce_over(op, x, axis, keepdim, dtype=None, out=None):
@@ -184,21 +184,14 @@ def place_dtype(place, dtype):
 
 
 def along(x, axis, dtype=None, out=None):
-    """(x, axis, shape of the result) for a scan: without an axis x is flattened, and a
-    single number is a vector of one. There is no `out`.
-    """
+    """(x, axis, back) for a scan: without an axis x is flattened; `back` is as in `with_axis`."""
     if out is not None:
         raise no_out()
-    x, shape = x if dtype is None else x.astype(dtype), x.spec.shape
-    x = x if shape and axis is not None else x.reshape([-1])
+    x = x if dtype is None else x.astype(dtype)
     if axis is None:
-        return x, 0, x.spec.shape
-    return x, axis_of(axis, x.spec.ndim), shape
-
-
-def restore_shape(y, shape):
-    """A scan's result, which is a number again where its input was one."""
-    return y if shape else y.reshape([])
+        return x.reshape([-1]), 0, lambda y: y
+    x, back = with_axis(x)
+    return x, axis_of(axis, x.spec.ndim), back
 
 
 def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
@@ -211,8 +204,8 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     [1.0, 3.0, 6.0]
     """
     whole = "int64" if x.spec.dtype.kind in "biu" else None
-    x, axis, shape = along(x, axis, whole if dtype is None else dtype, out)
-    return restore_shape(scan.cumsum(x, axis=axis), shape)
+    x, axis, back = along(x, axis, whole if dtype is None else dtype, out)
+    return back(scan.cumsum(x, axis=axis))
 
 
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
@@ -224,8 +217,8 @@ def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     >>> paddle.cumprod(paddle.to_tensor([1.0, 2.0, 3.0]), dim=0).tolist()
     [1.0, 2.0, 6.0]
     """
-    x, dim, shape = along(x, dim, dtype, out)
-    return restore_shape(scan.cumprod(x, axis=dim), shape)
+    x, dim, back = along(x, dim, dtype, out)
+    return back(scan.cumprod(x, axis=dim))
 
 
 def logcumsumexp(x, axis=None, dtype=None, name=None):
@@ -238,8 +231,8 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     [1000.0, 1000.0]
     """
     whole = "float32" if x.spec.dtype.kind in "biu" else None
-    x, axis, shape = along(x, axis, whole if dtype is None else dtype)
-    return restore_shape(scan.logcumsumexp(x, axis=axis), shape)
+    x, axis, back = along(x, axis, whole if dtype is None else dtype)
+    return back(scan.logcumsumexp(x, axis=axis))
 
 
 def cummax(x, axis=None, dtype="int64", name=None):
@@ -270,10 +263,10 @@ def cummin(x, axis=None, dtype="int64", name=None):
 
 def running(op, x, axis, dtype):
     """The values at the places that `op` finds, and the places."""
-    x, axis, shape = along(x, axis)
+    x, axis, back = along(x, axis)
     place = op(x, axis=axis)
     found = take_along(x, place, axis), place_dtype(place, dtype)
-    return tuple(restore_shape(y, shape) for y in found)
+    return tuple(map(back, found))
 
 
 __all__ = public(globals())

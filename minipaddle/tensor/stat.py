@@ -2,8 +2,8 @@
 
 import math
 
-from ..core.missing import public
-from ..core.prelude import Var, larger, normalize_axes, type_error, value_error, whole
+from ..core.checks import require_one_of
+from ..core.prelude import Var, larger, normalize_axes, public, type_error, value_error, whole
 from ..engine.core.dtype import FLOATS, float32
 from ..engine.ops import creation, elementwise, movement, reduction
 from ..ops import counting, rounding, sorting
@@ -182,8 +182,7 @@ def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
 
 def middle(x, axis, keepdim, mode, skip_nan):
     """`median` and `nanmedian`."""
-    if mode not in ("avg", "min"):
-        raise value_error(f"mode={mode!r}", '"avg" or "min"')
+    require_one_of("median", ("avg", "min"), mode=mode)
     if mode == "avg":
         x = x if x.spec.dtype.name == "float64" else x.astype("float32")
         value = quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]

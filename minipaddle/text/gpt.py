@@ -59,9 +59,7 @@ class Block(nn.Layer):
 
 
 def linear(inputs, outputs, depth=1):
-    """A linear layer whose weights shrink with `depth`, so that the sum of so many keeps its
-    variance.
-    """
+    """A linear layer with weights so small that a sum of `depth` outputs keeps its variance."""
     weights = nn.initializer.Normal(0.0, SPREAD / math.sqrt(depth))
     return nn.Linear(inputs, outputs, weight_attr=weights)
 

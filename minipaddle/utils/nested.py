@@ -44,17 +44,17 @@ def pack_sequence_as(structure, flat_sequence):
         raise value_error(
             f"pack_sequence_as was given {len(flat_sequence)} items for a structure of {count}"
         )
-    return filled(structure, iter(flat_sequence))
+    return fill(structure, iter(flat_sequence))
 
 
-def filled(structure, leaves: Iterator):
+def fill(structure, leaves: Iterator):
     """`structure` with the next leaves in it."""
     if not is_sequence(structure):
         return next(leaves)
     if isinstance(structure, dict):
-        values = {key: filled(structure[key], leaves) for key in sorted(structure)}
+        values = {key: fill(structure[key], leaves) for key in sorted(structure)}
         return type(structure)((key, values[key]) for key in structure)
-    values = [filled(value, leaves) for value in structure]
+    values = [fill(value, leaves) for value in structure]
     return type(structure)(*values) if hasattr(structure, "_fields") else type(structure)(values)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy
 
 from ..core.missing import namespace
-from ..engine.core.errors import teach, value_error
+from ..core.prelude import require_one_of, teach
 from ..io import Dataset
 
 __all__ = ["Digits"]
@@ -31,8 +31,7 @@ class Digits(Dataset):
     """
 
     def __init__(self, mode="train", transform=None):
-        if mode not in ("train", "test"):
-            raise value_error(f"Digits(mode={mode!r})", "'train' or 'test'")
+        require_one_of("Digits", ("train", "test"), mode=mode)
         images, labels = load_digits()
         chosen = held_out_mask(labels) == (mode == "test")
         self.mode, self.transform = mode, transform

@@ -14,6 +14,7 @@ from ..engine.eager.control_flow import while_loop
 from ..engine.ops.logic import logical_not
 from ..nn import functional as F
 from ..nn.functional.windows import whole_numbers
+from ..nn.layer.conv import ConvND
 from ..tensor.arranging import triu
 from ..tensor.composed import isin
 from ..tensor.creation import arange, full, to_tensor, zeros
@@ -267,7 +268,7 @@ def deform_conv2d(
 # ---- layers ----------------------------------------------------------------------------------
 
 
-class DeformConv2D(nn.Layer):
+class DeformConv2D(ConvND):
     """`deform_conv2d` with a weight and a bias; it is called with x, the offset and the mask.
 
     `weight` is drawn from a normal distribution of variance 2 / (in_channels · taps).
@@ -279,19 +280,15 @@ class DeformConv2D(nn.Layer):
     [1, 4, 5, 5]
     """
 
+    n = 2
+
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
         deformable_groups=1, groups=1, weight_attr=None, bias_attr=None,
     ):  # fmt: skip
-        super().__init__()
-        kernel = two(kernel_size)
-        self._stride, self._padding, self._dilation = stride, padding, dilation
-        self._deformable_groups, self._groups = deformable_groups, groups
-        self._in_channels, self._out_channels, self._kernel_size = in_channels, out_channels, kernel
-        draw = nn.initializer.Normal(0.0, math.sqrt(2 / (math.prod(kernel) * in_channels)))
-        shape = [out_channels, in_channels // groups, *kernel]
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=draw)
-        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+        given = kernel_size, stride, padding, dilation, groups, weight_attr, bias_attr, "NCHW"
+        super().__init__(in_channels, out_channels, *given)
+        self._deformable_groups = deformable_groups
 
     def forward(self, x, offset, mask=None):
         return deform_conv2d(

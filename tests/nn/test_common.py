@@ -271,6 +271,12 @@ def test_distances():
     np.testing.assert_allclose(F.pairwise_distance(a, b, -float("inf")).numpy(), smallest)
 
 
+def test_the_distance_of_equal_points_has_a_gradient():
+    x = paddle.to_tensor([[1.0, 2.0]], stop_gradient=False)
+    F.pairwise_distance(x, paddle.to_tensor([[1.0, 2.0]]), epsilon=0.0).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+
+
 # ---- sequences ---------------------------------------------------------------------------------
 
 

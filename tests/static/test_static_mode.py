@@ -30,6 +30,23 @@ def net():
     )
 
 
+def test_a_refused_program_guard_changes_nothing(written):
+    clone = written[0].clone()
+    with pytest.raises(RuntimeError, match="write the original"), static.program_guard(clone):
+        pass
+    assert static.default_main_program() is written[0]
+    x = static.data("x", [2])
+    assert run(fetch=[x + x], x=np.ones(2, "float32"))[0].tolist() == [2.0, 2.0]
+
+
+def test_layers_of_static_nn_take_names_and_dtypes(written):
+    x = static.data("x", [2, 3, 4, 4])
+    static.nn.batch_norm(x, moving_mean_name="mean", moving_variance_name="variance")
+    rows = static.nn.embedding(static.data("i", [2], "int64"), [5, 3], dtype="float64")
+    assert {"mean", "variance"} <= written[0].state_dict().keys()
+    assert rows.dtype == "float64"
+
+
 def test_training_equals_eager(written):
     """Dropout, batch norm and Adam, and a clone for testing, bit by bit if it is interpreted."""
     images, labels = digits()

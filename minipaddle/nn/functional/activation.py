@@ -1,6 +1,6 @@
 """Activations: the elementwise ones are operators' faces; the others look along an axis."""
 
-from ...core.prelude import OPS, current, dt, public, same, sigmoid, type_error, value_error
+from ...core.prelude import OPS, current, public, require_floats, same, sigmoid, value_error
 from ...engine.core.spec import normalize_axis
 from ...engine.ops import activation, elementwise
 from ...engine.ops import nn as ops
@@ -23,12 +23,6 @@ IN_PLACE = ("elu", "hardtanh", "leaky_relu", "relu", "softmax", "tanh", "thresho
 
 
 NO_ATTRS: dict = {}
-
-
-def need_float(name: str, x) -> None:
-    """Refuse whole numbers: Paddle has no such kernels, and a silent cast hides a mistake."""
-    if x.spec.dtype not in dt.FLOATS:
-        raise type_error(f"{name} was given {x.spec}", "a floating dtype", hint="x.astype(...)")
 
 
 def softmax(x, axis=-1, dtype=None, name=None):
@@ -59,7 +53,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
 def along(name: str, op, x, axis: int, dtype):
     """A softmax operator along one axis; a 0-D tensor counts as one element."""
     x = x if dtype is None else x.astype(dtype)
-    need_float(name, x)
+    require_floats(name, x)
     ndim = x.spec.ndim
     axis = normalize_axis(axis, ndim)
     if not ndim:

@@ -2,11 +2,10 @@
 
 import math
 
-from ...core.prelude import dt, e, value_error
+from ...core.prelude import dt, e, refuse_unsupported, value_error
 from ...tensor import creation
 from .activation import softmax
 from .common import dropout
-from .input import refuse_unsupported
 
 __all__ = ["scaled_dot_product_attention"]
 

@@ -2,13 +2,13 @@
 
 import math
 
-from ...core.prelude import current, e, indexing, same_shape, value_error
-from ...engine.core.spec import normalize_axis
+from ...core.checks import require_one_of
+from ...core.prelude import current, e, indexing, normalize_axis, same_shape, value_error
 from ...engine.ops import nn as ops
 from ...ops.labels import mean_of_valid, pick
 from .activation import log_softmax, softmax
 from .common import label_smooth
-from .input import one_hot, require_one_of
+from .input import one_hot
 
 __all__ = ["cross_entropy", "nll_loss", "softmax_with_cross_entropy"]
 
@@ -112,17 +112,23 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
             return loss
     else:
         loss = -pick(e.log(input), label, ignore_index=ignore_index)
+    given = label, weight, input.spec.shape[-1], ignore_index
+    loss = weigh_and_reduce("cross_entropy", loss, *given, reduction, counted)
+    same = reduction != "none" or loss.spec.shape == shape
+    return loss if same else loss.reshape(list(shape))
+
+
+def weigh_and_reduce(name, loss, label, weight, classes, ignore_index, reduction, counted="valid"):
+    """Losses of class numbers, weighed by class; the mean counts all labels or the valid ones."""
     if weight is not None:
-        require_weight("cross_entropy", weight, input.spec.shape[-1])
+        require_weight(name, weight, classes)
         row_weight = class_weight(weight, label, ignore_index)
         loss = loss * row_weight
         if reduction == "mean":
             return weighted_mean(loss, row_weight)
     elif reduction == "mean" and counted == "valid":
         return mean_of_valid(loss, label, ignore_index=ignore_index)
-    if reduction != "none":
-        return reduce("cross_entropy", loss, reduction)
-    return loss if loss.spec.shape == shape else loss.reshape(list(shape))
+    return reduce(name, loss, reduction)
 
 
 def require_weight(name: str, weight, classes: int) -> None:
@@ -180,11 +186,4 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     if label.spec.ndim == input.spec.ndim and label.spec.shape[1] == 1:
         label = label.squeeze(1)
     loss = -pick(input, label, ignore_index=ignore_index)
-    if weight is None:
-        if reduction == "mean":
-            return mean_of_valid(loss, label, ignore_index=ignore_index)
-        return reduce("nll_loss", loss, reduction)
-    require_weight("nll_loss", weight, classes)
-    row_weight = class_weight(weight, label, ignore_index)
-    loss = loss * row_weight
-    return weighted_mean(loss, row_weight) if reduction == "mean" else reduce("", loss, reduction)
+    return weigh_and_reduce("nll_loss", loss, label, weight, classes, ignore_index, reduction)

@@ -2,6 +2,7 @@
 
 import math
 
+from ...core.checks import require_ndim, require_one_of
 from ...core.prelude import current, dt, normalize_axes, public, value_error
 from ...engine.ops import nn as ops
 from ...tensor import random
@@ -65,8 +66,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     [0.0, 0.0]
     """
     require_probability("dropout", p)
-    if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise value_error(f"dropout mode {mode!r}", "'upscale_in_train' or 'downscale_in_infer'")
+    require_one_of("dropout", ("upscale_in_train", "downscale_in_infer"), mode=mode)
     if not p or (not training and mode == "upscale_in_train"):
         return x
     if training:
@@ -93,8 +93,7 @@ def drop(x, p: float, axis, mode: str):
 
 def channel_axes(name: str, x, rank: int, data_format: str) -> list[int]:
     """The batch and the channel axis of an image-like tensor."""
-    if x.spec.ndim != rank:
-        raise value_error(f"{name} was given {x.spec}", f"{rank} dimensions")
+    require_ndim(name, x, rank)
     return [0, rank - 1 if data_format.endswith("C") else 1]
 
 
@@ -107,8 +106,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     >>> paddle.nn.functional.dropout1d(paddle.ones([1, 2]), p=1.0).tolist()
     [[0.0, 0.0]]
     """
-    if input.spec.ndim not in (2, 3):
-        raise value_error(f"dropout1d was given {input.spec}", "2 or 3 dimensions")
+    require_ndim("dropout1d", input, 2, 3)
     return dropout(input, p, list(range(input.spec.ndim - 1)), training, inplace)
 
 

@@ -67,7 +67,7 @@ def convolve_transpose(
     reach = [(m - 1) * s + (k - 1) * d + 1 for m, s, k, d in zip(size, stride, kernel, dilation)]
     least = [r - low - high for r, (low, high) in zip(reach, pairs)]
     out = output_size(name, least, extra, wanted, stride, dilation)
-    # What the output size leaves of the kernel's reach is cut off at the end, or added if negative.
+    # The reach beyond the output size is cut off at the end; a negative rest is added there.
     exact = tuple((low, r - low - o) for r, o, (low, _) in zip(reach, out, pairs))
     at = {"stride": stride, "padding": exact, "dilation": dilation, "groups": groups}
     return add_bias(ops.conv_input_grad(x, weight, size=out, **at), bias, last)

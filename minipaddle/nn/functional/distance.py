@@ -1,8 +1,7 @@
 """How far, and how alike, two tensors are."""
 
-import math
-
 from ...engine.ops import elementwise as e
+from ...tensor.norms import vector_norm
 
 __all__ = ["cosine_similarity", "pairwise_distance"]
 
@@ -32,15 +31,4 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
     >>> paddle.nn.functional.pairwise_distance(x, y, epsilon=0.0).item()
     5.0
     """
-    d = e.abs(x - y + epsilon)
-    if p == math.inf:
-        return d.max(axis=-1, keepdim=keepdim)
-    if p == -math.inf:
-        return d.min(axis=-1, keepdim=keepdim)
-    if p == 0:
-        return (d != 0).astype(d.spec.dtype).sum(axis=-1, keepdim=keepdim)
-    if p == 1:
-        return d.sum(axis=-1, keepdim=keepdim)
-    if p == 2:
-        return e.sqrt((d * d).sum(axis=-1, keepdim=keepdim))
-    return (d**p).sum(axis=-1, keepdim=keepdim) ** (1 / p)
+    return vector_norm(x - y + epsilon, p, -1, keepdim)

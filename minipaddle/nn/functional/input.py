@@ -1,29 +1,9 @@
 """From whole numbers to vectors: embedding, one-hot."""
 
-from ...core.prelude import current, dt, not_supported, type_error, value_error, whole
+from ...core.prelude import current, dt, refuse_unsupported, type_error, whole
 from ...engine.ops import nn as ops
 
 __all__ = ["embedding", "one_hot"]
-
-
-def refuse_unsupported(name: str, **options) -> None:
-    """Raise NotImplementedError for an option that is set but not supported."""
-    for option, value in options.items():
-        if value:
-            raise not_supported(
-                f"{name} was given {option}={value!r}, which MiniPaddle does not support",
-                hint=f"leave {option} out",
-            )
-
-
-def require_one_of(name: str, allowed, **options) -> None:
-    """Each of the options must have one of the allowed values."""
-    *others, last = map(repr, allowed)
-    for option, value in options.items():
-        if value not in allowed:
-            raise value_error(
-                f"{name} was given {option}={value!r}", f"{', '.join(others)} or {last}"
-            )
 
 
 def one_hot(x, num_classes=-1, name=None):

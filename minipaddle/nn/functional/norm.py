@@ -2,9 +2,9 @@
 
 from math import inf, prod
 
-from ...core.missing import public
-from ...core.prelude import OPS, Recording, current, same_shape, slot, type_error, value_error
-from ...engine.core.dtype import FLOATS, HALVES, float32
+from ...core.checks import require_floats, require_ndim, require_one_of
+from ...core.prelude import OPS, Recording, current, public, same_shape, slot, value_error
+from ...engine.core.dtype import HALVES, float32
 from ...engine.core.spec import normalize_axes
 from ...engine.ops import elementwise, movement, reduction
 from ...ops import norm as ops
@@ -24,8 +24,7 @@ def standardize(x, weight, bias, axes, epsilon, *, per, view=None, centered=True
     the result has the shape of x. The moments keep their axes, as 1, and have no gradient of their
     own.
     """
-    if x.spec.dtype not in FLOATS:
-        raise type_error(f"a norm was given {x.spec}", "a floating dtype")
+    require_floats("a norm", x)
     shape, weight, bias = x.spec.shape, reshape_vector(weight, per), reshape_vector(bias, per)
     x = x if view is None else movement.reshape(x, shape=complete_shape(shape, view))
     with Recording(False):
@@ -43,18 +42,13 @@ def reshape_vector(vector, shape):
     return None if vector is None else movement.reshape(vector, shape=shape)
 
 
-def require_rank(name: str, x, least: int) -> None:
-    if x.spec.ndim < least:
-        raise value_error(f"{name} was given {x.spec}", f"{least} dimensions or more")
+FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 
 
 def channels_at_end(name: str, data_format: str) -> bool:
     """Does a format such as NCHW, NHWC or NC have the channels last?"""
-    if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
-        raise value_error(
-            f"{name} was given data_format={data_format!r}",
-            "NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC",
-        )
+    if data_format not in FORMATS:
+        require_one_of(name, FORMATS, data_format=data_format)
     return data_format[-1] == "C" and data_format != "NC"
 
 
@@ -89,7 +83,7 @@ def batch_norm(
     >>> y.tolist(), [round(v, 4) for v in mean.tolist()]
     ([[-1.0], [1.0]], [0.2])
     """
-    require_rank("batch_norm", x, 2)
+    require_ndim("batch_norm", x, least=2)
     shape, last = x.spec.shape, channels_at_end("batch_norm", data_format)
     place = x.spec.ndim - 1 if last else 1
     if not same_shape(running_mean.spec.shape, (shape[place],)):
@@ -110,12 +104,12 @@ def over_batch(x, running_mean, running_var, weight, bias, training, momentum, e
         return normalize_by(x, running_mean, running_var, weight, bias, epsilon, axis)
 
     def moving():
-        return moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis)
+        return follow_batch(x, running_mean, running_var, weight, bias, momentum, epsilon, axis)
 
     return current.top.modes(moving, testing) if training else testing()
 
 
-def moved(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
+def follow_batch(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
     """x by the moments of this batch, which the running ones follow."""
     shape = x.spec.shape
     if axis == x.spec.ndim - 1:
@@ -228,7 +222,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     >>> paddle.nn.functional.group_norm(x, 2, epsilon=0.0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
     """
-    require_rank("group_norm", x, 2)
+    require_ndim("group_norm", x, least=2)
     shape, last = x.spec.shape, channels_at_end("group_norm", data_format)
     channels = shape[-1] if last else shape[1]
     if channels % num_groups:
@@ -256,7 +250,7 @@ def instance_norm(
     >>> paddle.nn.functional.instance_norm(x, eps=0.0).tolist()
     [[[-1.0, 1.0]]]
     """
-    require_rank("instance_norm", x, 2)
+    require_ndim("instance_norm", x, least=2)
     if channels_at_end("instance_norm", data_format):
         raise value_error(f"instance_norm was given data_format={data_format!r}", "channels first")
     shape = x.spec.shape
@@ -277,7 +271,7 @@ def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NC
     >>> paddle.nn.functional.local_response_norm(x, 3, alpha=3.0, beta=1.0).tolist()[0][1]
     [0.25, 0.25]
     """
-    require_rank("local_response_norm", x, 3)
+    require_ndim("local_response_norm", x, least=3)
     shape = x.spec.shape
     if channels_at_end("local_response_norm", data_format):
         flat = complete_shape(shape, (1, 1, -1, shape[-1]))

@@ -1,9 +1,9 @@
 """Images and other arrays made larger by a border."""
 
+from ...core.checks import require_one_of
 from ...core.prelude import FLOATS, Dim, creation, elementwise, int64, movement, value_error
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
-from .input import require_one_of
 from .windows import LAYOUTS, whole_numbers
 
 __all__ = ["pad", "zeropad2d"]

@@ -2,8 +2,7 @@
 
 import math
 
-from ...core.missing import public
-from ...engine.ops import elementwise as e
+from ...core.prelude import e, public
 from .classification import check_reduction, reduce
 from .distance import cosine_similarity, pairwise_distance
 

@@ -2,12 +2,11 @@
 
 from itertools import product
 
-from ...core.prelude import elementwise, int64, movement, value_error
-from ...engine.core.dim import as_guarded, same, same_shape
+from ...core.checks import require_one_of
+from ...core.prelude import as_guarded, elementwise, int64, movement, same, same_shape, value_error
 from ...ops import rounding
 from ...ops.scatter import take_along
 from ...tensor import creation, manipulation
-from .input import require_one_of
 from .windows import whole_numbers
 
 __all__ = ["affine_grid", "grid_sample"]

@@ -2,13 +2,12 @@
 
 import math
 
-from ...core.prelude import dt, e, movement, same_shape, value_error, whole
+from ...core.prelude import dt, e, movement, refuse_unsupported, same_shape, value_error, whole
 from ...engine.ops.special import logaddexp
 from ...ops.labels import pick
 from ...tensor import creation
 from .activation import log_softmax
 from .classification import check_reduction
-from .input import refuse_unsupported
 
 __all__ = ["ctc_loss", "gather_tree", "sequence_mask"]
 

@@ -2,12 +2,12 @@
 
 from fractions import Fraction
 
+from ...core.checks import require_one_of
 from ...core.missing import public
 from ...core.prelude import Dim, creation, elementwise, int64, movement, not_supported, value_error
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from ...tensor import manipulation
-from .input import require_one_of
 from .padding import with_border
 from .pooling import area
 from .windows import LAYOUTS, channels_last, image, numbers, to_first, to_last, whole_numbers

@@ -4,7 +4,7 @@ import re
 from inspect import signature
 from types import FunctionType
 
-from ...core.prelude import FLOATS, Dim, current, movement, type_error, value_error, whole
+from ...core.prelude import Dim, current, movement, require_floats, value_error, whole
 
 LAYOUTS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 """Number of image axes -> (channels first, channels last)."""
@@ -92,8 +92,7 @@ def to_last(x):
 
 def image(name: str, x, n: int):
     """The size of the image in x, which must have `n` image axes and a floating dtype."""
-    if x.spec.dtype not in FLOATS:
-        raise type_error(f"{name} was given {x.spec}", "a floating dtype")
+    require_floats(name, x)
     if x.spec.ndim != n + 2:
         raise value_error(
             f"{name} was given x of {x.spec}",

@@ -1,6 +1,6 @@
 """Activations as layers: each calls its function of `nn.functional`."""
 
-from ...core.missing import public
+from ...core.prelude import public, require_ndim
 from .. import functional as F
 from ..initializer import Constant
 from .functional import Functional
@@ -83,8 +83,7 @@ class Softmax2D(Layer):
         super().__init__()
 
     def forward(self, x):
-        if x.spec.ndim not in (3, 4):
-            raise ValueError(f"Softmax2D takes 3 or 4 dimensions, not {x.spec}")
+        require_ndim("Softmax2D", x, 3, 4)
         return F.softmax(x, axis=-3)
 
 

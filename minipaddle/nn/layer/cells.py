@@ -2,11 +2,10 @@
 
 import math
 
-from ...core.prelude import movement, not_supported, value_error
+from ...core.prelude import movement, not_supported, require_one_of, value_error
 from ...engine.ops.special import sigmoid, tanh
 from ...tensor import creation
 from .. import functional as F
-from ..functional.input import require_one_of
 from ..initializer import Constant, Uniform
 from ..param_attr import ParamAttr
 from .common import require_positive
@@ -43,13 +42,13 @@ class RNNCellBase(Layer):
         dtype = batch_ref.dtype if dtype is None else dtype
         rows = batch_ref.spec.shape[batch_dim_idx]
 
-        def filled(shape):
+        def fill(shape):
             if shape and not isinstance(shape[0], int):
-                return tuple(map(filled, shape))
+                return tuple(map(fill, shape))
             own = [n for n in shape if n != -1]
             return creation.full([rows, *own], init_value, dtype)
 
-        return filled(shape)
+        return fill(shape)
 
     @property
     def state_shape(self):

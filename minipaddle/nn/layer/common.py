@@ -1,8 +1,7 @@
 """Linear and bilinear maps, embeddings, dropout, flattening."""
 
-from ...core.prelude import Recording, current, public, value_error
+from ...core.prelude import Recording, current, public, refuse_unsupported, value_error
 from .. import functional as F
-from ..functional.input import refuse_unsupported
 from ..initializer import Assign
 from .functional import Functional
 from .layers import Layer

@@ -2,10 +2,8 @@
 
 from math import prod, sqrt
 
-from ...core.missing import public
-from ...engine.core.errors import type_error, value_error
+from ...core.prelude import public, refuse_unsupported, require_one_of, type_error, value_error
 from .. import functional as F
-from ..functional.input import refuse_unsupported, require_one_of
 from ..functional.windows import channels_last, numbers
 from ..initializer import Normal
 from .functional import Dimensional
@@ -54,7 +52,7 @@ class ConvND(Dimensional):
 
     def extra_repr(self) -> str:
         ones = [1] * self.n
-        told = {  # name: (value, the one that goes without saying)
+        parts = {  # name: (value, the one that goes without saying)
             "kernel_size": (self._kernel_size, None),
             "stride": (self._stride, ones),
             "padding": (self._padding, 0),
@@ -64,7 +62,7 @@ class ConvND(Dimensional):
             "groups": (self._groups, 1),
             "data_format": (self._data_format, None),
         }
-        text = ", ".join(f"{k}={v}" for k, (v, usual) in told.items() if v != usual)
+        text = ", ".join(f"{k}={v}" for k, (v, usual) in parts.items() if v != usual)
         return f"{self._in_channels}, {self._out_channels}, {text}"
 
 

@@ -2,9 +2,8 @@
 
 from math import prod
 
-from ...core.prelude import public, same_shape, value_error
+from ...core.prelude import public, refuse_unsupported, same_shape, value_error
 from .. import functional as F
-from ..functional.input import refuse_unsupported
 from ..initializer import Normal
 from ..param_attr import ParamAttr
 from .batch_norm import BatchNormND as _BatchNormBase  # noqa: F401  the name that programs import

@@ -2,13 +2,12 @@
 
 import inspect
 
-from ...core.prelude import creation, e, indexing, int64, movement, value_error
+from ...core.prelude import creation, e, indexing, int64, movement, require_one_of, value_error
 from ...engine.core.dim import Dim, suppose
 from ...engine.eager.control_flow import while_loop
 from ...engine.jit.tree import flatten, unflatten
 from ...ops import arrangement
 from .. import functional as F
-from ..functional.input import require_one_of
 from .cells import GatedCell, GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
 from .container import LayerList
 from .layers import Layer
@@ -41,7 +40,7 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
         def step(x, states):
             return cell(x, states, **kwargs)
 
-    def padded(k, output, new, states):
+    def mask_padding(k, output, new, states):
         if lengths is None:
             return output, new
         inside = lengths.unsqueeze(1) > k
@@ -50,15 +49,15 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
 
     size = inputs.spec.shape[time]
     if isinstance(size, Dim):
-        return scan(step, padded, inputs, states, time, reverse)
+        return scan(step, mask_padding, inputs, states, time, reverse)
     steps = movement.unstack(inputs, axis=time)
     outputs = [None] * len(steps)
     for k in reversed(range(len(steps))) if reverse else range(len(steps)):
-        outputs[k], states = padded(k, *step(steps[k], states), states)
+        outputs[k], states = mask_padding(k, *step(steps[k], states), states)
     return map_nested(lambda *ys: movement.stack(*ys, axis=time), *outputs), states
 
 
-def scan(step, padded, inputs, states, time: int, reverse: bool):
+def scan(step, mask_padding, inputs, states, time: int, reverse: bool):
     """The same as `unroll`, as a loop in a program: the length is known only at run time.
 
     The loop carries each output into the next iteration, so their history lacks the last one.
@@ -72,7 +71,7 @@ def scan(step, padded, inputs, states, time: int, reverse: bool):
         _, states = unflatten(form, carried)
         at = place(k)
         output, new = step(indexing.take(inputs, at, axis=time), states)
-        return [k + 1, *flatten(padded(at, output, new, states))[0]]
+        return [k + 1, *flatten(mask_padding(at, output, new, states))[0]]
 
     output, _ = step(movement.slice_(inputs, index=(*movement.WHOLE[:time], 0)), states)
     flattened, form = flatten((map_nested(lambda y: y * 0, output), states))
@@ -81,7 +80,7 @@ def scan(step, padded, inputs, states, time: int, reverse: bool):
     final, states = unflatten(form, last[1:])
     history, _ = unflatten(form, before[1:])
 
-    def joined(history, final):
+    def join(history, final):
         suppose(history.spec.shape[0], "==", size)
         shape = final.spec.shape
         history = movement.reshape(history, shape=(size, *shape))
@@ -91,7 +90,7 @@ def scan(step, padded, inputs, states, time: int, reverse: bool):
         whole = arrangement.flip(whole, axis=(0,)) if reverse else whole
         return whole if time == 0 else transpose_first(whole)
 
-    return map_nested(joined, history, final), states
+    return map_nested(join, history, final), states
 
 
 def transpose_first(x):

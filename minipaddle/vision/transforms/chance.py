@@ -5,8 +5,7 @@ Source: Paddle API `paddle.vision.transforms`.
 
 import math
 
-from ...core.missing import public
-from ...engine.core.errors import value_error
+from ...core.prelude import public, value_error
 from ...tensor.generator import GENERATOR
 from . import functional as F
 from .base import BaseTransform

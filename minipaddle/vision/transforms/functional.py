@@ -7,7 +7,7 @@ import math
 
 import numpy
 
-from ...core.prelude import Tensor, public, value_error
+from ...core.prelude import Tensor, public, require_one_of, value_error
 from .pictures import brightest, describe_no_picture, in_kind, is_pil, on_pictures, open_picture
 
 # ---- to numbers ------------------------------------------------------------------------------
@@ -61,8 +61,7 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
 
 
 def channels_axis(data_format: str) -> int:
-    if data_format not in ("CHW", "HWC"):
-        raise value_error(f"data_format={data_format!r}", "'CHW' or 'HWC'")
+    require_one_of("a transform", ("CHW", "HWC"), data_format=data_format)
     return data_format.index("C")
 
 
@@ -150,8 +149,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     >>> paddle.vision.transforms.pad(numpy.array([[1, 2]]), [1, 0])
     array([[0, 1, 2, 0]])
     """
-    if padding_mode not in MODES:
-        raise value_error(f"padding_mode={padding_mode!r}", ", ".join(MODES))
+    require_one_of("pad", MODES, padding_mode=padding_mode)
     sides = [padding] * 4 if isinstance(padding, int) else list(padding)
     if len(sides) not in (2, 4):
         raise value_error(f"padding={padding}", "1, 2 or 4 numbers")
@@ -172,8 +170,7 @@ ORDERS = {"nearest": 0, "bilinear": 1, "bicubic": 3}
 
 
 def order_of(interpolation: str) -> int:
-    if interpolation not in ORDERS:
-        raise value_error(f"interpolation={interpolation!r}", ", ".join(map(repr, ORDERS)))
+    require_one_of("a transform", ORDERS, interpolation=interpolation)
     return ORDERS[interpolation]
 
 

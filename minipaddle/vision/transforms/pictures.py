@@ -11,8 +11,7 @@ import functools
 
 import numpy
 
-from ...engine.core.errors import describe, teach
-from ...engine.eager.tensor import Tensor
+from ...core.prelude import Tensor, describe, teach
 
 
 def on_pictures(function):
