@@ -12,11 +12,11 @@ from typing import NamedTuple
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
-from ..engine.eager.control_flow import is_static
+from ..engine.eager.control_flow import NUMBERS, is_static, same
 from ..engine.eager.tensor import Tensor, wrap
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import MISSING, Contents, Place, journal, outliving_places, same_parts
-from ..engine.jit.leaves import NUMBERS, State, same
+from ..engine.jit.leaves import State
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import unflatten
 from ..engine.jit.writing import defined

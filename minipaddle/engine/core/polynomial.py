@@ -24,9 +24,7 @@ class Polynomial:
 
     def __init__(self, terms: dict):
         self.terms = {k: c for k, c in terms.items() if c}
-        self._ends = self._hash = self._text = (
-            None  # computed when they are needed, which is seldom
-        )
+        self._ends = self._hash = self._text = None  # computed when they are needed
 
     def like(self, terms: dict, *parents) -> Polynomial:
         """A polynomial of this kind with other terms, computed from this one and `parents`."""

@@ -187,7 +187,7 @@ def common_spec(k: int, a: Result, b: Result) -> Spec | None:
     """The spec of a result in both branches; None for a Python value that is the same in both."""
     if a.spec and a.spec == b.spec:
         return a.spec
-    if not a.spec and not b.spec and is_same_value(a.value, b.value):
+    if not a.spec and not b.spec and same(a.value, b.value):
         return None
     given = [r.spec or r.value for r in (a, b)]
     sizes = {r.spec.shape for r in (a, b) if r.spec}
@@ -198,8 +198,16 @@ def common_spec(k: int, a: Result, b: Result) -> Spec | None:
     return Spec(*sizes or [()], promote("cond", given))
 
 
-def is_same_value(a, b) -> bool:
-    return a is b or (type(a) is type(b) and bool(a == b))
+def same(a, b) -> bool:
+    """Whether two values that are no tensors are the same."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or isinstance(a, Tensor):
+        return False
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):  # an array has no truth value
+        return False
 
 
 def as_tensor(x, spec: Spec) -> Tensor:

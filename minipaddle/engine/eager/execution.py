@@ -191,11 +191,8 @@ def common_module(op, arrays):
 
 
 def overwritten_error(record, k) -> Exception:
-    which = (
-        "its result"
-        if k == OUT
-        else f"its input {record.op.inputs[min(k, len(record.op.inputs) - 1)]!r}"
-    )
+    names = record.op.inputs
+    which = "its result" if k == OUT else f"its input {names[min(k, len(names) - 1)]!r}"
     return RuntimeError(
         teach(
             f"backward through {record.op.name}: {which} was overwritten in place afterwards",

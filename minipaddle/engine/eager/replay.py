@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..core.dispatch import Recording, current
-from ..core.record import Record
 from ..ir.control import while_loop
 from ..ir.cut import silent
 from ..ir.edit import with_size
@@ -38,26 +37,15 @@ def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) ->
             attrs = {k: with_size(v, sizes) for k, v in record.attrs.items()}
             if record.op is while_loop:
                 attrs["keep"] = attrs["keep"] or any_differentiable(args)
-            with attribute_errors(record):
+            try:
                 y = current.top.apply(record.op, args, attrs)
+            except Exception as error:
+                error.record = getattr(error, "record", record)  # the one that the error is about
+                raise
         values[record] = y
         if record.dtype is not None:
             sizes |= {name: y.spec.shape[axis] for axis, name in new_sizes(record.spec, known)}
     return [value(r) for r in program.results]
-
-
-class attribute_errors:
-    """A block whose errors get the `record` of the program that they are about."""
-
-    def __init__(self, record: Record):
-        self.record = record
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, kind, error, _):
-        if error is not None and not hasattr(error, "record"):
-            error.record = self.record
 
 
 def detach_unless(x, flows: int):

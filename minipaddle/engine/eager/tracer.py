@@ -59,9 +59,7 @@ class Tracer(Eager):
         self.lifted: dict[int, LiftedTensor] = {}  # by id of the tensor
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[SymbolicArray, Tensor] = {}  # tensors with a gradient a region uses
-        self.others: dict[
-            object, SymbolicArray
-        ] = {}  # states that are no tensors, by what holds them
+        self.others: dict[object, SymbolicArray] = {}  # states that are no tensors, by holder
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
         self.arguments: set[SymbolicArray] = set()  # what the program is given
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor

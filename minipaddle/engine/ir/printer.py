@@ -28,8 +28,6 @@ from ..core.errors import line_of
 from ..core.record import Record, spec_text
 from .program import ITEM, NUMBER, Program
 
-FORMAT = 1
-"""The version of the text form; the first line of a file says it."""
 INDENT = "  "
 NAME = re.compile(r"[A-Za-z_][\w.]*\Z", re.ASCII)
 RESERVED = re.compile(r"(v\d+|True|False|None|nan|inf)\Z")

@@ -12,13 +12,13 @@ from typing import NoReturn
 from ..core.dispatch import current, note_refusal
 from ..core.errors import inside, line_of
 from ..core.slots import slot
-from ..eager.control_flow import BranchError, as_bool, cond, is_static
+from ..eager.control_flow import BranchError, as_bool, cond, is_static, same
 from ..eager.tape import LeafError
 from ..ops.logic import logical_not
 from . import aliasing
 from .effects import check_raised, traceback_steps
 from .journal import MISSING, journal, outliving_places, variables
-from .leaves import NUMBERS, State, Undefined, is_value, same
+from .leaves import NUMBERS, State, Undefined, is_value
 from .refusal import refusal
 from .sequences import as_condition
 from .tree import paths, unflatten

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ..core.dim import Dim
 from ..core.errors import describe, line_of
 from ..core.record import Spec
+from ..eager.control_flow import NUMBERS
 from ..eager.tensor import Tensor
 from ..ir.builder import SymbolicArray
 from ..ops import creation, movement
@@ -14,8 +15,6 @@ from . import tree
 from .journal import MISSING
 from .maybe_undefined import MaybeUndefined
 from .tree import LEAF, Node, flatten, unflatten
-
-NUMBERS = (bool, int, float)
 
 
 class Undefined:
@@ -91,18 +90,6 @@ class State:
 def is_value(leaf) -> bool:
     """Whether a leaf can be a value of the program."""
     return isinstance(leaf, Tensor) or type(leaf) in NUMBERS or isinstance(leaf, Dim)
-
-
-def same(a, b) -> bool:
-    """Whether two leaves that are no tensors are the same."""
-    if a is b:
-        return True
-    if type(a) is not type(b) or isinstance(a, Tensor):
-        return False
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):  # an array has no truth value
-        return False
 
 
 def full(spec: Spec, value):

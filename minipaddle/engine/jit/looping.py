@@ -7,7 +7,7 @@ from __future__ import annotations
 from ..core.dispatch import note_refusal
 from ..core.errors import caller, line_of
 from ..core.slots import slot
-from ..eager.control_flow import CarriedError, as_bool, is_static, scalar_spec
+from ..eager.control_flow import CarriedError, as_bool, is_static, same, scalar_spec
 from ..eager.control_flow import while_loop as program_loop
 from ..eager.tensor import Tensor
 from ..ops.logic import logical_not
@@ -24,7 +24,7 @@ from .branching import (
 )
 from .effects import check_held
 from .journal import Attribute, Global, Place, journal, outliving_places, variables
-from .leaves import NUMBERS, Spec, State, full, is_value, same
+from .leaves import NUMBERS, Spec, State, full, is_value
 from .refusal import refusal
 from .sequences import as_condition, sequence
 from .tree import paths
@@ -156,18 +156,16 @@ class Loop:
 
     def peel_first(self) -> None:
         """Peel the first iteration off: after it the names hold tensors."""
-
-        body, test = self.body, self.test
+        body, test, live_out, local = self.body, self.test, self.live_out, self.local
+        loop_carried = [p for p in self.places if p not in live_out]
 
         def iterations():
             body()
-            groups = [[p for p in self.places if p not in self.live_out], self.local]
             go = test()
             if is_static(go):
-                type(self)(go, test, body, self.live_out, *groups).write()
+                type(self)(go, test, body, live_out, loop_carried, local).write()
 
-        loop_carried = [p for p in self.places if p not in self.live_out]
-        Choice(self.go, iterations, nothing, self.live_out, [*loop_carried, *self.local]).write()
+        Choice(self.go, iterations, nothing, live_out, [*loop_carried, *local]).write()
 
     def attempt(self) -> None:
         self.outer = set().union(*(p.containers() for p in self.places)) - self.by_contents

@@ -73,19 +73,8 @@ def structure(value, leaves: list, kept):
         leaves.append(value)
         return LEAF
     keys, values = inside
-    return Node(
-        type(value),
-        tuple(keys),
-        tuple(
-            [
-                LEAF
-                if type(v) in PLAIN and leaves.append(v) is None
-                else structure(v, leaves, kept)
-                for v in values
-            ]
-        ),
-        value,
-    )
+    children = tuple([structure(v, leaves, kept) for v in values])
+    return Node(type(value), tuple(keys), children, value)
 
 
 def parts(value):
@@ -135,10 +124,8 @@ def create_restore(structure, leaves):
     """A function that builds the results again from tensors, sizes and constants."""
 
     def restore(results, sizes):
-        found = [
-            constant(x, sizes) if y is None else y for x, y in zip(leaves, results, strict=False)
-        ]
-        return unflatten(structure, found)
+        pairs = zip(leaves, results, strict=False)
+        return unflatten(structure, [constant(x, sizes) if y is None else y for x, y in pairs])
 
     return alone if structure is LEAF and leaves[0] is None else restore
 
