@@ -30,7 +30,7 @@ def hessian_vector(y, xs, vectors) -> list:
     """
     slopes = grad(y, xs, create_graph=True, allow_unused=True)
     used = [k for k, slope in enumerate(slopes) if slope is not None]
-    return pulled([slopes[k] for k in used], xs, [vectors[k] for k in used])
+    return pull([slopes[k] for k in used], xs, [vectors[k] for k in used])
 
 
 def jacobian(ys, xs, batch_axis=None):
@@ -48,9 +48,9 @@ def jacobian(ys, xs, batch_axis=None):
     refuse_batches("jacobian", batch_axis)
 
     def rows(y):
-        return [pulled([y], listed(xs), [unit]) for unit in units(y)]
+        return [pull([y], as_list(xs), [unit]) for unit in unit_vectors(y)]
 
-    found = [assembled(rows(y), y, xs) for y in listed(ys)]
+    found = [assemble(rows(y), y, xs) for y in as_list(ys)]
     return tuple(found) if isinstance(ys, list | tuple) else found[0]
 
 
@@ -72,33 +72,33 @@ def hessian(ys, xs, batch_axis=None):
         raise value_error(
             f"hessian of {ys.spec}", expected="one number", hint="sum it, or take jacobian"
         )
-    inputs = listed(xs)
+    inputs = as_list(xs)
     zeros = [constant(x.spec, 0, x) for x in inputs]
 
     def rows(k):
         return [
             hessian_vector(ys, inputs, [*zeros[:k], unit, *zeros[k + 1 :]])
-            for unit in units(inputs[k])
+            for unit in unit_vectors(inputs[k])
         ]
 
-    found = [assembled(rows(k), x, xs) for k, x in enumerate(inputs)]
+    found = [assemble(rows(k), x, xs) for k, x in enumerate(inputs)]
     return tuple(found) if isinstance(xs, list | tuple) else found[0]
 
 
-def pulled(ys, xs, cotangents) -> list:
+def pull(ys, xs, cotangents) -> list:
     """The gradients of Σ cotangent·y, zeros where nothing leads; differentiable again."""
     found = grad(ys, xs, cotangents, create_graph=True, allow_unused=True)
     return [constant(x.spec, 0, x) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
-def units(x):
+def unit_vectors(x):
     """The unit vectors of the space of `x`: one for each element, 1 there and 0 elsewhere."""
     with device_guard(x.place):
         rows = creation.eye(rows=x.spec.size, columns=x.spec.size, dtype=x.spec.dtype)
         return [movement.reshape(row, shape=x.spec.shape) for row in rows]
 
 
-def assembled(rows, y, xs):
+def assemble(rows, y, xs):
     """Rows, one for each element of y, each a list with a tensor for each of `xs`, as arrays."""
     whole = [
         movement.reshape(
@@ -106,7 +106,7 @@ def assembled(rows, y, xs):
         )
         if rows
         else constant(Spec(y.spec.shape + x.spec.shape, x.spec.dtype), 0, x)
-        for j, x in enumerate(listed(xs))
+        for j, x in enumerate(as_list(xs))
     ]
     return tuple(whole) if isinstance(xs, list | tuple) else whole[0]
 
@@ -115,7 +115,7 @@ def constant(spec, value, like):
     return current.top.full(spec, value, like)
 
 
-def listed(x) -> list:
+def as_list(x) -> list:
     return list(x) if isinstance(x, list | tuple) else [x]
 
 

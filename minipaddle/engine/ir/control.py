@@ -35,10 +35,10 @@ def cond(run, pred, *inputs, true, false):
 @cond.shape
 def _(pred, *inputs, true, false):
     pairs = zip(true.outputs, false.outputs, strict=True)
-    return tuple(Spec(merged(a.shape, b.shape), a.dtype) for a, b in pairs)
+    return tuple(Spec(merge_shapes(a.shape, b.shape), a.dtype) for a, b in pairs)
 
 
-def merged(a: tuple, b: tuple) -> tuple:
+def merge_shapes(a: tuple, b: tuple) -> tuple:
     """The sizes of both branches; an unknown size where they differ."""
     return tuple(n if n == k else dims.unknown() for n, k in zip(a, b, strict=True))
 
@@ -82,11 +82,11 @@ def while_loop(run, *inputs, test, body, carried, keep):
         now = tuple(run(body, (*now, *rest)))
     if not keep:
         return now
-    stacks = [stacked(run.m, kept, k, value) for k, value in enumerate(now)]
+    stacks = [stack_iterations(run.m, kept, k, value) for k, value in enumerate(now)]
     return (*now, run.m.asarray(len(kept)), *stacks)
 
 
-def stacked(m, kept, k: int, like):
+def stack_iterations(m, kept, k: int, like):
     rounds = [values[k] for values in kept]
     return m.stack(rounds) if rounds else m.zeros((0, *like.shape), like.dtype)
 

@@ -66,7 +66,7 @@ def builtin(function):
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
             before_write(owner)
-        return searching(function, owner) if type(owner) is list else function
+        return search_method(function, owner) if type(owner) is list else function
     try:
         return TABLE.get(function, function)
     except TypeError:  # a method of something that has no hash
@@ -78,7 +78,7 @@ READING |= {"issubset", "issuperset", "items", "keys", "symmetric_difference", "
 """Methods of containers that change nothing."""
 
 
-def searching(function, items: list):
+def search_method(function, items: list):
     """`items.index(x)`, `items.count(x)`, where equality with a tensor is no bool."""
     if function.__name__ == "index" and any(map(is_static, items)):
         return lambda x: next(k for k, each in enumerate(items) if each is x)

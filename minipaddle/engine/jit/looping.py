@@ -60,18 +60,18 @@ def for_loop(iterable, body, live_out=(), loop_carried=(), local=(), break_flags
     flags = variables(break_flags, body)
     items = sequence(iterable)
     if items is not None:
-        return indexed(items, body, groups, flags)
+        return loop_by_index(items, body, groups, flags)
     steps = iter(iterable)
     for item in steps:
         body(item)
         going = none([flag.get() for flag in flags])
         if is_static(going):
-            return unrolled(going, steps, body, groups, flags)
+            return unroll(going, steps, body, groups, flags)
         if not going:
             break
 
 
-def unrolled(going, steps, body, groups, flags) -> None:
+def unroll(going, steps, body, groups, flags) -> None:
     """The iterations after a tensor may have ended the loop: each runs only if it has not."""
     live_out, loop_carried, local = groups
     places = [*live_out, *loop_carried]
@@ -80,7 +80,7 @@ def unrolled(going, steps, body, groups, flags) -> None:
         going = none([flag.get() for flag in flags])
 
 
-def indexed(items, body, groups, flags) -> None:
+def loop_by_index(items, body, groups, flags) -> None:
     """A loop over a sequence whose length only the program knows."""
     k = Box("the number of the iteration", 0)
 

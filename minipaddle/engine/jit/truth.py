@@ -31,40 +31,40 @@ def truth(x):
 @slot("jit.runtime.and_")
 def and_(left, *rights):
     """The truth of `left and right() and …`; of Python's values, the value."""
-    return folded(left, rights, True, truth)
+    return fold_operands(left, rights, True, truth)
 
 
 @slot("jit.runtime.or_")
 def or_(left, *rights):
     """The truth of `left or right() or …`; of Python's values, the value."""
-    return folded(left, rights, False, truth)
+    return fold_operands(left, rights, False, truth)
 
 
 def and_value(left, *rights):
     """`left and right() and …`: the first that is false, or the last."""
-    return folded(left, rights, True, same)
+    return fold_operands(left, rights, True, identity)
 
 
 def or_value(left, *rights):
     """`left or right() or …`: the first that is true, or the last."""
-    return folded(left, rights, False, same)
+    return fold_operands(left, rights, False, identity)
 
 
-def same(x):
+def identity(x):
     return x
 
 
-def folded(left, rights, goes_on: bool, seen):
-    """Evaluate operands as long as their truth is `goes_on`; `seen(x)` is the result for each."""
+def fold_operands(left, rights, goes_on: bool, result_of):
+    """Evaluate operands as long as their truth is `goes_on`; `result_of(x)` is what each gives."""
     for k, right in enumerate(rights):
         if is_static(as_condition(left)):
             rest = rights[k + 1 :]
             test = truth(left) if goes_on else ops.logical_not(truth(left))
 
             def more(right=right, rest=rest):
-                return seen(folded(right(), rest, goes_on, seen))
+                return result_of(fold_operands(right(), rest, goes_on, result_of))
 
-            return Choice(test, more, lambda: seen(left)).write()  # noqa: B023
+            return Choice(test, more, lambda: result_of(left)).write()  # noqa: B023
         if bool(left) is not goes_on:
             return left
         left = right()
