@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
-from ..engine.eager.control_flow import NUMBERS, is_static, same
-from ..engine.eager.tensor import Tensor, wrap
+from ..engine.eager.control_flow import NUMBERS, is_static
+from ..engine.eager.tensor import Tensor, same_value, wrap
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import MISSING, Contents, Place, journal, outliving_places, same_parts
 from ..engine.jit.leaves import State
@@ -59,7 +59,7 @@ class Guard(NamedTuple):
         now = self.place.get()
         if isinstance(self.place, Contents):
             return same_parts(now, self.value)
-        return same(now, self.value)
+        return same_value(now, self.value)
 
     def __str__(self) -> str:
         held = self.place.get(), self.value
@@ -129,7 +129,7 @@ def differ_in_tensors_only(a: State, b: State) -> bool:
     if a.missing or b.missing or a.structure != b.structure or a.specs != b.specs:
         return False
     pairs = zip(a.leaves, b.leaves, strict=True)
-    return all(isinstance(x, Tensor) or same(x, y) for x, y in pairs)
+    return all(isinstance(x, Tensor) or same_value(x, y) for x, y in pairs)
 
 
 def only_appended(place: Place, before, after) -> bool:

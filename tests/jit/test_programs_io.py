@@ -140,12 +140,15 @@ def test_the_second_derivative_knows_what_an_argument_held(quietly):
     assert use(to_static(cube)) == expected
 
 
-def test_the_second_derivative_knows_what_a_tensor_outside_held():
+@pytest.mark.parametrize("checked", [False, True])
+def test_the_second_derivative_knows_what_a_tensor_outside_held(checked):
     def use(convert):
         w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
         b = w * w
 
         def scaled(x):
+            if checked:
+                assert x.sum() > 0.0
             b.multiply_(x)
             return b * b
 

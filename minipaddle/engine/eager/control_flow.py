@@ -24,7 +24,7 @@ from ..ops.gather import take
 from .aliases import note_choice_aliases, note_loop_aliases
 from .replay import derivative, zeros_like
 from .tape import get_leaf, take_past, without_past
-from .tensor import Tensor, wrap
+from .tensor import Tensor, same_value, wrap
 
 NUMBERS = (bool, int, float)
 BOOL = Spec((), bool_.numpy)
@@ -187,7 +187,7 @@ def common_spec(k: int, a: Result, b: Result) -> Spec | None:
     """The spec of a result in both branches; None for a Python value that is the same in both."""
     if a.spec and a.spec == b.spec:
         return a.spec
-    if not a.spec and not b.spec and same(a.value, b.value):
+    if not a.spec and not b.spec and same_value(a.value, b.value):
         return None
     given = [r.spec or r.value for r in (a, b)]
     sizes = {r.spec.shape for r in (a, b) if r.spec}
@@ -196,18 +196,6 @@ def common_spec(k: int, a: Result, b: Result) -> Spec | None:
         what = f"the branches give different kinds of result number {k}:\n  {a}\n  {b}"
         raise BranchError(teach(what, expected="the same shape and dtype from both"), k, a, b)
     return Spec(*sizes or [()], promote("cond", given))
-
-
-def same(a, b) -> bool:
-    """Whether two values that are no tensors are the same."""
-    if a is b:
-        return True
-    if type(a) is not type(b) or isinstance(a, Tensor):
-        return False
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):  # an array has no truth value
-        return False
 
 
 def as_tensor(x, spec: Spec) -> Tensor:

@@ -291,3 +291,15 @@ def wrap(array) -> Tensor:
     out = new(Tensor)
     out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
     return out
+
+
+def same_value(a, b) -> bool:
+    """Whether two values that are no tensors are the same."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or isinstance(a, Tensor):
+        return False
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):  # an array has no truth value
+        return False

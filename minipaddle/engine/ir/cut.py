@@ -7,6 +7,8 @@ residuals, or from nothing, is computed again rather than kept.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..core.record import Record
 from ..core.slots import slot
 from .edit import map_records, map_regions, with_inputs
@@ -127,7 +129,7 @@ def needed(program: Program) -> list[Record]:
 
 def silent(program: Program) -> Program:
     """The program without records that only have an effect: a derivative computes it again."""
-    used = {r for record in program.records for r in record.inputs} | set(program.outputs)
+    used = {r for record in program.records for r in record.inputs} | set(program.results)
     records = [r for r in program.records if not r.op.effect or r in used]
-    whole = Program(program.name, program.inputs, [], records, program.outputs, program.guards)
+    whole = replace(program, records=records)
     return map_records(whole, lambda r, inputs: with_inputs(r, inputs, map_regions(r, silent)))

@@ -12,8 +12,9 @@ from typing import NoReturn
 from ..core.dispatch import current, note_refusal
 from ..core.errors import inside, line_of
 from ..core.slots import slot
-from ..eager.control_flow import BranchError, as_bool, cond, is_static, same
+from ..eager.control_flow import BranchError, as_bool, cond, is_static
 from ..eager.tape import LeafError
+from ..eager.tensor import same_value
 from ..ops.logic import logical_not
 from . import aliasing
 from .effects import check_raised, traceback_steps
@@ -255,7 +256,7 @@ class Choice:
         if a.structure != b.structure:
             raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
-            if not (is_value(x) and is_value(y)) and not same(x, y):
+            if not (is_value(x) and is_value(y)) and not same_value(x, y):
                 raise self.mismatch(
                     place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
                 )
@@ -269,7 +270,7 @@ class Choice:
         if a.value is b.value:
             return a.value
         pairs = zip(a.leaves, b.leaves, outs, strict=True)
-        leaves = [x if is_plain(x) and same(x, y) else out for x, y, out in pairs]
+        leaves = [x if is_plain(x) and same_value(x, y) else out for x, y, out in pairs]
         # each side has a container of its own, even if both hold the same: make a new one
         return a.rebuilt(leaves) if a.uncertain else unflatten(a.structure, leaves)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from ..core.dispatch import note_refusal
 from ..core.errors import caller, line_of
 from ..core.slots import slot
-from ..eager.control_flow import CarriedError, as_bool, is_static, same, scalar_spec
+from ..eager.control_flow import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control_flow import while_loop as program_loop
-from ..eager.tensor import Tensor
+from ..eager.tensor import Tensor, same_value
 from ..ops.logic import logical_not
 from . import aliasing
 from .branching import (
@@ -298,7 +298,7 @@ class Loop:
             raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             number = self.is_carried(i, j, x) or type(x) in NUMBERS
-            if (self.is_carried(i, j, x) and is_value(y)) or same(x, y):
+            if (self.is_carried(i, j, x) and is_value(y)) or same_value(x, y):
                 continue
             if x is None and isinstance(y, Tensor):
                 raise PeelFirst
