@@ -46,8 +46,8 @@ def replace(files: dict[str, bytes]) -> None:
         if error.errno is None:
             raise
         old = f"{renamed} of {len(paths)} files are new" if renamed else "the old file is untouched"
-        said = f"could not save {len(data):,} bytes ({error.strerror}); {old}"
-        raise OSError(error.errno, said, path) from error
+        message = f"could not save {len(data):,} bytes ({error.strerror}); {old}"
+        raise OSError(error.errno, message, path) from error
     finally:
         for neighbour in [] if renamed else neighbours:  # after the first name, `waiting` has them
             if os.path.exists(neighbour):

@@ -99,11 +99,11 @@ def same_everywhere(layers: Layer, group) -> None:
     for rank, other in zip(group.ranks, found, strict=True):
         if other != first:
             names = [name for name in first | other if first.get(name) != other.get(name)]
-            said = [
+            lines = [
                 f"  {name}: {first.get(name)} in rank {here}, {other.get(name)} in rank {rank}"
                 for name in names[:5]
             ]
-            raise ValueError("\n".join(["DataParallel of models that differ", *said]))
+            raise ValueError("\n".join(["DataParallel of models that differ", *lines]))
     for x in [*layers.parameters(), *layers.buffers()]:
         broadcast(x, group.ranks[0], group)
 

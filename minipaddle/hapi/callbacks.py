@@ -110,7 +110,7 @@ class ProgBarLogger(Callback):
 
     def begin(self, steps) -> None:
         self.line = Line(steps, live=self.verbose == 1) if self.verbose else None
-        self.samples = self.steps = self.told = 0
+        self.samples = self.steps = self.reported = 0
         self.last: dict = {}
 
     def note(self, step: int, logs: dict, values: dict) -> None:
@@ -118,10 +118,10 @@ class ProgBarLogger(Callback):
         self.steps, self.last = step + 1, values
         if self.line is not None and (self.verbose == 1 or self.steps % self.log_freq == 0):
             self.line.update(self.steps, values)
-            self.told = self.steps
+            self.reported = self.steps
 
     def end(self) -> None:
-        if self.line is not None and (self.verbose == 1 or self.told < self.steps):
+        if self.line is not None and (self.verbose == 1 or self.reported < self.steps):
             self.line.close(self.steps, self.last)
         self.line = None
 

@@ -86,11 +86,11 @@ def model_of(prefix: str, files: list) -> Saved:
     """The model that three files hold; the bytes of the weights are gone when tensors are made."""
     programs, description = files[:2]
     try:
-        said = json.loads(description)
+        described = json.loads(description)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
     found = parse_all(programs)
-    return checked(said, found, parse(f"{prefix}.pdiparams", files.pop())[0])
+    return checked(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:

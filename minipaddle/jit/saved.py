@@ -233,25 +233,25 @@ def checked(data: dict, programs: list[Program], arrays: dict) -> Saved:
     return saved
 
 
-def state_of(name: str, said: dict, arrays: dict) -> Kept:
+def state_of(name: str, described: dict, arrays: dict) -> Kept:
     """A state, on the current device."""
-    kind, paths = said["kind"], said["paths"]
+    kind, paths = described["kind"], described["paths"]
     if kind not in KINDS or type(paths) is not list or not all(type(p) is str for p in paths):
         raise Damaged(f"{name} is of no kind")
     if kind == "random":
         return Kept(kind, None, paths)
     array = arrays.get(name)
-    if array is None or str(Spec(array.shape, array.dtype)) != said["spec"]:
-        raise Damaged(f"the weights have no {name} that is {said['spec']!s:.80}")
+    if array is None or str(Spec(array.shape, array.dtype)) != described["spec"]:
+        raise Damaged(f"the weights have no {name} that is {described['spec']!s:.80}")
     tensor = Parameter(()) if kind == "parameter" else Tensor(())
     tensor.array = as_array(array)
-    tensor.name, tensor.stop_gradient = name, said["trainable"] is not True
+    tensor.name, tensor.stop_gradient = name, described["trainable"] is not True
     return Kept(kind, tensor, paths)
 
 
-def method_of(program: Program, said: dict) -> Method:
+def method_of(program: Program, described: dict) -> Method:
     leaves, places = [], []
-    structure = read_structure(said["outputs"], leaves, places, 0)
+    structure = read_structure(described["outputs"], leaves, places, 0)
     count = len(program.outputs)
     if any(type(k) is not int or not 0 <= k < count for k in places if k is not None):
         raise Damaged(f"{program.name} has {count} outputs: the file names another one")

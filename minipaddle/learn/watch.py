@@ -1,4 +1,4 @@
-"""Judge an exercise whenever its file is saved. It moves on only when it is told to."""
+"""Judge an exercise whenever its file is saved. It moves on only when the reader says so."""
 
 import queue
 import sys

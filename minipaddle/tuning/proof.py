@@ -22,7 +22,7 @@ def accepted(default: list[float], other: list[float]) -> bool:
 
 def prove(targets: list[Target], defaults: list[Executable], best: dict[str, dict]) -> tuple:
     """The faster trials by signature, and the seconds of a run of all programs without and with
-    them. If all of them together make a program no faster, none of it are kept.
+    them. If all of them together make a program no faster, none of its trials is kept.
     """
     kept, spans = {}, [0.0, 0.0]
     for target, default in zip(targets, defaults, strict=True):

@@ -84,8 +84,8 @@ class ProgramView:
     def __init__(self, program: Program, spread: Spread, results, residuals=(), names=None):
         self.program, self.spread = program, spread
         self.names = names or names_in(program)
-        made = spread.at  # the results of a group are made inside of it
-        self.results, self.residuals = ({made.get(r) or r for r in s} for s in (results, residuals))
+        at = spread.at  # the results of a group come from inside it
+        self.results, self.residuals = ({at.get(r) or r for r in s} for s in (results, residuals))
         self.roles: dict[Record, str] = {}
         self.notes: dict[Record, str] = {}
 

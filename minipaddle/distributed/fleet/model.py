@@ -50,7 +50,7 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
 
 
 def strategy_in_use() -> DistributedStrategy:
-    """What `init` was told; RuntimeError before it."""
+    """The strategy that `init` was given; RuntimeError before it."""
     if chosen.now is None:
         raise RuntimeError(teach("fleet before fleet.init(is_collective=True)"))
     return chosen.now
@@ -71,15 +71,15 @@ def distributed_model(model):
     >>> paddle.distributed.spawn(work, nprocs=2).results
     [1.5, 1.5]
     """
-    told = strategy_in_use()
-    if told.sync_batch_norm:
+    strategy = strategy_in_use()
+    if strategy.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
-    megabytes, last = told.bucket_sizes()
+    megabytes, last = strategy.bucket_sizes()
     model = DataParallel(
         model,
         comm_buffer_size=megabytes,
         last_comm_buffer_size=last,
-        find_unused_parameters=told.find_unused_parameters,
+        find_unused_parameters=strategy.find_unused_parameters,
     )
     for optimizer in merging.now:  # it was made before the model was wrapped
         optimizer.average_later()
@@ -111,19 +111,19 @@ def distributed_optimizer(optimizer, strategy=None):
     >>> paddle.distributed.spawn(work, nprocs=2).results
     [[0.0, -2.0], [0.0, -2.0]]
     """
-    chosen.now = told = strategy or strategy_in_use()
-    how = told.gradient_merge_configs
-    if not told.gradient_merge or how["k_steps"] == 1:
+    chosen.now = strategy = strategy or strategy_in_use()
+    how = strategy.gradient_merge_configs
+    if not strategy.gradient_merge or how["k_steps"] == 1:
         return optimizer
-    if told.find_unused_parameters:
+    if strategy.find_unused_parameters:
         raise not_supported(
             "gradient_merge with find_unused_parameters",
             expected="models all of whose parameters get gradients in k steps",
             hint="model.no_sync() for all backwards but the last, then step()",
         )
-    made = GradientMerge(optimizer, how["k_steps"], how["avg"], *told.bucket_sizes())
-    merging.now = (*merging.now, made)
-    return made
+    merged = GradientMerge(optimizer, how["k_steps"], how["avg"], *strategy.bucket_sizes())
+    merging.now = (*merging.now, merged)
+    return merged
 
 
 def worker_index() -> int:

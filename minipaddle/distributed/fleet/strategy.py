@@ -84,8 +84,8 @@ class DistributedStrategy:
         return fused if self.fuse_all_reduce_ops else (0, 0)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={getattr(self, name)}" for name in [*KNOWN, *PARTS])
-        return f"DistributedStrategy({told})"
+        settings = ", ".join(f"{name}={getattr(self, name)}" for name in [*KNOWN, *PARTS])
+        return f"DistributedStrategy({settings})"
 
 
 def hybrid(degrees: dict) -> dict:
@@ -100,15 +100,15 @@ def hybrid(degrees: dict) -> dict:
     return degrees
 
 
-def merging(told: dict) -> dict:
-    """How gradients are merged, as it was given; ValueError if nobody can."""
-    for name in told:
+def merging(settings: dict) -> dict:
+    """The settings for merging gradients; ValueError for those that make no sense."""
+    for name in settings:
         if name not in MERGING:
             raise value_error(f"gradient_merge_configs with {name}", expected="k_steps, avg")
-    k = told.get("k_steps", 1)
+    k = settings.get("k_steps", 1)
     if type(k) is not int or k < 1:
         raise value_error(f"k_steps={k!r}", expected="how many steps make an update: 1, 2, …")
-    return told
+    return settings
 
 
 PARTS = {"hybrid_configs": hybrid, "gradient_merge_configs": merging}
