@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..core.shown import ShownTable
+
 
 class Row(NamedTuple):
     """A kernel: its seconds in a step by default and now, and the choices that differ."""
@@ -14,7 +16,7 @@ class Row(NamedTuple):
 
 
 @dataclass
-class Tuned:
+class Tuned(ShownTable):
     """The result of `paddle.tune`: prints as a table; `viz.tuning` draws how it was found.
 
     `before` and `after` are the seconds of a step (medians of runs in turn); `curves` hold for each
@@ -28,6 +30,7 @@ class Tuned:
     trials: int
     curves: dict[str, list[float]] = field(repr=False)
     stopped: bool = False
+    width = 100
 
     def best_so_far(self, kernel: str) -> list[float]:
         """The least part of the default's time after each trial; it starts at the default's, 1."""
@@ -51,15 +54,3 @@ class Tuned:
             choices = ", ".join(f"{name} {x}" for name, x in row.choice.items()) or "default"
             table.add_row(row.kernel, f"{row.default * 1e6:.1f}", f"{row.tuned * 1e6:.1f}", choices)
         return table
-
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=100, force_jupyter=False, color_system=None)
-        with console.capture() as page:
-            console.print(self.table())
-        return page.get()
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
-        bundle = self.table()._repr_mimebundle_(include or [], exclude or [], **kwargs)
-        return bundle | {"text/plain": str(self)}

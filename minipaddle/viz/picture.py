@@ -3,23 +3,7 @@
 import io
 from pathlib import Path
 
-
-class Shown:
-    """An object that a notebook shows as `rich`, and a terminal as `text`."""
-
-    text = ""
-
-    def rich(self) -> dict:
-        """The content for a notebook, by MIME type."""
-        return {"text/html": self.html()}
-
-    def __repr__(self) -> str:
-        return self.text
-
-    __str__ = __repr__
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **_):
-        return {**self.rich(), "text/plain": str(self)}
+from ..core.shown import Shown
 
 
 class Picture(Shown):

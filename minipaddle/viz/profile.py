@@ -4,6 +4,7 @@ from collections import defaultdict
 from time import perf_counter_ns
 from typing import NamedTuple
 
+from ..core.shown import ShownTable
 from ..eager.devices import synchronize
 from ..engine.core.dispatch import Interpreter, current
 from ..engine.core.record import Spec, owner
@@ -12,7 +13,6 @@ from ..engine.eager.tensor import Tensor
 from ..nn.layer.tree import path_of
 from .flame import chrome_trace, flame
 from .passthrough import PassThrough, forward
-from .picture import Shown
 from .style import bytes_text
 from .tape import tensors_in
 
@@ -97,7 +97,7 @@ class Row(NamedTuple):
     allocated: int
 
 
-class profile(Shown):
+class profile(ShownTable):
     """Time every operator that this thread applies in the block, by name, phase and layer.
 
     `p.table()` is a table (`p.table("layer")` by layer), `p.flame()` a flame chart,
@@ -186,18 +186,6 @@ class profile(Shown):
         Source: "Trace Event Format", the Chromium project.
         """
         return chrome_trace(self, path)
-
-    @property
-    def text(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=160, force_jupyter=False, color_system=None)
-        with console.capture() as page:
-            console.print(self.table())
-        return page.get()
-
-    def rich(self) -> dict:
-        return self.table()._repr_mimebundle_([], [])
 
 
 def row_of(name: str, events, busy: float) -> Row:

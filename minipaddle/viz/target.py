@@ -49,30 +49,29 @@ def ends_of(target) -> tuple[set, set]:
 
 def executable_of(target):
     """The last executable of a static function, or the executable itself."""
-    found = compiled_of(target)
-    if not hasattr(found, "kernels"):
-        what = f"{getattr(target, '__name__', type(target).__name__)} was not compiled"
-        expected = "an executable, or a static function that was compiled"
-        hint = 'to_static(function, backend="native"), and call it once'
-        raise type_error(what, expected=expected, hint=hint)
-    return found
+    what = f"{getattr(target, '__name__', type(target).__name__)} was not compiled"
+    expected = "an executable, or a static function that was compiled"
+    hint = 'to_static(function, backend="native"), and call it once'
+    return check_has(compiled_of(target), "kernels", what, expected, hint)
 
 
 def static_function(target):
     """The static function itself, or that of a layer; raises TypeError for anything else."""
-    found = forward_of(target)
-    if not hasattr(found, "program_cache"):
-        what = f"a picture of the cache of {type(target).__name__}"
-        expected = "what paddle.jit.to_static gave: a function or a layer"
-        raise type_error(what, expected=expected)
-    return found
+    what = f"a picture of the cache of {type(target).__name__}"
+    expected = "what paddle.jit.to_static gave: a function or a layer"
+    return check_has(forward_of(target), "program_cache", what, expected)
 
 
 def as_written(function):
     """The Python function of a layer or a static function."""
     found = forward_of(function)
+    what = f"how {type(function).__name__} is converted"
     found = getattr(found, "dygraph_function", found)
-    if not hasattr(found, "__code__"):
-        what = f"how {type(function).__name__} is converted"
-        raise type_error(what, expected="a Python function or layer")
+    return check_has(found, "__code__", what, "a Python function or layer")
+
+
+def check_has(found, attribute: str, what: str, expected: str, hint: str = ""):
+    """The object, if it has an attribute that pictures need; else TypeError with these words."""
+    if not hasattr(found, attribute):
+        raise type_error(what, expected, hint=hint)
     return found

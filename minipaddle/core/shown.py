@@ -1,0 +1,37 @@
+"""How objects show themselves: rich in a notebook, as text in a terminal."""
+
+
+class Shown:
+    """An object that a notebook shows as `rich`, and a terminal as `text`."""
+
+    text = ""
+
+    def rich(self) -> dict:
+        """The content for a notebook, by MIME type."""
+        return {"text/html": self.html()}
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **_):
+        return {**self.rich(), "text/plain": str(self)}
+
+
+class ShownTable(Shown):
+    """An object whose `table()` is one of the library `rich`; `width` are characters of text."""
+
+    width = 160
+
+    @property
+    def text(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=self.width, force_jupyter=False, color_system=None)
+        with console.capture() as page:
+            console.print(self.table())
+        return page.get()
+
+    def rich(self) -> dict:
+        return self.table()._repr_mimebundle_([], [])
