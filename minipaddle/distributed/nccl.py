@@ -32,7 +32,7 @@ PAUSE = 2e-4
 
 
 class OnStream(Work):
-    """What a stream was told to do: `event` is at its end."""
+    """Work given to a stream: `event` is at its end."""
 
     def __init__(self, group: NCCLGroup, event, result, what: str, number: int, kept=()):
         self.group, self.event, self.result = group, event, result

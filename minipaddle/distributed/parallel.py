@@ -165,7 +165,7 @@ def get_group(id: int = 0) -> ProcessGroup:
 def new_group(
     ranks=None, backend=None, timeout=HALF_AN_HOUR, nccl_comm_init_option=0, nccl_config=None
 ) -> ProcessGroup:
-    """A group of some ranks; None: of all. Every rank calls it, also those that are not of it.
+    """A group of some ranks; None: of all. Every rank calls it, also those that are not in it.
 
     For these the group has no rank (-1) and cannot be talked in. `backend` must be that of the
     world. Source: Paddle API `paddle.distributed.new_group`.
@@ -193,7 +193,7 @@ def new_group(
 
 
 class Outside:
-    """A group that this rank is not of."""
+    """A group that this rank is not in."""
 
     rank, backend = -1, "none"
 

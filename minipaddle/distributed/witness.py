@@ -112,7 +112,7 @@ class Witness:
             self.end(rank, {})
 
     def end(self, rank: int, counts: dict) -> None:
-        """Tell all that a rank has ended, after so many collectives of each group."""
+        """Tell all that a rank has ended, and after how many collectives of each group."""
         self.ended.add(rank)
         self.tell_all(kind="over", rank=rank, counts=counts)
 

@@ -65,7 +65,7 @@ def finished(choice: Choice, key: tuple, build: Build) -> object:
 
 
 def no_compiler() -> bool:
-    """Whether there is none, which nobody asked for and nobody was told."""
+    """Whether there is no compiler, and the user neither chose that nor was warned."""
     return compiler() is None and not unusable and "MINIPADDLE_CC" not in os.environ
 
 

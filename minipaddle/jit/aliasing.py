@@ -39,7 +39,7 @@ class Strict(aliasing.Aliasing):
         journal.before = Snapshot(journal.reach)
 
     def leave(self, journal, finished: bool) -> None:
-        """Note the containers that code changed which is not converted; refuse other changes."""
+        """Note the containers that unconverted code changed; refuse its other changes."""
         before, journal.before = journal.before, None
         changes = before.changes() if finished else []
         for x, held in changes:
@@ -112,7 +112,7 @@ def variables_in_use():
 # ---- iterators -----------------------------------------------------------------------------------
 
 ENDLESS, UNSIZED = 10_000, 256
-"""How many items are taken of an iterator that says how many it has, and of one that does not."""
+"""How many items are taken from an iterator that knows its length, and from one that does not."""
 
 
 def sources(steps) -> list:

@@ -1,4 +1,4 @@
-"""`jit.load`: a layer that runs saved programs, without the Python they were made of."""
+"""`jit.load`: a layer that runs saved programs, without the Python code they came from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, s
 LARGEST = 4 * LONGEST
 """Bytes a model or a description may have."""
 PATIENCE = 10.0
-"""Seconds in which a model is looked for that others save again and again."""
+"""Seconds to look for a complete model while others keep saving it."""
 RANDOM = GeneratorStorage(GENERATOR)
 
 
@@ -299,7 +299,7 @@ class Housed(TensorStorage):
 
 
 class AtOnce:
-    """Runs programs that nobody will walk back. States that they do not update are weights that
+    """Runs programs without a tape. States that they do not update are weights that
     change seldom, so what is made of these alone is prepared.
     """
 

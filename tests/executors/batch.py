@@ -1,4 +1,4 @@
-"""Many programs compiled as one C file: to start takes a compiler longer than a small program."""
+"""Many programs compiled as one C file: starting a compiler takes longer than a small program."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import ALIGNMENT, Context, Executable
 
 QUICK = ("-O0",)
-"""For the compiler: as little effort as finds mistakes of ours; a third of what users' takes."""
+"""Flags with the least effort that finds our mistakes; they take a third of the usual time."""
 GUARD = 4096
 POISON = 0xFF
-"""What memory holds before a run: of floats NaN, of whole numbers -1."""
+"""What memory holds before a run: NaN as floats, -1 as whole numbers."""
 BEHIND = 0xA5
-"""What a guard holds: nothing that comes of POISON, as a NaN of NaN does."""
+"""What a guard holds: no value that computing with POISON gives."""
 OWN = re.compile(r"^static (?:void|int) (\w+)\(", re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ class Guarded(Context):
         self.behind: list[np.ndarray] = []
 
     def poison(self) -> None:
-        """Before a run."""
+        """Fill the memory before a run."""
         self.room[...] = POISON
         self.behind = [self.room[-self.room.ctypes.data % ALIGNMENT + self.executable.plan.size :]]
         self.behind[0][...] = BEHIND
@@ -51,7 +51,7 @@ class Guarded(Context):
         return memory[:size].view(dtype).reshape(shape)
 
     def check(self) -> None:
-        """After it."""
+        """Check the guards after a run."""
         for k, guard in enumerate(self.behind):
             where = f"result {k - 1}" if k else "the arena"
             assert (guard == BEHIND).all(), f"something was written behind {where}"
@@ -64,7 +64,7 @@ class Unbuilt(Executable):
     """What the compiler said if it did not compile."""
 
     def load(self) -> None:
-        """Nothing yet."""
+        """Load nothing yet."""
 
     def __call__(self, program, arrays) -> list:
         if self.refused:
@@ -93,7 +93,8 @@ def text_of(executables: list[Unbuilt]) -> str:
 
 def build(executables: list[Unbuilt], effort=QUICK, *, always_parallel: bool = False) -> None:
     """Compile them all, with the `effort` of users' programs if it is None; `always_parallel`:
-    threads share loops however small they are. What does not compile says so when it is called.
+    threads share loops however small they are. An executable that does not compile says so when it
+    is called.
     """
     text, cc = text_of(executables), compiler()
     flags = (cc if effort is None else cc._replace(effort=effort)).flags

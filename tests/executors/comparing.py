@@ -26,10 +26,10 @@ from tests.jit.fuzz_compare import alike
 from tests.near import room
 
 NOISY_RUNS = 200
-"""Of the noisy interpreter, at most."""
+"""How often the noisy interpreter runs at most."""
 ROUNDING = {"float64": 2e-15, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
 FACTORS = [1, 1 / 12]
-"""Of it; the second is one bit: tanh(9.4) is 1, or the float before it."""
+"""The scales of the noise. The second is one bit: tanh(9.4) is 1, or the float before it."""
 
 
 class Outcome(NamedTuple):
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(run: Callable, program: Program, arrays) -> Outcome:
-    """What `run` makes of a program; the arrays stay as they are."""
+    """The outcome of `run` on a program; the arrays stay as they are."""
     printed, own = io.StringIO(), [np.array(a) for a in arrays]
     try:
         with contextlib.redirect_stdout(printed):
@@ -307,9 +307,9 @@ def size(x):
 
 
 def allowed(distance, a, b, c):
-    """Where a result b may be so far from a, because a run of the noisy interpreter gives c: up to
-    10 times as far as c; where only one of a and c is finite, b must be about what c is, or, as
-    what was divided by such a rounding is, as large or small as c is, 20 times over.
+    """Where a result b may differ from a, because a run of the noisy interpreter gives c. The
+    difference may be 10 times that of c. Where only one of a and c is finite, b must be close to
+    c, or at least within a factor of 20, as after a division by a rounding error.
     """
     spread, small, large = distances(a, c), size(c) / 20, size(c) * 20
     near = (distances(b, c) <= size(c) / 10 + 1e-3) | (small < size(b)) & (size(b) <= large)

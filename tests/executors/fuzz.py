@@ -26,9 +26,9 @@ from tests.executors.shrink import shrink
 
 CALLS = 2
 GRAPHS = 20
-"""In one batch, whose C is compiled at once."""
+"""The graphs in one batch, whose C is compiled at once."""
 LINES = 10
-"""After so many batches a line says how far it is."""
+"""The batches after which a line reports progress."""
 
 
 class Report:
@@ -94,7 +94,7 @@ def format_failure(d: Difference, case: Case) -> str:
 
 
 def search(first: int, arguments, report: Report) -> Iterator[Difference]:
-    """What differs in the graphs from the first one on; now and then a line says how far it is."""
+    """The differences in the graphs from the first one on; now and then a line reports progress."""
     last, start = first + arguments.graphs, time.process_time()
     for k in range(first, last, GRAPHS):
         effort = None if (k // GRAPHS) % 5 < 2 else QUICK  # most of them quickly

@@ -22,9 +22,9 @@ from tests.ops.test_operators import ALL, CASES
 FLOATS = ["float32"] * 6 + ["float64"] * 3 + ["bfloat16", "float16"]
 SIZES = [1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 16, 17, 33]
 REFUSED = (ValueError, TypeError, IndexError, NotImplementedError, KeyError, AttributeError)
-"""What a step may raise while it is traced: it is left out then."""
+"""The errors that a step may raise while it is traced: then it is left out."""
 JUMPS = ("pinv",)
-"""Of a matrix that lacks a rank but for rounding, the last bits decide the result."""
+"""Their result depends on the last bits of a matrix that is singular up to rounding."""
 OPERATORS = [
     (n, k)
     for n, k in ALL

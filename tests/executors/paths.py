@@ -36,7 +36,7 @@ from tests.executors.comparing import difference_of, outcome
 from tests.executors.schedules import Drawn, low_thresholds
 
 FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
-"""Computes again whatever can be."""
+"""Options with which all that can be recomputed is."""
 
 
 class Case(NamedTuple):
@@ -81,7 +81,7 @@ def added(program: Program, original: Program) -> list:
 
 
 def interpreted(after: Program, original: Program, make=lambda: Run(NUMPY)) -> Callable:
-    """What runs a program that passes made of the original."""
+    """A function that runs a program that passes made of the original."""
     return lambda _, arrays: make()(after, [*arrays, *added(after, original)])
 
 
@@ -171,7 +171,7 @@ def scheduled(seed: float) -> ExecutionPath:
 
 
 class Frozen(Unbuilt):
-    """What weights alone say is computed before the run, where they are what they were then."""
+    """Values of weights alone are computed before the run; the weights must stay the same."""
 
     def __call__(self, program, arrays) -> list:
         states = zip(program.states, arrays[len(program.inputs) :], strict=True)
@@ -228,7 +228,7 @@ def differences(
     cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0, natives: int = 2,
     effort=QUICK, parallel=False, tally=None,
 ) -> Iterator[Difference]:  # fmt: skip
-    """Every path of every case that gives something else than the interpreter.
+    """Every path of every case that gives something other than the interpreter.
 
     `passes` is the share of cases that are interpreted after each pass, `cuda` that of the cases
     which the emulated GPU runs, `natives` how many strategies beside the default C is made with.

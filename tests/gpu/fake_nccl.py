@@ -146,7 +146,7 @@ nccl = SimpleNamespace(
 
 
 class Event:
-    """The end of what a stream was told; the stand-in's streams are over at once."""
+    """The end of a stream's work; the streams of the stand-in finish at once."""
 
     done = True
 
@@ -171,7 +171,7 @@ class Stream:
 
 
 def install(cuda, Array, monkeypatch, gpus: int) -> None:
-    """Give the stand-in for CuPy streams, NCCL, and so many GPUs."""
+    """Give the stand-in for CuPy streams, NCCL, and `gpus` GPUs."""
     place = property(lambda array: SimpleNamespace(ptr=array.a.ctypes.data))
     monkeypatch.setattr(Array, "data", place, raising=False)
     monkeypatch.setattr(cuda, "nccl", nccl, raising=False)

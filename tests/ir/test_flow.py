@@ -7,7 +7,7 @@ from minipaddle.engine.ir.flow import reached
 
 
 def traced(function, count: int):
-    """The program of a function of so many vectors that want gradients."""
+    """The program of a function of `count` vectors that want gradients."""
     x = paddle.ones([3], "float32")
     return trace(marked(function), [x.spec] * count).program
 

@@ -61,7 +61,7 @@ def general(message: str) -> str:
 
 @contextlib.contextmanager
 def limited(seconds: int):
-    """Raises Hang in the block after so many seconds of computing."""
+    """Raises Hang in the block after `seconds` of computing."""
 
     def ring(*_):
         raise Hang

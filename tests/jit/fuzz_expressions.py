@@ -90,7 +90,7 @@ ALONE = {
     "b": "True", "p": "{n}", "q": "{c}", "g": "False", "l": "[x0]", "u": "(x0, s0)", "o": "Box(x0)",
     "d": '{{"a": x0, "b": W}}', "a": "np.ones(3)", "y": "iter([{c}, 0.5])", "w": "deque([x0])",
 }  # fmt: skip
-"""Where no name of a kind is at hand; `x0`… stand for the parameters."""
+"""Used where no name of a kind is at hand; `x0`… stand for the parameters."""
 EXPRESSIONS = {
     kind: re.split(r"\s*\|\s*(?![^(]*~)", text.strip()) for kind, text in EXPRESSIONS.items()
 }

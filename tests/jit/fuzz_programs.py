@@ -78,7 +78,7 @@ class Writer(Statements):
         return lines, all(jumps)
 
     def loop_scope(self, scope, tensor: bool) -> Scope:
-        """The scope of the body; `tensor`: does a tensor say how many rounds there are?"""
+        """The scope of the body; `tensor`: does a tensor say how many iterations there are?"""
         if tensor:
             return scope.inner(tensor=True, near=True, loop="tensor")
         loop = self.random.choice(["free", "python", "python", "tensor"])
@@ -295,7 +295,7 @@ COMPOUND = (
 
 
 def meet(scope: Scope, ends: list[dict]) -> None:
-    """After branches what is defined on all ways that come here is defined."""
+    """After branches a name is defined if it is defined on all paths."""
     if ends:
         scope.names = {n: k for n, k in ends[0].items() if all(n in e for e in ends)}
 

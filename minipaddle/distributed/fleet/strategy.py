@@ -12,7 +12,7 @@ KNOWN = {
     "last_comm_group_size_MB": 1.0,
     "sync_batch_norm": False,
 }
-"""What is honoured, and what it is at first."""
+"""The settings that count, and their defaults."""
 
 HINTS = {
     "cudnn_batchnorm_spatial_persistent": False,
@@ -21,7 +21,7 @@ HINTS = {
     "sync_nccl_allreduce": True,
     "without_graph_optimization": True,
 }
-"""What changes no result: it is kept, no more."""
+"""Settings that change no result: they are stored and otherwise ignored."""
 
 DEGREES = {"dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1, "sep_degree": 1}
 """Along how many ranks each kind of parallelism goes; -1: all that are left."""

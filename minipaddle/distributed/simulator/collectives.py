@@ -30,7 +30,7 @@ class Message(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """So many rounds; `messages(k)` are those of round k. All rounds take the same time."""
+    """A number of rounds; `messages(k)` are those of round k. All rounds take the same time."""
 
     rounds: int
     messages: Callable[[int], list[Message]]

@@ -61,7 +61,7 @@ def best_of(cluster: Cluster) -> Schedule:
 
 
 class Clock:
-    """The time on each device, and who has been seen doing what; `shown` devices are noted."""
+    """The time on each device, and the spans of the devices in `shown`."""
 
     def __init__(self, factors, shown: int):
         self.now, self.factors = np.zeros(len(factors)), factors

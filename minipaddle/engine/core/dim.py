@@ -229,7 +229,7 @@ def is_one(n) -> bool:
 
 
 def is_one_beside(n, other) -> bool:
-    """Whether a size is 1 that somebody has seen, while nobody has seen the `other`."""
+    """Whether a size that was seen is 1, beside an `other` that nobody has seen."""
     return has_unseen_hint(other) and isinstance(n, Dim) and not has_unseen_hint(n) and is_one(n)
 
 

@@ -25,8 +25,9 @@ BUILDERS: dict[str, object] = {}
 
 
 def backend_named(name: str | None, strategy=None) -> str:
-    """A backend by its name; None is what the strategy's `build_cinn_pass` or, if it is silent,
-    `MINIPADDLE_BACKEND` says, or "auto" (the engine alone, which has no such backend, interprets).
+    """A backend by its name. For None the strategy's `build_cinn_pass` decides, then
+       `MINIPADDLE_BACKEND`; otherwise it is "auto" (the engine alone has no such backend, and
+       interprets).
 
     "native" is what compiles for the place, "cuda" insists on a GPU. Paddle's name for its
     compiler, CINN, means the native one too.

@@ -26,7 +26,7 @@ def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None)
 
 
 def substitute(record: Record, new: dict, attrs: dict | None = None) -> Record:
-    """The record applied to what stands in `new` for its inputs; `new` learns of the result."""
+    """The record applied to its inputs as `new` replaces them; the result is added to `new`."""
     found = with_inputs(record, [new.get(x, x) for x in record.inputs], attrs)
     if found is not record:
         new[record] = found
@@ -55,8 +55,8 @@ def with_records(program: Program, records: list[Record], new: dict) -> Program:
 
 
 def with_results(old: Program, program: Program, new: dict) -> Program:
-    """The program with the inputs, states and results of `old`, for which `new` says what stands;
-    the old program itself if the two are the same.
+    """The program with the inputs, states and results of `old`, replaced as `new` says; the old
+    program itself if the two are the same.
     """
     if not new and program.records == old.records:
         return old
@@ -111,7 +111,7 @@ def in_branches(program: Program, change: Callable) -> Program:
 
 
 def with_size(value, sizes: dict):
-    """An attribute with the sizes it is made of put in, regions included."""
+    """An attribute with these numbers for its sizes, also in regions."""
     if type(value) is tuple:
         return tuple([with_size(v, sizes) for v in value])
     if isinstance(value, Program):

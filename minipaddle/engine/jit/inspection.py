@@ -99,7 +99,8 @@ class Inspection:
         return getattr(self.function, "__self__", None)
 
     def train(self) -> None:
-        """Does nothing but for a layer that evaluates: RuntimeError, since its mode is its own.
+        """Does nothing; raises RuntimeError if the layer evaluates, because the layer sets its
+           mode.
 
         Source: Paddle `StaticFunction.train`.
         """

@@ -191,7 +191,7 @@ class journal:
 
     @contextmanager
     def as_left(self, values: dict):
-        """In this block the places have the values again with which the region ended."""
+        """A block in which the places have the values with which the region ended."""
         for key, (place, _) in self.noted.items():
             place.set(values[key])
         try:

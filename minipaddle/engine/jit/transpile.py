@@ -26,7 +26,7 @@ from .templates import fill, stand
 from .walking import copied
 
 WATCHERS: list = []
-"""Each is called with a function that is converted and what gives the stages of that."""
+"""Each is called with a converted function, and a function that returns its stages."""
 
 RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
 FACTORY = "_jst_factory"
@@ -44,8 +44,8 @@ class Converted(NamedTuple):
 
 _cache: dict[tuple, Converted] = {}
 _converting = threading.RLock()
-"""Of ranks that are threads one converts at a time: CPython 3.11 counts the depth of trees for all
-threads together, and raises SystemError when two are at it."""
+"""Only one thread converts at a time: CPython 3.11 counts the depth of trees for all threads
+   together, and raises SystemError if two convert at once."""
 
 
 def transpile(function: Callable) -> Callable:

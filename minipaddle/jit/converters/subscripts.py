@@ -28,7 +28,7 @@ class Subscripts(Rewriter):
 
 
 def number(index) -> bool:
-    """`x[-1]`: of a list that grew in a loop, the last is the program's to find."""
+    """`x[-1]`: the program finds the last item of a list that grew in a loop."""
     index = index.operand if isinstance(index, ast.UnaryOp) else index
     return isinstance(index, ast.Constant) and type(index.value) is int
 

@@ -1,4 +1,4 @@
-"""`try`: no handler catches what a program raises when it runs, or that there is no program."""
+"""`try`: handlers catch neither the errors of a running program nor a refusal to write it."""
 
 from __future__ import annotations
 

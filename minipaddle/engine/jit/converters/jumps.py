@@ -69,7 +69,7 @@ class Lowering:
 
     @slot("jit.jumps.one_return")
     def one_return(self) -> list:
-        """The body of a function that returns early: one return, at the end, of what was kept."""
+        """The body of a function that returns early: one return, at the end, of the kept value."""
         statements = self.function.body
         first, last = statements[0], statements[-1]
         doc = ast.get_docstring(self.function, clean=False) is not None
