@@ -14,6 +14,7 @@ from ..engine.ops.reduction import sum
 from ..engine.ops.slices import places_of
 from ..engine.passes.algebra import OTHERS, itself
 from ..engine.passes.patterns import Rule
+from ..engine.passes.registry import LOOKS_FOR
 
 
 def lossless(x, p, q) -> bool:
@@ -62,3 +63,4 @@ OTHERS += [
     Rule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=False), axis=b, keepdim=False),
          lambda x, *, a, b: sum(x, axis=both(a, b, x.spec.ndim), keepdim=False)),
 ]  # fmt: skip
+LOOKS_FOR["algebra"] += [rule.op for rule in OTHERS]

@@ -98,7 +98,7 @@ def profitable(first: Record, second: Record) -> bool:
 
 @program_pass(
     "back_to_back_gemm",
-    looks_for=lambda op: op is product,
+    looks_for=[product],
     fused_attention=(
         True,
         "softmax(QKᵀ)V, and all that folds rows between products, without the matrix",

@@ -77,7 +77,7 @@ def rules() -> list[Rule]:
 
 @program_pass(
     "batch_norm",
-    looks_for=lambda op: op is conv,
+    looks_for=[conv],
     frozen=(False, "the weights are what they are now, as at inference"),
 )
 def batch_norm(program: Program, *, frozen: bool) -> Program:

@@ -27,7 +27,7 @@ from .concat_of_slices import inner_additions, leaves, tensor
 
 @program_pass(
     "batch_weight_gradients",
-    looks_for=lambda op: op is product or op is sum,
+    looks_for=[product, sum],
     enable_addto=(True, "gradients that add up are added where they are computed"),
 )
 def batch_weight_gradients(program: Program, *, enable_addto: bool) -> Program:

@@ -32,7 +32,7 @@ def with_rank(x, ndim: int):
     return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x
 
 
-@program_pass("canonicalize_matmul", looks_for=lambda op: op is matmul)
+@program_pass("canonicalize_matmul", looks_for=[matmul])
 def canonicalize_matmul(program: Program) -> Program:
     """The program with a `product` instead of each `matmul`."""
     return rewritten(program, {matmul: as_product})

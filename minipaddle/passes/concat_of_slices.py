@@ -22,7 +22,7 @@ from ..engine.passes.rewriting import rewritten
 from .transpose_rules import of_all_axes
 
 
-@program_pass("concat_of_slices", looks_for=lambda op: op is unslice)
+@program_pass("concat_of_slices", looks_for=[unslice])
 def concat_of_slices(program: Program) -> Program:
     """The program with a `concat` for each sum of slices among zeros."""
     inner = inner_additions(program)

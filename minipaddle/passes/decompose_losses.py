@@ -11,6 +11,7 @@ from ..engine.ops import creation, nn, reduction
 from ..engine.ops.elementwise import exp, log, where
 from ..engine.ops.movement import reshape
 from ..engine.passes.decompose import RULES, Array, Operators
+from ..engine.passes.registry import LOOKS_FOR
 from ..ops import labels
 
 
@@ -78,3 +79,4 @@ RULES.update(
         labels.mean_of_valid: mean_of_valid,
     }
 )
+LOOKS_FOR["decompose"] += RULES

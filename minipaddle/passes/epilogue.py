@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..engine.core.op import OPS
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.edit import count_uses, in_branches, outline, substitute, with_records
@@ -118,7 +119,7 @@ def build_group(region: Region, x: Record, source: Record) -> Record:
 
 @program_pass(
     "epilogue",
-    looks_for=lambda op: op.by_rows,
+    looks_for=[op for op in OPS.values() if op.by_rows],
     fuse_gemm_epilogue=(True, "what is done to the rows of a matrix product is done in its kernel"),
     fuse_resunit=(True, "what is done to the pixels of a convolution is done in its kernel"),
 )

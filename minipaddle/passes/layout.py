@@ -23,7 +23,7 @@ def channels_last(record, *inputs):
     return moved(op(*map(moved, inputs, [o.last for o in into]), **record.attrs), back.first)
 
 
-@program_pass("layout", looks_for=SIBLINGS.__contains__)
+@program_pass("layout", looks_for=SIBLINGS)
 def layout(program: Program) -> Program:
     """The program with the channels last in convolutions and pooling."""
     return rewritten(program, dict.fromkeys(SIBLINGS, channels_last))

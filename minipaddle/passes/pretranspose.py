@@ -30,7 +30,7 @@ def across(record: Record) -> tuple[int, tuple] | None:
     return k, order
 
 
-@program_pass("pretranspose", looks_for=lambda op: op is product)
+@program_pass("pretranspose", looks_for=[product])
 def pretranspose(program: Program) -> Program:
     """The program that transposes once each operand that several products read across its rows."""
     reads = Counter()

@@ -182,6 +182,7 @@ is cheap (at most 1.5 ns for a byte less at the peak), down to two thirds of tha
 
 @program_pass(
     "recompute",
+    looks_for=["linked records"],
     budget=(None, "the memory that is aimed at, in bytes or as a share of what there would be"),
     price=(None, "the most seconds that a byte less at the peak may cost"),
     least=(0, "programs that need fewer bytes stay as they are"),

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from ..engine.core.record import Record
 from ..engine.ir.edit import map_regions, with_inputs, with_records
-from ..engine.ir.program import ITEM, NUMBER, Program, regions
+from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
 from ..engine.ops.creation import full
 from ..engine.ops.linalg import product
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from ..engine.passes.registry import program_pass
-from ..engine.passes.specialise import open_sizes
 from .permuted_views import View, before_reshape, keeps_order, perm_for, plain
 from .transpose_rules import HANDLERS, KINDS, of_all_axes
 
@@ -245,7 +244,7 @@ def cheap(record: Record, depth: int = 4) -> bool:
     return False
 
 
-@program_pass("sinking", looks_for=lambda op: op is transpose or op is product)
+@program_pass("sinking", looks_for=[transpose, product])
 def sinking(program: Program) -> Program:
     """The program with as few transposes as possible."""
     if open_sizes(program):

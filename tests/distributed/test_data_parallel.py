@@ -38,7 +38,7 @@ def executed(step):
     """The program that ran."""
     choice = step.concrete_program.choice
     made = [*choice.made.values()]
-    return made[-1].program if made else [*choice.interpreted.values()][-1][0]
+    return made[-1].program if made else [*choice.interpreted.values()][-1]
 
 
 def ops(program):

@@ -21,11 +21,11 @@ from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors import native
 from minipaddle.engine.executors.choice import Choice
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.engine.ir.program import Program, everywhere
+from minipaddle.engine.ir.program import Program, everywhere, open_sizes
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.manager import PASSES, Optimized, optimized
 from minipaddle.engine.passes.memory import plan
-from minipaddle.engine.passes.specialise import open_sizes, sizes_of, specialise
+from minipaddle.engine.passes.specialise import sizes_of, specialise
 from minipaddle.executors import cache_blocking
 from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.executors.cuda import Executable as CudaExecutable

@@ -4,7 +4,7 @@ import pytest
 
 from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.engine.passes.specialise import open_sizes
+from minipaddle.engine.ir.program import open_sizes
 from minipaddle.executors.cuda import Executable
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx

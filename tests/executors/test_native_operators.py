@@ -11,7 +11,7 @@ from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import CannotCompile, Executable
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.engine.passes.specialise import open_sizes
+from minipaddle.engine.ir.program import open_sizes
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.ops.test_operators import ALL, CASES, drawn, listed
 

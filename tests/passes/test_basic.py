@@ -7,14 +7,14 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.engine.core.dim import symbol
 from minipaddle.engine.core.record import Record, Spec
-from minipaddle.engine.ir.program import Program, everywhere
+from minipaddle.engine.ir.program import Program, everywhere, open_sizes
 from minipaddle.engine.passes.cse import cse
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.decompose import RULES, decompose
 from minipaddle.engine.passes.manager import PASSES, optimized
 from minipaddle.engine.passes.result_aliasing import separate
 from minipaddle.engine.passes.rewriting import rewritten
-from minipaddle.engine.passes.specialise import open_sizes, sizes_of, specialise
+from minipaddle.engine.passes.specialise import sizes_of, specialise
 from tests.passes.programs import body, program_of, same_results
 
 LABELS = Spec((4,), np.dtype("int64"))

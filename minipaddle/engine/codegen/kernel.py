@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..core import dtype as dt
 from ..core.record import Record
+from ..ir.control import fused
 from ..ir.program import NUMBER
 
 C_TYPES = {
@@ -144,8 +145,9 @@ GROUP_EMITTERS: list[GroupEmitter] = []
 
 
 def group_emitter(record: Record) -> GroupEmitter | None:
-    """The emitter for a group; None if the group is a plain loop nest."""
-    return next((each for each in GROUP_EMITTERS if each.matches(record)), None)
+    """The emitter for a group; None if the group is a plain loop nest, or there is none."""
+    emitters = GROUP_EMITTERS if record.op is fused else ()
+    return next((each for each in emitters if each.matches(record)), None)
 
 
 def is_number(edge) -> bool:

@@ -17,7 +17,9 @@ OPS: dict[str, object] = {}
 SLOTS: dict[str, Slot] = {}
 """Functions that can be replaced, by name; operators' rules are slots too (see `find`)."""
 
-_yours: dict[str, object] = {}
+PLUGGED: dict[str, object] = {}
+"""The reader's code that is plugged in now, by the name of its slot."""
+
 epoch = 0
 
 
@@ -121,7 +123,7 @@ def names() -> list[str]:
 
 def yours() -> dict[str, object]:
     """The code that is plugged in now, by slot name."""
-    return dict(_yours)
+    return dict(PLUGGED)
 
 
 @contextmanager
@@ -144,7 +146,7 @@ def plugged(name: str | dict, value=None):
 
 def _swap(name: str, new, undo: ExitStack) -> None:
     place = find(name)
-    undo.callback(_set, name, place, place.get(), _yours.get(name, NOBODYS))
+    undo.callback(_set, name, place, place.get(), PLUGGED.get(name, NOBODYS))
     _set(name, place, new, new)
 
 
@@ -175,6 +177,6 @@ def _set(name: str, place, value, mark) -> None:
     place.set(value)
     epoch += 1
     if mark is NOBODYS:
-        _yours.pop(name, None)
+        PLUGGED.pop(name, None)
     else:
-        _yours[name] = mark
+        PLUGGED[name] = mark

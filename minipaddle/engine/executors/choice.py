@@ -7,15 +7,15 @@ C compiler the interpreter runs what the passes leave, large groups in blocks.
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from ..core.errors import value_error
 from ..eager.device import current_place
 from ..eager.tracer import LOCK
 from ..ir.interpreter import Run
-from ..ir.program import Program
-from ..passes.data_parallel import data_parallel
-from ..passes.manager import arguments, chosen_by
-from ..passes.specialise import open_sizes, sizes_of
+from ..ir.program import Program, open_sizes
+from ..passes.manager import chosen_by, run_pass, survey
+from ..passes.specialise import sizes_of
 from .compiler import Unusable, compiler, give_up, unusable
 from .native import CannotCompile, Executable
 
@@ -47,7 +47,8 @@ class Choice:
     """Chooses executors for the programs of one captured function, and runs them.
 
     `made` are the executables so far by program, place and sizes, `pending` what is being compiled
-    meanwhile; `reasons` say for programs that stay on the interpreter, why.
+    meanwhile; `reasons` say for programs that stay on the interpreter, why; `interpreted` are
+    programs as the interpreter runs them, with averages where gradients are marked.
     """
 
     def __init__(self, backend: str | None = None, strategy=None):
@@ -55,7 +56,8 @@ class Choice:
         self.made: dict[tuple, object] = {}
         self.pending: dict[tuple, object] = {}
         self.reasons: dict[tuple, str] = {}
-        self.interpreted: dict[Program, tuple[Program, bool]] = {}
+        self.interpreted: dict[Program, Program] = {}
+        self.open_sizes = cache(open_sizes)
         self.frozen = False  # whether states without an update stay the same for many runs
 
     def __str__(self) -> str:
@@ -70,18 +72,11 @@ class Choice:
         executable = self.executable(program, arrays)
         if executable is not None:
             return executable(program, arrays), executable.sizes
-        run = Run(current_place().module, sizes)
-        return run(self.interpreted_form(program)[0], arrays), run.sizes
-
-    def interpreted_form(self, program: Program) -> tuple[Program, bool]:
-        """The program as the interpreter runs it, with averages where gradients are marked; and
-        whether all its sizes are numbers.
-        """
         if program not in self.interpreted:
-            options = arguments("passes.data_parallel", chosen_by(self.strategy))
-            whole = data_parallel(program, **options)
-            self.interpreted[program] = whole, not open_sizes(program)
-        return self.interpreted[program]
+            chosen = chosen_by(self.strategy)
+            self.interpreted[program] = run_pass("data_parallel", program, chosen, survey(program))
+        run = Run(current_place().module, sizes)
+        return run(self.interpreted[program], arrays), run.sizes
 
     def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
@@ -91,8 +86,8 @@ class Choice:
             return found
         if self.backend == "interpreter" or (program, place) in self.reasons:
             return None
-        closed_sizes = self.interpreted_form(program)[1]
-        key = program, place, None if closed_sizes else tuple(a.shape for a in arrays)
+        shapes = tuple(a.shape for a in arrays) if self.open_sizes(program) else None
+        key = program, place, shapes
         if key not in self.made:
             try:
                 found = BACKENDS[self.backend](self, key)

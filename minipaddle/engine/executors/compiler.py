@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import hashlib
-import importlib.util
 import os
 import platform
 import signal
@@ -92,10 +91,8 @@ def compiler() -> Compiler | None:
     chosen = os.environ.get("MINIPADDLE_CC")
     if chosen == "none":
         return None
-    candidates = [tuple(chosen.split())] if chosen else [("gcc",), ("clang",)]
-    if not chosen and importlib.util.find_spec("ziglang") is not None:
-        candidates.append((sys.executable, "-m", "ziglang", "cc"))
-    for command in candidates:
+    zig = (sys.executable, "-m", "ziglang", "cc")
+    for command in [tuple(chosen.split())] if chosen else [("gcc",), ("clang",), zig]:
         answer = answer_of([*command, "--version"])
         if answer is None:
             continue

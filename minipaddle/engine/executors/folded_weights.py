@@ -81,3 +81,7 @@ class FoldedWeights:
             made = table(*(address(self.inputs[k]) for k in packed))
             self.pack = partial(executable.function("prepack"), given, made)
             self.pack()
+
+
+NONE = FoldedWeights([])
+"""Of a program to which passes added no state."""

@@ -16,11 +16,12 @@ from ..core.record import Record, owner
 from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
-from ..ir.program import NUMBER, Program
+from ..ir.program import NUMBER, Program, open_sizes
 from ..passes.lifetimes import specs_of, viewed_value
 from ..passes.manager import chosen_by, optimized
 from ..passes.nest import Nest, NotOneNest
-from ..passes.specialise import open_sizes, specialise
+from ..passes.specialise import specialise
+from . import folded_weights
 from .arrays import address, array_at, as_c
 from .compiler import load
 from .folded_weights import FoldedWeights
@@ -47,7 +48,7 @@ class CannotCompile(Exception):
 
 def with_sizes(program: Program, sizes) -> Program:
     """The program for the given sizes; raises CannotCompile if others stay open."""
-    program = specialise(program, sizes=sizes or None)
+    program = specialise(program, sizes=sizes) if sizes else program
     if unknown := open_sizes(program):
         raise CannotCompile(f"sizes that depend on values: {', '.join(sorted(unknown))}")
     return program
@@ -96,7 +97,8 @@ class Executable:
         self.optimized = optimized(program, switches)
         self.snapshots, self.program = self.optimized.snapshots, self.optimized.program
         states = self.program.states
-        self.weights = FoldedWeights(states[len(program.states) :])
+        added = states[len(program.states) :]
+        self.weights = FoldedWeights(added) if added else folded_weights.NONE
         self.inputs = len(self.program.inputs)
         self.given = [(r.shape, r.dtype) for r in self.program.given]
         self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
@@ -122,7 +124,8 @@ class Executable:
         self.function("host")(ctypes.cast(HOST, ctypes.c_void_p))
         if self.source.uses_blas and (sgemm := blas()):
             self.function("blas")(ctypes.c_void_p(sgemm))
-        self.weights.prepack(self)
+        if self.kernels.prepacked:
+            self.weights.prepack(self)
         self.contexts: list[Context] = []  # that no call uses at the moment
         self.last: Context | None = None  # holds the inputs of the last call
         self.threads = 0
@@ -173,7 +176,7 @@ class Executable:
         of these. An index that an earlier record has checked cannot fail.
         """
         hosted, of = self.source.hosted, self.kernels.of
-        safe = {record for each in CHECKED for record in each(hosted)}
+        safe = {record for each in CHECKED if self.updated for record in each(hosted)}
         failing = [record for record in hosted if of[record] is None or record not in safe]
         return updated_before(self.program, failing)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..core.dim import UNSEEN, Dim
+from ..core.dim import UNSEEN, Dim, symbols
 from ..core.op import Op
 from ..core.record import Record, Spec
 
@@ -91,12 +91,16 @@ def everywhere(program: Program) -> Iterator[Record]:
         yield record
 
 
-def operators(program: Program) -> set[Op]:
-    """Every operator that a program or one of its regions applies."""
-    found = {record.op for record in program.records}
-    for record in program.records:
-        if record.op.kind == "control":
-            found = found.union(*map(operators, regions(record).values()))
+def open_sizes(program: Program) -> set[str]:
+    """The sizes of a program that are no numbers. (u0, u1, … become known while it runs.)
+
+    A program with open sizes cannot be compiled, only interpreted.
+    """
+    found: set[str] = set()
+    for record in [*program.given, *everywhere(program)]:
+        specs = [record.spec] if record.dtype is not None else record.shape
+        for n in [n for spec in specs for n in spec.shape if isinstance(n, Dim)]:
+            found |= symbols(n)
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
+from ..core import slots
 from ..core.record import Record
 from ..core.slots import slot
 from ..core.spec import broadcast_shapes
@@ -88,17 +89,17 @@ OTHERS: list[Rule] = []
 
 @program_pass(
     "algebra",
-    looks_for=lambda op: op in table(numbers, transposes) or op is broadcast_to or op is full,
+    looks_for=[broadcast_to, full, *(rule.op for rule in (*numbers(), *transposes()))],
 )
 def algebra(program: Program) -> Program:
     """The program with each rule applied wherever it fits."""
-    return rewritten(narrow_inputs(program), table(numbers, transposes))
+    return rewritten(narrow_inputs(program), table(slots.epoch))
 
 
 @cache
-def table(*kinds) -> Rules:
-    """The rules by operator: those that each of `kinds` returns, and OTHERS."""
-    return by_rules([*(rule for kind in kinds for rule in kind()), *OTHERS])
+def table(epoch: int) -> Rules:
+    """The rules by operator, since slots last changed."""
+    return by_rules([*numbers(), *transposes(), *OTHERS])
 
 
 def narrow_inputs(program: Program) -> Program:

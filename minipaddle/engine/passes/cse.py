@@ -15,7 +15,7 @@ from ..ir.program import NUMBER, Program, binders
 from .registry import program_pass
 
 
-@program_pass("cse")
+@program_pass("cse", looks_for=["repeated operators"])
 def cse(program: Program) -> Program:
     """The program with equal records written once, in each region for itself."""
     results, fixed = set(program.results), binders(program)

@@ -19,7 +19,7 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.edit import substitute, users_of, with_records
-from ..ir.program import Program, item_of, operators
+from ..ir.program import Program, item_of
 from ..ops.marks import gradient
 from .dead_code import dead_code
 from .registry import program_pass
@@ -43,7 +43,7 @@ class Bucket(NamedTuple):
 
 @program_pass(
     "data_parallel",
-    looks_for=lambda op: op is gradient,
+    looks_for=[gradient],
     fuse_all_reduce_ops=(True, "off, each gradient travels alone"),
     fuse_grad_size_in_MB=(None, "how full a bucket may be, instead of what the marks say"),
     overlap=(True, "off, nothing is computed while a bucket travels"),
@@ -56,7 +56,7 @@ def data_parallel(
     overlap: bool,
 ) -> Program:
     """The program in which marked gradients are averaged over the ranks."""
-    if gradient not in operators(program):
+    if gradient not in {r.op for r in program.records}:
         return program
     program = dead_code(program)
     program = replace(program, records=prompt(program))

@@ -12,7 +12,7 @@ from .folding import Constant
 from .registry import program_pass
 
 
-@program_pass("dead_code")
+@program_pass("dead_code", looks_for=["unused values"])
 def dead_code(program: Program) -> Program:
     """The program without the records that neither a result nor an effect needs."""
 

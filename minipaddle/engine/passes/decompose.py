@@ -154,7 +154,7 @@ RULES: Rules = {}
 
 @program_pass(
     "decompose",
-    looks_for=lambda op: op.composite or op in RULES,
+    looks_for=["composites"],
     decompose_from=(0, "operators of fewer bytes stay whole"),
 )
 def decompose(program: Program, *, decompose_from: int) -> Program:

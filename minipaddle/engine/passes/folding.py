@@ -176,10 +176,7 @@ def uniform(array) -> bool:
     return bool((bits == bits[0]).all())
 
 
-@program_pass(
-    "folding",
-    frozen=(False,),
-)
+@program_pass("folding", looks_for=["known values"], frozen=(False,))
 def folding(program: Program, *, frozen: bool) -> Program:
     """The program with constants instead of records whose values are known."""
     return Folder(program, frozen).run()

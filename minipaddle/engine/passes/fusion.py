@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from ..core.record import Record
 from ..ir.edit import in_branches, substitute, with_records
-from ..ir.program import ITEM, Program
+from ..ir.program import ITEM, Program, open_sizes
 from ..ops.movement import WHOLE, slice_, split, unstack
 from .fusion_groups import Fusion
 from .registry import program_pass
 from .sink_into_consumer import sink_into_consumer
-from .specialise import open_sizes
 
 SEPARATE: dict[str, Callable[[Record, Record], bool]] = {}
 """For a switch of the pass, which values and users no group may hold together while it is off."""
@@ -50,7 +49,11 @@ def grouped(program: Program, apart=()) -> Program:
     return fusion.program_of_groups()
 
 
-@program_pass("fusion", enable_auto_fusion=(True, "off, each record is a loop of its own"))
+@program_pass(
+    "fusion",
+    looks_for=["linked records"],
+    enable_auto_fusion=(True, "off, each record is a loop of its own"),
+)
 def fuse(program: Program, *, enable_auto_fusion: bool, **switches: bool) -> Program:
     """The program with groups of records that one loop nest computes."""
     if not enable_auto_fusion or open_sizes(program):  # loops are of numbers

@@ -178,6 +178,7 @@ def may_act(record: Record) -> bool:
 
 @program_pass(
     "schedule",
+    looks_for=["linked records"],
     sequential_run=(False, "records stay in the order of the program"),
 )
 def schedule(

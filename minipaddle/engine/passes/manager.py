@@ -20,9 +20,10 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
 
+from ..core.dim import Dim
 from ..core.errors import value_error
-from ..core.slots import SLOTS
-from ..ir.program import NUMBER, Program, everywhere, operators
+from ..core.slots import PLUGGED, SLOTS
+from ..ir.program import INPUT, NUMBER, Program, everywhere, open_sizes, regions
 from ..ir.verifier import VerifyError, verify
 from . import (  # noqa: F401  (each makes its pass a slot)
     algebra,
@@ -40,7 +41,6 @@ from .lifetimes import bytes_of, is_view, roots, specs_of
 from .memory import live, plan
 from .registry import DEFAULTS, LOOKS_FOR, PASSES, SWITCHES
 from .result_aliasing import separate
-from .specialise import open_sizes
 
 
 class Snapshot(NamedTuple):
@@ -132,19 +132,54 @@ def optimized(program: Program, strategy=None, *, until: str | None = None, **op
     program that is not well formed.
     """
     chosen, now, snapshots = DEFAULTS | {**chosen_by(strategy), **options}, program, []
-    present = operators(program)
+    found = survey(program)
     for name in names_until(until):
         if chosen.get(name) is False:
             continue
-        began, after = perf_counter(), now
-        if name not in LOOKS_FOR or any(map(LOOKS_FOR[name], present)):
-            slot = f"passes.{name}"
-            after = SLOTS[slot].function(now, **arguments(slot, chosen))
+        began = perf_counter()
+        after = run_pass(name, now, chosen, found)
         snapshots.append(Snapshot(name, now, after, perf_counter() - began))
         if after is not now:
             verify_pass(name, now, after)
-            now, present = after, operators(after)
-    return Optimized(separate(program, now), snapshots, chosen)
+            now, found = after, survey(after)
+    return Optimized(now if now is program else separate(program, now), snapshots, chosen)
+
+
+def run_pass(name: str, program: Program, chosen: Mapping, found: set) -> Program:
+    """The program after a pass; the same program if the pass looks for nothing of what was `found`
+    in it. A reader's code, plugged in, may make work for any pass.
+    """
+    if name in LOOKS_FOR and not PLUGGED and found.isdisjoint(LOOKS_FOR[name]):
+        return program
+    slot = f"passes.{name}"
+    return SLOTS[slot].function(program, **arguments(slot, chosen))
+
+
+def survey(program: Program) -> set:
+    """What passes may look for in a program and its regions: operators, and these facts.
+
+    - "composites": an operator whose body is written in operators
+    - "open sizes": an input or a state with a size that is no number
+    - "computed inputs": an input that a record of another program computes
+    - "known values": a state, or a record that reads no array
+    - "unused values": a state or a record that nothing reads, and that is no result
+    - "repeated operators": an operator that is applied twice
+    - "linked records": a record that reads what another one computes, or reads too
+    """
+    records, found = program.records, {r.op for r in program.records}
+    reads = [{x for x in r.inputs if x.op is not NUMBER} for r in records]
+    read, states = set().union(*reads), [s.record for s in program.states]
+    facts = {
+        "composites": any(op.composite for op in found),
+        "open sizes": any(type(n) is Dim for r in program.given for n in r.shape),
+        "computed inputs": any(r.op is not INPUT for r in program.inputs),
+        "known values": states or set() in reads,
+        "unused values": not read.union(program.results).issuperset([*records, *states]),
+        "repeated operators": len(found) < len(records),
+        "linked records": sum(map(len, reads)) > len(read) or not read.isdisjoint(records),
+    }
+    inside = [survey(x) for r in records if r.op.kind == "control" for x in regions(r).values()]
+    return found.union([fact for fact, holds in facts.items() if holds], *inside)
 
 
 def names_until(until: str | None) -> list[str]:

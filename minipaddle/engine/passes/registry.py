@@ -6,7 +6,7 @@ them by name, and leaves a whole pass out by the pass's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..core.errors import value_error
@@ -33,8 +33,9 @@ SWITCHES: dict[str, dict[str, Switch]] = {}
 DEFAULTS: dict[str, object] = {}
 """Switches that a program is compiled with unless its strategy says otherwise."""
 
-LOOKS_FOR: dict[str, Callable[[Op], bool]] = {}
-"""For a pass the operators without which it has nothing to do; the manager asks before a run."""
+LOOKS_FOR: dict[str, list] = {}
+"""For a pass what it is about: operators, and facts about a program that `manager.survey` names.
+A program in which there is nothing of it stays as it is."""
 
 
 def switched(name: str, **switches: tuple):
@@ -49,13 +50,13 @@ def switched(name: str, **switches: tuple):
     return register
 
 
-def program_pass(name: str, looks_for: Callable[[Op], bool] | None = None, **switches: tuple):
+def program_pass(name: str, looks_for: Iterable[Op | str] = (), **switches: tuple):
     """Decorator: the function is the pass `name`, with switches as `switched` takes them.
 
-    With `looks_for` it runs only on programs in which some operator is one it looks for.
+    With `looks_for`, it runs only on programs that have some of that: see `LOOKS_FOR`.
     """
-    if looks_for is not None:
-        LOOKS_FOR[name] = looks_for
+    if looks_for:
+        LOOKS_FOR[name] = [*looks_for]
     return switched(f"passes.{name}", **switches)
 
 

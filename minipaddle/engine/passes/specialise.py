@@ -7,15 +7,14 @@ they were computed from are not there.
 
 from __future__ import annotations
 
-from ..core.dim import Dim, symbols
 from ..core.record import Record
 from ..ir.edit import map_records, with_inputs, with_sizes
 from ..ir.interpreter import check_guards
-from ..ir.program import INPUT, Program, everywhere, new_sizes
+from ..ir.program import INPUT, Program, new_sizes
 from .registry import program_pass
 
 
-@program_pass("specialise", sizes=(None,))
+@program_pass("specialise", looks_for=["open sizes", "computed inputs"], sizes=(None,))
 def specialise(program: Program, *, sizes: dict[str, int] | None) -> Program:
     """The program for the given sizes: numbers by the names of its open sizes."""
     return given_by_inputs(with_sizes(program, sizes) if sizes else program)
@@ -44,16 +43,3 @@ def sizes_of(program: Program, shapes) -> dict[str, int]:
     }
     check_guards(program.guards, sizes, program)
     return sizes
-
-
-def open_sizes(program: Program) -> set[str]:
-    """The sizes of a program that are no numbers. (u0, u1, … become known while it runs.)
-
-    A program with open sizes cannot be compiled, only interpreted.
-    """
-    found: set[str] = set()
-    for record in [*program.given, *everywhere(program)]:
-        specs = [record.spec] if record.dtype is not None else record.shape
-        for n in [n for spec in specs for n in spec.shape if isinstance(n, Dim)]:
-            found |= symbols(n)
-    return found
