@@ -24,8 +24,10 @@ from __future__ import annotations
 
 import linecache
 from sys import getrefcount
+from textwrap import indent
 
-from ..engine.core import record, slots
+from ..engine.core import record
+from ..engine.core.slots import PLUGGED
 from ..engine.eager.device import CPU, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor, wrap
@@ -66,7 +68,7 @@ def bound(captured, args) -> list:
     they must take the slow path. Its calls count as hits of the cache.
     """
     made = captured.choice.made.get((captured.program, CPU.name, None))
-    if type(made) is not Executable or not made.quick or slots.yours():
+    if type(made) is not Executable or not made.quick or PLUGGED:
         return []
     if captured.writes or captured.copied or captured.same or current_place() is not CPU:
         return []
@@ -121,7 +123,7 @@ class StubWriter:
         self.results()
         self.text.append("if run(table): return CACHE_MISS")
         self.effects()
-        inside = ["try:", *(f"    {line}" for line in self.text), "finally:"]
+        inside = ["try:", indent("\n".join(self.text), "    "), "finally:"]
         taken = ["try: idle.pop()", "except IndexError: return CACHE_MISS"]
         lines = [*before, *taken, *inside, "    idle.append(True)"]
         return compiled(self.captured.program.name, self.names, self.remembered, lines)
@@ -250,10 +252,9 @@ class StubWriter:
 
 def compiled(name: str, names: dict, remembered: list[str], lines: list[str]):
     """The function of these lines; a traceback shows them."""
-    text = [f"def make({', '.join(names)}):", "    def call(args):"]
-    text += [f"        nonlocal {', '.join(remembered)}"] * bool(remembered)
-    text += [*(f"        {line}" for line in lines), "    return call"]
-    source, space = "\n".join(text) + "\n", {}
+    body = [f"nonlocal {', '.join(remembered)}"] * bool(remembered) + lines
+    text = ["def call(args):", indent("\n".join(body), "    "), "return call"]
+    source, space = f"def make({', '.join(names)}):\n{indent(chr(10).join(text), '    ')}\n", {}
     file = f"<the call stub of {name}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     exec(compile(source, file, "exec"), space)

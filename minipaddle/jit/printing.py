@@ -58,10 +58,9 @@ LEVELS = {"debug", "info", "warning", "warn", "error", "exception", "critical", 
 
 
 def check_log(function) -> None:
-    """Refuse a function that writes a line for a reader, in a branch or a loop."""
+    """Refuse a function that writes a line for a reader."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
-    logs = name in LEVELS and module in ("logging", "warnings", "_warnings")
-    if logs and len(current.top.journals) > 1:
+    if name in LEVELS and module in ("logging", "warnings", "_warnings"):
         raise refusal(
             f"{module}.{name} in a branch or a loop that depends on a tensor: it would write a "
             "line while the program is traced, not when it runs",

@@ -28,6 +28,7 @@ def set_code_level(level: int = FINAL, also_to_stdout: bool = False) -> None:
     >>> paddle.jit.set_code_level(-1)
     """
     Levels.code, Levels.stdout = level, also_to_stdout
+    watch()
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
@@ -39,12 +40,17 @@ def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
     >>> paddle.jit.set_verbosity(0)
     """
     Levels.verbosity, Levels.stdout = level, also_to_stdout
+    watch()
+
+
+def watch() -> None:
+    """Watch conversions as long as there is something to print."""
+    on = Levels.code >= 0 or Levels.verbosity
+    WATCHERS[:] = [each for each in WATCHERS if each is not tell] + [tell] * bool(on)
 
 
 def tell(function, stages) -> None:
     """Print the code that the levels select; `stages(function)` gives the trees."""
-    if Levels.code < 0 and not Levels.verbosity:
-        return
     code, trees = function.__code__, stages(function)
     where = f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
     if Levels.verbosity:
@@ -66,4 +72,4 @@ def say(text: str) -> None:
         print(text)
 
 
-WATCHERS.append(tell)
+watch()

@@ -66,7 +66,7 @@ float64 = DType("float64", np.float64)
 NAMES = {d.name: d for d in DType._by_numpy.values()}
 HALVES = frozenset({float16.numpy, bfloat16.numpy})
 FLOATS = HALVES | {float32.numpy, float64.numpy}
-_default = per_rank(float32.numpy, "the default dtype")
+DEFAULT = per_rank(float32.numpy, "the default dtype")
 
 
 def resolve(dtype) -> np.dtype:
@@ -106,7 +106,7 @@ def wider(a: np.dtype, b: np.dtype) -> np.dtype:
 
 def default() -> np.dtype:
     """The dtype of Python floats: float32 unless `set_default_dtype` changed it."""
-    return _default.now
+    return DEFAULT.now
 
 
 def set_default_dtype(d) -> None:
@@ -123,7 +123,7 @@ def set_default_dtype(d) -> None:
     dtype = resolve(d)
     if dtype not in FLOATS:
         raise TypeError(f"set_default_dtype takes a floating dtype, not {public(dtype)}")
-    _default.now = dtype
+    DEFAULT.now = dtype
 
 
 def get_default_dtype() -> str:
@@ -133,4 +133,4 @@ def get_default_dtype() -> str:
     >>> paddle.get_default_dtype()
     'float32'
     """
-    return public(_default.now).name
+    return public(DEFAULT.now).name

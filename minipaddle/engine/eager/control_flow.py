@@ -23,8 +23,8 @@ from ..ops import creation, movement
 from ..ops.gather import take
 from .aliases import note_choice_aliases, note_loop_aliases
 from .replay import derivative, zeros_like
-from .tape import get_leaf, take_past, without_past
-from .tensor import Tensor, same_value, wrap
+from .tape import take_past, without_past
+from .tensor import Tensor, get_edge, same_value, wrap
 
 NUMBERS = (bool, int, float)
 BOOL = Spec((), bool_.numpy)
@@ -293,11 +293,6 @@ def carried_spec(k: int, before: Spec, after: Spec) -> Spec:
 
 
 # ---- what both need -----------------------------------------------------------------------------
-
-
-def get_edge(x: Tensor | None) -> Record | None:
-    """The record that leads to x, None if x has no gradient."""
-    return None if x is None or x.stop_gradient else x.record or get_leaf(x)
 
 
 def get_edges(tracer, pairs) -> list[Record | None]:

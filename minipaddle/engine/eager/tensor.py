@@ -10,7 +10,7 @@ from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
 from ..core.errors import teach, value_error
-from ..core.record import Spec
+from ..core.record import Record, Spec
 from ..ops.creation import assign
 from ..ops.marks import AVERAGING, gradient
 from ..ops.var import Var
@@ -284,6 +284,11 @@ class Parameter(Tensor):
 
 new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost twice as much
 numbers = count()  # for names
+
+
+def get_edge(x: Tensor | None) -> Record | None:
+    """The record that leads to x, None if x has no gradient."""
+    return None if x is None or x.stop_gradient else x.record or get_leaf(x)
 
 
 def wrap(array) -> Tensor:

@@ -103,7 +103,7 @@ class Itself:
 @slot("jit.cache_settings")
 def settings() -> tuple:
     """The settings a program depends on, as they are now."""
-    return current.top.recording, dt.default(), slots.epoch, AVERAGING.now
+    return current.top.recording, dt.DEFAULT.now, slots.epoch, AVERAGING.now
 
 
 class Miss(NamedTuple):
@@ -137,11 +137,7 @@ class Cache:
 
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
-        return self.first_valid(self.entries.get(key, ()), sizes)
-
-    def first_valid(self, entries: list[Entry], sizes: dict | None = None):
-        """The first program of `entries` that is valid now, or None."""
-        for captured, hits, _ in entries:
+        for captured, hits, _ in self.entries.get(key, ()):
             if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
                 hits[:] = hits[0] + 1, next(self.clock)
                 return captured

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
+from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.control_flow import is_static
 from .ignore import MARK, converts, ours
@@ -18,7 +19,7 @@ from .transpile import transpile
 def call(function):
     """What to call instead of `function`: a function converted, anything else itself."""
     kind = type(function)
-    for check in CHECKS:
+    for check in CHECKS if len(current.top.journals) > 1 else ():
         check(function)
     if kind is FunctionType:
         return converted(function)
@@ -47,7 +48,7 @@ SPECIAL: dict = {}
 """By type of a callable object: a function that gives what is called in its place."""
 
 CHECKS: list = []
-"""Functions that are given what is about to be called; they may refuse it."""
+"""Functions that are given what is about to be called in a branch or a loop; they may refuse it."""
 
 
 def converted(function: FunctionType) -> FunctionType:

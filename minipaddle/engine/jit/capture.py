@@ -15,11 +15,11 @@ from ..core.errors import teach
 from ..core.grad import filled, fit, pull_back
 from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
-from ..eager.control_flow import derivative, get_edge
+from ..eager.control_flow import derivative
 from ..eager.side_effects import constant_arrays
 from ..eager.storage import Written
 from ..eager.tape import attach, leaf_write_error, without_past
-from ..eager.tensor import Tensor, wrap
+from ..eager.tensor import Tensor, get_edge, wrap
 from ..eager.tracer import create_input, trace
 from ..executors.choice import Choice
 from ..ir.cut import cut
@@ -85,8 +85,8 @@ class Captured:
         self.same = identical(current.top, inputs, results)
         old = {k for k, (which, _) in self.same.items()
                if which is RESULT or id(results[k]) not in changed}  # fmt: skip
-        of = [k for k, y in enumerate(results)
-              if k not in old and wants_gradient(y) and not walked(y)]  # fmt: skip
+        tensors = [(k, y) for k, y in enumerate(results) if isinstance(y, Tensor) and k not in old]
+        of = [k for k, y in tensors if not (y.stop_gradient or walked(y))]
         if of and current.top.recording:
             results += self.walk_back(current.top, inputs, starts, results, of)
         return results
@@ -302,10 +302,6 @@ def overwritten(program: Program, inputs) -> list[int]:
         if hands_on and not exposed.isdisjoint(sources):
             exposed.add(record)
     return [k for k, record in enumerate(program.results) if record in exposed]
-
-
-def wants_gradient(x) -> bool:
-    return isinstance(x, Tensor) and not x.stop_gradient
 
 
 def walked(y: Tensor) -> bool:

@@ -138,8 +138,7 @@ class StaticFunction(Inspection):
         found = self.bound.get(id(owner))
         if found is None or found.function.__self__ is not owner:
             method = MethodType(self.function, owner)
-            how = self.input_spec, self.build_strategy, self.backend
-            found = StaticFunction(method, *how)
+            found = StaticFunction(method, self.input_spec, self.build_strategy, self.backend)
             found.is_property = self.is_property
             self.bound[id(owner)] = found
         return found
@@ -157,19 +156,15 @@ class StaticFunction(Inspection):
                     return results
         try:
             captured, tensors = self.capture_for(args, kwargs)
+            return self.run(captured, tensors, None if kwargs else args)
         except Exception as error:
             raise in_user_lines(error) from None
-        return self.run(captured, tensors, None if kwargs else args)
 
     def capture_for(self, args, kwargs) -> tuple:
         """The captured function for these arguments, and the tensors that it takes."""
         leaves, structure = flatten_call(args, kwargs)
-        places = []
-        for k, x in enumerate(leaves):
-            if isinstance(x, ndarray):
-                x = leaves[k] = Tensor(x)
-            if isinstance(x, Tensor):
-                places.append(k)
+        leaves = [Tensor(x) if isinstance(x, ndarray) else x for x in leaves]
+        places = [k for k, x in enumerate(leaves) if isinstance(x, Tensor)]
         captured = self.find_or_capture(leaves, structure, places)
         if any(id(leaves[k]) in captured.outer for k in places):
             # a tensor that the function also knows from outside is no argument
@@ -182,10 +177,7 @@ class StaticFunction(Inspection):
 
     def run(self, captured, tensors, args):
         """Run a program, and build the results as the function returns them."""
-        try:
-            results, sizes = captured(tensors)
-        except Exception as error:
-            raise in_user_lines(error) from None
+        results, sizes = captured(tensors)
         if captured.choice.made and not captured.has_stub and args is not None:
             captured.has_stub = True
             for create in CALL_STUBS:

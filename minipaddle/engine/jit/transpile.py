@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ..core import slots
 from ..core.errors import PACKAGE, teach
+from ..core.slots import PLUGGED
 from .converters import CONVERTERS, Context, Stage
 from .converters.survey import survey
 from .ignore import within
@@ -97,14 +98,16 @@ def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Mo
 
     Converters that have nothing to do are skipped, unless a reader's code may have made work.
     """
-    tree, idle = ast.Module([statement(source.node)], []), set() if slots.yours() else None
+    tree, idle = ast.Module([statement(source.node)], []), None
     context = Context(source.properties | properties_of(function))
     yield "", tree
     for converter in CONVERTERS:
-        if idle is None and hasattr(converter, "looks_for"):
-            idle = survey(tree)
-        if converter.__name__ not in (idle or ()):
+        if idle is None:
+            idle = set() if PLUGGED else survey(tree)
+            idle |= set() if context.properties else {"properties"}
+        if converter.__name__ not in idle:
             tree = converter(tree, context)
+            idle = None if getattr(converter, "makes_work", False) else idle
         yield converter.__name__, tree
 
 
@@ -153,7 +156,7 @@ def compile_factory(tree: ast.Module, source: Source, code: CodeType) -> CodeTyp
     (factory,) = fill(f"def {FACTORY}(): body", at, body=body)
     factory.args.args = [stand(ast.arg(name), at) for name in ("_jst", *free)]
     module = ast.Module([factory], [])
-    if slots.yours():  # a reader's converter may make nodes that stand nowhere
+    if PLUGGED:  # a reader's converter may make nodes that stand nowhere
         ast.fix_missing_locations(module)
     flags = code.co_flags & FUTURE
     made = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)

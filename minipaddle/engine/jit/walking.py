@@ -14,28 +14,25 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 SCOPES = (*FUNCTIONS, ast.ClassDef)
 
 
-class Fields(dict):
+def fields_of(sorts: set[str]) -> dict[type, tuple[str, ...]]:
     """Kind of node -> the names of its fields that hold nodes of some sorts.
 
     As Python's grammar has them, which is the text of every kind:
     `If(expr test, stmt* body, stmt* orelse)`.
     """
-
-    def __init__(self, sorts: str):
-        self.sorts = set(sorts.split())
-
-    def __missing__(self, kind: type) -> tuple[str, ...]:
-        fields = re.findall(r"(\w+)[*?]* (\w+)[,)]", kind.__doc__ or "")
-        self[kind] = found = tuple([name for sort, name in fields if sort in self.sorts])
-        return found
+    found = {type(None): ()}
+    for kind in vars(ast).values():
+        if isinstance(kind, type) and issubclass(kind, ast.AST):
+            fields = re.findall(r"(\w+)[*?]* (\w+)[,)]", kind.__doc__ or "")
+            found[kind] = tuple([name for sort, name in fields if sort in sorts])
+    return found
 
 
-BODIES = Fields("mod stmt excepthandler match_case")
+STATEMENTS = {"mod", "stmt", "excepthandler", "match_case"}
+EXPRESSIONS = {"expr", "pattern", "comprehension", "arguments", "arg", "keyword", "alias"}
+BODIES = fields_of(STATEMENTS)
 """What holds statements."""
-INSIDE = Fields(
-    "mod stmt excepthandler match_case expr pattern comprehension arguments arg keyword alias "
-    "withitem type_param"
-)
+INSIDE = fields_of(STATEMENTS | EXPRESSIONS | {"withitem", "type_param"})
 
 
 def own(nodes: Iterable[ast.AST], stop=SCOPES, fields=INSIDE) -> Iterator[ast.AST]:
@@ -84,14 +81,18 @@ class Methods(dict):
         return found
 
 
-class Visitor(ast.NodeVisitor):
-    """An `ast.NodeVisitor` that goes only where something is."""
+class ByKind:
+    """A visitor that goes only where something is."""
 
     fields = INSIDE
     visit_Constant = None  # nothing is inside
 
     def __init_subclass__(cls):
         cls.methods = Methods(cls)
+
+
+class Visitor(ByKind, ast.NodeVisitor):
+    """An `ast.NodeVisitor` that goes only where something is."""
 
     def visit(self, node: ast.AST):
         method = self.methods[type(node)]
@@ -116,14 +117,8 @@ class Visitor(ast.NodeVisitor):
                 method(self, inside)
 
 
-class Rewriter(ast.NodeTransformer):
+class Rewriter(ByKind, ast.NodeTransformer):
     """An `ast.NodeTransformer` that goes only where something is."""
-
-    fields = INSIDE
-    visit_Constant = None  # nothing is inside
-
-    def __init_subclass__(cls):
-        cls.methods = Methods(cls)
 
     def visit(self, node: ast.AST):
         method = self.methods[type(node)]

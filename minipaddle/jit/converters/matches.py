@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...engine.core.slots import slot
+from ...engine.jit.converters.survey import looks_for
 from ...engine.jit.scope import irrefutable
 from ...engine.jit.templates import fill_expr, load, stand, store
 from ...engine.jit.walking import BODIES, Rewriter
@@ -13,6 +14,7 @@ SUBJECT = "_jst_subject"
 
 
 @slot("jit.matches")
+@looks_for(ast.Match, makes_work=True)
 def matches(tree: ast.AST, context) -> ast.AST:
     """`match x: case 1: A case y: B` -> `subject = x` and `if subject == 1: A else: y = x; B`.
 

@@ -11,14 +11,12 @@ from ..walking import Rewriter
 from .blocks import put_first
 from .survey import looks_for
 
-
-def stored(node: ast.Attribute | ast.Subscript) -> bool:
-    return not isinstance(node.ctx, ast.Load)
+STORED = (ast.Store, ast.Del)
 
 
 @slot("jit.writes")
 @looks_for(ast.Global, ast.Nonlocal)
-@looks_for(ast.Attribute, ast.Subscript, when=stored)
+@looks_for(ast.Attribute, ast.Subscript, ctx=STORED)
 def writes(tree: ast.AST, context) -> ast.AST:
     """`x.a = v` -> `_jst.writing(x, "a").a = v`; `x[k] = v` -> `_jst.writing(x)[k] = v`.
 
@@ -31,13 +29,13 @@ def writes(tree: ast.AST, context) -> ast.AST:
 class Writes(Rewriter):
     def visit_Attribute(self, node):
         self.generic_visit(node)
-        if stored(node):
+        if isinstance(node.ctx, STORED):
             node.value = runtime("writing", node, node.value, constant(node.attr, node))
         return node
 
     def visit_Subscript(self, node):
         self.generic_visit(node)
-        if stored(node):
+        if isinstance(node.ctx, STORED):
             node.value = runtime("writing", node, node.value)
         return node
 
@@ -71,6 +69,6 @@ class Properties(Rewriter):
 
     def visit_Attribute(self, node):
         self.generic_visit(node)
-        if node.attr in self.names and not stored(node):
+        if node.attr in self.names and isinstance(node.ctx, ast.Load):
             return runtime("attr", node, node.value, constant(node.attr, node))
         return node

@@ -48,12 +48,8 @@ class Logic(Lazy):
         return runtime(name, node, first, *map(lazily, rest))
 
 
-def negates(node: ast.UnaryOp) -> bool:
-    return isinstance(node.op, ast.Not)
-
-
 @slot("jit.negation")
-@looks_for(ast.UnaryOp, when=negates)
+@looks_for(ast.UnaryOp, op=ast.Not)
 def negation(tree: ast.AST, context) -> ast.AST:
     """`not a` -> `_jst.not_(a)`."""
     return Negation().visit(tree)
@@ -62,7 +58,7 @@ def negation(tree: ast.AST, context) -> ast.AST:
 class Negation(Rewriter):
     def visit_UnaryOp(self, node):
         self.generic_visit(node)
-        return runtime("not_", node, node.operand) if negates(node) else node
+        return runtime("not_", node, node.operand) if isinstance(node.op, ast.Not) else node
 
 
 SIGNS = {
@@ -76,7 +72,7 @@ def several(node: ast.Compare) -> bool:
 
 
 @slot("jit.chains")
-@looks_for(ast.Compare, when=several)
+@looks_for(ast.Compare)
 def chains(tree: ast.AST, context) -> ast.AST:
     """`a < b < c` -> `_jst.chain(a, "<", lambda: b, "<", lambda: c)`."""
     return Chains().visit(tree)
@@ -92,12 +88,8 @@ class Chains(Lazy):
         return runtime("chain", node, node.left, *parts)
 
 
-def asks_membership(node: ast.Compare) -> bool:
-    return isinstance(node.ops[0], ast.In | ast.NotIn) and not several(node)
-
-
 @slot("jit.membership")
-@looks_for(ast.Compare, when=asks_membership)
+@looks_for(ast.Compare)
 def membership(tree: ast.AST, context) -> ast.AST:
     """`a in b` -> `_jst.in_(a, b)`, `a not in b` -> `_jst.not_in(a, b)`."""
     return Membership().visit(tree)
@@ -106,7 +98,7 @@ def membership(tree: ast.AST, context) -> ast.AST:
 class Membership(Rewriter):
     def visit_Compare(self, node):
         self.generic_visit(node)
-        if not asks_membership(node):
+        if several(node) or not isinstance(node.ops[0], ast.In | ast.NotIn):
             return node
         name = "in_" if isinstance(node.ops[0], ast.In) else "not_in"
         return runtime(name, node, node.left, node.comparators[0])

@@ -14,6 +14,7 @@ from ...core.slots import slot
 from ..scope import JUMPS, irrefutable, suspends
 from ..templates import constant, fill, fill_expr, load, stand, store
 from ..walking import BODIES, Rewriter, functions, own, statements
+from .survey import looks_for
 
 VALUE, RETURNED = "_jst_value", "_jst_returned"
 BLOCKS = (ast.If, ast.While, ast.For)
@@ -38,6 +39,7 @@ class Loop(NamedTuple):
 
 
 @slot("jit.jumps")
+@looks_for(*BLOCKS, makes_work=True)
 def jumps(tree: ast.AST, context) -> ast.AST:
     """Lower the jumps of every function in the tree."""
     for function in functions(tree):

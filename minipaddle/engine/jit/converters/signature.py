@@ -10,8 +10,12 @@ from ..walking import BODIES, Rewriter, functions, own, statements, walk
 from .blocks import put_first
 from .survey import looks_for
 
+DECLARATIONS = (ast.Global, ast.Nonlocal)
+
 
 @slot("jit.signature")
+@looks_for(ast.FunctionDef, decorator_list=True)
+@looks_for(ast.arguments, defaults=True, kw_defaults=True)
 def signature(tree: ast.AST, context) -> ast.AST:
     """Decorators and defaults were evaluated when the user's function was made."""
     (function,) = tree.body
@@ -24,6 +28,7 @@ def signature(tree: ast.AST, context) -> ast.AST:
 
 
 @slot("jit.declarations")
+@looks_for(*DECLARATIONS)
 def declarations(tree: ast.AST, context) -> ast.AST:
     """`global` and `nonlocal` count for the whole function: they go to its start."""
     for function in functions(tree):
@@ -32,9 +37,6 @@ def declarations(tree: ast.AST, context) -> ast.AST:
             Undeclared().generic_visit(function)
             put_first(function, declared)
     return tree
-
-
-DECLARATIONS = (ast.Global, ast.Nonlocal)
 
 
 class Undeclared(Rewriter):
@@ -52,6 +54,9 @@ class Undeclared(Rewriter):
 
 
 @slot("jit.annotations")
+@looks_for(ast.AnnAssign)
+@looks_for(ast.arg, annotation=True)
+@looks_for(ast.FunctionDef, returns=True)
 def annotations(tree: ast.AST, context) -> ast.AST:
     """Python ignores the types of local names, and forbids them for names that are shared."""
     return Annotations().visit(tree)
@@ -79,17 +84,8 @@ class Annotations(Rewriter):
         return node
 
 
-def is_bare_super(node: ast.Call) -> bool:
-    return (
-        isinstance(node.func, ast.Name)
-        and node.func.id == "super"
-        and not node.args
-        and not node.keywords
-    )
-
-
 @slot("jit.supers")
-@looks_for(ast.Call, when=is_bare_super)
+@looks_for(ast.Name, id="super")
 def supers(tree: ast.AST, context) -> ast.AST:
     """`super()` finds its class and object by looking at the frame: they are named instead."""
     for node in walk(tree):
@@ -97,6 +93,6 @@ def supers(tree: ast.AST, context) -> ast.AST:
             params = [*node.args.posonlyargs, *node.args.args]
             body = node.body if isinstance(node.body, list) else [node.body]
             for call in own(body) if params else ():
-                if isinstance(call, ast.Call) and is_bare_super(call):
+                if isinstance(call, ast.Call) and ast.unparse(call) == "super()":
                     call.args = [load("__class__", call), load(params[0].arg, call)]
     return tree

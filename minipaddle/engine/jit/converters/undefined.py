@@ -8,9 +8,12 @@ from ...core.slots import slot
 from ..scope import Definedness
 from ..templates import runtime
 from ..walking import Rewriter, functions, walk
+from .survey import looks_for
 
 
 @slot("jit.undefined")
+@looks_for(ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Match)
+@looks_for(ast.Try, ast.TryStar, ast.Delete, ast.BoolOp, ast.NamedExpr)
 def undefined(tree: ast.AST, context) -> ast.AST:
     """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
     mark_conditions(tree)
