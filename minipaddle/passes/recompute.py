@@ -20,7 +20,7 @@ from ..engine.core.record import Record
 from ..engine.core.slots import slot
 from ..engine.ir.cut import has_effect
 from ..engine.ir.edit import substitute, users_of, with_records
-from ..engine.ir.program import ITEM, NUMBER, Program, regions
+from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
 from ..engine.ops.marks import after
 from ..engine.passes.arena import Buffer, profile
 from ..engine.passes.dead_code import dead_code
@@ -29,7 +29,6 @@ from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, spec
 from ..engine.passes.memory import live
 from ..engine.passes.nest import fusable
 from ..engine.passes.registry import DEFAULTS, program_pass
-from ..engine.passes.specialise import open_sizes
 
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
 """The speed of a core, roughly."""

@@ -91,12 +91,11 @@ class Choice:
         if key not in self.made:
             try:
                 found = BACKENDS[self.backend](self, key)
+                if found is not None:
+                    self.made[key] = found
             except CannotCompile as why:
                 self.reasons[program, place] = str(why)
-            if found is None:
-                return None
-            self.made[key] = found
-        return self.made[key]
+        return self.made.get(key)
 
     def build(self, key: tuple) -> object:
         """A new executable; if the compiler proves unusable, the one that needs none."""

@@ -189,8 +189,7 @@ class StaticFunction(Inspection):
         """The captured function for arguments like these; the tensors at `places` vary."""
         specs, sizes = self.specs(leaves, structure, places)
         key = cache_key(leaves, structure, places, specs)
-        found = self.cache.find(key, sizes)
-        return found or self.capture(key, leaves, structure, places, sizes)
+        return self.cache.find(key, sizes) or self.capture(key, leaves, structure, places, sizes)
 
     def specs(self, leaves, structure, places) -> tuple[list, dict]:
         """For each tensor (shape, dtype, stop_gradient), open sizes being symbols; and their

@@ -17,12 +17,11 @@ from heapq import heapify, heappop, heappush
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
-from ..ir.program import Program
+from ..ir.program import Program, open_sizes
 from .arena import aligned
 from .lifetimes import GIVEN, roots, specs_of, values_of
 from .memory import elementwise_inplace, live, no_workspace
 from .registry import program_pass
-from .specialise import open_sizes
 
 AHEAD = 6
 """The number of records that are judged together."""
