@@ -12,14 +12,8 @@ from math import inf, prod
 from ..engine.core.dtype import int32
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
-from ..engine.ops.movement import ravel
+from ..engine.ops.movement import along_axes, ravel
 from ..engine.ops.pooling import add_frame, pooled_spec, reduce_windows, winners
-
-
-def along_axes(vectors) -> list:
-    """Vectors, each along an axis of its own, that broadcast to all pixels."""
-    count = len(vectors)
-    return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
 
 
 @opaque

@@ -8,7 +8,7 @@ from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import where
 from ..engine.ops.gather import scatter_sum, take, wrap_negative
-from ..engine.ops.movement import reshape, strides_of
+from ..engine.ops.movement import along_axes, ravel, replaced, reshape
 
 
 @opaque
@@ -17,13 +17,8 @@ def along_index(m, index, *, shape, axis):
     along_index.infer(
         index, shape=shape, axis=axis
     )  # else positions may lie beyond the end of another axis
-    index = index.astype("int64", copy=False)
-    flat = wrap_negative(m, index, shape[axis]) * strides_of(shape)[axis]
-    for d, step in enumerate(strides_of(shape)):
-        if d != axis:
-            lead = m.arange(index.shape[d]) * step
-            flat = flat + lead.reshape(-1, *(1,) * (index.ndim - 1 - d))
-    return flat
+    at = wrap_negative(m, index.astype("int64", copy=False), shape[axis])
+    return ravel(replaced(along_axes([m.arange(n) for n in index.shape]), axis, at), shape)
 
 
 @along_index.shape

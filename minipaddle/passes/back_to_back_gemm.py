@@ -53,8 +53,7 @@ def group_of(x: Record) -> Record | None:
     group = x.inputs[0] if x.op is ITEM else None
     if group is None or not begins_with_product(group) or len(group.shape) > 1:
         return None
-    first, *more = products(group) or [None]
-    return None if first is None or more else group
+    return group if len(products(group)) == 1 else None
 
 
 def hands_on(group: Record) -> bool:

@@ -35,44 +35,27 @@ def of_states(record) -> bool:
     return record.op is NUMBER or all(map(of_states, record.inputs))
 
 
-def scaled(x, w, f, **how):
+def scaled(x, w, f, **at):
     """The convolution with its kernel [O, C, …] scaled."""
     ones = (1,) * (w.spec.ndim - 1)
-    return conv(x, w * reshape(f, shape=(f.spec.size, *ones)), **how)
+    return conv(x, w * reshape(f, shape=(f.spec.size, *ones)), **at)
 
 
-def conv_(x, w, stride, padding, dilation, groups):
-    return conv(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
-
-
-def before(x, w, f, *, stride, padding, dilation, groups):
-    return conv_(x, w, stride, padding, dilation, groups) * f
-
-
-def before_with_bias(x, w, f, b, *, stride, padding, dilation, groups):
-    return (conv_(x, w, stride, padding, dilation, groups) + b) * f
-
-
-def before_with_two(x, w, t, b, *, stride, padding, dilation, groups):
-    return (conv_(x, w, stride, padding, dilation, groups) + b) + t
-
-
-def scaled_with_bias(x, w, f, b, **how):
-    return scaled(x, w, f, **how) + b * f
-
-
-def with_one(x, w, t, b, **how):
-    return conv_(x, w, **how) + (b + t)
+def rule(before, after) -> Rule:
+    """A rule in which `**at` are the attributes of a convolution."""
+    return Rule(before, after, folds, alone=True, attrs=conv.attrs)
 
 
 @slot("batch_norm.rules")
 def rules() -> list[Rule]:
     """The rules: patterns and their replacements."""
     return [
-        Rule(before, scaled, folds, alone=True),
-        Rule(before_with_bias, scaled_with_bias, folds, alone=True),
-        Rule(before_with_two, with_one, folds, alone=True),
-    ]
+        rule(lambda x, w, f, **at: conv(x, w, **at) * f, scaled),
+        rule(lambda x, w, f, b, **at: (conv(x, w, **at) + b) * f,
+             lambda x, w, f, b, **at: scaled(x, w, f, **at) + b * f),
+        rule(lambda x, w, t, b, **at: (conv(x, w, **at) + b) + t,
+             lambda x, w, t, b, **at: conv(x, w, **at) + (b + t)),
+    ]  # fmt: skip
 
 
 @program_pass(

@@ -22,7 +22,7 @@ from ..engine.ir.cut import has_effect
 from ..engine.ir.edit import substitute, users_of, with_records
 from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
 from ..engine.ops.marks import after
-from ..engine.passes.arena import Buffer, profile
+from ..engine.passes.arena import profile
 from ..engine.passes.dead_code import dead_code
 from ..engine.passes.fusion import grouped
 from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
@@ -81,7 +81,7 @@ class Peak:
         self.inside = {
             v: life for v, life in self.lives.items() if life.start != GIVEN and v not in results
         }
-        level = profile([Buffer(*life) for life in self.inside.values()])
+        level = profile(self.inside.values())
         self.peak = max(level, key=level.get, default=0)
         self.time = {r: t for t, r in enumerate(self.records)}
         end, users = len(self.records), users_of(program)

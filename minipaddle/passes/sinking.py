@@ -51,23 +51,18 @@ class Sinker:
                 self.rewrite(record)
         results = {}
         for r in self.old.results:
-            self.source = r
-            results[r] = self.materialize(self.view(r)) if r.op is not NUMBER else r
-        return with_records(
-            self.old, self.records, {r: x for r, x in results.items() if r is not x}
-        )
+            if r in self.views:
+                self.source = r
+                results[r] = self.transposed(*self.views[r])
+        return with_records(self.old, self.records, results)
 
     # ---- reading -----------------------------------------------------------------------------
 
     def view(self, record: Record) -> View:
         return self.views.get(record) or plain(record)
 
-    def materialize(self, view: View) -> Record:
-        """The value of a view as a record, transposed if need be."""
-        return self.transposed(view.base, view.perm)
-
     def transposed(self, base: Record, perm: tuple) -> Record:
-        """The transpose of a value, built once."""
+        """The value of a view: the transpose of its base, built once."""
         if perm == tuple(range(len(perm))):
             return base
         found = self.transposes.get((base, perm))
@@ -89,7 +84,10 @@ class Sinker:
             whole = self.transposed(base.inputs[0], perm)
             return self.emit(slice_, [whole], {"index": tuple(index[d] for d in perm)})
         if cheap(base):
-            inputs = [self.transposed_input(r, perm) for r in base.inputs]
+            inputs = [
+                self.transposed(self.with_rank(r, len(perm)), perm) if r.shape else r
+                for r in base.inputs
+            ]
             return self.emit(base.op, inputs, base.attrs)
         self.cost += base.spec.size
         self.prefer(base, perm)
@@ -118,11 +116,6 @@ class Sinker:
                 return False
             record = large[0]
         return True
-
-    def transposed_input(self, record: Record, perm: tuple) -> Record:
-        if record.op is NUMBER or not record.shape:
-            return record
-        return self.transposed(self.with_rank(record, len(perm)), perm)
 
     def with_rank(self, record: Record, ndim: int) -> Record:
         """A value with leading axes of size 1, as broadcasting adds them."""
@@ -158,7 +151,7 @@ class Sinker:
                 else:
                     self.whole[record] = found
                 return
-        inputs = [r if v is None else self.materialize(v) for r, v in zip(record.inputs, views)]
+        inputs = [r if v is None else self.transposed(*v) for r, v in zip(record.inputs, views)]
         self.replace(record, with_inputs(record, inputs, map_regions(record, sinking)))
 
     def untouched(self, record: Record) -> bool:
@@ -177,7 +170,7 @@ class Sinker:
     def set_view(self, record: Record, view: View) -> None:
         """Set the view for an old value. If only axes of size 1 move, it becomes a reshape."""
         if not view.is_identity and keeps_order(view.perm, view.base.shape):
-            view = plain(self.materialize(view))
+            view = plain(self.transposed(*view))
         if view.base is not record:
             self.views[record] = view
 

@@ -36,7 +36,7 @@ def through_elementwise(sinker, record, views):
     for k, v in enumerate(views):
         if v is not None and v.perm:
             whole = len(v.perm) == ndim
-            wide[k] = v if whole else plain(sinker.with_rank(sinker.materialize(v), ndim))
+            wide[k] = v if whole else plain(sinker.with_rank(sinker.transposed(*v), ndim))
     target = sinker.order(record, list(wide.values()))
     inputs = [r if v is None else v.base for r, v in zip(record.inputs, views)]
     for k, v in wide.items():

@@ -24,6 +24,12 @@ def ravel(i, shape):
     return flat
 
 
+def along_axes(vectors) -> list:
+    """Vectors, each along an axis of its own: together they broadcast to an index of all places."""
+    count = len(vectors)
+    return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
+
+
 def unravel(flat, shape):
     """The index at row-major position `flat` in an array of `shape`."""
     out = []

@@ -8,7 +8,7 @@ Greedy placement in a good order comes close: here are three orders. No arena is
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ def bound(buffers: Sequence[Buffer]) -> int:
     return max(profile(buffers).values(), default=0)
 
 
-def profile(buffers: Sequence[Buffer]) -> dict[int, int]:
+def profile(buffers: Iterable[Buffer]) -> dict[int, int]:
     """The bytes that are needed, for each time at which that number changes."""
     change: dict[int, int] = {}
     for b in buffers:

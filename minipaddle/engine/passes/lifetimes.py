@@ -8,14 +8,13 @@ start is when it is made, and end is one more than when it is read last.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..core.errors import value_error
 from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
 from ..ops import creation, marks, movement
+from .arena import Buffer
 
 Value = tuple[Record, int]
 
@@ -23,12 +22,8 @@ GIVEN = -1
 """The time at which inputs and states begin: before the first record."""
 
 
-class Life(NamedTuple):
+class Life(Buffer):
     """A value is needed in [start, end)."""
-
-    start: int
-    end: int
-    nbytes: int
 
 
 def same_size(record: Record) -> bool:

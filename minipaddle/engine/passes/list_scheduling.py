@@ -107,67 +107,53 @@ def inverted(lists: Sequence, count: int) -> list[list[int]]:
 @slot("schedule.order")
 def order(work: Work) -> list[int]:
     """The numbers of all records, each after its predecessors."""
-    return Forward(work).order()
+    unread = [len(readers) for readers in work.readers]  # how many records still read each value
+    waits = [len(before) for before in work.before]  # for how many records each one still waits
+    ready = [(priority(work, k, unread, waits), k) for k, n in enumerate(waits) if not n]
+    heapify(ready)
+    found: dict[int, None] = {}
+    while ready:
+        _, k = heappop(ready)
+        if k in found:
+            continue
+        found[k] = None
+        affected = {*work.after[k]}
+        for v in work.reads[k]:
+            unread[v] -= 1
+            if unread[v] == 1:  # its last reader frees it
+                affected.update(work.readers[v])
+        for j in work.after[k]:
+            waits[j] -= 1
+        for j in affected:
+            if not waits[j] and j not in found:
+                heappush(ready, (priority(work, j, unread, waits), j))
+    return [*found]
 
 
-class Forward:
-    """List scheduling from the first record on."""
-
-    def __init__(self, work: Work):
-        self.work = work
-        self.left = [len(readers) for readers in work.readers]
-        self.waits = [len(before) for before in work.before]
-        self.done = [False] * len(work.records)
-
-    def order(self) -> list[int]:
-        work, found = self.work, []
-        ready = [(self.key(k), k) for k, n in enumerate(self.waits) if not n]
-        heapify(ready)
-        while ready:
-            _, k = heappop(ready)
-            if self.done[k]:
-                continue
-            self.done[k] = True
-            found.append(k)
-            again = set()
-            for v in work.reads[k]:
-                self.left[v] -= 1
-                if self.left[v] == 1:  # its last reader frees it
-                    again.update(work.readers[v])
-            for j in work.after[k]:
-                self.waits[j] -= 1
-                again.add(j)
-            for j in again:
-                if not self.waits[j] and not self.done[j]:
-                    heappush(ready, (self.key(j), j))
-        return found
-
-    def key(self, k: int) -> tuple:
-        """The priority of a record: the one with the smallest key comes next."""
-        work, left, waits = self.work, self.left, self.waits
-        now = hill = valley = top = 0
-        read: dict[int, int] = {}
-        met: dict[int, int] = {}
-        for _ in range(AHEAD):
-            makes, dying = work.makes[k], []
-            for v in work.reads[k]:
-                read[v] = n = read.get(v, 0) + 1
-                if n == left[v]:
-                    dying.append(v)
-            made = sum([work.sizes[v] for v in makes])
-            top = max(top, now + made - work.taken(k, dying) + work.extra[k])
-            now += made - sum([work.sizes[v] for v in dying])
-            if not hill or now < valley:
-                hill, valley = top or 1, now
-            following = []
-            for j in work.after[k]:
-                met[j] = n = met.get(j, 0) + 1
-                if n == waits[j]:
-                    following.append(j)
-            if len(following) != 1:
-                break
-            k = following[0]
-        return (0, hill) if valley <= 0 else (1, valley - hill)
+def priority(work: Work, k: int, unread: list[int], waits: list[int]) -> tuple:
+    """The key of a record that is ready: the one with the smallest key comes next."""
+    now = hill = valley = top = 0
+    read: dict[int, int] = {}
+    met: dict[int, int] = {}
+    for _ in range(AHEAD):
+        dying, following = [], []
+        for v in work.reads[k]:
+            read[v] = n = read.get(v, 0) + 1
+            if n == unread[v]:
+                dying.append(v)
+        made = sum([work.sizes[v] for v in work.makes[k]])
+        top = max(top, now + made - work.taken(k, dying) + work.extra[k])
+        now += made - sum([work.sizes[v] for v in dying])
+        if not hill or now < valley:
+            hill, valley = top or 1, now
+        for j in work.after[k]:
+            met[j] = n = met.get(j, 0) + 1
+            if n == waits[j]:
+                following.append(j)
+        if len(following) != 1:
+            break
+        (k,) = following
+    return (0, hill) if valley <= 0 else (1, valley - hill)
 
 
 def may_act(record: Record) -> bool:

@@ -138,16 +138,16 @@ class Planner:
     def place_updates(self) -> None:
         """An update is made in its state if nothing reads the old value after that."""
         direct = []
-        for k, (old, update) in enumerate(self.states):
+        for old, update in self.states:
             source = self.root[update] if update is not None else (old, 0)
             if source == (old, 0):
                 continue
             if source in self.lives and self.lives[source].start != GIVEN:
-                direct.append((k, old, update, source))
+                direct.append((old, update, source))
             else:  # another state's old value, an input, a number: needed to the end
                 self.reads[source] = self.end
                 self.moves.append((update, self.at[old, 0]))
-        for _, old, update, source in direct:
+        for old, update, source in direct:
             if source not in self.at and self.may_replace(source, (old, 0)):
                 self.at[source] = self.at[old, 0]
             else:

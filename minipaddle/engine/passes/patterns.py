@@ -53,17 +53,19 @@ class Tracing(Interpreter):
 
 
 class Rule:
-    """Replaces `before` by `after`. With `alone` nothing else may use the values in between."""
+    """Replaces `before` by `after`. With `alone` nothing else may use the values in between.
+    `attrs` are the names of the attributes that `before` takes as `**attrs`.
+    """
 
     def __init__(
-        self, before: Callable, after: Callable, when: Callable | None = None, alone=False
+        self, before: Callable, after: Callable, when: Callable | None = None, alone=False, attrs=()
     ):
         self.after, self.when, self.alone = after, when, alone
         names = inspect.signature(before).parameters.values()
-        self.holes = [p.name for p in names if p.kind is not p.KEYWORD_ONLY]
-        known = {p.name: Known(p.name) for p in names if p.kind is p.KEYWORD_ONLY}
+        self.holes = [p.name for p in names if p.kind is p.POSITIONAL_OR_KEYWORD]
+        known = [*(p.name for p in names if p.kind is p.KEYWORD_ONLY), *attrs]
         with interpreter(Tracing()):
-            self.tree = before(*map(Hole, self.holes), **known)
+            self.tree = before(*map(Hole, self.holes), **{k: Known(k) for k in known})
         self.op = self.tree.op
 
     def __call__(self, record: Record, inputs):
