@@ -34,10 +34,8 @@ def require_floats(name: str, x) -> None:
 
 def require_ndim(name: str, x, *allowed: int, least: int = 0) -> None:
     """Raise ValueError unless x has an allowed number of dimensions, or `least` or more."""
-    if x.spec.ndim not in allowed and not 0 < least <= x.spec.ndim:
-        wanted = (
-            f"{least} dimensions or more"
-            if least
-            else f"{' or '.join(map(str, allowed))} dimensions"
-        )
+    ndim = x.spec.ndim
+    if ndim < least or (allowed and ndim not in allowed):
+        exact = " or ".join(map(str, allowed))
+        wanted = f"{exact} dimensions" if allowed else f"{least} dimensions or more"
         raise value_error(f"{name} was given {x.spec}", wanted)

@@ -322,10 +322,12 @@ def constructor(init):
         bound = takes.bind(self, *args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
-        for name in own:
-            if given[name] is None and takes.parameters[name].default is not None:
+        self.options = {name: given[name] for name in takes.parameters if name in own}
+        for name, value in self.options.items():
+            if value is None and takes.parameters[name].default is not None:
                 raise ValueError(f"{type(self).__name__} needs {name}, and None was given")
-        self.options = {name: in_limits(name, given[name]) for name in given if name in own}
+            if name in LIMITS:
+                self.options[name] = in_limits(name, float(value))
         self.multi_precision = given.get("multi_precision", False)
         init(self, *args, **kwargs)
         Optimizer.__init__(**{name: given[name] for name in shared})
@@ -333,15 +335,13 @@ def constructor(init):
     return call
 
 
-def in_limits(name: str, value):
-    """The option, a float if it has limits; raises ValueError outside of them."""
-    if name not in LIMITS:
-        return value
-    if float(value) < 0:
+def in_limits(name: str, value: float) -> float:
+    """The value of an option; raises ValueError outside of its limits."""
+    if value < 0:
         raise ValueError(f"{name} must not be negative: {value}")
-    if float(value) >= LIMITS[name]:
+    if value >= LIMITS[name]:
         raise ValueError(f"{name} must be less than {LIMITS[name]}: {value}")
-    return float(value)
+    return value
 
 
 # ---- groups ------------------------------------------------------------------------------------

@@ -55,7 +55,8 @@ class SGD(Optimizer):
     def __init__(
         self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None,
         multi_precision=False, name=None,
-    ): ...  # fmt: skip
+    ):  # fmt: skip
+        """Only the arguments of all optimizers."""
 
     @staticmethod
     def rule(o, p, g, lr):

@@ -331,6 +331,8 @@ def test_master_weights_are_saved_and_loaded(tmp_path):
         (lambda w: O.SGD(0.1, parameters=[w], grad_clip=1.0), TypeError, "ClipGradBy"),
         (lambda w: O.Adam(0.1, beta1=1.0, parameters=[w]), ValueError, "beta1"),
         (lambda w: O.Adam(0.1, epsilon=-1.0, parameters=[w]), ValueError, "epsilon"),
+        (lambda w: O.RAdam(0.1, beta2=-0.1, parameters=[w]), ValueError, "beta2 .* negative"),
+        (lambda w: O.Momentum(momentum=None, parameters=[w]), ValueError, "needs momentum"),
         (lambda w: O.AdamW(parameters=[w], weight_decay=L2(0.1)), TypeError, "a number"),
         (
             lambda w: O.AdamW(parameters=[w], use_lowprecision_moment=True),
