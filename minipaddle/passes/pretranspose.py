@@ -13,13 +13,13 @@ from ..engine.core.dispatch import current
 from ..engine.core.record import Record
 from ..engine.ir.program import NUMBER, Program, everywhere
 from ..engine.ops.linalg import product
-from ..engine.ops.movement import transpose
+from ..engine.ops.movement import replaced, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 
 
-def across(record: Record) -> tuple[int, tuple] | None:
-    """(operand of a product that is read across its rows, the transpose it needs), or None."""
+def across(record: Record) -> tuple[int, Record, tuple] | None:
+    """(k, operand k, the transpose it needs) where a product reads it across its rows, or None."""
     perms = record.attrs["x_perm"], record.attrs["y_perm"]
     last = len(perms[0]) - 1
     rows, columns = record.attrs["out_perm"].index(last - 1), record.attrs["out_perm"].index(last)
@@ -27,31 +27,28 @@ def across(record: Record) -> tuple[int, tuple] | None:
     if perms[k][inner] == last or record.inputs[k].op is NUMBER:
         return None
     order = perms[k] if k else (*perms[k][:-2], perms[k][-1], perms[k][-2])
-    return k, order
+    return k, record.inputs[k], order
 
 
 @program_pass("pretranspose", looks_for=[product])
 def pretranspose(program: Program) -> Program:
     """The program that transposes once each operand that several products read across its rows."""
-    reads = Counter()
-    for record in everywhere(program):
-        if record.op is product and (found := across(record)):
-            reads[record.inputs[found[0]], found[1]] += 1
-    if not any(n > 1 for n in reads.values()):
+    found = [across(r) for r in everywhere(program) if r.op is product]
+    reads = Counter(each[1:] for each in found if each is not None)
+    if max(reads.values(), default=0) < 2:
         return program
     made: dict[tuple, object] = {}
 
     def read_transposed(record, *operands):
-        found = across(record)
-        if found is None or reads[record.inputs[found[0]], found[1]] < 2:
+        k, source, order = across(record) or (0, None, ())
+        if reads[source, order] < 2:
             return None
-        k, order = found
-        key = current.top.builder, record.inputs[k], order
+        key = current.top.builder, source, order
         if key not in made:
             made[key] = transpose(operands[k], perm=order)
         straight = tuple(range(len(order)))
         perm = straight if k else (*straight[:-2], straight[-1], straight[-2])
-        now = [made[key] if j == k else x for j, x in enumerate(operands)]
-        return product(*now, **record.attrs | {"xy"[k] + "_perm": perm})
+        attrs = record.attrs | {"xy"[k] + "_perm": perm}
+        return product(*replaced(operands, k, made[key]), **attrs)
 
     return rewritten(program, {product: read_transposed})

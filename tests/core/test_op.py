@@ -121,6 +121,25 @@ def test_four_ways_to_set_a_rule():
     assert pair.rule(0) is pair.rule(1)
 
 
+def test_a_rule_may_take_all_attributes_that_it_does_not_name():
+    """So it hands them on without listing them; an operator's own are left out by naming them."""
+    seen = []
+
+    @elementwise
+    def line(m, x, *, slope=2.0, shift=1.0, power=1):
+        return (x * slope) ** power + shift
+
+    def rule(g, power, **rest):
+        seen.append((power, rest))
+        return g * rest["slope"]
+
+    line.vjp(rule)
+    x = paddle.to_tensor([1.0], stop_gradient=False)
+    line(x, slope=3.0).backward()
+    assert seen == [(1, {"slope": 3.0, "shift": 1.0})]
+    assert x.grad.item() == 3
+
+
 def test_a_rule_gets_what_it_names():
     seen = {}
 
