@@ -32,7 +32,7 @@ class Interpreter:
     pack = None  # a function of what a record keeps, {k: array}, for what it keeps instead
     builder = None  # of a trace: what writes the records of the innermost region
     assumptions = None  # of a trace: what it assumes of sizes, see `core/dim.py`
-    matching = False  # is a shape rule asked? Then sizes that must be equal are taken to be
+    matching = False  # whether a shape rule runs, for which `==` of sizes means that they must be
     journals = ()  # of a trace: for each region what it wrote, see `jit/journal.py`
     merged = MappingProxyType({})  # of a trace: containers that may be one, see `jit/aliasing.py`
     handlers = ()  # of a trace: the exceptions that the `try` statements around it catch

@@ -236,10 +236,10 @@ class Op:
         """`evaluate` for arrays of which at least one has half precision."""
         y = self.body(m, *map(widen, arrays), **attrs)
         specs = [Spec(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays]
-        said = self.infer(*specs, **attrs)
+        spec = self.infer(*specs, **attrs)
         if isinstance(y, tuple):
-            return tuple(part.astype(s.dtype, copy=False) for part, s in zip(y, said))
-        return y.astype(said.dtype, copy=False)
+            return tuple(part.astype(s.dtype, copy=False) for part, s in zip(y, spec))
+        return y.astype(spec.dtype, copy=False)
 
     def _promote(self, arrays):
         places = range(len(arrays)) if self.variadic else map(self.inputs.index, self.promoted)

@@ -46,10 +46,10 @@ def mismatch(shapes, d: int) -> ValueError:
 
 def fits(shape, whole) -> bool:
     """Whether a shape broadcasts to the shape `whole`."""
-    behind = whole[len(whole) - len(shape) :] if len(shape) <= len(whole) else None
-    return behind is not None and all(
+    last = whole[len(whole) - len(shape) :] if len(shape) <= len(whole) else None
+    return last is not None and all(
         n == 1 or dims.is_one_beside(n, k) or dims.same(n, k) or dims.is_one(n)
-        for n, k in zip(shape, behind, strict=True)
+        for n, k in zip(shape, last, strict=True)
     )
 
 

@@ -36,7 +36,7 @@ OPS = ("sum", "max", "min", "prod", "avg")
 """The operations that combine values of several ranks."""
 
 TIMEOUT = 1800.0
-"""The seconds a rank waits for the others unless it is told otherwise (Paddle's half hour)."""
+"""The seconds for which a rank waits for the others by default (Paddle's half hour)."""
 
 
 class PeerFailed(RuntimeError):

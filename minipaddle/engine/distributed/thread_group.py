@@ -126,7 +126,7 @@ class Collective:
         self.todo: list[int] = []  # shares that no thread has begun
         self.open = len(ranks)  # shares that are not done
         self.error: Exception | None = None
-        self.submitted = False  # does a rank rely on the communication thread?
+        self.submitted = False  # whether a rank relies on the communication thread
 
     def missing(self) -> list[int]:
         """The ranks that have not called it yet, by their numbers in the world."""

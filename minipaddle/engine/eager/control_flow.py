@@ -283,7 +283,7 @@ def carried_spec(k: int, before: Spec, after: Spec) -> Spec:
             teach(
                 f"value number {k} carried through a loop changes its shape: {before} before a "
                 f"round, {after} after it",
-                hint="make it of its final shape before the loop and write into a part of it",
+                hint="give it its final shape before the loop and write into a part of it",
             ),
             k, before, after,
         )  # fmt: skip

@@ -63,7 +63,7 @@ def any_differentiable(args) -> bool:
 
 def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:
     """Cotangents of the wanted operands of a region, given those of its outputs."""
-    again = current.top.recording  # will this be differentiated too?
+    again = current.top.recording  # whether this will be differentiated too
     args = list(operands)
     with Recording(True):
         for k in wanted:

@@ -25,7 +25,7 @@ from .values import Values
 class Tensor(Indexing, Values, Var):
     """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
 
-    `stop_gradient` is True unless said otherwise: only what has it False gets a gradient.
+    `stop_gradient` is True by default; only a tensor for which it is False gets a gradient.
     Source: Paddle API `paddle.Tensor`.
 
     >>> import minipaddle as paddle
@@ -236,10 +236,10 @@ class Tensor(Indexing, Values, Var):
             )
         if current.top.tracing:
             return current.top.become(self, result)
-        anew = reshaped or self.array.dtype != result.array.dtype
+        new_memory = reshaped or self.array.dtype != result.array.dtype
         if result.record is not None and self.is_leaf and not self.stop_gradient:
             raise leaf_write_error()
-        if anew or (result.record is not None and self.is_needed_by(result.record)):
+        if new_memory or (result.record is not None and self.is_needed_by(result.record)):
             self.array = result.array
         else:
             self.overwrite(result.array)
@@ -282,7 +282,7 @@ class Parameter(Tensor):
         self.stop_gradient = not value
 
 
-new, new_spec = object.__new__, tuple.__new__  # their classes' own ways in cost twice as much
+new, new_spec = object.__new__, tuple.__new__  # calling the classes costs twice as much
 numbers = count()  # for names
 
 

@@ -326,7 +326,7 @@ class Tracer(Eager):
                 del store[name]
             else:
                 store[name] = before
-        for layer, store, before in self.stores:  # what became a buffer is what it was
+        for layer, store, before in self.stores:  # undo what became a buffer
             for name in getattr(layer, "_buffers", {}).keys() & (before.keys() - store.keys()):
                 del layer._buffers[name]
                 store[name] = before[name]

@@ -17,8 +17,8 @@ def with_own_batch(spec: Spec, place: int) -> Spec:
 
 
 def fits(spec: Spec, array, sizes: dict) -> bool:
-    """Has an array this shape and dtype? An open size is what it was in the arrays before it: these
-    are in `sizes` by name, and those that are new get there.
+    """Whether an array has this shape and dtype. `sizes` holds the open sizes of the arrays before
+    it by name; new ones are added.
     """
     return (
         array.dtype == spec.dtype

@@ -242,12 +242,12 @@ def fail(record: Record, error: Exception) -> NoReturn:
     specs = ", ".join(str(r.spec) for r in record.inputs if r.dtype is not None)
     where = f"\n  at: {line_of(record.where)}" if record.where else ""
     kind = next((k for k in KINDS if isinstance(error, k)), ValueError)
-    said = f"{record.op.name}({specs}): {error}"
+    text = f"{record.op.name}({specs}): {error}"
     if record.op.effect:  # what a check raises is the user's own
-        kind, said = type(error), str(error.args[0] if error.args else type(error).__name__)
-    told = kind(said + where)
-    told.record = record
-    raise told from error
+        kind, text = type(error), str(error.args[0] if error.args else type(error).__name__)
+    explained = kind(text + where)
+    explained.record = record
+    raise explained from error
 
 
 KINDS = (TypeError, IndexError, MemoryError)

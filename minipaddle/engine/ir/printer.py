@@ -119,7 +119,7 @@ class Printer:
 
 
 class Flow:
-    """Where gradients flow in a program: most of it follows from what was given."""
+    """Where gradients flow in a program; most of this follows from its inputs and states."""
 
     def __init__(self, program: Program):
         given = set(program.given)

@@ -118,5 +118,5 @@ def binders(program: Program) -> set[Record]:
     """The records whose results are the first to show a size that their values decide."""
     known: set[str] = set()
     plain = [record for record in program.records if record.dtype is not None]
-    shown = {record: new_sizes(record.spec, known) for record in plain}
-    return {record for record, sizes in shown.items() if any(UNSEEN.match(n) for _, n in sizes)}
+    sizes = {record: new_sizes(record.spec, known) for record in plain}
+    return {record for record, new in sizes.items() if any(UNSEEN.match(n) for _, n in new)}

@@ -79,7 +79,7 @@ TRACES = 20
 
 
 def retrace(places: list, times: int):
-    """Trace a side again if it wrote to unforeseen places, but not for ever."""
+    """Trace a side again that wrote to places that were not foreseen, at most `TRACES` times."""
     if times <= TRACES:
         raise Retrace
     raise refusal(

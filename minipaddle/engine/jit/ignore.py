@@ -56,7 +56,7 @@ def installed(filename: str) -> bool:
 
 @cache
 def uses_us(module: str) -> bool:
-    """Is an installed module built on this package? Then it holds models."""
+    """Whether an installed module is built on this package: then it holds models."""
     space = vars(sys.modules.get(module, object)) if module in sys.modules else {}
     owners = [getattr(x, "__name__" if isinstance(x, ModuleType) else "__module__", None)
               for x in space.values()]  # fmt: skip
