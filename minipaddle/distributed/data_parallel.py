@@ -56,7 +56,7 @@ class DataParallel(Layer):
 
     @contextmanager
     def no_sync(self):
-        """Gradients stay one's own inside the block, and are averaged with those of the next
+        """Gradients stay local inside the block, and are averaged with those of the next
         backward after it. Source: Paddle API `paddle.DataParallel.no_sync`.
         """
         before, AVERAGING.now = AVERAGING.now, False

@@ -61,7 +61,7 @@ class NCCLGroup(ProcessGroup):
     """A group whose ranks have a GPU each; `base` is where they met.
 
     Messages from one to one go by way of the base, and the CPU: two that send to each other first
-    would wait for ever on NCCL's stream.
+    would wait forever on NCCL's stream.
     """
 
     backend = "nccl"

@@ -285,7 +285,7 @@ def wants_gradient(x: Tensor | None) -> bool:
 
 
 class Housed(TensorStorage):
-    """What stands at a place of a loaded model now: another tensor may be put there."""
+    """The tensor at a place of a loaded model; another one may be put there."""
 
     def __init__(self, store: dict, key: str):
         self.store, self.key = store, key
@@ -299,14 +299,14 @@ class Housed(TensorStorage):
 
 
 class AtOnce:
-    """Runs programs without a tape. States that they do not update are weights that
-    change seldom, so what is made of these alone is prepared.
+    """Runs programs without a tape. States that they do not update are weights, which change
+    seldom: what is computed of these alone is computed ahead.
     """
 
     def __init__(self, places: dict):
         self.places, self.choice = places, Choice()
         self.choice.frozen = True
-        self.programs: dict[Program, Program] = {}  # by what was loaded: with cells for its states
+        self.programs: dict[Program, Program] = {}  # by the loaded one: with storage for its states
 
     def __deepcopy__(self, memo) -> AtOnce:
         return AtOnce(deepcopy(self.places, memo))
@@ -340,7 +340,7 @@ def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[T
 
 
 def counter() -> Tensor:
-    """Where the random generator stands."""
+    """The position of the random generator, as a tensor."""
     return wrap(GENERATOR.traced() if current.top.tracing else RANDOM.read())
 
 
@@ -364,7 +364,7 @@ def settle(program: Program, results: list, states: list) -> list[Tensor]:
 
 
 def separate(y: Tensor, written: list) -> Tensor:
-    """y, or a copy if it looks into memory that is about to be written."""
+    """y, or a copy of it if it shares memory that is about to be written."""
     for x in written:
         if x is not None and (y.array is x.array or shares(y.array, x.array)):
             return creation.assign(y)

@@ -220,11 +220,11 @@ def method_of(name: str, function, arguments: tuple) -> Method:
         return run(*map(creation.assign, inputs))  # what is written in place is no leaf, and ours
 
     made = trace_apart(differentiable, specs, name=name, names=unique(names))
-    check_left(made.after, made.program)
+    check_side_effects(made.after, made.program)
     program = made.program
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
     drop_copies(program)
-    return Method(lighter(program), found["structure"], found["leaves"], made.places)
+    return Method(drop_saved_iterations(program), found["structure"], found["leaves"], made.places)
 
 
 def trace_apart(function, specs, **names) -> Trace:
@@ -273,10 +273,10 @@ def free(name: str, taken) -> str:
     return name
 
 
-def check_left(after: list, program: Program) -> None:
-    """Raise ValueError for what a saved program could not leave behind; warn of what is dropped.
+def check_side_effects(after: list, program: Program) -> None:
+    """Raise ValueError for side effects that a saved program cannot have; warn of those it loses.
 
-    A gradient at an input is there because `method_of` asked for all: nobody misses it.
+    A gradient of an input is there because `method_of` asked for all of them: it may go.
     """
     for each in after:
         if isinstance(each, Attribute | SideEffect):
@@ -292,8 +292,8 @@ def check_left(after: list, program: Program) -> None:
             )
 
 
-def lighter(program: Program) -> Program:
-    """Without the rounds that loops keep for a derivative nobody has asked for yet."""
+def drop_saved_iterations(program: Program) -> Program:
+    """The program, whose loops save no iterations for a derivative that it does not compute."""
     pruned(program)
     used: dict = {}
     for record in everywhere(program):

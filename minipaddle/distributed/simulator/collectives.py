@@ -51,8 +51,8 @@ class Schedule(NamedTuple):
 
 
 def around(ranks: list[int], first: int, last: int, step: int, adds: bool) -> list[Message]:
-    """Each of `ranks` sends one block of [first, last) to the next one. A rank's own block is the
-    one of its number; in this step it sends the block so many before that.
+    """Each of `ranks` sends one block of [first, last) to the next one. Number k of them owns
+    block k; in this step it sends block k - step.
     """
     n, found = len(ranks), []
     width = (last - first) // n

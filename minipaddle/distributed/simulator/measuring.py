@@ -69,8 +69,8 @@ def fitted(group: ProcessGroup, sizes: Sequence[int], *, runs: int = 7) -> Link:
 
 
 def link_of(sizes: Sequence[float], times: Sequence[float], n: int) -> Link:
-    """The link on which a ring of n ranks takes these seconds for these bytes: a fit by least
-       squares of relative errors, which needs at least two different sizes.
+    """The link on which a ring of n ranks takes about these seconds for these bytes: the least
+    squares of relative errors, for at least two different sizes.
 
     >>> from minipaddle.distributed.simulator import link_of
     >>> link = link_of([1e6, 1e8], [0.003, 0.201], 2)

@@ -61,7 +61,7 @@ def best_of(cluster: Cluster) -> Schedule:
 
 
 class Clock:
-    """The time on each device, and the spans of the devices in `shown`."""
+    """The time on each device, and the spans of the first `shown` devices."""
 
     def __init__(self, factors, shown: int):
         self.now, self.factors = np.zeros(len(factors)), factors
@@ -100,7 +100,7 @@ def simulate(
 
     Without `overlap` a device stands still from a start until the bucket has arrived. `spread` is
     how much the devices' speed differs, as a share of it (a standard deviation). `cost(bytes)`
-    stands instead of the seconds that `schedule` takes on the cluster, where they were measured.
+    gives measured seconds, instead of those that `schedule` takes on the cluster.
     """
     schedule = best_of(cluster) if schedule is None else schedule
     if schedule.size != cluster.size:
