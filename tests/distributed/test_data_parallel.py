@@ -143,7 +143,7 @@ def shares(program, megabytes=None):
     return [[order[m] for m in b.marks] for b in dp.buckets(program, megabytes)]
 
 
-K = 1 << 18  # so many float32 are 1 MB
+K = 1 << 18  # the float32 in 1 MB
 
 
 @pytest.mark.parametrize(

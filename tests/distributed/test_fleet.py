@@ -19,7 +19,7 @@ from tests.distributed import programs
 
 @pytest.fixture(autouse=True)
 def alone_again():
-    """What a test has told `fleet` in this thread is forgotten."""
+    """Forget what a test has set in `fleet` in this thread."""
     yield
     chosen.now = None
     dist.destroy_process_group()

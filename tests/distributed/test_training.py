@@ -169,7 +169,7 @@ def test_buckets():
 
 
 class Branches(nn.Layer):
-    """One of two ways, as the rank says; a third that nobody takes."""
+    """One of two branches, by the rank; a third that no rank takes."""
 
     def __init__(self):
         super().__init__()

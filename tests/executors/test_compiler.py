@@ -1,4 +1,4 @@
-"""Which C compiler there is, and what people are told of it."""
+"""Which C compiler there is, and the messages about it."""
 
 import os
 import shutil

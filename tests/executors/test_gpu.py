@@ -24,7 +24,7 @@ class Array(np.ndarray):
 
 
 class Stream:
-    """A stream that writes down what happens on it. `with` makes it the one that is told."""
+    """A stream that writes down what happens on it. `with` makes it the current one."""
 
     def __init__(self, cuda, ptr: int):
         self.cuda, self.ptr, self.log = cuda, ptr, cuda.log

@@ -54,7 +54,7 @@ def error_of(run, *given) -> tuple:
 
 
 def whole():
-    """The program of all cases, and arrays for it: places that are right."""
+    """The program of all cases, and arrays for it, with valid places."""
 
     def function(*given):
         return [f(*given[2 * k : 2 * k + 2]) for k, (f, _) in enumerate(CASES.values())]

@@ -22,7 +22,7 @@ def marked(function):
 
 
 def chained(a, b, c, d):
-    """In a round each takes the one before it along; d stands for itself, and for nobody else."""
+    """In an iteration each takes the one before it along; d leads to itself alone."""
     _, a, b, c, d = while_loop(
         lambda k, *_: k < 3,
         lambda k, a, b, c, d: [k + 1, a, a * b, b + c, d * d],

@@ -1,5 +1,5 @@
-"""Objects of Python that a branch or a loop on a tensor may change behind the converter's back: by
-libraries, iterators, operators and context managers of the user's, arrays of NumPy. The program
+"""Python objects that a branch or a loop on a tensor may change without the converter's knowledge:
+by libraries, iterators, the user's operators and context managers, NumPy's arrays. The program
 does what eager mode does, or the trace is refused, and the object is as it was.
 """
 

@@ -41,7 +41,7 @@ def wrong_shapes(x):
 
 
 def failure(function, *args):
-    """The error a transpiled function raises, told."""
+    """The error that a transpiled function raises, with its report."""
     with pytest.raises(Exception) as caught, errors_in_user_lines():  # noqa: PT011
         transpile(function)(*args)
     return caught.value

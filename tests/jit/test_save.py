@@ -117,7 +117,7 @@ def loss(net, inputs):
 
 @pytest.fixture(params=[*MODELS])
 def pair(request, path):
-    """(a model, what was loaded of it, its inputs for a batch)."""
+    """(a model, the model loaded from its files, its inputs for a batch)."""
     kind, spec, inputs = MODELS[request.param]
     paddle.seed(7)
     net = kind()

@@ -1,4 +1,4 @@
-"""From a function to its definition: wherever it stands, and what is said where there is none."""
+"""From a function to its definition, wherever it stands; and the errors if there is none."""
 
 import ast
 import linecache

@@ -204,7 +204,7 @@ def test_a_child_left_behind_is_ended(verdict):
 
 
 def runs(pid):
-    """Whether a process is there, and is no zombie that nobody has waited for yet."""
+    """Whether a process exists, and is not a zombie."""
     stat = Path(f"/proc/{pid}/stat")
     try:
         os.kill(pid, 0)

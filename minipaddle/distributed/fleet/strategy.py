@@ -43,7 +43,7 @@ INSTEAD = {
 
 
 class DistributedStrategy:
-    """What `fleet.init` is told: attributes to set. Others of Paddle's are refused by name.
+    """The argument of `fleet.init`: attributes to set. Others of Paddle's are refused by name.
 
     find_unused_parameters: may a backward leave parameters without a gradient?
     gradient_merge, gradient_merge_configs: is only every `k_steps`-th step an update, by the mean
