@@ -39,6 +39,7 @@ class Steps(NamedTuple):
     results: list[int]
     binds: list  # for each given value its (axis, symbol) pairs
     guards: tuple  # guards on the sizes of inputs and states
+    of: dict[Record, Step]
 
 
 def read(program: Program) -> Steps:
@@ -68,7 +69,7 @@ def read(program: Program) -> Steps:
         call, out = None if sized else direct_body(record), places[record]
         steps.append(Step(call, inputs, record.attrs, out, free, here, ready, sized, record))
     values, results = [r.attrs["value"] for r in constants], [places[r] for r in program.results]
-    return Steps(values, steps, results, binds, guards)
+    return Steps(values, steps, results, binds, guards, {step.record: step for step in steps})
 
 
 def result_sizes(record: Record) -> set[str]:
@@ -152,11 +153,7 @@ class Run:
     def __call__(self, program: Program, arrays) -> list:
         """The results of a program (outputs, then updates) for its inputs and states."""
         todo, m = get_steps(program), self.m
-        for array, binds in zip(arrays, todo.binds, strict=True):
-            for axis, name in binds:
-                self.sizes[name] = array.shape[axis]
-        if todo.guards:
-            check_guards(todo.guards, self.sizes, program)
+        self.begin(program, arrays)
         values = [*arrays, *todo.constants, *[None] * len(todo.steps)]
         for step in todo.steps:
             call, places, attrs, out, free, binds = step[:6]
@@ -175,6 +172,26 @@ class Run:
         return [self.number(values[k]) for k in todo.results]
 
     # ---- one at a time -----------------------------------------------------------------------
+
+    def begin(self, program: Program, arrays) -> None:
+        """Take the open sizes from what is given; ValueError if they do not fit."""
+        todo = get_steps(program)
+        for array, binds in zip(arrays, todo.binds, strict=True):
+            for axis, name in binds:
+                self.sizes[name] = array.shape[axis]
+        if todo.guards:
+            check_guards(todo.guards, self.sizes, program)
+
+    def compute(self, program: Program, record: Record, given) -> object:
+        """The value of one record of a program, for the values of its inputs."""
+        step = get_steps(program).of[record]
+        try:
+            y = self.apply(step, given)
+        except Exception as error:
+            fail(record, error)
+        y = self.m.asarray(y) if isinstance(y, self.m.generic) else y
+        self.bind(step, y, program)
+        return y
 
     def number(self, x):
         """A size that was open, as a number; anything else is itself."""
