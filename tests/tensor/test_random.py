@@ -259,7 +259,7 @@ def test_seed_and_state():
     assert paddle.rand([3]).tolist() == first
     paddle.set_cuda_rng_state(state)
     assert paddle.get_cuda_rng_state() == state
-    with pytest.raises(ValueError, match="the list of one"):
+    with pytest.raises(ValueError, match="the list that get_rng_state"):
         paddle.set_rng_state([])
     with pytest.raises(TypeError):
         paddle.seed(1.5)
