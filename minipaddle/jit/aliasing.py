@@ -35,21 +35,18 @@ class Strict(aliasing.Aliasing):
     def reachable(self, roots) -> dict[int, object]:
         return aliasing.reachable([*roots, *shared().values()], everything)
 
-    def enter(self, journal) -> None:
-        journal.before = Snapshot(journal.reach)
+    snapshot = Snapshot
+    run = staticmethod(trace_whole)
 
-    def leave(self, journal, finished: bool) -> None:
+    def note_changes(self, journal, changes: list) -> None:
         """Note the containers that unconverted code changed; refuse its other changes."""
-        before, journal.before = journal.before, None
-        changes = before.changes() if finished else []
         for x, held in changes:
             if type(x) in CONTAINERS and id(x) not in current.top.merged:
                 place = Contents(x)
                 journal.now[place.key] = place.get()
                 put_back(x, held)
                 journal.noted[place.key] = (place, place.get())
-        if changes:
-            before.check(journal.block, journal.where)
+        journal.before.check(journal.block, journal.where)
 
     def replace(self, old, new, ids: set) -> None:
         """Note that `new` replaces `old`, for the containers in them whose ids are in `ids`."""
@@ -94,9 +91,6 @@ class Strict(aliasing.Aliasing):
                     hint="loop over range(n) or a list, or write `while`",
                 )
             yield item
-
-    def run(self, function) -> tuple:
-        return trace_whole(function)
 
 
 def variables_in_use():

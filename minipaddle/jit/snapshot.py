@@ -18,8 +18,8 @@ import numpy
 
 from ..engine.core.rank import NAMED
 from ..engine.eager.tensor import Tensor
-from ..engine.jit.aliasing import reachable
 from ..engine.jit.refusal import refusal
+from ..engine.jit.tree import reachable
 from .objects import CHANCE, CONSTANT, DICTS, SMALL, derives_from_ours, state
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.engine.passes.arena import ALIGNMENT, FAST, GOOD, Buffer, bound, height, offsets
+from minipaddle.engine.passes.arena import FAST, GOOD, Buffer, bound, height, offsets
+from minipaddle.engine.passes.lifetimes import ALIGNMENT
 from minipaddle.engine.passes.memory import plan
 from minipaddle.ir.parser import parse
 from minipaddle.passes.arena_search import by_climbing, by_exhaustion, overlap

@@ -336,3 +336,20 @@ def extreme(sign: str, a, b):
 
 
 JOIN = {"//": operator.floordiv, "%": operator.mod, "max": larger, "min": smaller}
+
+
+def ravel(i, shape):
+    """The row-major position of index `i` in an array of `shape`."""
+    flat = 0
+    for k, n in zip(i, shape, strict=True):
+        flat = flat * n + k
+    return flat
+
+
+def unravel(flat, shape):
+    """The index at row-major position `flat` in an array of `shape`."""
+    out = []
+    for n in reversed(shape):
+        flat, k = divmod(flat, n)
+        out.append(k)
+    return out[::-1]

@@ -25,17 +25,7 @@ from types import FunctionType, ModuleType
 from ..core.record import Record
 from ..ir.builder import SymbolicArray
 from .maybe_undefined import MaybeUndefined
-from .tree import flatten
-
-
-def reachable(roots, contents) -> dict[int, object]:
-    """The objects that code can get at from `roots`, by id; `contents(x)` is what x holds."""
-    reached, waiting = {}, [*roots]
-    for x in waiting:
-        if id(x) not in reached:
-            reached[id(x)] = x
-            waiting += contents(x)
-    return reached
+from .tree import flatten, reachable
 
 
 def contents(x):
@@ -56,11 +46,11 @@ def leaves_of(value) -> list:
 class Aliasing:
     """The engine's rule: code that is not converted changes nothing that outlives a region."""
 
-    def enter(self, journal) -> None:
-        """A region begins, in which `journal` notes the writes."""
+    def snapshot(self, functions):
+        """What objects hold that functions can reach; None: what is not converted is trusted."""
 
-    def leave(self, journal, finished: bool) -> None:
-        """The region ended, and its writes are undone; `finished` is False if it was refused."""
+    def note_changes(self, journal, changes: list) -> None:
+        """Objects hold something else after a region whose writes were undone."""
 
     def reachable(self, roots) -> dict[int, object]:
         """The objects that code can get at from `roots`, by id."""

@@ -165,7 +165,7 @@ class journal:
         self.first, self.reach, self.unless = places, reach, unless
 
     def __enter__(self):
-        aliasing.rule.enter(self)
+        self.before = aliasing.rule.snapshot(self.reach)
         current.top.journals.append(self.noted)
         for place in self.first:
             note(place)
@@ -182,7 +182,10 @@ class journal:
     def __exit__(self, kind, *exc):
         current.top.journals.pop()
         self.restore()
-        aliasing.rule.leave(self, kind is None or issubclass(kind, self.unless))
+        finished = kind is None or issubclass(kind, self.unless)
+        if self.before and finished and (changes := self.before.changes()):
+            aliasing.rule.note_changes(self, changes)
+        self.before = None
 
     def restore(self) -> None:
         """Restore each noted place to its value before the block."""
@@ -214,7 +217,7 @@ def outliving_places(noted: journal, values: dict, returned, *, known) -> list:
     for key in noted.noted.keys() - known - written.keys():  # as it was: nothing to put back
         del noted.noted[key]
     held = [*(values[key] for key in (*known, *written)), returned]
-    for place in aliasing.rule.made_inside(noted, written, held):
+    for place in aliasing.rule.made_inside(noted, written, held) if written else ():
         del noted.noted[place.key], written[place.key]
         place.set(values[place.key])
     return list(written.values())

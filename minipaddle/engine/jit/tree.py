@@ -108,6 +108,16 @@ SPLICED: dict = {}
 """By the type of an item of a list: a function that gives the items for which it stands."""
 
 
+def reachable(roots, contents) -> dict[int, object]:
+    """The objects that code can get at from `roots`, by id; `contents(x)` is what x holds."""
+    reached, waiting = {}, [*roots]
+    for x in waiting:
+        if id(x) not in reached:
+            reached[id(x)] = x
+            waiting += contents(x)
+    return reached
+
+
 def splice(values) -> list:
     """The items of a list."""
     if SPLICED.keys().isdisjoint(map(type, values)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..core.dim import is_one, never, same
 from ..core.op import movement
+from ..core.polynomial import ravel, unravel
 from ..core.record import Spec
 from ..core.spec import fits
 from .slices import as_key, slice_shape
@@ -16,27 +17,10 @@ from .slices import as_key, slice_shape
 # ---- positions and shapes --------------------------------------------------------------------
 
 
-def ravel(i, shape):
-    """The row-major position of index `i` in an array of `shape`."""
-    flat = 0
-    for k, n in zip(i, shape, strict=True):
-        flat = flat * n + k
-    return flat
-
-
 def along_axes(vectors) -> list:
     """Vectors, each along an axis of its own: together they broadcast to an index of all places."""
     count = len(vectors)
     return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
-
-
-def unravel(flat, shape):
-    """The index at row-major position `flat` in an array of `shape`."""
-    out = []
-    for n in reversed(shape):
-        flat, k = divmod(flat, n)
-        out.append(k)
-    return out[::-1]
 
 
 def strides_of(shape) -> tuple:

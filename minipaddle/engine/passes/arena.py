@@ -14,9 +14,6 @@ from typing import NamedTuple
 
 from ..core.slots import slot
 
-ALIGNMENT = 64
-"""Every buffer begins at a multiple of a cache line."""
-
 
 class Buffer(NamedTuple):
     """`nbytes` of memory, needed in [start, end)."""
@@ -24,11 +21,6 @@ class Buffer(NamedTuple):
     start: int
     end: int
     nbytes: int
-
-
-def aligned(nbytes: int) -> int:
-    """The next multiple of the alignment."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def bound(buffers: Sequence[Buffer]) -> int:

@@ -89,6 +89,15 @@ def roots(program: Program) -> dict[Record, Value]:
     return found
 
 
+ALIGNMENT = 64
+"""Every buffer begins at a multiple of a cache line."""
+
+
+def aligned(nbytes: int) -> int:
+    """The next multiple of the alignment."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
 def specs_of(record: Record) -> tuple[Spec, ...]:
     """The specs of a record's results."""
     return record.shape if record.dtype is None else (record.spec,)

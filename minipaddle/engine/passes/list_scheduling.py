@@ -18,8 +18,7 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.program import Program, open_sizes
-from .arena import aligned
-from .lifetimes import GIVEN, roots, specs_of, values_of
+from .lifetimes import GIVEN, aligned, roots, specs_of, values_of
 from .memory import elementwise_inplace, live, no_workspace
 from .registry import program_pass
 

@@ -15,11 +15,12 @@ from ..core.slots import slot
 from ..ir.control import cond, while_loop
 from ..ir.program import NUMBER, Program
 from . import arena
-from .arena import Buffer, aligned
+from .arena import Buffer
 from .buffer_assignment import Allocation, Copy, Location, MemoryPlan
 from .lifetimes import (
     GIVEN,
     Value,
+    aligned,
     bytes_of,
     last_reads,
     lifetimes,
@@ -243,7 +244,10 @@ class Planner:
         found = list(self.arena_buffers())
         buffers = [buffer for buffer, *_ in found]
         always = [Buffer(GIVEN, self.end + 1, b.nbytes) for b in buffers]
-        offsets = arena.offsets(buffers if self.shares else always)
+        size, live, offsets = 0, 0, []
+        if buffers:
+            offsets = arena.offsets(buffers if self.shares else always)
+            size, live = arena.height(buffers, offsets), arena.bound(buffers)
         allocations = [
             Allocation(buffer, Location("arena", 0, offset, nbytes), values, work)
             for offset, (buffer, nbytes, values, work) in zip(offsets, found, strict=True)
@@ -255,8 +259,8 @@ class Planner:
         return MemoryPlan(
             self.program,
             self.locations(),
-            arena.height(buffers, offsets),
-            arena.bound(buffers),
+            size,
+            live,
             total + sum(p.buffer.nbytes for p in allocations if not p.values),
             self.lives,
             allocations,

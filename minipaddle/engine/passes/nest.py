@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from math import prod
 
-from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, renamed
+from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, ravel, renamed, unravel
 from ..core.record import Record
 from ..core.slots import slot
 from ..core.symbols import Composite, Loop
 from ..ir.program import ITEM, NUMBER
-from ..ops.movement import ravel, unravel
 from .node import Node, reached
 
 
