@@ -42,5 +42,5 @@ def test_calls_inside_the_package(tmp_path):
     own = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
     out = subprocess.run([sys.executable, str(file)], env=own, capture_output=True, check=True)
     first, second = map(int, out.stdout.split())
-    assert first < 2_800
+    assert first < 1_575
     assert second < 20
