@@ -18,7 +18,7 @@ import re
 from textwrap import indent
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import results
+from ..engine.codegen.kernel import entries, results
 from ..engine.codegen.scalar import wide
 from ..engine.core import dtype as dt
 
@@ -120,11 +120,5 @@ KERNELS: dict[str, object] = {}
 """Operator name -> the definition, a function of a `Target`."""
 
 
-def kernel(*names):
-    """Decorator that registers the definition of the kernels of these operators."""
-
-    def register(define):
-        KERNELS.update(dict.fromkeys(names, define))
-        return define
-
-    return register
+kernel = entries(KERNELS)
+"""Decorator that registers the definition of the kernels of these operators."""

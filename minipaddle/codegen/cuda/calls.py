@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...engine.codegen.kernel import C_TYPES, buffers, results
+from ...engine.codegen.kernel import C_TYPES, buffers, entries, results
 from ...engine.core import dtype as dt
 
 CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
@@ -84,11 +84,5 @@ CUDA_EMITTERS: dict[str, object] = {}
 """Operator name -> `emit(record, name) -> Calls`; names of kernels begin with `name`."""
 
 
-def cuda_emitter(*names):
-    """Decorator that registers the function that returns the calls of these operators."""
-
-    def register(emit):
-        CUDA_EMITTERS.update(dict.fromkeys(names, emit))
-        return emit
-
-    return register
+cuda_emitter = entries(CUDA_EMITTERS)
+"""Decorator that registers the function that returns the calls of these operators."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from ..core import dtype as dt
 from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import NUMBER
+from .kernel_schedule import within
 
 C_TYPES = {
     dt.bool_.numpy: "uint8_t",  # gcc makes slow vectors of `bool` (a masked exp: 7 times)
@@ -96,17 +96,12 @@ class Kernel(NamedTuple):
         return f"{self.name}({', '.join([*inputs, *made, *([work] if self.workspace else [])])})"
 
 
-_constant_inputs: ContextVar[frozenset[Record]] = ContextVar("kept", default=frozenset())
+_constant_inputs: ContextVar[frozenset[Record]] = ContextVar("constant", default=frozenset())
 
 
-@contextmanager
 def constant_inputs(edges: Iterable[Record]):
     """Within the block, these inputs of kernels are constant: the same in every run."""
-    token = _constant_inputs.set(frozenset(edges))
-    try:
-        yield
-    finally:
-        _constant_inputs.reset(token)
+    return within(_constant_inputs, frozenset(edges))
 
 
 def is_constant_input(edge: Record) -> bool:
@@ -123,14 +118,21 @@ buffers that this text uses; the function has them after its own parameters, bef
 """
 
 
-def emits(*names):
-    """Decorator that registers the emitter of the operators with these names."""
+def entries(table: dict):
+    """A decorator for functions, which puts them into a table under the names that it gets."""
 
-    def register(emit):
-        EMITTERS.update(dict.fromkeys(names, emit))
-        return emit
+    def named(*names):
+        def register(function):
+            table.update(dict.fromkeys(names, function))
+            return function
 
-    return register
+        return register
+
+    return named
+
+
+emits = entries(EMITTERS)
+"""Decorator that registers the emitter of the operators with these names."""
 
 
 class GroupEmitter(NamedTuple):

@@ -57,13 +57,18 @@ _now: ContextVar[Schedule | None] = ContextVar("schedule", default=None)
 
 
 @contextmanager
+def within(variable: ContextVar, value):
+    """Within the block, the variable has this value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
 def following(schedule: Schedule | None):
     """Within the block, emitters follow this schedule; with None, only their own rules."""
-    token = _now.set(schedule)
-    try:
-        yield schedule
-    finally:
-        _now.reset(token)
+    return within(_now, schedule)
 
 
 def pick(name: str, default, options):

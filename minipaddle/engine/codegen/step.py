@@ -210,10 +210,14 @@ class Step:
 
     def copy(self, plan: MemoryPlan, copy) -> str:
         value, source, target = copy
-        if source.kind == "number":
-            kind, number = C_TYPES[value.dtype], literal(value.attrs["value"], value.dtype)
-            return f"*({kind} *){self.pointer(target)} = {number.template};"
-        return f"memcpy({self.pointer(target)}, {self.pointer(source)}, {target.nbytes});"
+        return self.store(value, value.spec, source, self.pointer(target))
+
+    def store(self, value: Record, spec, source: Location, target: str) -> str:
+        """A statement that stores a value, or a number, at a pointer."""
+        if value.op is NUMBER:
+            number = literal(value.attrs["value"], spec.dtype).template
+            return f"*({C_TYPES[spec.dtype]} *)({target}) = {number};"
+        return f"memcpy({target}, {self.pointer(source)}, {spec.nbytes});"
 
     # ---- records -----------------------------------------------------------------------------
 
@@ -292,13 +296,11 @@ class Step:
         now = [self.pointer(plan.location(record, j)) for j in range(n)]
         rest = self.pointers(plan, record.inputs[n:])
         kind = C_TYPES[record.attrs["test"].outputs[0].dtype]
-        starts = []
-        for x, target, spec in zip(record.inputs[:n], now, specs_of(record), strict=True):
-            if x.op is NUMBER:
-                number = literal(x.attrs["value"], spec.dtype).template
-                starts.append(f"*({C_TYPES[spec.dtype]} *)({target}) = {number};")
-            elif (source := self.pointer(plan.location(x))) != target:
-                starts.append(f"memcpy({target}, {source}, {spec.nbytes});")
+        starts = [
+            self.store(x, spec, plan.location(x), target)
+            for x, target, spec in zip(record.inputs[:n], now, specs_of(record), strict=True)
+            if x.op is NUMBER or self.pointer(plan.location(x)) != target
+        ]
         return [
             *starts,
             "for (;;) {",

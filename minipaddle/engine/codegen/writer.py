@@ -149,7 +149,7 @@ class Writer:
         if node in self.known:
             return self.known[node]
         if node not in memo:
-            memo[node] = EXPRESSIONS[node.kind](self, node, memo)
+            memo[node] = getattr(self, node.kind)(node, memo)  # one of the methods below
         return memo[node]
 
     def load(self, node: Node, memo) -> Text:
@@ -230,15 +230,6 @@ class Writer:
         roots += [n for _, _, n, _ in self.outputs(stage, False)]
         nodes = reached(roots, lambda n: not (self.nest.is_row(n) or kept(n)))
         return [n for n in nodes if kept(n)]
-
-
-EXPRESSIONS = {
-    "load": Writer.load,
-    "number": Writer.number,
-    "place": Writer.place,
-    "select": Writer.select,
-    "apply": Writer.apply,
-}
 
 
 FEW = 3
