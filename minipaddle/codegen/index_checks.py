@@ -36,10 +36,10 @@ class IndexFinder(Target):
 
     def __init__(self, record):
         super().__init__(record, "")
-        self.found: list[IndexInput] = []
+        self.indices: list[IndexInput] = []
 
     def place(self, k, size, wraps=True, ignored=None, instead="", i="i") -> str:
-        self.found.append(IndexInput(k, size, wraps, ignored))
+        self.indices.append(IndexInput(k, size, wraps, ignored))
         return ""
 
     def clear_slice(self, to, count) -> str:
@@ -54,10 +54,10 @@ class IndexFinder(Target):
 
 def index_inputs(record) -> list[IndexInput]:
     """The inputs of a record that are indices."""
-    reader = IndexFinder(record)
+    finder = IndexFinder(record)
     with suppress(CannotWrite):  # then the host computes the record, and checks
-        KERNELS.get(record.op.name, lambda target: None)(reader)
-    return reader.found
+        KERNELS.get(record.op.name, lambda target: None)(finder)
+    return finder.indices
 
 
 class CheckedIndices:
@@ -85,8 +85,8 @@ def covers(old: IndexInput, new: IndexInput) -> bool:
 
 def checked(records):
     """The records whose indices earlier records have checked."""
-    looked = CheckedIndices()
+    before = CheckedIndices()
     for record in records:
-        new = [looked.add(record.inputs[p.k], p) for p in index_inputs(record)]
+        new = [before.add(record.inputs[p.k], p) for p in index_inputs(record)]
         if not any(new):
             yield record

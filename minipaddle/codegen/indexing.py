@@ -76,14 +76,14 @@ def put(k: Target) -> None:
     x, index, value = k.record.inputs
     axis = k.attrs["axis"]
     if is_number(value):
-        given = number_in(k, value)
+        term = number_in(k, value)
     elif value.dtype != x.dtype:
         raise CannotWrite("values of another dtype")
     else:
         axes = digits("o", x.shape[:axis]) + digits("i", index.shape)
-        given = f"in2[{element(value.shape, axes + digits('k', x.shape[axis + 1 :]))}]"
+        term = f"in2[{element(value.shape, axes + digits('k', x.shape[axis + 1 :]))}]"
     k.loops(k.copy("out0", "in0", x.spec.size))
-    k.scatter(slices(x.shape, axis, index.spec.size), given, adds=False)
+    k.scatter(slices(x.shape, axis, index.spec.size), term, adds=False)
 
 
 @kernel("remap")
@@ -110,15 +110,15 @@ def slice_assign(k: Target) -> None:
             sizes.append(1)
             continue
         n, step = next(axes)
-        found = range(n)[slice(*key) if type(key) is tuple else key]
+        at = range(n)[slice(*key) if type(key) is tuple else key]
         if type(key) is tuple:
-            to.append(f"{found.start * step} + i{len(sizes)} * {found.step * step}")
-            sizes.append(len(found))
+            to.append(f"{at.start * step} + i{len(sizes)} * {at.step * step}")
+            sizes.append(len(at))
         else:
-            to.append(f"{found * step}")
-    given = number_in(k, value) if is_number(value) else f"in1[{element(value.shape, len(sizes))}]"
+            to.append(f"{at * step}")
+    term = number_in(k, value) if is_number(value) else f"in1[{element(value.shape, len(sizes))}]"
     k.loops(k.copy("out0", "in0", x.spec.size))
-    each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {given};\n")
+    each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {term};\n")
 
 
 def number_in(k: Target, number) -> str:

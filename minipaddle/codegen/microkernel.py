@@ -91,8 +91,8 @@ def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
     """
     tiles = -(-count // tall)
     low, more = divmod(count, tiles) if tiles else (0, 0)
-    found = [(low + 1, more * (low + 1)), (low, count - more * (low + 1))]
-    return [(height, rows) for height, rows in found if rows]
+    pairs = [(low + 1, more * (low + 1)), (low, count - more * (low + 1))]
+    return [(height, rows) for height, rows in pairs if rows]
 
 
 def blocks(T: str, *counts: int) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class Windows:
     def where(self, here: str, x: str) -> str:
         """x, or 0 if `here` is false."""
 
-    found = ""
+    stop = ""
     """A statement that ends the loop after the maximum was found."""
 
     def each(self, define, before: str = "") -> None:
@@ -81,7 +81,7 @@ class Windows:
         equal ones. Outside the image the value is -inf.
         """
         here = f"const MASK here = free & ({self.load(x, 'at')} == y);\n"
-        loop = self.taps(f"{here}free ^= here;\n{inside}{self.found}", "free &= y > -(T)INFINITY;")
+        loop = self.taps(f"{here}free ^= here;\n{inside}{self.stop}", "free &= y > -(T)INFINITY;")
         return f"const V y = {self.load(y, 'to')};\nMASK free = y == y;\n{loop}"
 
     def share(self) -> str:
@@ -105,8 +105,8 @@ def max_pool(k: Target) -> None:
     """The largest pixel; NaN is larger than all."""
 
     def largest(w: Windows) -> str:
-        met = f"best = {w.larger('best', w.load(0, 'at'))};\n"
-        return f"V best = NONE - (T)INFINITY;\n{w.taps(met)}{w.store('best')}"
+        step = f"best = {w.larger('best', w.load(0, 'at'))};\n"
+        return f"V best = NONE - (T)INFINITY;\n{w.taps(step)}{w.store('best')}"
 
     k.windows(k.specs[0]).each(largest)
 
@@ -115,11 +115,11 @@ def max_pool(k: Target) -> None:
 def max_pool_grad(k: Target) -> None:
     """The gradient goes to the pixel that was the largest."""
 
-    def given(w: Windows) -> str:
+    def to_largest(w: Windows) -> str:
         add = w.add(w.where("here", "g"))
         return f"const V g = {w.load(0, 'to')};\n{w.find_maximum(1, 2, add)}"
 
-    k.windows(k.out).spread(given)
+    k.windows(k.out).spread(to_largest)
 
 
 @kernel("max_pool_last_take")
@@ -127,8 +127,8 @@ def max_pool_take(k: Target) -> None:
     """The value of another image at the largest pixel."""
 
     def taken(w: Windows) -> str:
-        met = f"total += {w.where('here', w.load(0, 'at'))};\n"
-        return f"V total = NONE;\n{w.find_maximum(1, 2, met)}{w.store('total')}"
+        step = f"total += {w.where('here', w.load(0, 'at'))};\n"
+        return f"V total = NONE;\n{w.find_maximum(1, 2, step)}{w.store('total')}"
 
     k.windows(k.specs[1]).each(taken)
 
@@ -138,8 +138,8 @@ def avg_pool(k: Target) -> None:
     """The mean of the pixels."""
 
     def mean(w: Windows) -> str:
-        met = f"total += {w.load(0, 'at')};\n"
-        return f"V total = NONE;\n{w.taps(met)}{w.store('total * share')}"
+        step = f"total += {w.load(0, 'at')};\n"
+        return f"V total = NONE;\n{w.taps(step)}{w.store('total * share')}"
 
     windows = k.windows(k.specs[0])
     windows.each(mean, windows.share())

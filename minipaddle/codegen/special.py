@@ -28,11 +28,11 @@ TEXT = read_template("special.c", __file__).replace("PI", str(math.pi))
 
 def bernoulli(n: int) -> list[Fraction]:
     """B₂, B₄, … B₂ₙ: DLMF 24.5.3."""
-    found = [Fraction(1)]
+    numbers = [Fraction(1)]
     for k in range(1, 2 * n + 1):
-        known = sum(math.comb(k + 1, j) * b for j, b in enumerate(found))
-        found.append(-known / (k + 1))
-    return found[2::2]
+        known = sum(math.comb(k + 1, j) * b for j, b in enumerate(numbers))
+        numbers.append(-known / (k + 1))
+    return numbers[2::2]
 
 
 def erfinv(low: float, high: float, of) -> np.ndarray:

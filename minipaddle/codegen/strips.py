@@ -122,9 +122,9 @@ def strip_text(im: Images, s: Strips, T: str, source: str, room: Workspace) -> s
         text += f"{stack_array(T, 'image', size)}\n"
     else:
         text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
-    met = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"
+    high = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"
     return text + (
-        f"frame_{T}(image, {met}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
+        f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
         f"{first}, {s.width.first});\n"
     )
 

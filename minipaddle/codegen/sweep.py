@@ -35,14 +35,14 @@ def forward(out: int, kernel: int, stride: int, low: int, dilation: int) -> Line
 
 def backward(size: int, kernel: int, stride: int, low: int, dilation: int) -> list[Line]:
     """The phases of an axis of its adjoint, which makes an image of `size` pixels."""
-    found = []
+    lines = []
     for phase in range(min(stride, size)):
         taps = [t for t in range(kernel) if (phase + low - t * dilation) % stride == 0][::-1]
         count = -(-(size - phase) // stride)
         first = (phase + low - taps[0] * dilation) // stride if taps else 0
         gap = dilation // gcd(dilation, stride)
-        found.append(Line(count, 1, tuple(taps), first, gap, phase, stride))
-    return found
+        lines.append(Line(count, 1, tuple(taps), first, gap, phase, stride))
+    return lines
 
 
 class Window(NamedTuple):

@@ -57,12 +57,12 @@ def tile_rows(im: Images, across: Line) -> int:
 
 def tile_sizes(im: Images, across: Line) -> dict[int, int]:
     """The bytes on the stack for each number of rows that may be computed together."""
-    wide, found = -(-across.count // 2), {}
+    wide, sizes = -(-across.count // 2), {}
     for rows in range(2, min(im.target[0] + 1 & ~1, 32) + 1, 2):
         tiles = rows // 2 * wide
         frame = (rows + 2) * (2 * wide + 2) * im.channels
-        found[rows] = 4 * (frame + 16 * tiles * (im.channels + im.outs))
-    return {rows: size for rows, size in found.items() if size <= MOST}
+        sizes[rows] = 4 * (frame + 16 * tiles * (im.channels + im.outs))
+    return {rows: size for rows, size in sizes.items() if size <= MOST}
 
 
 def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernels: str) -> Kernel:

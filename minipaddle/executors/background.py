@@ -49,19 +49,19 @@ def in_background(choice: Choice, key: tuple) -> object | None:
 
 
 def finished(choice: Choice, key: tuple, build: Build) -> object:
-    """What a build made; CannotCompile, after one warning, if it failed."""
-    made, error = build.executable, build.error
+    """The executable of a build; raises CannotCompile, after one warning, if it failed."""
+    executable, error = build.executable, build.error
     if isinstance(error, Unusable) or (error is None and no_compiler()):
         give_up(error or Unusable("there is no C compiler", expected=INSTALL))
-        return made or choice.compile(key)
+        return executable or choice.compile(key)
     if error is not None:
         if not isinstance(error, CannotCompile):
             error = CannotCompile(f"{key[0].name} was not compiled: {error}")
             warnings.warn(f"{error}\n  it runs on the interpreter, slower", stacklevel=2)
         raise error
-    if isinstance(made, Executable) and made.weights.sources:  # weights may have changed since
-        made.weights.renew()
-    return made
+    if isinstance(executable, Executable) and executable.weights.sources:
+        executable.weights.renew()  # they may have changed since
+    return executable
 
 
 def no_compiler() -> bool:

@@ -59,16 +59,16 @@ class Cut(NamedTuple):
 
 def cuts(nest: Nest, loop: Loop) -> dict[Record, Cut | None]:
     """How each value is cut along a loop; None for a value that all its iterations share."""
-    found: dict[Record, Cut | None] = {}
+    by_record: dict[Record, Cut | None] = {}
     for record, i, guard in nest.memo:
         if record.op is NUMBER:
             continue
         if any(loop in k.loops for k, *_ in guard):
             raise NotCut("where a value is taken from depends on the block")
         here = cut_of(record, i, loop)
-        if found.setdefault(record, here) != here:
+        if by_record.setdefault(record, here) != here:
             raise NotCut("a value is needed in two ways")
-    return found
+    return by_record
 
 
 def cut_of(record: Record, i: tuple, loop: Loop) -> Cut | None:
@@ -152,24 +152,24 @@ class Blocks:
 
     def sweep_numbers(self) -> dict[Record, int]:
         """The sweep in which each value can be computed."""
-        found: dict[Record, int] = {}
+        level: dict[Record, int] = {}
         for r in self.records:
-            inputs = [x for x in r.inputs if x in found]
-            found[r] = max((found[x] + (x in self.folds) for x in inputs), default=0)
-        return found
+            inputs = [x for x in r.inputs if x in level]
+            level[r] = max((level[x] + (x in self.folds) for x in inputs), default=0)
+        return level
 
     def sweep(self, k: int) -> Sweep:
         """The k-th sweep: the reductions and results of its level."""
         level, own = self.levels, set(self.records)
         same = [r for r in self.records if self.is_whole(r)]
-        made = [r for r in self.records if r not in same and (r in self.folds or self.cuts[r])]
+        in_blocks = [r for r in self.records if r not in same and (r in self.folds or self.cuts[r])]
         outputs = {r for r in self.region.outputs if r in own and self.cuts[r]}
         done = {r for r in outputs if level[r] < k}
-        wanted = [r for r in made if level[r] == k and (r in outputs or r in self.folds)]
+        wanted = [r for r in in_blocks if level[r] == k and (r in outputs or r in self.folds)]
         needed, todo = set(wanted), list(wanted)
         while todo:
             for x in todo.pop().inputs:
-                if x in self.cuts and x in made and x not in self.folds | done | needed:
+                if x in self.cuts and x in in_blocks and x not in self.folds | done | needed:
                     needed.add(x)
                     todo.append(x)
         order = [r for r in self.records if r in needed]
@@ -210,11 +210,11 @@ class Blocks:
             return attrs
         if attrs.get("shape") == record.shape:
             attrs = attrs | {"shape": self.block_of(record, iterations).shape}
-        given = [
+        inputs = [
             x.attrs["value"] if x.op is NUMBER else self.block_of(x, iterations)
             for x in record.inputs
         ]
-        if record.op.result_spec(given, attrs) != self.block_of(record, iterations):
+        if record.op.result_spec(inputs, attrs) != self.block_of(record, iterations):
             raise NotCut(f"{record.op.name} makes no block of blocks")
         return attrs
 
@@ -225,9 +225,9 @@ class Blocks:
 
     # ---- running -----------------------------------------------------------------------------
 
-    def __call__(self, m, given) -> tuple:
+    def __call__(self, m, inputs) -> tuple:
         """The results of the group."""
-        whole = dict(zip(self.region.inputs, given, strict=True))
+        whole = dict(zip(self.region.inputs, inputs, strict=True))
         for r in self.region.outputs:
             if self.cuts.get(r) and r not in whole:
                 whole[r] = m.empty(r.shape, r.dtype)
@@ -256,9 +256,9 @@ class Blocks:
 
 def computed(m, record: Record, body, attrs: dict, values: dict):
     """The value of a record for those of its inputs."""
-    given = [x.attrs["value"] if x.op is NUMBER else values[x] for x in record.inputs]
+    inputs = [x.attrs["value"] if x.op is NUMBER else values[x] for x in record.inputs]
     try:
-        return body(m, *given, **attrs) if body else record.op.evaluate(m, given, attrs)
+        return body(m, *inputs, **attrs) if body else record.op.evaluate(m, inputs, attrs)
     except Exception as error:
         fail(record, error)
 
@@ -268,11 +268,11 @@ _known: WeakKeyDictionary = WeakKeyDictionary()
 
 def blocks_of(region: Program) -> Blocks | None:
     """The blocks of a group; None if it is computed record by record."""
-    epoch, found = _known.get(region, (None, None))
+    epoch, blocks = _known.get(region, (None, None))
     if epoch != slots.epoch:
-        found = cut(region)
-        _known[region] = slots.epoch, found
-    return found
+        blocks = cut(region)
+        _known[region] = slots.epoch, blocks
+    return blocks
 
 
 @slots.slot("executors.cut")
@@ -305,12 +305,12 @@ class BlockedRun(Run):
     1000000.0
     """
 
-    def apply(self, step: Step, given) -> object:
+    def apply(self, step: Step, inputs) -> object:
         if step.record.op is fused:
             blocks = blocks_of(step.record.attrs["region"])
             if blocks is not None:
-                return blocks(self.m, given)
-        return super().apply(step, given)
+                return blocks(self.m, inputs)
+        return super().apply(step, inputs)
 
 
 def flatten(program: Program) -> Program:

@@ -74,10 +74,10 @@ class Executable:
 
 def usable() -> Gpu:
     """The GPU; raises CannotCompile with the reason if none can be used."""
-    found = gpu_of(current_place().index)
-    if isinstance(found, str):
-        raise CannotCompile(found)
-    return found
+    gpu = gpu_of(current_place().index)
+    if isinstance(gpu, str):
+        raise CannotCompile(gpu)
+    return gpu
 
 
 def decisions(program: Program) -> list[Record]:
@@ -88,12 +88,12 @@ def decisions(program: Program) -> list[Record]:
 class IndexCheck(NamedTuple):
     """The step that waits for the checks of indices, and raises IndexError."""
 
-    made: Executable
+    executable: Executable
     wrong: object
 
     def __call__(self) -> None:
-        found = self.made.device.to_host(self.wrong).reshape(-1, 2).tolist()
-        for place, (is_wrong, value) in zip(self.made.kernels.places, found, strict=True):
+        checks = self.executable.device.to_host(self.wrong).reshape(-1, 2).tolist()
+        for place, (is_wrong, value) in zip(self.executable.kernels.places, checks, strict=True):
             if is_wrong:
                 self.wrong.fill(0)
                 raise_index_error(*place, value)
@@ -101,10 +101,10 @@ class IndexCheck(NamedTuple):
 
 def raise_index_error(record: Record, places: IndexInput, value: int) -> NoReturn:
     """Raise NumPy's error for an array full of this index."""
-    given = [x.attrs["value"] if x.op is NUMBER else zeros(x.spec) for x in record.inputs]
-    given[places.k] = NUMPY.full_like(given[places.k], value)
+    inputs = [x.attrs["value"] if x.op is NUMBER else zeros(x.spec) for x in record.inputs]
+    inputs[places.k] = NUMPY.full_like(inputs[places.k], value)
     try:
-        record.op.evaluate(NUMPY, given, record.attrs)
+        record.op.evaluate(NUMPY, inputs, record.attrs)
     except Exception as error:
         fail(record, error)
     raise AssertionError(f"{record.op.name}: the index {value} is in range after all")
@@ -118,13 +118,13 @@ def zeros(spec):
 class Context:
     """The memory of one call at a time, and the steps that are bound to it."""
 
-    def __init__(self, made: Executable):
-        self.made, self.device, self.module = made, made.device, made.device.module
-        self.empty = empty = made.device.empty
-        self.arena = empty(made.plan.size, "uint8")
-        self.inputs = [empty(r.spec.size, r.dtype) for r in made.program.inputs]
-        self.outputs = [empty(r.spec.size, r.dtype) for r in made.program.outputs]
-        self.wrong = empty(2 * len(made.kernels.places), "int64")
+    def __init__(self, executable: Executable):
+        self.executable, self.device = executable, executable.device
+        self.module, self.empty = self.device.module, (empty := self.device.empty)
+        self.arena = empty(executable.plan.size, "uint8")
+        self.inputs = [empty(r.spec.size, r.dtype) for r in executable.program.inputs]
+        self.outputs = [empty(r.spec.size, r.dtype) for r in executable.program.outputs]
+        self.wrong = empty(2 * len(executable.kernels.places), "int64")
         self.wrong.fill(0)
         self.states: list | None = None  # the states to which the steps are bound
         self.own: dict[int, object] = {}  # copies of states that move between calls
@@ -133,49 +133,49 @@ class Context:
         self.runs = 0  # complete runs since the steps were bound
 
     def run(self, arrays) -> list:
-        made, count = self.made, len(self.inputs)
+        executable, count = self.executable, len(self.inputs)
         for array, own in zip(arrays[:count], self.inputs, strict=True):
             own[...] = self.device.to_device(array).reshape(-1)
-        states = zip(arrays[count:], made.program.states, strict=True)
-        given = [self.device.as_input(a, s.record.spec) for a, s in states]
-        self.rebind(given)
+        states = zip(arrays[count:], executable.program.states, strict=True)
+        states = [self.device.as_input(a, s.record.spec) for a, s in states]
+        self.rebind(states)
         self.compute()
-        for k in self.own.keys() & set(made.updated):
-            given[k][...] = self.own[k]
-        outputs = zip(self.outputs, made.program.outputs, strict=True)
-        found = [own.reshape(r.shape).copy() for own, r in outputs]
-        return found + [given[k] for k in made.updated]
+        for k in self.own.keys() & set(executable.updated):
+            states[k][...] = self.own[k]
+        outputs = zip(self.outputs, executable.program.outputs, strict=True)
+        results = [own.reshape(r.shape).copy() for own, r in outputs]
+        return results + [states[k] for k in executable.updated]
 
-    def rebind(self, given) -> None:
+    def rebind(self, states) -> None:
         """Bind the steps again if states have moved, or copy small states."""
         if self.states is None:
-            self.bind(given)
+            self.bind(states)
             return
         address, empty = self.device.address, self.device.empty
         gone = [
             k
-            for k, (a, b) in enumerate(zip(given, self.states, strict=True))
+            for k, (a, b) in enumerate(zip(states, self.states, strict=True))
             if k not in self.own and a is not b and address(a) != address(b)
         ]
-        small = {k: given[k] for k in gone if given[k].nbytes <= SMALL}
+        small = {k: states[k] for k in gone if states[k].nbytes <= SMALL}
         self.own |= {k: empty(a.size, a.dtype).reshape(a.shape) for k, a in small.items()}
         if gone:
-            self.bind([self.own.get(k, a) for k, a in enumerate(given)])
+            self.bind([self.own.get(k, a) for k, a in enumerate(states)])
         for k, array in self.own.items():
-            array[...] = given[k]
+            array[...] = states[k]
 
     def bind(self, states) -> None:
         """Bind the steps to the current addresses of states."""
         self.states, self.captured, self.runs = states, False, 0
         flat = [a.reshape(-1) for a in states]
         memory = Memory(self.arena, self.inputs, flat, self.outputs)
-        self.steps = GpuSteps(self, self.made.plan, memory).steps()
+        self.steps = GpuSteps(self, self.executable.plan, memory).steps()
 
     def compute(self) -> None:
         """Do all steps; a run that fails restores the states."""
-        if self.runs and self.made.captures and not self.captured:
+        if self.runs and self.executable.captures and not self.captured:
             self.capture()
-        before = {k: self.states[k].copy() for k in self.made.states_at_risk}
+        before = {k: self.states[k].copy() for k in self.executable.states_at_risk}
         try:
             do(self.steps)
         except BaseException:
@@ -186,34 +186,34 @@ class Context:
 
     def capture(self) -> None:
         """Capture the steps between index checks as graphs."""
-        found = []
+        parts = []
         try:
             for waits, group in groupby(self.steps, lambda step: isinstance(step, IndexCheck)):
                 steps = [*group]
-                found += steps if waits else [self.device.record_graph(steps)]
+                parts += steps if waits else [self.device.record_graph(steps)]
         except RuntimeError as why:  # nothing was done
-            self.made.captures = False
+            self.executable.captures = False
             warnings.warn(f"no graph, kernels are launched one by one: {why}", stacklevel=2)
             return
-        self.steps, self.captured = found, True
+        self.steps, self.captured = parts, True
 
 
 class GpuSteps(PlanSteps):
     """The steps of one plan in the memory of a `Context`: calls of kernels and of cuBLAS."""
 
     def record(self, record: Record) -> list[Callable]:
-        made, kernels = self.owner.made, self.owner.made.kernels
+        executable, kernels = self.owner.executable, self.owner.executable.kernels
         if record.op in (cond, while_loop):
             return super().record(record)
         if record not in kernels.of:
             return []  # a view of another value
-        found = [self.call(record, c) for c in kernels.looks.get(record, ())]
-        if record is made.last_look or (found and made.hosted):
-            found.append(IndexCheck(made, self.owner.wrong))
+        steps = [self.call(record, c) for c in kernels.looks.get(record, ())]
+        if record is executable.last_look or (steps and executable.hosted):
+            steps.append(IndexCheck(executable, self.owner.wrong))
         work = kernels.of[record]
         if work is None:
-            return found + super().record(record)
-        return found + [self.call(record, c) for c in work.calls]
+            return steps + super().record(record)
+        return steps + [self.call(record, c) for c in work.calls]
 
     def move(self, target, source) -> None:
         self.owner.device.copy(target, source)
@@ -234,7 +234,7 @@ class GpuSteps(PlanSteps):
         device = self.owner.device
         if isinstance(call, Launch):
             addresses = [self.address(record, o) for o in call.given]
-            function = self.owner.made.functions[call.name]
+            function = self.owner.executable.functions[call.name]
             return partial(device.launch, function, call.blocks, call.threads, addresses)
         if isinstance(call, Gemm):
             addresses = [self.address(record, matrix.at) for matrix in (call.x, call.y, call.c)]

@@ -37,10 +37,10 @@ class PlanSteps:
         self.owner, self.plan, self.memory = owner, plan, memory
 
     def steps(self) -> list[Callable]:
-        found = [self.copy(c) for c in self.plan.before]
+        steps = [self.copy(c) for c in self.plan.before]
         for record in self.plan.program.records:
-            found += self.record(record)
-        return found + [self.copy(c) for c in self.plan.copies]
+            steps += self.record(record)
+        return steps + [self.copy(c) for c in self.plan.copies]
 
     def record(self, record: Record) -> list[Callable]:
         """The steps that compute one record."""
@@ -86,11 +86,11 @@ class PlanSteps:
     # ---- records -----------------------------------------------------------------------------
 
     def by_arrays(self, record: Record) -> Callable:
-        given, targets = [self.value(x) for x in record.inputs], self.results(record)
+        inputs, targets = [self.value(x) for x in record.inputs], self.results(record)
 
         def step():
             try:
-                y = self.apply(record, given)
+                y = self.apply(record, inputs)
             except Exception as error:
                 fail(record, error)
             if record.dtype is not None:
@@ -102,11 +102,11 @@ class PlanSteps:
 
         return step
 
-    def apply(self, record: Record, given):
+    def apply(self, record: Record, inputs):
         """The results of a record's operator."""
         if record.op.kind == "control":
-            return record.op.body(Run(self.owner.module), *given, **record.attrs)
-        return record.op.evaluate(self.owner.module, given, record.attrs)
+            return record.op.body(Run(self.owner.module), *inputs, **record.attrs)
+        return record.op.evaluate(self.owner.module, inputs, record.attrs)
 
     def region(self, record: Record, name: str, inputs, states, outputs) -> list[Callable]:
         """The steps of a region: its arena is the record's work memory."""

@@ -59,17 +59,17 @@ class Trials:
         return iter(self.read)
 
     def parsed(self) -> list[Trial]:
-        found, broken = [], []
+        trials, broken = [], []
         lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
             if line.strip():
                 trial = trial_of(line)
-                found += [trial] if trial else []
+                trials += [trial] if trial else []
                 broken += [] if trial else [number]
         if broken:
-            said = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
-            warnings.warn(f"{self.path}: broken lines are left out: {said}", stacklevel=2)
-        return found
+            numbers = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
+            warnings.warn(f"{self.path}: broken lines are left out: {numbers}", stacklevel=2)
+        return trials
 
 
 def trial_of(line: str) -> Trial | None:

@@ -60,10 +60,10 @@ class Convolution:
         """A matrix whose lines are the outputs of a group: g, the result, or the weights."""
         return Matrix(at, self.outs, self.group, turned)
 
-    def kernel(self, name: str, template: str, size: int, source: str, to: str, given) -> Launch:
+    def kernel(self, name: str, template: str, size: int, source: str, to: str, memory) -> Launch:
         """A kernel that computes each of the `size` elements of the array `to`."""
         E, text = CUDA_TYPES[self.dtype], fill(template, CUDA_TYPES, self.dtype, self.words)
-        return each(name, [f"const {E} *{source}", f"{E} *{to}"], size, text, given)
+        return each(name, [f"const {E} *{source}", f"{E} *{to}"], size, text, memory)
 
 
 @cuda_emitter("conv_last", "conv_last_input_grad", "conv_last_weight_grad")

@@ -30,8 +30,8 @@ def emit_product(record, name: str) -> Calls:
     p = product_of(x, y, out, **record.attrs)
     if not (x.size and y.size):
         return Calls((Clear(Operand("out"), out.nbytes),))
-    found = gemms(p, out.dtype)
-    return Calls(found) if found else Calls((tiled(record, name, p),))
+    calls = gemms(p, out.dtype)
+    return Calls(calls) if calls else Calls((tiled(record, name, p),))
 
 
 def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
@@ -43,13 +43,13 @@ def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
     *outer, inner = sorted(p.batch) or (Axis(1, 0, 0, 0),)
     if prod(a.size for a in outer) > MOST_CALLS:
         return ()
-    pitch, found = max(p.m.out, p.n.size), []
+    pitch, calls = max(p.m.out, p.n.size), []
     for at in places(*(range(a.size) for a in outer)):
         steps = [
             sum(i * a[which] for i, a in zip(at, outer)) * dtype.itemsize for which in (1, 2, 3)
         ]
         moved = [o._replace(offset=s) for o, s in zip((x, y, Operand("out")), steps)]
-        found.append(
+        calls.append(
             Gemm(
                 Matrix(moved[0], xs[0], inner.x, xs[1]),
                 Matrix(moved[1], ys[0], inner.y, ys[1]),
@@ -57,7 +57,7 @@ def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
                 p.m.size, p.n.size, p.k.size, inner.size, dtype,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(calls)
 
 
 def lines(across: Axis, down: Axis, of: str) -> tuple[int, bool] | None:
@@ -90,6 +90,6 @@ def tiled(record, name: str, p: Product) -> Launch:
     }  # fmt: skip
     body = fill(KERNEL, CUDA_TYPES, dtype, words)
     E = CUDA_TYPES[dtype]
-    given = f"const {E} *{'y' if p.exchanged else 'x'}, const {E} *{'x' if p.exchanged else 'y'}"
+    inputs = f"const {E} *{'y' if p.exchanged else 'x'}, const {E} *{'x' if p.exchanged else 'y'}"
     blocks = across * down * p.count, 1
-    return launch(name, [given, f"{E} *out"], [body], blocks, (TILE, TILE), operands(record))
+    return launch(name, [inputs, f"{E} *out"], [body], blocks, (TILE, TILE), operands(record))

@@ -39,20 +39,20 @@ class Kernels(Texts):
 
     def add(self, record: Record) -> None:
         base = f"k{len(self.texts)}_{kernel_name(record)}"
-        for given in index_inputs(record):
-            self.look(record, base, given)
+        for index in index_inputs(record):
+            self.look(record, base, index)
         work = work_of(record, base)
         if work is not None:
             calls = [self.once(record, c) if isinstance(c, Launch) else c for c in work.calls]
             work = work._replace(calls=tuple(calls))
         self.of[record] = work
 
-    def look(self, record: Record, base: str, given: IndexInput) -> None:
+    def look(self, record: Record, base: str, index: IndexInput) -> None:
         """Check the indices of a record, unless an earlier record has checked them."""
-        call = look(record, base, given, len(self.places))
-        if call is not None and self.checked.add(record.inputs[given.k], given):
+        call = look(record, base, index, len(self.places))
+        if call is not None and self.checked.add(record.inputs[index.k], index):
             self.looks.setdefault(record, []).append(self.once(record, call))
-            self.places.append((record, given))
+            self.places.append((record, index))
 
     def workspace(self, record: Record) -> int:
         """The bytes of workspace that a record needs."""

@@ -42,10 +42,10 @@ class Cuda(Target):
             return
         lines = [f"{line}\n" for line in declare_loops("int64_t", flat, levels)]
         body = self.fill("".join([*lines, *(a.text for a in levels)]))
-        own, given = parameters(self.record), operands(self.record)
-        own, given = ([*own, room], (*given, Operand("work"))) if room else (own, given)
+        own, memory = parameters(self.record), operands(self.record)
+        own, memory = ([*own, room], (*memory, Operand("work"))) if room else (own, memory)
         name = f"{self.name}_{len(self.calls)}" if self.calls else self.name
-        launch = each(name, own, size, body, given, flat)
+        launch = each(name, own, size, body, memory, flat)
         self.calls.append(launch._replace(helpers=self.helpers))
 
     def copy(self, to: str, source: str, count: int) -> Level:
@@ -95,7 +95,7 @@ AROUND = read_template("windows_around.cu", __file__)
 class ThreadWindows(Windows):
     """Windows of which a thread works on one channel."""
 
-    found = "if (!free) break;\n"
+    stop = "if (!free) break;\n"
 
     def __init__(self, target: Cuda, image):
         super().__init__(target, image)

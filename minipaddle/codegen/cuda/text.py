@@ -16,22 +16,22 @@ MOST_BLOCKS = 4096
 """Blocks beyond which threads take several elements instead."""
 
 
-def launch(name: str, parameters, lines, blocks, threads, given, helpers=()) -> Launch:
+def launch(name: str, parameters, lines, blocks, threads, operands, helpers=()) -> Launch:
     """A kernel of these lines, and its call by so many blocks of threads."""
     bound = f"__launch_bounds__({prod(threads)})"
     head = f'extern "C" __global__ void {bound} {name}({", ".join(parameters)})'
     text = "\n".join([head, "{", *lines, "}\n"])
-    return Launch(name, text, blocks, threads, tuple(given), tuple(helpers))
+    return Launch(name, text, blocks, threads, tuple(operands), tuple(helpers))
 
 
 parameters = partial(parameters_of, types=CUDA_TYPES, pointer="*")
 """The parameters of a kernel from a template: in0, in1, …, out0, …"""
 
 
-def each(name: str, params, size: int, body: str, given, i="i", T="int64_t") -> Launch:
+def each(name: str, params, size: int, body: str, operands, i="i", T="int64_t") -> Launch:
     """A kernel that runs `body`, which may `continue`, for every i < size."""
     blocks = max(1, min(-(-size // THREADS), MOST_BLOCKS))
     head = for_head(i, f"blockIdx.x * {THREADS} + threadIdx.x", size, blocks * THREADS, T)
     inside = [f"        {line}" for line in body.strip("\n").split("\n")]
     lines = [f"    {head} {{", *inside, "    }"]
-    return launch(name, params, lines, (blocks, 1), (THREADS, 1), given)
+    return launch(name, params, lines, (blocks, 1), (THREADS, 1), operands)

@@ -93,21 +93,21 @@ def sections() -> list[tuple]:
     """
     texts = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]
     texts += [({"_Float16"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
-    found = [(names, text, str) for names, text in texts]
+    table = [(names, text, str) for names, text in texts]
     for text, complete in [(helpers(), str), *FURTHER]:
         for each in text.split("\n\n"):
             name = re.search(r"\w+(?=\()", each)[0]
-            found.append(({name}, f"{each.strip()}\n", complete))
-    return found
+            table.append(({name}, f"{each.strip()}\n", complete))
+    return table
 
 
 def prologue(text: str | None = None) -> str:
     """The beginning of a file: the texts that `text` needs, or all there are."""
-    found, words = [], set(WORD.findall(text or ""))
+    parts, words = [], set(WORD.findall(text or ""))
     for names, part, complete in reversed([*sections(), *reductions()]):
         if text is None or not words.isdisjoint(names):
-            found.append(complete(part))
-            words.update(WORD.findall(found[-1]))
+            parts.append(complete(part))
+            words.update(WORD.findall(parts[-1]))
     headers = [f"#include <{name}.h>" for name in ("stdbool", "stdint", "string")]
     lines = declarations(None if text is None else words)
-    return "\n".join([*headers, "", *lines, *reversed(found)])
+    return "\n".join([*headers, "", *lines, *reversed(parts)])

@@ -89,11 +89,11 @@ class Kernel(NamedTuple):
     prepack: Prepack | None = None
     starts: tuple[int, ...] = ()  # for each input: elements to skip before its first
 
-    def call(self, given: list[str], made: list[str], work: str = "work") -> str:
+    def call(self, inputs: list[str], outputs: list[str], work: str = "work") -> str:
         """The C expression that calls the kernel on inputs, results and its workspace."""
-        starts = [f" + {n}" if n else "" for n in self.starts] or [""] * len(given)
-        inputs = [x + start for x, start in zip(given, starts, strict=True)]
-        return f"{self.name}({', '.join([*inputs, *made, *([work] if self.workspace else [])])})"
+        starts = [f" + {n}" if n else "" for n in self.starts] or [""] * len(inputs)
+        inputs = [x + start for x, start in zip(inputs, starts, strict=True)]
+        return f"{self.name}({', '.join([*inputs, *outputs, *([work] if self.workspace else [])])})"
 
 
 _constant_inputs: ContextVar[frozenset[Record]] = ContextVar("constant", default=frozenset())

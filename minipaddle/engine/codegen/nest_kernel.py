@@ -46,7 +46,7 @@ def inputs_of(record: Record) -> list[Record]:
 
 def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
     """(The writer of a record that is one loop nest, the parameters of its function)."""
-    given = inputs_of(record)
+    inputs = inputs_of(record)
     if record.op is fused:
         region = record.attrs["region"]
         records, outputs = region.records, region.outputs
@@ -56,7 +56,7 @@ def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
         records = outputs = [record]
     nest = Nest(records, outputs).merged()
     names, outs, parameters = signature(record, outputs, taken, types)
-    of = dict(zip(reversed(given), reversed(names), strict=True))
+    of = dict(zip(reversed(inputs), reversed(names), strict=True))
     writer = Writer(nest, [of[x] for x in nest.inputs], outs)
     writer.taken |= dict.fromkeys(names, 0)  # also those that the nest does not read
     return writer, parameters

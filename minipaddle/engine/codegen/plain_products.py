@@ -61,9 +61,9 @@ def fitted(i: list, shape) -> list:
 def emit_convolution(record, name: str) -> Kernel:
     """y[n, o, p] += w[o, c, t] · x[n, c, p·stride + t·dilation - padding], and its two adjoints:
     the same loops, which add to x or to w."""
-    attrs, given = record.attrs, [edge.spec.shape for edge in record.inputs]
+    attrs, inputs = record.attrs, [edge.spec.shape for edge in record.inputs]
     roles = {"conv": "yxw", "conv_input_grad": "xyw", "conv_weight_grad": "wxy"}[record.op.name]
-    shapes = dict(zip(roles, (record.spec.shape, *given), strict=True))
+    shapes = dict(zip(roles, (record.spec.shape, *inputs), strict=True))
     groups, size = attrs["groups"], shapes["x"][2:]
     outs, channels, *kernel = shapes["w"]
     n, g, o, c = (

@@ -209,9 +209,9 @@ class Rows(Folding):
         """Compute the values of the row that the loop needs before the loop begins."""
         w = self.w
         nodes = reached(roots, lambda n: n not in w.known and not w.nest.is_row(n))
-        found = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
-        found = [n for n in found if n.kind in ("apply", "load", "select")]
-        for node in sorted(found, key=attrgetter("depth")):  # operands come first
+        nodes = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
+        nodes = [n for n in nodes if n.kind in ("apply", "load", "select")]
+        for node in sorted(nodes, key=attrgetter("depth")):  # operands come first
             name, dtype = (
                 w.fresh(node.of.op.name if node.kind == "apply" else "r"),
                 wide(node.dtype),

@@ -115,10 +115,10 @@ Text.__mod__ = lambda self, other: (
 )
 
 
-def same(*given) -> list[Text]:
+def same(*values) -> list[Text]:
     """Operands in their common dtype; Python numbers take the dtype of the others."""
-    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in given))
-    return [cast(a, dtype) for a in given]
+    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in values))
+    return [cast(a, dtype) for a in values]
 
 
 def cast(x, dtype) -> Text:
@@ -282,13 +282,13 @@ def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
     typed = [spec_like(x) for x in inputs]
     inner, _ = op.dtypes(typed, attrs)
     inner = wide(inner)
-    given = [
+    operands = [
         (x if isinstance(x, Text) else literal(x, np.result_type(type(x))))
         if k in op.free
         else cast(x, inner)
         for k, x in enumerate(inputs)
     ]
-    y = op.body(C, *given, **attrs)
+    y = op.body(C, *operands, **attrs)
     y = y if isinstance(y, Text) else literal(y, inner)
     return y.astype(wide(dtype))
 
@@ -325,13 +325,13 @@ def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str]
     def text(x: Text) -> str:
         if id(x) in known:
             return known[id(x)]
-        found = x.template.format(*map(text, x.args)) if x.args else x.template
-        if (uses[id(x)] > 1 or len(found) > LONG) and (x.args or (apart and "[" in found)):
+        value = x.template.format(*map(text, x.args)) if x.args else x.template
+        if (uses[id(x)] > 1 or len(value) > LONG) and (x.args or (apart and "[" in value)):
             name = fresh()
-            lines.append(f"const {C_NAMES[x.dtype]} {name} = {bare(found)};")
-            found = name
-        known[id(x)] = found
-        return found
+            lines.append(f"const {C_NAMES[x.dtype]} {name} = {bare(value)};")
+            value = name
+        known[id(x)] = value
+        return value
 
     return lines, [text(x) for x in roots]
 

@@ -231,10 +231,10 @@ class Step:
         kernel = self.kernels.of[record]
         if kernel is None:
             return self.call_host(plan, record)
-        given = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
-        made = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
+        inputs = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
+        outputs = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
         work = self.pointer(plan.work[record]) if kernel.workspace else ""
-        lines = self.call(f"{kernel.call(given, made, work)};", record)
+        lines = self.call(f"{kernel.call(inputs, outputs, work)};", record)
         if BAD_INDEX in kernel.helpers:  # NumPy has the right error message
             asked = ["    " + line for line in self.call_host(plan, record)]
             lines += ["if (bad_index != before) {", *asked, "}"]

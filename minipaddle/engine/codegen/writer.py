@@ -197,15 +197,15 @@ class Writer:
 
     def outputs(self, stage=None, row=None) -> list[tuple]:
         """(name in C, record, node, place) of the outputs of a stage."""
-        found = [(o, *out) for o, out in zip(self.outs, self.nest.outputs, strict=True)]
+        outputs = [(o, *out) for o, out in zip(self.outs, self.nest.outputs, strict=True)]
         if stage is None:
-            return found
-        return [f for f in found if f[2].stage == stage and self.nest.once_a_row(*f[2:]) is row]
+            return outputs
+        return [f for f in outputs if f[2].stage == stage and self.nest.once_a_row(*f[2:]) is row]
 
     def folds(self, stage: int) -> list[Node]:
         """The reductions whose terms are known at a stage."""
-        found = {id(n): n for n in self.nest.memo.values() if n.kind == "reduce"}
-        return [n for n in found.values() if n.args[0].stage == stage]
+        reductions = {id(n): n for n in self.nest.memo.values() if n.kind == "reduce"}
+        return [n for n in reductions.values() if n.args[0].stage == stage]
 
     @property
     def stages(self) -> int:
@@ -250,8 +250,8 @@ def cost(node: Node) -> int:
 @lru_cache(maxsize=4096)
 def cost_of(op, numbers, attrs) -> int:
     """The number of operations of a formula; an argument is a number, or None for a value."""
-    given = [Text("x", (), dt.float32.numpy) if n is None else n for n in numbers]
-    return operations(formula(op, given, dict(attrs), dt.float32.numpy))
+    operands = [Text("x", (), dt.float32.numpy) if n is None else n for n in numbers]
+    return operations(formula(op, operands, dict(attrs), dt.float32.numpy))
 
 
 CALL = re.compile(r"(?!fabs)\b[a-z]\w*\(|/")
@@ -279,12 +279,12 @@ def least(x, y) -> str:
 def digits(flat: str, sizes) -> list[str]:
     """The index along each axis of the element with number `flat`, in C: the inverse of
     row-major order."""
-    found, inner = [], 1
+    texts, inner = [], 1
     for k, size in reversed(list(enumerate(sizes))):
         text = f"{flat} / {inner}" if inner > 1 else flat
-        found.insert(0, f"{text} % {size}" if k else text)
+        texts.insert(0, f"{text} % {size}" if k else text)
         inner *= size
-    return found
+    return texts
 
 
 def flat_name(loops, name: str) -> str:

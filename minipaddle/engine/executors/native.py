@@ -58,17 +58,17 @@ def in_place(record: Record) -> list[tuple[int, int]]:
     """Pairs (result, input): the kernel may write the result over the input."""
     if record.op is fused:
         region = record.attrs["region"]
-        records, outputs, given = region.records, region.outputs, region.inputs
+        records, outputs, inputs = region.records, region.outputs, region.inputs
     elif record.op.kind == "elementwise":
-        records, outputs, given = [record], [record], record.inputs
+        records, outputs, inputs = [record], [record], record.inputs
     else:
         return []
     try:
         group = group_emitter(record)
-        found = group.in_place(record) if group else Nest(records, outputs).in_place()
+        pairs = group.in_place(record) if group else Nest(records, outputs).in_place()
     except NotOneNest:
         return []
-    return [(k, j) for k, x in found for j, y in enumerate(given) if y is x]
+    return [(k, j) for k, x in pairs for j, y in enumerate(inputs) if y is x]
 
 
 class Executable:
@@ -217,8 +217,8 @@ def updated_before(program: Program, failing) -> list[int]:
     """The states that are updated before the last of these records."""
     when = {r: t for t, r in enumerate(program.records)}
     last = max((when.get(r, len(when)) for r in failing), default=-1)  # in a branch: at any time
-    made = {k: producer(s.update) for k, s in enumerate(program.states) if s.update}
-    return [k for k, r in made.items() if when.get(r, -1) <= last]
+    producers = {k: producer(s.update) for k, s in enumerate(program.states) if s.update}
+    return [k for k, r in producers.items() if when.get(r, -1) <= last]
 
 
 def producer(record: Record) -> Record:
@@ -232,16 +232,16 @@ class Context:
     """The memory of one call at a time: an arena, and a table of pointers to all arrays."""
 
     def __init__(self, executable: Executable):
-        self.executable, made = executable, executable
-        self.room = room = np.zeros(made.plan.size + ALIGNMENT, "uint8")
-        count = len(made.given)
-        self.table = (ctypes.c_void_p * (1 + count + len(made.outputs)))()
+        self.executable, weights = executable, executable.weights.inputs
+        self.room = room = np.zeros(executable.plan.size + ALIGNMENT, "uint8")
+        count = len(executable.given)
+        self.table = (ctypes.c_void_p * (1 + count + len(executable.outputs)))()
         self.all = ctypes.byref(self.table)
         self.arena = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.held: list = [None] * count  # the arrays of the last call
         self.used: list = [None] * count  # the same arrays, or contiguous copies, which C reads
         self.error: Exception | None = None
-        for k, array in enumerate(made.weights.inputs, count - len(made.weights.inputs)):
+        for k, array in enumerate(weights, count - len(weights)):
             self.hold(k, array)
 
     @property
@@ -272,8 +272,8 @@ class Context:
 
     def shared(self, k: int, array) -> bool:
         """Whether an updated state would share memory with another array."""
-        made, root = self.executable, owner(array)
-        updated = {made.inputs + j for j in made.updated}
+        executable, root = self.executable, owner(array)
+        updated = {executable.inputs + j for j in executable.updated}
         others = range(len(self.used)) if k in updated else updated
         return any(owner(self.used[j]) is root for j in others if j != k)
 
@@ -284,24 +284,24 @@ class Context:
         return array
 
     def run(self, arrays) -> list:
-        made, held, used = self.executable, self.held, self.used
+        executable, held, used = self.executable, self.held, self.used
         for k, array in enumerate(arrays):
             if array is not held[k]:
                 self.hold(k, array)
             elif used[k] is not array:
                 used[k][...] = array
-        if made.states_at_risk:
+        if executable.states_at_risk:
             self.keep_states()
-        outputs = [self.result(k) for k in range(len(made.outputs))]
+        outputs = [self.result(k) for k in range(len(executable.outputs))]
         before, running.context = running.context, self
         try:
-            failed = made.run(self.all)
+            failed = executable.run(self.all)
         finally:
             running.context = before
         if failed:
             error, self.error = self.error, None
             raise error
-        return outputs + [used[made.inputs + k] for k in made.updated]
+        return outputs + [used[executable.inputs + k] for k in executable.updated]
 
     def keep_states(self) -> None:
         """Replace states at risk by copies: a run that fails leaves the originals unchanged."""
@@ -321,11 +321,11 @@ class Context:
                 value = x.attrs["value"] if is_number else array_at(given[next(memory)], x.spec)
                 inputs.append(value)
             try:
-                found = record.op.evaluate(NUMPY, inputs, record.attrs)
+                results = record.op.evaluate(NUMPY, inputs, record.attrs)
             except Exception as error:
                 fail(record, error)
             several = record.dtype is None
-            for j, value in enumerate(found if several else [found]):
+            for j, value in enumerate(results if several else [results]):
                 np.copyto(array_at(made[j], specs_of(record)[j]), value, casting="unsafe")
         except BaseException as error:
             self.error = error
@@ -371,6 +371,6 @@ def library_of(source: Source) -> ctypes.CDLL:
 def threads() -> int:
     """The number of threads: `MINIPADDLE_THREADS`, else `OMP_NUM_THREADS`, else all cores."""
     for name in ("MINIPADDLE_THREADS", "OMP_NUM_THREADS"):
-        if (said := os.environ.get(name, "")).isdigit():
-            return int(said)
+        if (count := os.environ.get(name, "")).isdigit():
+            return int(count)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
