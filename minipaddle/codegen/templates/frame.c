@@ -1,4 +1,4 @@
-/* A part of an image x [H, W, C], from row `top` and pixel `left` on; what lies outside is 0. */
+/* A part of an image x [H, W, C], from row `top` and pixel `left` on; pixels outside of it are 0. */
 static void frame_$T($T *to, int64_t rows, int64_t pixels, const $T *x, int64_t H, int64_t W,
                      int64_t C, int64_t top, int64_t left)
 {

@@ -1,4 +1,4 @@
-/* The larger of each two lanes; NaN if either is. */
+/* The larger value in each lane; NaN if either is NaN. */
 INLINE vector_$T larger_$T(vector_$T a, vector_$T b)
 {
     typedef __typeof__(a < b) mask;

@@ -14,7 +14,7 @@ enum { REGISTER = 16, TALL = 4, ACROSS = 2 };
 #define ONCE static __attribute__((noinline, noclone))
 #endif
 #define UNROLL _Pragma("GCC unroll 16")
-#ifdef __clang__  /* what begins at p: clang asks where it ends */
+#ifdef __clang__  /* the memory from p on; clang needs to know where it ends */
 #define PART(T, p) (*(T (*)[REGISTER / sizeof *(p)])(p))
 #else
 #define PART(T, p) (*(T (*)[])(p))

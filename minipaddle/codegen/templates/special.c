@@ -46,7 +46,7 @@ static inline double i1e_double(double x)
 static inline double positive_digamma_double(double x)
 {
     if (x > 1e17) return log(x);
-    /* Less that of its root z, which is 0: nothing cancels, all terms have the sign of x - z.
+    /* digamma(x) - digamma(z), for its root z: nothing cancels, all terms have the sign of x - z.
      * 5.5.2 ten times, then the differences of the terms of 5.11.2. */
     const double z = 1.4616321449683622, d = x - z - 9.549995429965697e-17;
     const double a = x + 10, b = z + 10, u = 1 / (a * a), v = 1 / (b * b);

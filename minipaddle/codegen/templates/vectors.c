@@ -5,8 +5,8 @@ enum { LANES_$T = REGISTER / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
 INLINE vector_$T load_$T(const $T *p) { return *(const loose_$T *)p; }
 INLINE void store_$T($T *p, vector_$T v) { *(loose_$T *)p = v; }
 
-/* The first lanes alone: the others are read as 0 and never written. The instructions are written
-   here because the header that has them takes as long to compile as everything else. */
+/* Only the first lanes: the others are read as 0 and never written. The instructions stand here
+   because their header takes as long to compile as everything else. */
 #if defined __AVX512F__
 typedef uint16_t lanes_$T;
 INLINE lanes_$T first_$T(int64_t n)  /* n of them, none for n <= 0 */

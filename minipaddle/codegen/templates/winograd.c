@@ -60,7 +60,7 @@ ONCE void winograd_input_$T($T *V, const $T *image, int64_t row, int64_t C, int6
             }
 }
 
-/* out[2 * high][2 * wide][O] = Aᵀ M A, as far as it is inside of rows × columns */
+/* out[2 * high][2 * wide][O] = Aᵀ M A, only inside of rows × columns */
 ONCE void winograd_output_$T(const $T *M, $T *out, int64_t row, int64_t O, int64_t high,
                              int64_t wide, int64_t rows, int64_t columns)
 {

@@ -1,4 +1,4 @@
-struct half {  /* bits in memory; to compute with it, it becomes a float */
+struct half {  /* bits in memory; it becomes a float for computing */
     uint16_t bits;
     half() = default;
     half(float x) : bits(half_of_float(x)) {}

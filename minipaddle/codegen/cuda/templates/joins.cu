@@ -1,4 +1,4 @@
-/* What all lanes of a warp hold, joined: every lane gets the result. */
+/* Joins the values of all lanes of a warp; every lane gets the result. */
 template <class T, T join(T, T)> static inline T over_warp(T x)
 {
     for (int apart = 16; apart > 0; apart /= 2)
@@ -6,12 +6,12 @@ template <class T, T join(T, T)> static inline T over_warp(T x)
     return x;
 }
 
-/* The same for all threads of a block of (SIZE, 1). */
+/* Joins the values of all threads of a block of (SIZE, 1). */
 template <class T, T join(T, T), int SIZE> static inline T over_block(T x)
 {
     __shared__ T found[SIZE / 32];
     x = over_warp<T, join>(x);
-    __syncthreads();  /* nobody reads what was found before */
+    __syncthreads();  /* no thread still reads the values of an earlier call */
     if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = x;
     __syncthreads();
     x = found[0];
@@ -19,7 +19,7 @@ template <class T, T join(T, T), int SIZE> static inline T over_block(T x)
     return x;
 }
 
-/* The same for the threads of a block of (32, SIZE) that have the same x. */
+/* Joins the values of the threads of a block of (32, SIZE) that have the same x. */
 template <class T, T join(T, T), int SIZE> static inline T over_column(T x)
 {
     __shared__ T found[SIZE][32];

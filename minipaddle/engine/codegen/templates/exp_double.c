@@ -1,6 +1,6 @@
-/* e^x far below 0 takes glibc's vectors ten times as long: there it is 0.
- * (The bound is a variable: with a constant gcc makes a branch, and computes e^x after all; a weak
- * one, as all parts of a program share it.) */
+/* e^x, and 0 where x is far below 0: there glibc's vectors take ten times as long.
+ * (The bound is a variable, because with a constant gcc makes a branch, and computes e^x after all.
+ * It is weak, because all parts of a program share it.) */
 __attribute__((weak, visibility("hidden"))) double lowest_exponent = -708.0;
 
 static inline double exp_double(double x)

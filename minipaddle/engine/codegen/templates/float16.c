@@ -1,3 +1,3 @@
-#if defined __clang__ && __clang_major__ < 15  /* a type to be stored, which is all we do with it */
+#if defined __clang__ && __clang_major__ < 15  /* it can only be stored, which is all we need */
 #define _Float16 __fp16
 #endif

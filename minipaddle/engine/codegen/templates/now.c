@@ -1,6 +1,6 @@
 #include <time.h>
 
-static double now(void)  /* seconds; of one thread those in which the processor works for it */
+static double now(void)  /* seconds; with one thread, only those in which a processor runs it */
 {
     struct timespec t;
     if (threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))

@@ -1,4 +1,4 @@
-/* glibc has a vector form of it, which keeps NaN and Inf */
+/* glibc has vector forms of these functions, which keep NaN and Inf */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define VECTOR __attribute__((__simd__("notinbranch")))
 #else
