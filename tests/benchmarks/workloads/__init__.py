@@ -1,7 +1,7 @@
 """The workloads by name, in the order of the table."""
 
 from .chain import CHAIN
-from .gpt import GPT, GPT_PREDICTS
+from .gpt import GPT, GPT_LONG, GPT_PREDICTS
 from .lenet import LENET
 from .loop import LOOP
 from .lstm import LSTM
@@ -13,6 +13,7 @@ WORKLOADS = {
     "mlp": MLP,
     "lstm": LSTM,
     "gpt": GPT,
+    "gpt-long": GPT_LONG,
     "lenet": LENET,
     "resnet": RESNET,
     "chain": CHAIN,

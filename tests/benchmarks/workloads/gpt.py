@@ -1,18 +1,24 @@
-"""A small GPT: pre-norm blocks, causal attention written out, Adam; and its answer to one text."""
+"""A small GPT: pre-norm blocks, causal attention written out, Adam; and its answer to one text.
+
+For a long text every framework uses its own causal attention, which stores no matrix of scores.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from .workload import SEED, Target, Workload, is_torch, jax_entropy, module
 
 LAYERS, WIDTH, HEADS, TOKENS, WORDS = 4, 128, 4, 64, 256
+LONG = 2048
+"""Tokens of a long text."""
 SCALE = 1 / math.sqrt(WIDTH // HEADS)
 
 
-def net(framework):
+def net(framework, layers=LAYERS, tokens=TOKENS):
     nn, F = framework.nn, framework.nn.functional
     torch = is_torch(framework)
 
@@ -31,6 +37,10 @@ def net(framework):
         def attend(self, x, mask):
             n, t, c = x.shape
             qkv = self.qkv(x).reshape([n, t, 3, HEADS, c // HEADS])
+            if tokens == LONG:
+                q, k, v = (swap(qkv[:, :, i], 1, 2) if torch else qkv[:, :, i] for i in range(3))
+                y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+                return self.out((swap(y, 1, 2) if torch else y).reshape([n, t, c]))
             q, k, v = (swap(qkv[:, :, i], 1, 2) for i in range(3))
             scores = q @ swap(k, 2, 3) * SCALE + mask
             return self.out(swap(F.softmax(scores, -1) @ v, 1, 2).reshape([n, t, c]))
@@ -42,9 +52,9 @@ def net(framework):
     class GPT(module(framework)):
         def __init__(self):
             super().__init__()
-            self.word, self.place = nn.Embedding(WORDS, WIDTH), nn.Embedding(TOKENS, WIDTH)
+            self.word, self.place = nn.Embedding(WORDS, WIDTH), nn.Embedding(tokens, WIDTH)
             blocks = nn.ModuleList if torch else nn.LayerList
-            self.blocks = blocks([Block() for _ in range(LAYERS)])
+            self.blocks = blocks([Block() for _ in range(layers)])
             self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS)
 
         def forward(self, x, places, mask):
@@ -69,7 +79,7 @@ def logits_of(framework):
     return lambda net, *batch: net(*batch)
 
 
-def jax_logits(jax):
+def jax_logits(jax, layers=LAYERS):
     def norm(w, name, x):
         x = x - x.mean(-1, keepdims=True)
         scale = jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5)
@@ -81,6 +91,9 @@ def jax_logits(jax):
     def attend(w, name, x, mask):
         n, t, c = x.shape
         qkv = linear(w, name + ".qkv", x).reshape(n, t, 3, HEADS, c // HEADS)
+        if t == LONG:
+            mixed = jax.nn.dot_product_attention(*(qkv[:, :, i] for i in range(3)), is_causal=True)
+            return linear(w, name + ".out", mixed.reshape(n, t, c))
         q, k, v = (qkv[:, :, i].swapaxes(1, 2) for i in range(3))
         scores = q @ k.swapaxes(2, 3) * SCALE + mask
         mixed = jax.nn.softmax(scores, -1) @ v
@@ -88,7 +101,7 @@ def jax_logits(jax):
 
     def logits(w, x, places, mask):
         x = w["word.weight"][x] + w["place.weight"][places]
-        for k in range(LAYERS):
+        for k in range(layers):
             name = f"blocks.{k}"
             x = x + attend(w, name, norm(w, name + ".norm1", x), mask)
             up = jax.nn.gelu(
@@ -100,14 +113,19 @@ def jax_logits(jax):
     return logits
 
 
-def jax_loss(jax):
-    logits = jax_logits(jax)
+def jax_loss(jax, layers=LAYERS):
+    logits = jax_logits(jax, layers)
 
     def loss(w, x, y, places, mask):
         predicted = logits(w, x, places, mask).reshape(-1, WORDS)
         return jax_entropy(jax, predicted, y.reshape(-1)), {}
 
     return loss
+
+
+def long_text() -> list[np.ndarray]:
+    text = np.random.default_rng(SEED).integers(0, WORDS, (1, LONG + 1))
+    return [text[:, :-1].copy(), text[:, 1:].copy(), np.arange(LONG), np.zeros(1, "float32")]
 
 
 def texts(count: int) -> list[np.ndarray]:
@@ -138,4 +156,13 @@ GPT_PREDICTS = Workload(
     apply=logits_of,
     jax=jax_logits,
     kind="predict",
+)
+GPT_LONG = Workload(
+    title="GPT step, 2 layers of 128, 2,048 tokens, Adam",
+    target=Target(0.9, "torch", 0.213),
+    batch=long_text,
+    net=partial(net, layers=2, tokens=LONG),
+    apply=loss_of,
+    jax=partial(jax_loss, layers=2),
+    optimizer=("Adam", 1e-3),
 )
