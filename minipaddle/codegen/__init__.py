@@ -21,6 +21,7 @@ from . import (
     matmul,
     pooling,
     special,
+    strip_products,
 )
 from .c_target import emit
 from .split_source import split
@@ -43,4 +44,5 @@ __all__ = [
     "matmul",
     "pooling",
     "special",
+    "strip_products",
 ]

@@ -101,8 +101,8 @@ class BackToBackGemm:
         self.result = "result" if self.place is None else self.outs[self.place]
         *_, rows, self.length = self.first.shape
         self.nest = Nest(self.between, [self.second.inputs[0]]).merged()
-        self.masks = masks(self.nest, self.first) if self.length >= LONG else []
-        shift(self.nest, self.first, as_polynomial(Loop("first_row", rows)) * self.length)
+        self.masks = masks(self.nest, [self.first]) if self.length >= LONG else []
+        shift(self.nest, [self.first], as_polynomial(Loop("first_row", rows)) * self.length)
 
     def plan(self, record, kind=ProductPlan) -> ProductPlan:
         """The plan of a product: its right operand is read in place, or packed into panels."""
@@ -198,10 +198,10 @@ class BackToBackGemm:
         return "\n".join(line[4:] for line in w.lines) + "\n"
 
 
-def shift(nest: Nest, source, by: Polynomial) -> None:
-    """Subtract `by` from the indices into `source` and into the results."""
+def shift(nest: Nest, sources, by: Polynomial) -> None:
+    """Subtract `by` from the indices into `sources` and into the results."""
     for node in nest.nodes():
-        if node.kind == "load" and nest.loaded_input(node) is source:
+        if node.kind == "load" and nest.loaded_input(node) in sources:
             node.index -= by
     nest.outputs = [(record, node, flat - by) for record, node, flat in nest.outputs]
 

@@ -17,6 +17,7 @@ from ..engine.codegen.writer import Writer
 from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
+from ..passes.strip_products import is_strips
 
 
 def emit_epilogue(record, name: str) -> Kernel:
@@ -60,7 +61,7 @@ def emit_epilogue(record, name: str) -> Kernel:
 
 def is_epilogue(record) -> bool:
     """Whether a record is a group with one product, which is its first record."""
-    return begins_with_product(record) and not is_chain(record)
+    return begins_with_product(record) and not (is_chain(record) or is_strips(record))
 
 
 GROUP_EMITTERS.append(GroupEmitter(is_epilogue, emit_epilogue, in_place))

@@ -43,7 +43,8 @@ class Executable:
 
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
         program = with_sizes(program, sizes)
-        done = optimized(program, strategy, epilogue=False)  # cuBLAS does not run our epilogues
+        own = {"epilogue": False, "strip_products": False}  # cuBLAS runs nothing of ours inside
+        done = optimized(program, strategy, **own)
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
         added = done.program.states[len(program.states) :]

@@ -17,8 +17,8 @@ from ..engine.passes.manager import chosen_by, optimized
 from .cache_blocking import LEAST, BlockedRun, flatten
 
 PASSES = {
-    "layout": False, "recompute": False, "epilogue": False, "schedule": False,
-    "decompose_from": 4 * LEAST,
+    "layout": False, "recompute": False, "strip_products": False, "epilogue": False,
+    "schedule": False, "decompose_from": 4 * LEAST,
 }  # fmt: skip
 """The switches of passes that differ from those for a compiler."""
 

@@ -16,10 +16,11 @@ from . import (
     pretranspose,
     recompute,
     sinking,
+    strip_products,
 )
 
 insert("batch_norm", before="decompose")
 insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
 insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")
-insert("recompute", "pretranspose", before="fusion")
+insert("strip_products", "recompute", "pretranspose", before="fusion")
 insert("epilogue", "back_to_back_gemm", after="fusion")

@@ -22,6 +22,7 @@ from ..engine.ops.linalg import product
 from ..engine.passes.fusion_groups import skip_reshapes
 from ..engine.passes.registry import program_pass
 from .epilogue import Region, begins_with_product, build_group, join_groups, room_of
+from .strip_products import is_strips
 
 STRIP = 1 << 18
 """The most bytes that FEWEST rows may have: more do not fit into the second cache, nor on a
@@ -44,7 +45,7 @@ def products(group: Record) -> list[Record]:
 
 def is_chain(record: Record) -> bool:
     """Whether a record is a group with a second product."""
-    return begins_with_product(record) and len(products(record)) > 1
+    return begins_with_product(record) and len(products(record)) > 1 and not is_strips(record)
 
 
 def group_of(x: Record) -> Record | None:

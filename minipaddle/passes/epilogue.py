@@ -76,12 +76,17 @@ def takes_rows(region: Region, x: Record, length: int) -> bool:
     """Whether the group reads x in rows of `length` elements."""
     try:
         nest = Nest(region.program.records, region.program.outputs)
-        flat = ravel(nest.axes, nest.shape)
-        own = [n.index for *_, n in nest.reading() if nest.loaded_input(n) is region.given[x]]
-        in_order = all(i == flat for i in own)
-        return in_order and nest.size == x.spec.size and fits(nest.merged(), length)
     except NotOneNest:
         return False
+    return reads_rows(nest, region.given[x], length)
+
+
+def reads_rows(nest: Nest, x: Record, length: int) -> bool:
+    """Whether a nest, which is merged, reads x in rows of `length` elements."""
+    flat = ravel(nest.axes, nest.shape)
+    own = [n.index for *_, n in nest.reading() if nest.loaded_input(n) is x]
+    in_order = all(i == flat for i in own)
+    return in_order and nest.size == x.spec.size and fits(nest.merged(), length)
 
 
 def row_by_row(group: Record) -> bool:

@@ -89,13 +89,13 @@ def hides(nest: Nest, given: dict) -> bool:
     )
 
 
-def masks(nest: Nest, source) -> list[tuple[Node, object]]:
-    """(node, value) for each mask on the rows of `source` in a nest: the node is known before the
+def masks(nest: Nest, sources) -> list[tuple[Node, object]]:
+    """(node, value) for each mask on the rows of `sources` in a nest: the node is known before the
     rows are, and where it has that value the column has no effect.
     """
 
     def later(node: Node) -> bool:
-        return any(n.kind == "load" and nest.loaded_input(n) is source for n in reached([node]))
+        return any(n.kind == "load" and nest.loaded_input(n) in sources for n in reached([node]))
 
     along, found = {*nest.reduction_loops}, []
     for node in nest.nodes():

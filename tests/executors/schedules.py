@@ -14,6 +14,7 @@ from minipaddle.codegen import (
     c_text,
     matmul,
     product,
+    strip_products,
     strips,
     winograd,
 )
@@ -21,6 +22,7 @@ from minipaddle.engine.codegen import rows
 from minipaddle.engine.codegen import writer as loops
 from minipaddle.engine.passes import fusion_groups, nest
 from minipaddle.passes import back_to_back_gemm as chains
+from minipaddle.passes import strip_products as large
 
 LOW = {
     c_target: {"SERIAL": 0, "ENOUGH": 0},
@@ -31,6 +33,8 @@ LOW = {
     matmul: {"SERIAL": 0, "BLOCK": 8, "DEEP": 4, "ON_STACK": 256},
     nest: {"PARTS": 2},
     product: {"FEW": 2, "LARGE": 4, "TALL": 2},
+    large: {"FROM": 0, "LARGER": 0.2},
+    strip_products: {"LONG": 2, "ROWS": 8, "STRIP": 256},
     rows: {"BLOCK": 8, "WIDENED": 4, "ALONG": 8, "DOWN": 4, "ROW_BUFFER": 64},
     strips: {"ON_STACK": 2048, "PARTS": 2},
     winograd: {"WORTH": 1, "CACHED": 2048},

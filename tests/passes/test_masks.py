@@ -45,7 +45,7 @@ def traced(function, kind):
 
 def found(region) -> list:
     first, *rest = region.records
-    return masks(Nest(rest, region.outputs).merged(), first)
+    return masks(Nest(rest, region.outputs).merged(), [first])
 
 
 @pytest.mark.parametrize("form", HIDING)

@@ -7,12 +7,18 @@ residuals, or from nothing, is computed again rather than kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..core.record import Record
 from ..core.slots import slot
 from .edit import map_records, map_regions, with_inputs
 from .program import NUMBER, Program, binders, regions
+
+RECOMPUTED: list[Callable[[Record, set], list | None]] = []
+"""Rules beyond `remade`: the records that compute a value again from what there is and from small
+values, in order, or None.
+"""
 
 
 @slot("ir.cut")
@@ -61,6 +67,8 @@ def again(late, program: Program, wanted, free) -> tuple[list, list]:
         record = max(todo, key=order.get)
         have = {*needed, *free} - {record}
         made = [record] if is_view(record) else remade(record, have, 3)
+        rules = iter(RECOMPUTED if made is None else ())
+        made = next(filter(None, (rule(record, have) for rule in rules)), made)
         if made is None:
             tried.add(record)
         else:

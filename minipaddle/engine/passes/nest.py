@@ -262,8 +262,11 @@ class Nest:
             raise NotOneNest("a value is needed at two indices")
 
     def check_computed_once(self, record, node) -> None:
-        """Raise NotOneNest if the loops compute a value more often than it has elements."""
-        if (self.rows if self.is_row(node) else self.size) > record.spec.size:
+        """Raise NotOneNest if the loops compute a value more often than it has elements; a value of
+        counters alone, such as a causal mask, costs less than to load it.
+        """
+        often = (self.rows if self.is_row(node) else self.size) > record.spec.size
+        if often and any(n.kind in ("load", "reduce") for n in reached([node])):
             raise NotOneNest("a value would be computed several times")
 
     def movement(self, record, i, guard) -> Node:
