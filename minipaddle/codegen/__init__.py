@@ -2,8 +2,8 @@
 
 Importing this package registers them with the engine: emitters of operators (`kernel.EMITTERS`) and
 of groups that begin with a product (`kernel.GROUP_EMITTERS`), functions for formulas
-(`scalar.FUNCTIONS`, `c_helpers.register`), a test for records whose indices an earlier record has
-checked (`native.CHECKED`), and the cutting of a C file into parts (`native.SPLIT`).
+(`scalar.FUNCTIONS`, `translation_unit.register`), a test for records whose indices an earlier
+record has checked (`native.CHECKED`), and the cutting of a C file into parts (`native.SPLIT`).
 """
 
 from functools import partial

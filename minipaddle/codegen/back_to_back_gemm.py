@@ -19,8 +19,7 @@ from ..engine.codegen.kernel import (
     stack_array,
 )
 from ..engine.codegen.kernel_schedule import pick
-from ..engine.codegen.nest_kernel import signature
-from ..engine.codegen.rows import body_of
+from ..engine.codegen.nest_kernel import body_of, signature
 from ..engine.codegen.scalar import statements
 from ..engine.codegen.writer import Writer
 from ..engine.core import dtype as dt

@@ -11,8 +11,7 @@ from ..engine.codegen.kernel import (
     buffers,
     c_function,
 )
-from ..engine.codegen.nest_kernel import rebase_loads, signature
-from ..engine.codegen.rows import body_of
+from ..engine.codegen.nest_kernel import body_of, rebase_loads, signature
 from ..engine.codegen.writer import Writer
 from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain

@@ -13,9 +13,9 @@ from textwrap import fill, indent
 
 import numpy as np
 
-from ..engine.codegen.c_helpers import register
 from ..engine.codegen.kernel import read_template
 from ..engine.codegen.scalar import FUNCTIONS
+from ..engine.codegen.translation_unit import register
 from .formulas import in_double
 
 SPECIAL = ("gammaln", "digamma", "zeta", "erfinv", "i0e", "i1e", "gammainc", "gammaincc")

@@ -17,6 +17,9 @@ from typing import NamedTuple
 
 from ..engine.executors.compiler import cache_folder, compiler, processor
 
+CHOSEN = "chosen.jsonl"
+"""The file of the accepted choices."""
+
 
 class Trial(NamedTuple):
     """The measurement of a kernel with other choices than the default ones."""
@@ -97,7 +100,7 @@ def all_trials() -> Trials:
 
 def accepted_trials() -> Trials:
     """The accepted trials; the last one of a kernel counts."""
-    return trials_in(cache_folder() / "chosen.jsonl")
+    return trials_in(cache_folder() / CHOSEN)
 
 
 def tuned(threads: int) -> dict[str, dict]:

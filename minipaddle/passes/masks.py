@@ -14,8 +14,7 @@ from contextlib import suppress
 from math import inf
 
 from ..engine.core import dtype as dt
-from ..engine.passes.nest import Nest
-from ..engine.passes.node import Node, reached
+from ..engine.passes.nest import Nest, Node, reached
 
 
 class Value:

@@ -8,10 +8,9 @@ from string import Template
 
 import numpy as np
 
-from ..engine.codegen.c_helpers import prologue
 from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel
 from ..engine.codegen.nest_kernel import inputs_of
-from ..engine.codegen.translation_unit import SHARED, setters
+from ..engine.codegen.translation_unit import SHARED, prologue, setters
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address, as_c

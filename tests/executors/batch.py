@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minipaddle.engine.codegen.c_helpers import prologue
-from minipaddle.engine.codegen.translation_unit import SHARED, setters
+from minipaddle.engine.codegen.translation_unit import SHARED, prologue, setters
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import ALIGNMENT, Context, Executable
 

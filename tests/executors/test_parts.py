@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.codegen.c_helpers import prologue
+from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.executors import compiler, native
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")

@@ -6,8 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from minipaddle.engine.jit import transpile
-from minipaddle.engine.jit.converters import CONVERTERS, survey
+from minipaddle.engine.jit import converters, transpile
+from minipaddle.engine.jit.converters import CONVERTERS
 from minipaddle.engine.jit.source import source_of
 from minipaddle.engine.jit.walking import (
     BODIES,
@@ -18,6 +18,7 @@ from minipaddle.engine.jit.walking import (
     functions,
     own,
     statements,
+    survey,
     walk,
 )
 from tests.jit.examples import examples
@@ -49,7 +50,7 @@ EVERYTHING = """
             if a: break
             elif b: continue
 """
-FILES = sorted(Path(survey.__file__).parent.glob("*.py"))
+FILES = sorted(Path(converters.__file__).parent.glob("*.py"))
 
 
 def trees():
@@ -161,5 +162,5 @@ def test_what_the_survey_passes_over_changes_nothing(part, monkeypatch):
             *_, (_, whole) = transpile.passes(example.function, source_of(example.function))
         assert ast.dump(quick) == ast.dump(whole)
     for _, tree in transpile.passes(example.function, source_of(example.function)):
-        passed += len(survey.survey(tree))
+        passed += len(survey(tree))
     assert passed > len(CONVERTERS)

@@ -19,7 +19,7 @@ from ...engine.codegen.nest_kernel import nest_writer
 from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import Text, wide
 from ...engine.codegen.writer import Writer, declare_loops, flat_name, for_head, least
-from ...engine.passes.node import Node
+from ...engine.passes.nest import Node
 from .calls import CUDA_TYPES, Calls, Launch, Operand, operands
 from .teams import Teams, index_type, splits_of, teams_of
 from .text import each, launch

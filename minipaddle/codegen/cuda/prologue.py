@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...engine.codegen.c_helpers import FURTHER, helpers
 from ...engine.codegen.kernel import BFLOAT16, read_template
+from ...engine.codegen.translation_unit import FURTHER, helpers
 
 TYPES = read_template("types.cu", __file__)
 """The types and functions that a C compiler finds in its headers."""

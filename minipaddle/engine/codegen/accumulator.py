@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.op import OPS
-from ..passes.node import Node
+from ..passes.nest import Node
 from .kernel import C_TYPES
 from .scalar import C, CannotWrite, Text, cast, literal, statements, wide
 

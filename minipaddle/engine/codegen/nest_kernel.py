@@ -9,7 +9,7 @@ from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
 from .kernel import C_TYPES, Kernel, buffers, c_function
-from .rows import body_of
+from .rows import Columns, collapse, row_nest
 from .writer import FUNCTIONS, Writer
 
 
@@ -21,6 +21,29 @@ def emit_nest(record, name: str) -> Kernel:
     starts = rebase_loads(writer.nest, inputs_of(record))
     body = body_of(writer)
     return Kernel(name, c_function(name, parameters, body), starts=starts)
+
+
+def body_of(writer: Writer) -> str:
+    """The body of the function that computes a nest."""
+    loops = writer.nest.loops
+    if not writer.nest.reduces:
+        elementwise(writer, loops)
+    elif not loops or loops[-1] not in writer.parallel:
+        row_nest(writer)
+    else:
+        Columns(writer).write()
+    return "\n".join(writer.lines)
+
+
+def elementwise(w: Writer, loops) -> None:
+    """A nest without reductions: each element once."""
+    if len(loops) == 1:
+        with w.along_rows(loops[0]):
+            w.assign(w.stores(w.outputs(), {}))
+        return
+    threads = collapse(w.threads(w.nest.size), loops[:-1], 1)
+    with w.each_row(loops[:-1], *threads), w.loop(loops[-1:], w.simd):
+        w.assign(w.stores(w.outputs(), {}))
 
 
 def rebase_loads(nest: Nest, inputs: list[Record]) -> tuple[int, ...]:

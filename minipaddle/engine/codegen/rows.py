@@ -1,10 +1,10 @@
-"""The three forms of a loop nest in C.
+"""The two forms of a loop nest with reductions in C.
 
-    for (each element)    for (each row)                for (each block of columns)
-        store                 for (along the row)           for (down the columns)
-                                  fold                          for (across) accumulate
-                              for (along the row)           for (across)
-                                  use                           use
+    for (each row)                for (each block of columns)
+        for (along the row)           for (down the columns)
+            fold                          for (across) accumulate
+        for (along the row)           for (across)
+            use                           use
 
 A nest whose innermost loop is folded runs by rows; one whose innermost loop is kept runs by
 columns, with arrays of accumulators.
@@ -19,7 +19,7 @@ from operator import attrgetter
 from ..core import dtype as dt
 from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
-from ..passes.node import Node, reached
+from ..passes.nest import Node, reached
 from .accumulator import Accumulator, reduction_clauses
 from .kernel import C_TYPES, stack_array
 from .kernel_schedule import pick
@@ -38,29 +38,6 @@ double. A row may have more terms: each vector lane has a partial sum; a column 
 
 ROW_BUFFER = 1 << 16
 """Largest buffer, in bytes, that keeps values of a row between two stages."""
-
-
-def body_of(writer: Writer) -> str:
-    """The body of the function that computes a nest."""
-    loops = writer.nest.loops
-    if not writer.nest.reduces:
-        elementwise(writer, loops)
-    elif not loops or loops[-1] not in writer.parallel:
-        row_nest(writer)
-    else:
-        Columns(writer).write()
-    return "\n".join(writer.lines)
-
-
-def elementwise(w: Writer, loops) -> None:
-    """A nest without reductions: each element once."""
-    if len(loops) == 1:
-        with w.along_rows(loops[0]):
-            w.assign(w.stores(w.outputs(), {}))
-        return
-    threads = collapse(w.threads(w.nest.size), loops[:-1], 1)
-    with w.each_row(loops[:-1], *threads), w.loop(loops[-1:], w.simd):
-        w.assign(w.stores(w.outputs(), {}))
 
 
 def collapse(threads: tuple, loops, rule: int) -> tuple:

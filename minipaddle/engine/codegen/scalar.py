@@ -15,8 +15,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.slots import slot
-from .kernel import C_TYPES
-from .numbers import number
+from .kernel import C_TYPES, number
 
 SUFFIX = {dt.float32.numpy: "f", dt.float64.numpy: "", dt.int64.numpy: "", dt.bool_.numpy: ""}
 
@@ -162,7 +161,7 @@ PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": 
           "fmin": "fmin"}  # fmt: skip
 
 HELPED = {"floor_divide": "iuf", "remainder": "iuf", "logaddexp": "f", "gcd": "iu", "lcm": "iu"}
-"""The functions of `c_helpers`, and the kinds of their dtypes."""
+"""The helpers of `translation_unit`, and the kinds of their dtypes."""
 
 
 FUNCTIONS: dict[str, Callable] = {}

@@ -1,12 +1,127 @@
-"""The C file of a program, and the facts that the executor needs."""
+"""A C file: its beginning (headers, vector mathematics, functions of NumPy that C lacks), the
+functions with which Python sets its variables, kernels, and the facts that the executor needs.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from functools import cache
+from string import Template
 
+from ..core import dtype as dt
 from ..core.record import Record
-from .c_helpers import prologue
-from .kernel import BLAS
+from .accumulator import reductions
+from .kernel import BFLOAT16, BLAS, C_TYPES, FLOAT16, read_template
+from .scalar import PAIRED, PLAIN
+
+INTEGERS = Template(read_template("integers.c", __file__))
+
+REALS = Template(read_template("reals.c", __file__))
+
+BITS = (
+    {"T": "float", "f": "f", "I": "int32_t", "MANTISSA": 23, "EXPONENTS": "0xff", "BIAS": 126},
+    {"T": "double", "f": "", "I": "int64_t", "MANTISSA": 52, "EXPONENTS": "0x7ff", "BIAS": 1022},
+)
+"""Of each floating type: the suffix of C's functions, and where its parts lie among its bits."""
+
+VECTOR = read_template("vector.c", __file__)
+
+MACROS = {
+    "INFINITY": "__builtin_inff()",
+    "NAN": '__builtin_nanf("")',
+    "signbit": "__builtin_signbit",
+}
+
+EXPONENTIAL = read_template("exp_float.c", __file__)
+
+ERROR_FUNCTION = read_template("erf_float.c", __file__)
+
+LONG_EXPONENTIAL = read_template("exp_double.c", __file__)
+
+WORD = re.compile(r"\w+")
+
+CLAUSE = "reduction"
+"""The word of OpenMP in each text that needs one of the declared `reductions`."""
+
+
+@cache
+def helpers() -> str:
+    """The functions that formulas call and C does not have, for each dtype."""
+    integers = [C_TYPES[d.numpy] for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64)]
+    return "\n".join(
+        [INTEGERS.substitute(T=T) for T in integers] + list(map(REALS.substitute, BITS))
+    )
+
+
+FURTHER: list[tuple] = []
+
+
+def register(text: str, complete=str) -> None:
+    """Register C functions for formulas; `complete` fills in the tables that the text names."""
+    FURTHER.append((text, complete))
+    sections.cache_clear()
+
+
+UNARY = sorted({*PLAIN.values(), "erfc", "fabs", "lgamma", "rint"})
+BINARY = sorted({*PAIRED.values(), "fmod", "pow"})
+VECTORIZED = {
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+    "acosh", "atanh", "expm1", "log1p", "log2", "log10", "erf", "pow",
+}  # fmt: skip
+"""The functions that have a vector form in glibc."""
+
+
+@cache
+def mathematics() -> dict[str, str]:
+    """The declaration of each function of C's mathematics by its name. (A compiler takes as long to
+    read math.h as to start.)
+    """
+    table = {name: f"#define {name} {text}" for name, text in MACROS.items()}
+    for name in (*UNARY, *BINARY):
+        vector = "VECTOR " if name in VECTORIZED else ""
+        for kind, suffix in (("float", "f"), ("double", "")):
+            arguments = ", ".join([kind] * (2 if name in BINARY else 1))
+            table[name + suffix] = f"{vector}{kind} {name}{suffix}({arguments});"
+    return table
+
+
+def declarations(words: set[str] | None) -> list[str]:
+    """The declarations of the functions that `words` name, or of all."""
+    lines = [line for name, line in mathematics().items() if words is None or name in words]
+    macro = [VECTOR] if "VECTOR" in "".join(lines) else []
+    return [*macro, *lines, ""] if lines else []
+
+
+@cache
+def sections() -> list[tuple]:
+    """What a file may begin with, in order: (names, text, a function that completes the text). A
+    file that uses one of the names needs the text.
+    """
+    texts = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]
+    texts += [({"_Float16"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
+    table = [(names, text, str) for names, text in texts]
+    for text, complete in [(helpers(), str), *FURTHER]:
+        for each in text.split("\n\n"):
+            name = re.search(r"\w+(?=\()", each)[0]
+            table.append(({name}, f"{each.strip()}\n", complete))
+    return table
+
+
+def prologue(text: str | None = None) -> str:
+    """The beginning of a file: the texts that `text` needs, or all there are."""
+    parts, words = [], set(WORD.findall(text or ""))
+    every = [*sections(), *(reductions() if text is None or CLAUSE in words else ())]
+    for names, part, complete in reversed(every):
+        if text is None or not words.isdisjoint(names):
+            parts.append(complete(part))
+            words.update(WORD.findall(parts[-1]))
+    headers = [f"#include <{name}.h>" for name in ("stdbool", "stdint", "string")]
+    lines = declarations(None if text is None else words)
+    return "\n".join([*headers, "", *lines, *reversed(parts)])
+
+
+# ---- the file ----------------------------------------------------------------------------------
 
 SHARED = """\
 static int threads = 1;
@@ -49,6 +164,6 @@ class Source:
 
 
 def with_prologue(texts: list[str]) -> str:
-    """One file: the functions of `c_helpers` that the texts call, then the texts."""
+    """One file: the helpers that the texts call, then the texts."""
     text = "\n".join(texts)
     return f"{prologue(text)}\n{text}"

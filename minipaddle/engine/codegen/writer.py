@@ -16,8 +16,7 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.slots import slot
 from ..core.symbols import Loop
-from ..passes.nest import Nest
-from ..passes.node import Node, reached
+from ..passes.nest import Nest, Node, reached
 from .kernel_schedule import pick
 from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
 

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable
 from itertools import count
 
-from .dispatch import current, setting
+from .dispatch import Matching, current, setting
 from .polynomial import HIGHEST_DEGREE, MOST_TERMS, Polynomial, larger, renamed, smaller, too_large
 from .slots import slot
 from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, terms_of
@@ -203,24 +203,6 @@ def same(a, b) -> bool:
     if isinstance(a, Dim) or isinstance(b, Dim):
         return decide(as_guarded(a, True), as_guarded(b, True), "==", must=True)
     return a == b
-
-
-class Matching:
-    """While an operator's shape rule runs, `==` of two sizes means `same`, except against 0 and 1.
-
-    >>> from minipaddle.engine.core.dim import Matching, symbol
-    >>> n = symbol("n", hint=3)
-    >>> with Matching():
-    ...     (2, n) == (2, 3), n == 1
-    (True, False)
-    """
-
-    def __enter__(self):
-        self.top, self.before = current.top, current.top.matching
-        self.top.matching = True
-
-    def __exit__(self, *exc):
-        self.top.matching = self.before
 
 
 def is_one(n) -> bool:

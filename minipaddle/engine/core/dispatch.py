@@ -168,3 +168,21 @@ class Recording(ContextDecorator):
     def __exit__(self, *exc):
         top, mode = self.before.pop()
         top.recording = mode
+
+
+class Matching:
+    """While an operator's shape rule runs, `==` of two sizes means `same`, except against 0 and 1.
+
+    >>> from minipaddle.engine.core.dim import Matching, symbol
+    >>> n = symbol("n", hint=3)
+    >>> with Matching():
+    ...     (2, n) == (2, 3), n == 1
+    (True, False)
+    """
+
+    def __enter__(self):
+        self.top, self.before = current.top, current.top.matching
+        self.top.matching = True
+
+    def __exit__(self, *exc):
+        self.top.matching = self.before

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 
 from ..core import dim as dims
 from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal, setting
@@ -44,8 +44,7 @@ class Tracer(Eager):
     def __init__(self, name: str = "program", builder: Builder | None = None):
         super().__init__()
         self.builder = self.root = builder or Builder(name, place=current_place())
-        guards, outer = self.root.program.guards, current.top.assumptions
-        self.assumptions = dims.Assumptions(guards, self.note_decision, outer)
+        self.below = current.top
         self.journals: list[dict] = []
         self.merged: dict[int, list] = {}  # id of a container -> it and those that it may be
         self.handlers: list = []
@@ -63,6 +62,12 @@ class Tracer(Eager):
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
         self.arguments: set[SymbolicArray] = set()  # what the program is given
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
+
+    @cached_property
+    def assumptions(self) -> dims.Assumptions:
+        """What the program assumes of sizes; created when somebody asks about an open one."""
+        guards, outer = self.root.program.guards, self.below.assumptions
+        return dims.Assumptions(guards, self.note_decision, outer)
 
     # ---- layers ------------------------------------------------------------------------------
 

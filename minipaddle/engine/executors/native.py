@@ -23,7 +23,7 @@ from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import specialise
 from . import folded_weights
 from .arrays import address, array_at, as_c
-from .compiler import load
+from .compiler import cache_folder, load
 from .folded_weights import FoldedWeights
 
 ALIGNMENT = 64
@@ -32,8 +32,9 @@ PART = 20_000
 """Characters of C for which one more compiler pays, if a processor is free."""
 
 
-TUNED: list = []
-"""Functions: number of threads -> choices of schedules, by the signature of kernels."""
+TUNED: dict[str, object] = {}
+"""Name of a file in the cache folder -> function: number of threads -> choices of schedules, by the
+signature of kernels. Where there is no such file, the function is not called."""
 
 SPLIT: list = []
 """A function that cuts a `Source` into a number of files, which compilers work on at once."""
@@ -107,8 +108,9 @@ class Executable:
     def write_c(self, tuned: dict | None) -> None:
         """Write a kernel for each record, plan the memory, and write the C file."""
         if tuned is None:
-            tables = [] if self.optimized.chosen.get("tuned") is False else TUNED
-            tuned = {name: choices for each in tables for name, choices in each(threads()).items()}
+            wanted = TUNED if self.optimized.chosen.get("tuned") is not False else {}
+            there = [read for file, read in wanted.items() if (cache_folder() / file).exists()]
+            tuned = {name: choices for read in there for name, choices in read(threads()).items()}
         self.kernels = Kernels(self.program, tuned.get, self.weights.records)
         self.plan = self.optimized.planned(self.kernels.workspace, cache(in_place))
         self.source = source_of(self.kernels, self.plan, timed=self.timed)

@@ -230,7 +230,9 @@ class StaticFunction(Inspection):
 
     def trace_program(self, key, leaves, structure, places, names, sizes):
         run, found = tensor_function(self.function, leaves, structure, places)
-        specs = [Spec(tuple(with_hints(n, sizes) for n in s), d) for s, d, _ in key.specs]
+        specs = [Spec(s, d) for s, d, _ in key.specs]
+        if sizes:
+            specs = [Spec(tuple(with_hints(n, sizes) for n in s), d) for s, d in specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
         choice = Choice(self.backend, self.build_strategy)

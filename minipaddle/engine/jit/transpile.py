@@ -20,11 +20,10 @@ from ..core import slots
 from ..core.errors import PACKAGE, teach
 from ..core.slots import PLUGGED
 from .converters import CONVERTERS, Context, Stage
-from .converters.survey import survey
 from .ignore import within
 from .source import Source, source_of
 from .templates import fill, stand
-from .walking import copied
+from .walking import copied, survey
 
 WATCHERS: list = []
 """Each is called with a converted function, and a function that returns its stages."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from ...engine.core.slots import slot
-from ...engine.jit.converters.survey import looks_for
 from ...engine.jit.scope import irrefutable
 from ...engine.jit.templates import fill_expr, load, stand, store
-from ...engine.jit.walking import BODIES, Rewriter
+from ...engine.jit.walking import BODIES, Rewriter, looks_for
 
 SUBJECT = "_jst_subject"
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from ...engine.core.slots import slot
-from ...engine.jit.converters.survey import looks_for
 from ...engine.jit.scope import Names
 from ...engine.jit.templates import runtime
-from ...engine.jit.walking import Rewriter
+from ...engine.jit.walking import Rewriter, looks_for
 
 
 @slot("jit.subscripts")

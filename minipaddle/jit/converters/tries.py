@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from ...engine.core.dispatch import current
 from ...engine.core.errors import inside
 from ...engine.core.slots import slot
-from ...engine.jit.converters.survey import looks_for
 from ...engine.jit.scope import suspends
 from ...engine.jit.templates import fill, lazily, load, runtime, stand
 from ...engine.jit.transpile import RUNTIME
-from ...engine.jit.walking import BODIES, Rewriter, copied
+from ...engine.jit.walking import BODIES, Rewriter, copied, looks_for
 
 
 @slot("jit.tries")

@@ -6,10 +6,9 @@ import ast
 
 from ...engine.core.slots import slot
 from ...engine.jit.converters.blocks import hint, put_first
-from ...engine.jit.converters.survey import looks_for
 from ...engine.jit.scope import Names, parameters
 from ...engine.jit.templates import fill, load, stand
-from ...engine.jit.walking import Rewriter
+from ...engine.jit.walking import Rewriter, looks_for
 
 SETTER = """
 def setter(_jst_new):

@@ -7,9 +7,8 @@ import ast
 from ...core.slots import slot
 from ..scope import Names
 from ..templates import constant, fill_expr, load, runtime, stand
-from ..walking import Rewriter
+from ..walking import Rewriter, looks_for
 from .blocks import put_first
-from .survey import looks_for
 
 STORED = (ast.Store, ast.Del)
 

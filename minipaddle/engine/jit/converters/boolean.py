@@ -6,9 +6,8 @@ import ast
 
 from ...core.slots import slot
 from ..templates import constant, lazily, runtime, stand
-from ..walking import Rewriter
+from ..walking import Rewriter, looks_for
 from .lazy import Lazy
-from .survey import looks_for
 
 
 @slot("jit.assertions")

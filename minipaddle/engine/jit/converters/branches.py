@@ -7,8 +7,8 @@ import ast
 from ...core.slots import slot
 from ..scope import movable
 from ..templates import fill
+from ..walking import looks_for
 from .blocks import Blocks, options
-from .survey import looks_for
 
 BOTH = """
 def _jst_then():

@@ -6,8 +6,7 @@ import ast
 
 from ...core.slots import slot
 from ..templates import runtime
-from ..walking import Rewriter
-from .survey import looks_for
+from ..walking import Rewriter, looks_for
 
 
 @slot("jit.calls")

@@ -6,8 +6,8 @@ import ast
 
 from ...core.slots import slot
 from ..templates import lazily, runtime
+from ..walking import looks_for
 from .lazy import Lazy
-from .survey import looks_for
 
 
 @slot("jit.conditional")

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from ...core.slots import slot
 from ..scope import JUMPS, irrefutable, suspends
 from ..templates import constant, fill, fill_expr, load, stand, store
-from ..walking import BODIES, Rewriter, functions, own, statements
-from .survey import looks_for
+from ..walking import BODIES, Rewriter, functions, looks_for, own, statements
 
 VALUE, RETURNED = "_jst_value", "_jst_returned"
 BLOCKS = (ast.If, ast.While, ast.For)

@@ -6,9 +6,8 @@ import ast
 
 from ...core.slots import slot
 from ..templates import load, stand
-from ..walking import BODIES, Rewriter, functions, own, statements, walk
+from ..walking import BODIES, Rewriter, functions, looks_for, own, statements, walk
 from .blocks import put_first
-from .survey import looks_for
 
 DECLARATIONS = (ast.Global, ast.Nonlocal)
 

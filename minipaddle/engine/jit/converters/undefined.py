@@ -7,8 +7,7 @@ import ast
 from ...core.slots import slot
 from ..scope import Definedness
 from ..templates import runtime
-from ..walking import Rewriter, functions, walk
-from .survey import looks_for
+from ..walking import Rewriter, functions, looks_for, walk
 
 
 @slot("jit.undefined")
