@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minipaddle.engine.executors.choice import backend_named
+from minipaddle.engine.executors.executable_cache import backend_named
 
 NEAR = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 2e-2, "float16": 3e-3}
 

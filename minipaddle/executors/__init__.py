@@ -3,7 +3,7 @@ on a GPU, NumPy in blocks where there is no C compiler, what `paddle.tune` chose
 and the backend "auto", which compiles in the background.
 """
 
-from ..engine.executors.choice import BUILDERS
+from ..engine.executors.executable_cache import BUILDERS
 from ..engine.executors.native import TUNED
 from . import background, cuda, interpreted, trials
 

@@ -17,7 +17,6 @@ from copy import copy
 from ..engine.core import slots
 from ..engine.core.rank import SETTINGS, among
 from ..engine.eager.tracer import LOCK
-from ..engine.executors.choice import BACKENDS, Choice
 from ..engine.executors.compiler import (
     INSTALL,
     Unusable,
@@ -27,33 +26,34 @@ from ..engine.executors.compiler import (
     kill,
     unusable,
 )
+from ..engine.executors.executable_cache import BACKENDS, ExecutableCache
 from ..engine.executors.native import CannotCompile, Executable
 
 
-def in_background(choice: Choice, key: tuple) -> object | None:
+def in_background(executables: ExecutableCache, key: tuple) -> object | None:
     """The executable for (program, place, shapes), or None as long as the interpreter serves."""
     if slots.yours():  # a reader's code is run as it is
         return None
     if among.now[1] > 1:  # several ranks change over together: they wait for the compiler
-        return choice.build(key)
-    build = choice.pending.get(key)
+        return executables.build(key)
+    build = executables.pending.get(key)
     if build is None:
-        build = choice.pending[key] = Build(lambda: choice.compile(key))
+        build = executables.pending[key] = Build(lambda: executables.compile(key))
     elif not build.asked:
         build.start()
     if not build.done:
         QUEUE.resume()
         return None
-    del choice.pending[key]
-    return finished(choice, key, build)
+    del executables.pending[key]
+    return finished(executables, key, build)
 
 
-def finished(choice: Choice, key: tuple, build: Build) -> object:
+def finished(executables: ExecutableCache, key: tuple, build: Build) -> object:
     """The executable of a build; raises CannotCompile, after one warning, if it failed."""
     executable, error = build.executable, build.error
     if isinstance(error, Unusable) or (error is None and no_compiler()):
         give_up(error or Unusable("there is no C compiler", expected=INSTALL))
-        return executable or choice.compile(key)
+        return executable or executables.compile(key)
     if error is not None:
         if not isinstance(error, CannotCompile):
             error = CannotCompile(f"{key[0].name} was not compiled: {error}")

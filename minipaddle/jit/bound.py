@@ -67,7 +67,7 @@ def bound(captured, args) -> list:
     """A stub for calls of a captured function with arguments like these, in a list; nothing if
     they must take the slow path. Its calls count as hits of the cache.
     """
-    made = captured.choice.made.get((captured.program, CPU.name, None))
+    made = captured.executables.compiled.get((captured.program, CPU.name, None))
     if type(made) is not Executable or not made.quick or PLUGGED:
         return []
     if captured.writes or captured.copied or captured.same or current_place() is not CPU:

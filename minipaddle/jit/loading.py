@@ -18,7 +18,7 @@ from ..engine.eager.device import QUIET, current_place
 from ..engine.eager.replay import replay
 from ..engine.eager.storage import TensorStorage
 from ..engine.eager.tensor import Tensor, wrap
-from ..engine.executors.choice import Choice
+from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.ir.interpreter import check_guards
 from ..engine.ir.program import Program, State
 from ..engine.jit.to_static import fitting_shape
@@ -304,8 +304,8 @@ class AtOnce:
     """
 
     def __init__(self, places: dict):
-        self.places, self.choice = places, Choice()
-        self.choice.frozen = True
+        self.places, self.executables = places, ExecutableCache()
+        self.executables.frozen = True
         self.programs: dict[Program, Program] = {}  # by the loaded one: with storage for its states
 
     def __deepcopy__(self, memo) -> AtOnce:
@@ -317,7 +317,7 @@ class AtOnce:
         arrays += [RANDOM.read() if x is None else x.array for x in states]
         if program not in self.programs:
             self.programs[program] = self.housed(program)
-        results, found = QUIET.copy().run(self.choice.run, self.programs[program], arrays)
+        results, found = QUIET.copy().run(self.executables.run, self.programs[program], arrays)
         sizes |= found
         return settle(program, [*map(wrap, results)], states)
 

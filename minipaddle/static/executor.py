@@ -5,7 +5,7 @@ from ..engine.core.record import Record
 from ..engine.eager.convert import as_array
 from ..engine.eager.device import CPU, QUIET, current_place
 from ..engine.eager.tensor import Tensor, wrap
-from ..engine.executors.choice import Choice
+from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.ir import program as ir
 from ..engine.ir.cut import pruned
 from ..engine.ir.input_spec import fits, format_expected
@@ -72,14 +72,14 @@ class Executor:
         key = tuple(fetched), tuple(sorted(feed)), updates, len(view.program.records), strategy
         if key not in program.compiled:
             part = compile_(view.program, [*feed], fetched)
-            choice = Choice(strategy=strategy)
-            choice.frozen = all(s.update is None for s in part.states)  # it trains nothing
-            program.compiled[key] = part, choice
-        compiled, choice = program.compiled[key]
+            executables = ExecutableCache(strategy=strategy)
+            executables.frozen = all(s.update is None for s in part.states)  # it trains nothing
+            program.compiled[key] = part, executables
+        compiled, executables = program.compiled[key]
         sizes: dict[str, int] = {}
         arrays = [input_array(r, feed[r.attrs["name"]], sizes) for r in compiled.inputs]
         arrays += [s.storage.read() for s in compiled.states]
-        results, _ = QUIET.copy().run(choice.run, compiled, arrays)
+        results, _ = QUIET.copy().run(executables.run, compiled, arrays)
         cells = [s.storage for s in compiled.states if s.update is not None]
         for storage, array in zip(cells, results[len(fetched) :], strict=True):
             storage.write(array)

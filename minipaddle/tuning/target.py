@@ -6,7 +6,7 @@ import numpy as np
 
 from ..engine.core.errors import value_error
 from ..engine.core.record import Record
-from ..engine.executors.choice import Choice
+from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.executors.native import Executable
 from ..engine.ir.program import Program
 from ..engine.jit.capture import Captured
@@ -26,17 +26,17 @@ class Target(NamedTuple):
     arrays: list
 
     @property
-    def choice(self) -> Choice:
-        return self.captured.choice
+    def executables(self) -> ExecutableCache:
+        return self.captured.executables
 
     def compiled(self, choices: dict, *, timed: bool = False) -> Executable:
         """The program as its strategy compiles it, with these choices for its kernels (by
         signature) and no others.
         """
-        choice, sizes = self.choice, ready(self.choice, self.program, self.arrays).sizes
-        return Executable(
-            self.program, choice.strategy, sizes, timed=timed, tuned=choices, frozen=choice.frozen
-        )
+        executables = self.executables
+        sizes = ready(executables, self.program, self.arrays).sizes
+        strategy, frozen = executables.strategy, executables.frozen
+        return Executable(self.program, strategy, sizes, timed=timed, tuned=choices, frozen=frozen)
 
     def values(self, executable: Executable, wanted: set[Record]) -> dict[Record, list]:
         """The inputs that records get when the program runs."""
@@ -44,10 +44,10 @@ class Target(NamedTuple):
 
     def renew(self) -> None:
         """Compile the program again, with the new choices."""
-        for (program, place, shapes), old in self.choice.made.items():
+        for (program, place, shapes), old in self.executables.compiled.items():
             if program is self.program and isinstance(old, Executable):
                 key = program, place, shapes
-                self.choice.made[key] = self.choice.compile(key)
+                self.executables.compiled[key] = self.executables.compile(key)
         self.function.stubs.clear()  # they hold what was compiled before
         self.captured.has_stub = False
 
@@ -67,10 +67,10 @@ def targets_of(function, inputs) -> list[Target]:
         captured = function.concrete_program
         arrays = last_inputs(captured)
     arrays = [a.copy() for a in (*arrays, *(cell.read() for cell in captured.states))]
-    choice = captured.choice
-    made = ready(choice, captured.program, arrays)
+    executables = captured.executables
+    made = ready(executables, captured.program, arrays)
     if not isinstance(made, Executable):
-        why = [*choice.reasons.values()] or [f"its backend is {choice.backend!r}"]
+        why = [*executables.reasons.values()] or [f"its backend is {executables.backend!r}"]
         what = f"{function.__name__} has no native program to tune: {why[0]}"
         raise value_error(what, hint='to_static(…, backend="native"), on the CPU')
     forward = Target(function, captured, captured.program, arrays)
@@ -80,22 +80,22 @@ def targets_of(function, inputs) -> list[Target]:
     residuals = outputs[captured.residuals : len(captured.program.outputs)]
     cotangents = [np.ones_like(outputs[captured.places[k]]) for k in captured.walk.of]
     backward = Target(function, captured, captured.backward, [*residuals, *cotangents])
-    served = isinstance(ready(choice, captured.backward, backward.arrays), Executable)
+    served = isinstance(ready(executables, captured.backward, backward.arrays), Executable)
     return [forward, backward] if served else [forward]
 
 
-def ready(choice: Choice, program: Program, arrays) -> object | None:
+def ready(executables: ExecutableCache, program: Program, arrays) -> object | None:
     """The executable of a program, after waiting for what is being compiled."""
-    if choice.executable(program, arrays) is None:
-        for build in [*choice.pending.values()]:
+    if executables.executable(program, arrays) is None:
+        for build in [*executables.pending.values()]:
             build.wait()
-    return choice.executable(program, arrays)
+    return executables.executable(program, arrays)
 
 
 def last_inputs(captured) -> list:
     """The arrays that a program was called on last."""
     count = len(captured.program.inputs)
-    for (program, *_), made in captured.choice.made.items():
+    for (program, *_), made in captured.executables.compiled.items():
         last = getattr(made, "last", None)
         if program is captured.program and last is not None:
             return last.held[:count]

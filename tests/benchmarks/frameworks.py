@@ -49,7 +49,7 @@ def minipaddle(workload: Workload, weights, executor: str | None = None) -> Step
 
     run = models.step_of(paddle, workload, weights=weights, whole=whole)
     last = lambda: statics[0].concrete_program
-    remarks = lambda: [*last().choice.reasons.values()]
+    remarks = lambda: [*last().executables.reasons.values()]
     return Step(run, None, program=lambda: last().program, remarks=remarks)
 
 

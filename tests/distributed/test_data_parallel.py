@@ -36,9 +36,9 @@ def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strate
 
 def executed(step):
     """The program that ran."""
-    choice = step.concrete_program.choice
-    made = [*choice.made.values()]
-    return made[-1].program if made else [*choice.interpreted.values()][-1]
+    executables = step.concrete_program.executables
+    made = [*executables.compiled.values()]
+    return made[-1].program if made else [*executables.interpreted.values()][-1]
 
 
 def ops(program):

@@ -142,7 +142,7 @@ def losses(kind, backend: str | None) -> dict:
     step = model.step if backend is None else to_static(model.step, backend=backend)
     found = {"losses": [float(step(*model.batch).numpy()) for _ in range(STEPS)]}
     if backend == "native" and compiler() is not None:
-        (executable,) = step.concrete_program.choice.made.values()
+        (executable,) = step.concrete_program.executables.compiled.values()
         found["hosted"] = sorted({r.op.name for r in executable.source.hosted})
         found["functions"] = executable.source.text.count("_run(void *const *all)")
         found["arena"], found["live"] = executable.plan.size, executable.plan.live

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import minipaddle as paddle
-from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.jit.capture import Captured
 from tests.executors.batch import QUICK
 from tests.executors.graphs import Graph
@@ -53,7 +53,12 @@ def programs_of(seed: int, report: Report) -> list[Case]:
     stops = [x.stop_gradient for x in tensors]
     try:
         captured = Captured(
-            graph, [x.spec for x in tensors], stops, names, f"g{seed}", Choice("interpreter")
+            graph,
+            [x.spec for x in tensors],
+            stops,
+            names,
+            f"g{seed}",
+            ExecutableCache("interpreter"),
         )
     except Exception as error:
         report.counts[f"not traced: {type(error).__name__}"] += 1

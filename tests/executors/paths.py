@@ -19,7 +19,7 @@ import numpy as np
 
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors import native
-from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import Program, everywhere, open_sizes
 from minipaddle.engine.passes.dead_code import dead_code
@@ -59,14 +59,14 @@ def closed(name: str, program: Program, calls) -> Case | None:
 def collect_programs(name: str, cases: list[Case]) -> Iterator[None]:
     """Add every program that runs in the block, with its inputs, to the cases."""
     by_shape: dict[tuple, list] = {}
-    run = Choice.run
+    run = ExecutableCache.run
 
     def watched(self, program, arrays, sizes=None):
         copies = [np.array(a) for a in arrays]
         by_shape.setdefault((program, *(a.shape for a in copies)), []).append(copies)
         return run(self, program, arrays, sizes)
 
-    with mock.patch.object(Choice, "run", watched):
+    with mock.patch.object(ExecutableCache, "run", watched):
         yield
     closings = (closed(f"{name}, {key[0].name}", key[0], calls) for key, calls in by_shape.items())
     cases += [case for case in closings if case is not None]

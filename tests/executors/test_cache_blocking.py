@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.engine.eager.device import NUMPY, QUIET
-from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors import cache_blocking, interpreted
@@ -183,18 +183,18 @@ def test_models(name, block, tiny, monkeypatch):
 
 
 def test_it_runs_what_would_be_compiled_where_there_is_no_compiler(monkeypatch):
-    monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: None)
+    monkeypatch.setattr("minipaddle.engine.executors.executable_cache.compiler", lambda: None)
     f = paddle.jit.to_static(long_chain, backend="native")
     x = paddle.randn([1 << 19])
     np.testing.assert_allclose(f(x).numpy(), long_chain(x).numpy(), rtol=1e-6)
     (executable,) = f.executables
     assert isinstance(executable, Interpreted)
     assert executable.report().endswith("by the interpreter; groups in blocks: 1")
-    assert Choice("interpreter").executable(f.main_program, [x.array]) is None
+    assert ExecutableCache("interpreter").executable(f.main_program, [x.array]) is None
 
 
 def test_sizes_that_are_open_are_those_of_the_call(monkeypatch):
-    monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: None)
+    monkeypatch.setattr("minipaddle.engine.executors.executable_cache.compiler", lambda: None)
     spec = [paddle.static.InputSpec([None], name="x")]
     f = paddle.jit.to_static(lambda x: x * x.shape[0], input_spec=spec, backend="native")
     assert f(paddle.ones([2])).tolist() == [2.0, 2.0]

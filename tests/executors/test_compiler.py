@@ -123,7 +123,7 @@ def compiler_is(script):
         path.chmod(0o755)
         made = c.Compiler((str(path),), "cc 1", (), c.VECTORS)
         monkeypatch.setattr(c, "compiler", lambda: made)
-        monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: made)
+        monkeypatch.setattr("minipaddle.engine.executors.executable_cache.compiler", lambda: made)
         monkeypatch.setattr(c, "TIMEOUT", 0.2)
 
     return choose
@@ -149,7 +149,7 @@ def test_what_can_not_compile_interprets_with_one_warning(broken, tmp_path, monk
     change, message = BROKEN[broken]
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(c, "unusable", [])
-    monkeypatch.setattr("minipaddle.engine.executors.choice.unusable", c.unusable)
+    monkeypatch.setattr("minipaddle.engine.executors.executable_cache.unusable", c.unusable)
     change(tmp_path, monkeypatch)
     with pytest.warns(UserWarning, match=message) as heard:
         assert one_program(2).tolist() == [0.0] * 3
@@ -189,7 +189,7 @@ def test_run_check_says_what_there_is(capsys):
 
 def test_run_check_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setattr(utils, "compiler", lambda: None)
-    monkeypatch.setattr("minipaddle.engine.executors.choice.compiler", lambda: None)
+    monkeypatch.setattr("minipaddle.engine.executors.executable_cache.compiler", lambda: None)
     utils.run_check()
     output = capsys.readouterr().out
     assert "There is no C compiler: NumPy computes, large groups in blocks." in output

@@ -6,7 +6,7 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.engine.executors.choice import backend_named
+from minipaddle.engine.executors.executable_cache import backend_named
 from minipaddle.engine.executors.native import CannotCompile
 from minipaddle.executors import cuda, gpu
 from minipaddle.executors.cublas import Cublas
@@ -208,7 +208,7 @@ def trained(static):
 
 def test_without_a_gpu_the_reason_is_said():
     losses, step = trained(lambda f: paddle.jit.to_static(f, backend="cuda"))
-    (reason,) = set(step.concrete_program.choice.reasons.values())
+    (reason,) = set(step.concrete_program.executables.reasons.values())
     assert "the place is the CPU" in reason
     assert losses[-1] < losses[0]
 

@@ -135,7 +135,7 @@ def test_a_loaded_model_is_prepared_as_the_live_one(loaded):
     live = native(net)
     same(live, net, x)
     same(loaded, net, x)
-    (wanted,), (made,) = live.executables, loaded._at_once.choice.made.values()
+    (wanted,), (made,) = live.executables, loaded._at_once.executables.compiled.values()
     assert [r.op.name for r in made.program.records] == ops(live)
     assert len(made.weights.folded) == len(wanted.weights.folded) > 0
     assert len(made.kernels.texts) == len(wanted.kernels.texts)
@@ -163,7 +163,7 @@ def test_a_loaded_model_sees_changed_and_other_weights(loaded):
         with paddle.no_grad():
             assert not np.allclose(before, loaded(x).numpy())
     assert getattr(loaded, "0").weight is not weight
-    (made,) = loaded._at_once.choice.made.values()
+    (made,) = loaded._at_once.executables.compiled.values()
     assert made.weights.sources
     same(copy, network(), x)  # and a copy has weights of its own
 
@@ -186,8 +186,8 @@ def test_the_executor_prepares_what_trains_nothing(trains, monkeypatch):
                 layer.weight.set_value(np.full((3, 2), value, "float32"))
             (found,) = executor.run(main, feed={"x": data}, fetch_list=[y])
             np.testing.assert_allclose(found[:3], 2 * value + 1)
-        (((_, choice),),) = (main.compiled.values(),)
-        (made,) = choice.made.values()
+        (((_, executables),),) = (main.compiled.values(),)
+        (made,) = executables.compiled.values()
         assert bool(made.weights.folded) is not trains
     finally:
         paddle.disable_static()

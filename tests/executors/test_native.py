@@ -12,7 +12,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.executors import compiler as c
-from minipaddle.engine.executors.choice import backend_named
+from minipaddle.engine.executors.executable_cache import backend_named
 from minipaddle.engine.executors.native import Executable
 from minipaddle.ir.parser import parse
 
@@ -25,9 +25,9 @@ def native(function):
 
 def executables(static) -> list[Executable]:
     """What was compiled for a function; it must not have stayed on the interpreter."""
-    choice = static.concrete_program.choice
-    assert not choice.reasons
-    return list(choice.made.values())
+    executables = static.concrete_program.executables
+    assert not executables.reasons
+    return list(executables.compiled.values())
 
 
 def network(seed: int):
@@ -161,7 +161,7 @@ def test_sizes_that_values_say_are_interpreted():
         return x[x > 0] * 2
 
     assert positive(paddle.to_tensor([1.0, -1.0, 3.0])).tolist() == [2.0, 6.0]
-    (reason,) = positive.concrete_program.choice.reasons.values()
+    (reason,) = positive.concrete_program.executables.reasons.values()
     assert "sizes that depend on values" in reason
 
 

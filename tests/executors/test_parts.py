@@ -45,7 +45,7 @@ def test_three_compilers_make_one_library(given):
         np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-2, atol=1e-3)
     with pytest.raises(IndexError, match="24"):
         static(x, k + 1)
-    (made,) = static.concrete_program.choice.made.values()
+    (made,) = static.concrete_program.executables.compiled.values()
     ((one, two, three),) = given
     for name in made.kernels.texts:
         assert sum(f"\nvoid {name}(" in text and f"{name}(" in three for text in given[0]) >= 1
@@ -63,7 +63,7 @@ def test_the_times_of_kernels_in_parts(given):
     static = paddle.jit.to_static(lookups, backend="native")
     x, k = paddle.eye(24), paddle.to_tensor([1])
     static(x, k)
-    (made,) = static.concrete_program.choice.made.values()
+    (made,) = static.concrete_program.executables.compiled.values()
     timed = made.with_timers()
     timed(made.moving.args[0], [x.array, k.array])
     times = timed.times()

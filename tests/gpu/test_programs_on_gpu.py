@@ -70,9 +70,9 @@ def train(where: str, backend: str, steps: int = 5):
 
 
 def executables(step) -> list[cuda.Executable]:
-    choice = step.concrete_program.choice
-    assert not choice.reasons
-    return [e for e in choice.made.values() if isinstance(e, cuda.Executable)]
+    executables = step.concrete_program.executables
+    assert not executables.reasons
+    return [e for e in executables.compiled.values() if isinstance(e, cuda.Executable)]
 
 
 def test_a_step_trains_as_on_the_cpu_in_one_graph(gpu, device):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.executors import choice
-from minipaddle.engine.executors.choice import Choice, backend_named
+from minipaddle.engine.executors import executable_cache
 from minipaddle.engine.executors.compiler import compiler, unusable
+from minipaddle.engine.executors.executable_cache import ExecutableCache, backend_named
 from minipaddle.engine.executors.native import Executable
 from minipaddle.executors import background
 from minipaddle.executors.background import QUEUE
@@ -31,14 +31,14 @@ def auto(monkeypatch):
 @pytest.fixture
 def watched(monkeypatch):
     """Whether each run of a program was compiled."""
-    found, executable = [], Choice.executable
+    found, executable = [], ExecutableCache.executable
 
     def noted(self, program, arrays):
         made = executable(self, program, arrays)
         found.append(made is not None)
         return made
 
-    monkeypatch.setattr(Choice, "executable", noted)
+    monkeypatch.setattr(ExecutableCache, "executable", noted)
     return found
 
 
@@ -142,7 +142,7 @@ def test_weights_that_change_while_it_is_compiled_are_seen(monkeypatch):
     paddle.seed(0)
     net = paddle.nn.Sequential(paddle.nn.Linear(4, 4), paddle.nn.Linear(4, 2))
     net.eval()
-    x, compile_ = paddle.ones([3, 4]), Choice.compile
+    x, compile_ = paddle.ones([3, 4]), ExecutableCache.compile
 
     def changed(self, key):
         made = compile_(self, key)
@@ -151,7 +151,7 @@ def test_weights_that_change_while_it_is_compiled_are_seen(monkeypatch):
 
     with paddle.no_grad():
         f = paddle.jit.to_static(lambda x: net(x) + (net[0].weight * 2).sum())
-        monkeypatch.setattr(Choice, "compile", changed)
+        monkeypatch.setattr(ExecutableCache, "compile", changed)
         f(x)
         f.wait_compiled()
         expected = net(x) + (net[0].weight * 2).sum()
@@ -231,7 +231,7 @@ def called(function, times=4):
 
 def test_without_a_compiler_there_is_one_warning(monkeypatch):
     monkeypatch.delenv("MINIPADDLE_CC", raising=False)
-    for module in (background, choice):
+    for module in (background, executable_cache):
         monkeypatch.setattr(module, "compiler", lambda: None)
     try:
         (message,) = called(paddle.jit.to_static(double))

@@ -9,7 +9,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.eager.tensor import wrap
 from minipaddle.engine.eager.tracer import trace
-from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.jit.transpile import transpile
 from minipaddle.engine.jit.tree import flatten, unflatten
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
@@ -38,7 +38,7 @@ def traced(function, arguments):
 
     found = trace(program, [x.spec for x in tensors])
     states = [state.storage.read() for state in found.program.states]
-    values, _ = Choice().run(found.program, [*(x.array for x in tensors), *states])
+    values, _ = ExecutableCache().run(found.program, [*(x.array for x in tensors), *states])
     results = [leaf if place is None else wrap(values[place])
                for leaf, place in zip(outs["leaves"], found.places, strict=True)]  # fmt: skip
     return unflatten(outs["structure"], results)

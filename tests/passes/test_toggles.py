@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.executors.choice import Choice
+from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.passes.manager import PASSES, figures, optimized
 from minipaddle.static.strategy import LEFT_OUT, TOGGLES
 from tests.passes.programs import cases, program_of, same_results
@@ -121,9 +121,11 @@ def test_the_schedule_is_told():
 
 
 def test_the_compiler_is_told():
-    assert Choice(None, strategy_with(build_cinn_pass=True)).backend == "native"
-    assert Choice(None, strategy_with(build_cinn_pass=False)).backend == "interpreter"
-    assert Choice("interpreter", strategy_with(build_cinn_pass=True)).backend == "interpreter"
+    assert ExecutableCache(None, strategy_with(build_cinn_pass=True)).backend == "native"
+    assert ExecutableCache(None, strategy_with(build_cinn_pass=False)).backend == "interpreter"
+    assert (
+        ExecutableCache("interpreter", strategy_with(build_cinn_pass=True)).backend == "interpreter"
+    )
 
 
 def test_the_table_is_read_off_the_passes():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.executors.choice import Choice
 from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.executors.native import Executable
 from tests.static.classical import PROGRAMS, outcome
 
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: insta
 def made(monkeypatch):
     """The executables that programs were compiled to, on the backend native."""
     monkeypatch.setenv("MINIPADDLE_BACKEND", "native")
-    found, run = [], Choice.run
+    found, run = [], ExecutableCache.run
 
     def watched(self, program, arrays, sizes=None):
         done = run(self, program, arrays, sizes)
-        found.extend(e for e in self.made.values() if e not in found)
+        found.extend(e for e in self.compiled.values() if e not in found)
         return done
 
-    monkeypatch.setattr(Choice, "run", watched)
+    monkeypatch.setattr(ExecutableCache, "run", watched)
     return found
 
 
@@ -69,8 +69,8 @@ def test_a_compiled_program_s_strategy_is_heard(monkeypatch):
                 feed = {"x": np.ones((n, 3), "float32")}
                 (found,) = executor.run(program, feed=feed, fetch_list=[y])
                 assert found.tolist() == [2.0 * n] * 3
-        choices = [found[1] for found in main.compiled.values()]
-        assert [len(choice.made) for choice in choices] == [2, 0]
+        caches = [found[1] for found in main.compiled.values()]
+        assert [len(each.compiled) for each in caches] == [2, 0]
     finally:
         paddle.disable_static()
 

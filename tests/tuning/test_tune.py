@@ -222,7 +222,7 @@ def test_a_loaded_model_is_tuned_as_it_runs(tmp_path, monkeypatch):
     with paddle.no_grad():
         loaded(x)
         (target,) = targets_of(loaded, (x,))
-    (made,) = loaded._at_once.choice.made.values()
+    (made,) = loaded._at_once.executables.compiled.values()
     found = target.compiled({}).kernels.signatures.values()
     assert set(found) == set(made.kernels.signatures.values())
 

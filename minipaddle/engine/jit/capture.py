@@ -21,7 +21,7 @@ from ..eager.storage import Written
 from ..eager.tape import attach, leaf_write_error, without_past
 from ..eager.tensor import Tensor, get_edge, wrap
 from ..eager.tracer import create_input, trace
-from ..executors.choice import Choice
+from ..executors.executable_cache import ExecutableCache
 from ..ir.cut import cut
 from ..ir.program import ITEM, Program
 
@@ -45,8 +45,8 @@ class Captured:
     `function` takes a tensor for each spec and returns a list; `stops` are their `stop_gradient`.
     """
 
-    def __init__(self, function, specs, stops, names=(), name="program", choice=None):
-        self.choice = choice or Choice("interpreter")
+    def __init__(self, function, specs, stops, names=(), name="program", executables=None):
+        self.executables = executables or ExecutableCache("interpreter")
         self.stops, self.walk, self.number = stops, None, next(numbers)
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
@@ -58,7 +58,7 @@ class Captured:
             self.split(len(specs))
         self.states = [s.storage for s in self.program.states]
         self.updates = [s.storage for s in self.program.states if s.update is not None]
-        self.choice.frozen = not (current.top.recording or self.updates or self.after)
+        self.executables.frozen = not (current.top.recording or self.updates or self.after)
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
         self.copied = overwritten(self.program, [*written, *found.constants])
         self.writes = any(type(each) is Written for each in self.after)
@@ -145,7 +145,7 @@ class Captured:
                 raise leaf_write_error()
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         before = self.before(arrays) if self.rewrites and current.top.recording else None
-        run = self.choice.run
+        run = self.executables.run
         outputs, sizes = current.top.quietly(run, self.program, arrays)  # this thread's context
         self.write_back(inputs, outputs)
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
@@ -241,7 +241,7 @@ class CapturedOp:
                     )
                 )
         arrays = [*residuals, *(x.array for x in filled(record, g))]
-        run, program = self.captured.choice.run, self.captured.backward
+        run, program = self.captured.executables.run, self.captured.backward
         found, _ = current.top.quietly(run, program, arrays, dict(sizes))
         for edge, array in zip(record.inputs, found, strict=True):
             if edge is not None and edge in useful:

@@ -45,7 +45,7 @@ class Inspection:
         """The native programs compiled so far for the program written last: each has a `report()`,
         the `source` in C, the memory `plan`, the `snapshots` of the passes.
         """
-        return [*self.concrete_program.choice.made.values()]
+        return [*self.concrete_program.executables.compiled.values()]
 
     def wait_compiled(self) -> None:
         """Wait until the programs that were called are compiled, if the backend is "auto"; their
@@ -61,7 +61,7 @@ class Inspection:
         >>> double.wait_compiled()
         """
         for captured in self.captured_programs():
-            for build in [*captured.choice.pending.values()]:
+            for build in [*captured.executables.pending.values()]:
                 build.wait()
 
     def captured_programs(self) -> list:
@@ -73,7 +73,7 @@ class Inspection:
         """Its programs, and which executor runs each."""
         found = self.captured_programs()
         programs = f"{len(found)} program{'s' * (len(found) != 1)}"
-        served = ": " * bool(found) + ", ".join(str(captured.choice) for captured in found)
+        served = ": " * bool(found) + ", ".join(str(captured.executables) for captured in found)
         return f"<to_static {self.__name__}, {programs}{served}>"
 
     @property

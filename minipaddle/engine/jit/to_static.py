@@ -17,7 +17,7 @@ from ..core.dispatch import current
 from ..core.errors import teach
 from ..core.record import Spec
 from ..eager.tensor import Tensor
-from ..executors.choice import Choice, backend_named
+from ..executors.executable_cache import ExecutableCache, backend_named
 from ..ir.input_spec import BATCH, InputSpec, fits, format_expected, with_own_batch
 from . import aliasing
 from .cache import Cache, cache_key
@@ -178,7 +178,7 @@ class StaticFunction(Inspection):
     def run(self, captured, tensors, args):
         """Run a program, and build the results as the function returns them."""
         results, sizes = captured(tensors)
-        if captured.choice.made and not captured.has_stub and args is not None:
+        if captured.executables.compiled and not captured.has_stub and args is not None:
             captured.has_stub = True
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args)
@@ -235,8 +235,8 @@ class StaticFunction(Inspection):
             specs = [Spec(tuple(with_hints(n, sizes) for n in s), d) for s, d in specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
-        choice = Choice(self.backend, self.build_strategy)
-        captured = Captured(run, specs, stops, own, self.__name__, choice)
+        executables = ExecutableCache(self.backend, self.build_strategy)
+        captured = Captured(run, specs, stops, own, self.__name__, executables)
         captured.restore = create_restore(found["structure"], found["leaves"])
         captured.taken = found["taken"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]

@@ -43,17 +43,17 @@ def backend_named(name: str | None, strategy=None) -> str:
     return name
 
 
-class Choice:
-    """Chooses executors for the programs of one captured function, and runs them.
+class ExecutableCache:
+    """The executables of the programs of one captured function: builds them, and runs programs.
 
-    `made` are the executables so far by program, place and sizes, `pending` what is being compiled
+    `compiled` are the executables by program, place and sizes, `pending` what is being compiled
     meanwhile; `reasons` say for programs that stay on the interpreter, why; `interpreted` are
     programs as the interpreter runs them, with averages where gradients are marked.
     """
 
     def __init__(self, backend: str | None = None, strategy=None):
         self.backend, self.strategy = backend_named(backend, strategy), strategy
-        self.made: dict[tuple, object] = {}
+        self.compiled: dict[tuple, object] = {}
         self.pending: dict[tuple, object] = {}
         self.reasons: dict[tuple, str] = {}
         self.interpreted: dict[Program, Program] = {}
@@ -62,7 +62,7 @@ class Choice:
 
     def __str__(self) -> str:
         """Which executors serve now."""
-        found = {getattr(made, "kind", "compiled"): None for made in self.made.values()}
+        found = {getattr(made, "kind", "compiled"): None for made in self.compiled.values()}
         found |= dict.fromkeys(self.reasons.values())
         found |= {str(build): None for build in self.pending.values()}
         return "; ".join(found) or "interpreter"
@@ -81,21 +81,21 @@ class Choice:
     def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
         place = current_place().name
-        found = self.made.get((program, place, None))
+        found = self.compiled.get((program, place, None))
         if found is not None:
             return found
         if self.backend == "interpreter" or (program, place) in self.reasons:
             return None
         shapes = tuple(a.shape for a in arrays) if self.open_sizes(program) else None
         key = program, place, shapes
-        if key not in self.made:
+        if key not in self.compiled:
             try:
                 found = BACKENDS[self.backend](self, key)
                 if found is not None:
-                    self.made[key] = found
+                    self.compiled[key] = found
             except CannotCompile as why:
                 self.reasons[program, place] = str(why)
-        return self.made.get(key)
+        return self.compiled.get(key)
 
     def build(self, key: tuple) -> object:
         """A new executable; if the compiler proves unusable, the one that needs none."""
@@ -123,5 +123,5 @@ class Choice:
         return made
 
 
-BACKENDS = {"native": Choice.build, "cuda": Choice.build, "interpreter": None}
+BACKENDS = {"native": ExecutableCache.build, "cuda": ExecutableCache.build, "interpreter": None}
 """For each backend a function that returns the executable for a key, or None for now."""
