@@ -194,7 +194,7 @@ def test_what_leads_to_a_gradient_alone_comes_as_soon_as_it_can():
       v6 = gradient(v5, group=0, megabytes=25) : float32[4]
       return v6, v3
     }""")
-    assert [r.op.name for r in dp.prompt(program)] == [
+    assert [r.op.name for r in dp.hoist_gradients(program)] == [
         "exp", "multiply", "add", "gradient", "tanh", "tanh",
     ]  # fmt: skip
 
@@ -216,10 +216,10 @@ def test_what_leads_to_many_gradients_keeps_its_place():
       v11 = gradient(v7, group=0, megabytes=25) : float32[4]
       return v8, v9, v10, v11
     }""")
-    order = [r.op.name for r in dp.prompt(program) if r.op.name != "gradient"]
+    order = [r.op.name for r in dp.hoist_gradients(program) if r.op.name != "gradient"]
     # g leads to four gradients, v1 to three; v2 to two, so all behind it comes at once
     assert order == ["multiply", "multiply", "multiply", "exp", "tanh", "tanh", "sin"]
-    made = [r.op.name for r in dp.prompt(program)]
+    made = [r.op.name for r in dp.hoist_gradients(program)]
     assert made.index("gradient") == made.index("exp") + 1
 
 

@@ -59,9 +59,9 @@ def data_parallel(
     if gradient not in {r.op for r in program.records}:
         return program
     program = dead_code(program)
-    program = replace(program, records=prompt(program))
+    program = replace(program, records=hoist_gradients(program))
     megabytes = fuse_grad_size_in_MB if fuse_all_reduce_ops else 0
-    return sent(program, buckets(program, megabytes), overlap)
+    return insert_all_reduces(program, buckets(program, megabytes), overlap)
 
 
 def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
@@ -87,7 +87,7 @@ def assign_buckets(
     limit. The last gradients have a bucket of their own: as many as stay together within `last`
     and within their limits, but at least one.
     """
-    groups, first = [], made_last(sizes, limits, last)
+    groups, first = [], start_of_last(sizes, limits, last)
     for k, size in enumerate(sizes):
         group = groups[-1] if groups else []
         alike = group and kinds[group[0]] == kinds[k] and k != first
@@ -98,7 +98,7 @@ def assign_buckets(
     return groups
 
 
-def made_last(sizes: list[int], limits: list[float], last: int) -> int:
+def start_of_last(sizes: list[int], limits: list[float], last: int) -> int:
     """The number of the first gradient of the last bucket."""
     total, first = 0, len(sizes) - 1
     for k in reversed(range(len(sizes))):
@@ -120,20 +120,20 @@ def levels(program: Program) -> dict[Record, int]:
     return found
 
 
-def sent(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
+def insert_all_reduces(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
     """The program that sends each bucket as soon as its gradients are known, and computes what
     needs its averages after all that does not.
     """
-    turn, sending = turns(program, found), Sending(found, overlap)
-    for record in sorted(program.records, key=turn.get):
-        sending.fetch(turn[record])
-        sending.write(record)
-    sending.fetch(len(found))
-    return with_records(program, sending.records, sending.new)
+    required, writer = required_buckets(program, found), OverlapWriter(found, overlap)
+    for record in sorted(program.records, key=required.get):
+        writer.fetch(required[record])
+        writer.write(record)
+    writer.fetch(len(found))
+    return with_records(program, writer.records, writer.new)
 
 
-@slot("data_parallel.prompt")
-def prompt(program: Program) -> list[Record]:
+@slot("data_parallel.hoist_gradients")
+def hoist_gradients(program: Program) -> list[Record]:
     """The records in an order in which those that lead only to a gradient or two are computed as
     soon as their inputs are known. (An order that saves memory would compute them late.)
     """
@@ -174,31 +174,31 @@ FEW = 2
 MANY = range(FEW + 1)
 
 
-@slot("data_parallel.turns")
-def turns(program: Program, found: list[Bucket]) -> dict[Record, int]:
+@slot("data_parallel.required_buckets")
+def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]:
     """For each record the last bucket whose averages it needs, -1 if it needs none.
 
     A record with an effect waits for the same buckets as the effects before it.
     """
     bucket = {mark: each.number for each in found for mark in each.marks}
-    turn: dict[Record, int] = {}
+    required: dict[Record, int] = {}
     effect = -1
     for record in program.records:
-        needs = [bucket.get(r, turn.get(r, -1)) for r in record.inputs]
-        turn[record] = max(needs, default=-1)
+        needs = [bucket.get(r, required.get(r, -1)) for r in record.inputs]
+        required[record] = max(needs, default=-1)
         if has_effect(record):
-            turn[record] = effect = max(effect, turn[record])
-    return turn
+            required[record] = effect = max(effect, required[record])
+    return required
 
 
-class Sending:
+class OverlapWriter:
     """Builds the new program: each bucket leaves when it is full, and is fetched when needed."""
 
     def __init__(self, found: list[Bucket], overlap: bool):
         self.buckets, self.overlap = found, overlap
         self.of = {mark: bucket for bucket in found for mark in bucket.marks}
         self.missing = [len(bucket.marks) for bucket in found]
-        self.travelling: dict[int, Record] = {}  # the ticket of each bucket that was sent
+        self.in_flight: dict[int, Record] = {}  # what starts the all-reduce of a bucket, by number
         self.records: list[Record] = []
         self.new: dict[Record, Record] = {}  # what stands for an old record
 
@@ -212,16 +212,16 @@ class Sending:
         if not self.missing[bucket.number]:
             own = [self.new.get(x, x) for mark in bucket.marks for x in mark.inputs]
             attrs = {"op": "avg", "group": record.attrs["group"]}
-            self.travelling[bucket.number] = self.add(bucket, "start_all_reduce", own, attrs)
+            self.in_flight[bucket.number] = self.add(bucket, "start_all_reduce", own, attrs)
             if not self.overlap:
                 self.fetch(bucket.number)
 
     def fetch(self, last: int) -> None:
         """Wait for the buckets up to this one."""
-        for number in sorted(k for k in self.travelling if k <= last):
-            bucket, ticket = self.buckets[number], self.travelling.pop(number)
+        for number in sorted(k for k in self.in_flight if k <= last):
+            bucket, start = self.buckets[number], self.in_flight.pop(number)
             attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": bucket.marks[0].dtype}
-            averages = self.add(bucket, "finish_all_reduce", [ticket], attrs)
+            averages = self.add(bucket, "finish_all_reduce", [start], attrs)
             for k, mark in enumerate(bucket.marks):
                 self.new[mark] = item_of(averages, k, None)
                 self.records.append(self.new[mark])

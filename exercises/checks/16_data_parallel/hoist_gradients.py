@@ -1,4 +1,4 @@
-"""Checks of 16_data_parallel/prompt."""
+"""Checks of 16_data_parallel/hoist_gradients."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,8 +13,8 @@ exercise = Exercise(
     title="Where overlap breaks: gradients computed too late",
     level="hard",
     minutes=50,
-    before=("11_passes/dead_code", "16_data_parallel/turns"),
-    slots={"data_parallel.prompt": "prompt"},
+    before=("11_passes/dead_code", "16_data_parallel/required_buckets"),
+    slots={"data_parallel.hoist_gradients": "hoist_gradients"},
     hints=(
         "Which way must you walk to know, at each record, which marks need it? And when you place "
         "a record, which others may have become ready?",
@@ -89,7 +89,7 @@ def numbered(program, records):
 def in_the_task(yours):
     """v1 leads to three marks; v2 to two: all after it comes at once."""
     program = parse(LATE)
-    got = numbered(program, yours.prompt(program))
+    got = numbered(program, yours.hoist_gradients(program))
     expect(got, [1, 2, 3, 4, 8, 7, 9, 6, 10, 5, 11], given=LATE)
     expect(numbered(program, program.records), [*range(1, 12)], given="the program stays")
 
@@ -112,7 +112,7 @@ def what_else_comes_of_it(yours):
   return v2, v9, v11, v10
 }"""
     program = parse(text)
-    got = numbered(program, yours.prompt(program))
+    got = numbered(program, yours.hoist_gradients(program))
     expect(got, [1, 3, 5, 6, 2, 7, 8, 4, 9, 10, 11], given=text)
 
 
@@ -132,7 +132,7 @@ def three_gradients_are_many(yours):
   return v4, v5, v6, v8, v9, v2
 }"""
     program = parse(text)
-    got = numbered(program, yours.prompt(program))
+    got = numbered(program, yours.hoist_gradients(program))
     expect(got, [1, 7, 8, 9, 2, 3, 4, 5, 6], given=text)
 
 
@@ -150,7 +150,7 @@ def each_once_and_effects_where_they_stand(yours):
   return v6, v7, v2
 }"""
     program = parse(text)
-    got = numbered(program, yours.prompt(program))
+    got = numbered(program, yours.hoist_gradients(program))
     expect(got, [1, 3, 4, 6, 2, 5, 7], given=text)
 
 
@@ -186,7 +186,7 @@ def as_the_rules_say(yours, choices):
     for record in records:
         if record not in order:
             place(record)
-    expect(numbered(program, yours.prompt(program)), numbered(program, order), given=text)
+    expect(numbered(program, yours.hoist_gradients(program)), numbered(program, order), given=text)
 
 
 @exercise.example

@@ -2,8 +2,8 @@
 
 A bucket leaves when its gradients are there. A pass before ours may have put the computing of
 gradients at the very end: that saves memory. But then all buckets leave at the end, and nothing is
-left to be computed meanwhile. Write `prompt(program)`, which gives the records of a program as a
-list in an order in which gradients are made early:
+left to be computed meanwhile. Write `hoist_gradients(program)`, which gives the records of a
+program as a list in an order in which gradients are computed early:
 
 - `program.records` are the records, each after its `inputs` (records too; what is given to the
   program is not in the list). A record whose `op` is `gradient` is a *mark*: its input is a
@@ -30,6 +30,45 @@ from minipaddle.engine.ir.cut import has_effect
 from minipaddle.engine.ops.marks import gradient
 
 
-def prompt(program) -> list:
+def hoist_gradients(program) -> list:
     """The records, with what leads to a gradient or two as soon as it can be computed."""
-    raise NotImplementedError
+    users = {record: [] for record in program.records}
+    for record in program.records:
+        for value in dict.fromkeys(record.inputs):
+            if value in users:
+                users[value].append(record)
+    urgent = _urgent(program, users)
+    placed, order = set(), []
+
+    def place(record):
+        placed.add(record)
+        order.append(record)
+        for user in users[record]:
+            ready = all(value in placed or value not in users for value in user.inputs)
+            if user in urgent and user not in placed and ready:
+                place(user)
+
+    for record in program.records:
+        if record not in placed:
+            place(record)
+    return order
+
+
+def _urgent(program, users) -> set:
+    """The marks, and what leads to one or two of them and to nothing else."""
+    goals, found, results = {}, set(), set(program.results)
+    for record in reversed(program.records):
+        if record.op is gradient:
+            goals[record] = {record}
+        elif record in results or has_effect(record) or None in {*_of(goals, users[record])}:
+            goals[record] = {None}  # something else comes of it
+        else:
+            goals[record] = {*_of(goals, users[record])}
+        if record.op is gradient or (0 < len(goals[record]) < 3 and None not in goals[record]):
+            found.add(record)
+    return found
+
+
+def _of(goals, records):
+    """The goals of all these records."""
+    return [goal for record in records for goal in goals[record]]

@@ -1,4 +1,4 @@
-"""Checks of 16_data_parallel/turns."""
+"""Checks of 16_data_parallel/required_buckets."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -14,45 +14,46 @@ exercise = Exercise(
     level="hard",
     minutes=40,
     before=("11_passes", "16_data_parallel/buckets"),
-    slots={"data_parallel.turns": "turns"},
+    slots={"data_parallel.required_buckets": "required_buckets"},
     hints=(
         "Go through the records in their order. When you come to one, what do you know of its "
         "inputs already? What of an input that is given to the program?",
-        "A mark plays two parts: as a record it has a turn, as an input it stands for the average. "
-        "Which of the two does a record need that takes the mark?",
-        "for each record: turn = the largest, over its inputs, of\n"
-        "    the number of its bucket if it is a mark, else its turn (-1 if it is given)\n"
-        "if it has an effect: no less than the effects before it, which are now at this turn",
+        "A mark plays two parts: as a record it requires a bucket or none, as an input it stands "
+        "for the average. Which of the two does a record need that takes the mark?",
+        "for each record: required = the largest, over its inputs, of\n"
+        "    the number of its bucket if it is a mark, else what it requires (-1 if it is given)\n"
+        "if it has an effect: no less than the effects before it, which now require this bucket",
     ),
     wrong={
-        "nothing waits": "turn[record] = own → turn[record] = -1",
+        "nothing waits": "required[record] = own → required[record] = -1",
         "only direct users of an average wait": (
-            "number[value] if value in number else turn.get(value, -1) → number.get(value, -1)"
+            "number[value] if value in number else required.get(value, -1) → number.get(value, -1)"
         ),
         "a mark waits for its own bucket": "own = -1 → own = number.get(record, -1)",
-        "a mark as an input is there at its turn": (
-            "number[value] if value in number else turn.get(value, -1) → turn.get(value, -1)"
+        "a mark as an input is there without its bucket": (
+            "number[value] if value in number else required.get(value, -1) → "
+            "required.get(value, -1)"
         ),
         "the first bucket instead of the last": (
-            "own = max(own, number[value] if value in number else turn.get(value, -1)) → needs "
-            "= number[value] if value in number else turn.get(value, -1); own = needs if own < "
+            "own = max(own, number[value] if value in number else required.get(value, -1)) → needs "
+            "= number[value] if value in number else required.get(value, -1); own = needs if own < "
             "0 else min(own, needs) if needs >= 0 else own"
         ),
         "effects in any order": "has_effect(record) → False",
         "an effect that does not hold back the next": (
             "effects = own = max(own, effects) → own = max(own, effects)"
         ),
-        "an effect with the turn of the last one": (
+        "an effect one bucket before the last one": (
             "effects = own = max(own, effects) → effects = max(own, effects); own = effects - 1"
         ),
-        "what is given is at turn 0": "turn.get(value, -1) → turn.get(value, 0)",
+        "what is given requires bucket 0": "required.get(value, -1) → required.get(value, 0)",
     },
     unkillable={
-        "own = max(own, number[value] if value in number else turn.get(value, -1)) → "
-        "own = max(own, number[value] if value in number else turn.get(value, -2))": (
+        "own = max(own, number[value] if value in number else required.get(value, -1)) → "
+        "own = max(own, number[value] if value in number else required.get(value, -2))": (
             "own is -1 before"
         ),
-        "turn, effects = ({}, -1) → turn, effects = ({}, -2)": "no turn is less than -1",
+        "required, effects = ({}, -1) → required, effects = ({}, -2)": "no number is less than -1",
     },
 )
 
@@ -86,16 +87,16 @@ def alone(program):
 def in_the_task(yours):
     """The second gradient is made of the first average."""
     program = parse(CHAIN)
-    found = yours.turns(program, alone(program))
+    found = yours.required_buckets(program, alone(program))
     expect([found[r] for r in program.records], [-1, -1, 0, 0, 1], given=CHAIN)
-    expect(len(found), 5, given=CHAIN, why="what is given has no turn")
+    expect(len(found), 5, given=CHAIN, why="what is given requires no bucket")
 
 
 @exercise.example
 def effects_keep_their_order(yours):
     """v3 shows an average; v5 has to come after it, and v6 takes what v5 gives."""
     program = parse(SHOWN)
-    found = yours.turns(program, alone(program))
+    found = yours.required_buckets(program, alone(program))
     expect([found[r] for r in program.records], [-1, -1, 0, -1, 0, 0, -1], given=SHOWN)
 
 
@@ -114,7 +115,7 @@ def several_in_one_bucket(yours):
 }"""
     program = parse(text)
     marks = program.records[1:4]
-    found = yours.turns(program, [Bucket(0, marks[:2]), Bucket(1, marks[2:])])
+    found = yours.required_buckets(program, [Bucket(0, marks[:2]), Bucket(1, marks[2:])])
     expect([found[r] for r in program.records], [-1, -1, -1, -1, 0, 1, 1], given=text)
 
 
@@ -127,7 +128,7 @@ def nothing_to_take(yours):
   return v2
 }"""
     program = parse(text)
-    found = yours.turns(program, [])
+    found = yours.required_buckets(program, [])
     expect([found[r] for r in program.records], [-1, -1], given=text)
 
 
@@ -157,7 +158,7 @@ def as_a_walk_back_says(yours, choices):
                 todo += value.inputs or ()
         return max(found)
 
-    got = yours.turns(program, buckets)
+    got = yours.required_buckets(program, buckets)
     expect([got[r] for r in program.records], [*map(needs, program.records)], given=text)
 
 
