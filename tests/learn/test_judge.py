@@ -274,5 +274,5 @@ def test_the_judges_own_command(course, solved, capsys):
 def test_a_wrong_solution_that_does_not_fit_the_text_is_the_authors_mistake(course):
     check = course / "checks/01_first/double.py"
     check.write_text(check.read_text().replace('"_times(x, 2) → x * x"', '"nowhere → x"'))
-    with pytest.raises(ValueError, match="'nowhere' stands 0 times in the solution"):
+    with pytest.raises(ValueError, match="'nowhere' occurs 0 times in the solution"):
         load("01_first/double").wrong_solutions()
