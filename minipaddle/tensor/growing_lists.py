@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import is_
-from types import BuiltinMethodType
 
 from ..core.prelude import Spec, Tensor, Var, current, movement, note_refusal, teach
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
 from ..engine.jit import looping
 from ..engine.jit.branching import describe_place, learn
-from ..engine.jit.calling import CHECKS
+from ..engine.jit.calling import LIST_CHECKS
 from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
@@ -207,9 +206,7 @@ def items_of(rest: Rest) -> list:
 
 def check_method(function) -> None:
     """Refuse the methods of a list that has grown which need its items."""
-    if type(function) is not BuiltinMethodType or function.__name__ in HARMLESS:
-        return
-    if has_grown(function.__self__):
+    if function.__name__ not in HARMLESS and has_grown(function.__self__):
         raise refusal(
             f"list.{function.__name__} of a list that grew in a loop on a tensor",
             hint="paddle.stack(items) first",
@@ -221,4 +218,4 @@ HARMLESS = ("append", "clear", "copy", "extend")
 looping.KINDS.append(GrowingLoop)
 SEQUENCES.append(find_sequence)
 SPLICED[Rest] = items_of
-CHECKS.append(check_method)
+LIST_CHECKS.append(check_method)

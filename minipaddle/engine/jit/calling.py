@@ -50,6 +50,9 @@ SPECIAL: dict = {}
 CHECKS: list = []
 """Functions that are given what is about to be called in a branch or a loop; they may refuse it."""
 
+LIST_CHECKS: list = []
+"""Functions that are given a method of a list that is about to be called; they may refuse it."""
+
 
 def converted(function: FunctionType) -> FunctionType:
     """A user's function, converted if its source can be found."""
@@ -67,7 +70,11 @@ def builtin(function):
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
             before_write(owner)
-        return search_method(function, owner) if type(owner) is list else function
+        if type(owner) is not list:
+            return function
+        for check in LIST_CHECKS:
+            check(function)
+        return search_method(function, owner)
     try:
         return TABLE.get(function, function)
     except TypeError:  # a method of something that has no hash
