@@ -32,6 +32,7 @@ class C(Target):
         self.rows, self.parameters = rows, parameters
         self.text, self.room, self.helpers = "", Workspace(), []
         self.T, self.frame = C_TYPES[self.out.dtype], None
+        self.checked: set[int] = set()  # the inputs whose indices are all in range
 
     def kernel(self) -> Kernel:
         """The kernel, after its definition has run."""
@@ -65,6 +66,24 @@ class C(Target):
         text = "".join(f"{self.copy(*move).whole}\n" for move in moves if move[-1])
         self.loops(Level("o", outer, text))
 
+    def begin_with(self, k: int) -> None:
+        whole = self.copy("out0", f"in{k}", self.out.size).whole
+        self.text += self.fill(f"if (out0 != in{k}) {whole}\n") if self.out.size else ""
+
+    def check(self, k: int, size: int, wraps: bool = True) -> None:
+        low, span = (size, 2 * size) if wraps else (0, size)
+        self.text += (
+            f"int outside{k} = 0;\nfor (int64_t i = 0; i < {self.specs[k].size}; i++) "
+            f"outside{k} |= (uint64_t)in{k}[i] + {low}u >= {span}u;\n"
+            f"if (outside{k}) {{ bad_index++; return; }}\n"
+        )
+        self.checked.add(k)
+
+    def place(self, k, size, wraps=True, ignored=None, instead="", i="i") -> str:
+        if k not in self.checked:
+            return super().place(k, size, wraps, ignored, instead, i)
+        return f"int64_t at = in{k}[{i}];\n{f'at += at < 0 ? {size} : 0;' if wraps else ''}\n"
+
     def clear(self) -> None:
         self.text += f"{self.clear_slice('out0', self.out.size)}\n"
 
@@ -79,7 +98,8 @@ class C(Target):
             self.text += f"float *sum = {self.room.array('float', self.out.size)};\n"
         if adds:
             self.text += self.fill(f"memset({to}, 0, {self.out.size} * sizeof({T}));\n")
-        put = f"{to}[{slices.place}] {'+=' if adds else '='} {term};\n"
+        sign = "" if not adds else "|" if self.out.dtype == dt.bool_.numpy else "+"
+        put = f"{to}[{slices.place}] {sign}= {term};\n"
         inside = Level("k", slices.inner, put)
         self.loops(*slices.levels(self.place(1, slices.size), inside), ordered=True)
         if half:

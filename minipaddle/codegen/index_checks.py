@@ -42,6 +42,9 @@ class IndexFinder(Target):
         self.indices.append(IndexInput(k, size, wraps, ignored))
         return ""
 
+    def check(self, k, size, wraps=True) -> None:
+        self.place(k, size, wraps)
+
     def clear_slice(self, to, count) -> str:
         return ""
 
@@ -84,9 +87,11 @@ def covers(old: IndexInput, new: IndexInput) -> bool:
 
 
 def checked(records):
-    """The records whose indices earlier records have checked."""
+    """The records whose indices earlier records have checked. (What else may fail, such as a matrix
+    without an inverse, nobody has checked.)
+    """
     before = CheckedIndices()
     for record in records:
         new = [before.add(record.inputs[p.k], p) for p in index_inputs(record)]
-        if not any(new):
+        if new and not any(new):
             yield record

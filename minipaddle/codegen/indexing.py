@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import is_number
+from ..engine.codegen.kernel import IN_PLACE, is_number
 from ..engine.codegen.scalar import CannotWrite, literal, wide
 from ..engine.codegen.writer import digits
-from ..engine.core import dtype as dt
 from ..engine.ops.movement import WHOLE, strides_of
 from .target import Level, Target, kernel, skip
 
@@ -49,6 +48,7 @@ def take(k: Target) -> None:
     """Slices along an axis."""
     x, index = k.specs
     s = slices(x.shape, k.attrs["axis"], index.size)
+    k.check(1, s.size)
     take_slices(k, s, "in0", k.place(1, s.size))
 
 
@@ -64,10 +64,11 @@ def embedding(k: Target) -> None:
 @kernel("scatter_sum")
 def scatter_sum(k: Target) -> None:
     """Add slices at their indices, in order."""
-    if k.out.dtype == dt.bool_.numpy:
-        raise CannotWrite("sums of booleans")
     s = slices(k.attrs["shape"], k.attrs["axis"], k.specs[1].size)
     k.scatter(s, f"in0[(o * {s.count} + i) * {s.inner} + k]", adds=True)
+
+
+IN_PLACE.update(put=[(0, 0)], slice_assign=[(0, 0)])
 
 
 @kernel("put")
@@ -82,8 +83,25 @@ def put(k: Target) -> None:
     else:
         axes = digits("o", x.shape[:axis]) + digits("i", index.shape)
         term = f"in2[{element(value.shape, axes + digits('k', x.shape[axis + 1 :]))}]"
-    k.loops(k.copy("out0", "in0", x.spec.size))
+    k.check(1, x.shape[axis])
+    k.begin_with(0)
     k.scatter(slices(x.shape, axis, index.spec.size), term, adds=False)
+
+
+@kernel("blend")
+def blend(k: Target) -> None:
+    """Weighed sums of a few pixels, whose places all channels share."""
+    x, place, weight = k.specs
+    if weight.dtype != x.dtype:
+        raise CannotWrite("weights of another dtype")
+    (n, taps, count), (_, channels, size) = place.shape, x.shape
+    tap = f"[(n * {taps} + TAP) * {count} + i]"
+    term = f"LOAD(image[in1{tap}]) * LOAD(in2{tap})"
+    terms = [term.replace("TAP", str(t)) for t in range(taps)]
+    text = f"out0[(n * {channels} + c) * {count} + i] = STORE({' + '.join(terms)});\n"
+    image = f"const E *image = in0 + (n * {channels} + c) * {size};\n"
+    k.check(1, size, wraps=False)
+    k.loops(Level("n", n), Level("c", channels, image), Level("i", count, text))
 
 
 @kernel("remap")
@@ -102,9 +120,16 @@ def slice_assign(k: Target) -> None:
     x, value = k.record.inputs
     if not (is_number(value) or value.dtype == x.dtype):
         raise CannotWrite("a value of another dtype")
-    keys = k.attrs["index"]
-    keys = [*keys, *WHOLE[: len(x.shape) - sum(key is not None for key in keys)]]
-    axes, sizes, to = iter(zip(x.shape, strides_of(x.shape))), [], []
+    k.begin_with(0)
+    number = number_in(k, value) if is_number(value) else None
+    assign_slice(k, value.shape, k.attrs["index"], "in1", number)
+
+
+def assign_slice(k: Target, shape, index, source: str, number: str | None = None) -> None:
+    """Put an array of a shape, broadcast, or a number into a slice of the result."""
+    whole = k.out.shape
+    keys = [*index, *WHOLE[: len(whole) - sum(key is not None for key in index)]]
+    axes, sizes, to = iter(zip(whole, strides_of(whole))), [], []
     for key in keys:
         if key is None:
             sizes.append(1)
@@ -116,8 +141,7 @@ def slice_assign(k: Target) -> None:
             sizes.append(len(at))
         else:
             to.append(f"{at * step}")
-    term = number_in(k, value) if is_number(value) else f"in1[{element(value.shape, len(sizes))}]"
-    k.loops(k.copy("out0", "in0", x.spec.size))
+    term = number or f"{source}[{element(shape, len(sizes))}]"
     each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {term};\n")
 
 
@@ -127,7 +151,9 @@ def number_in(k: Target, number) -> str:
 
 
 def each_element(k: Target, shape, text: str) -> None:
-    """A loop for each axis: i0, i1, …"""
+    """A loop for each axis: i0, i1, … Of no elements nothing is written."""
+    if 0 in shape:
+        return
     *outer, inner = [Level(f"i{d}", n) for d, n in enumerate(shape)] or [Level("i0", 1)]
     k.loops(*outer, inner._replace(text=text))
 
@@ -151,6 +177,7 @@ def along_index(k: Target) -> None:
     axis, (index,) = k.attrs["axis"], k.specs
     own, steps = element(index.shape, len(index.shape)), strides_of(k.attrs["shape"])
     terms = [f"i{d} * {step}" for d, step in enumerate(steps) if d != axis]
+    k.check(0, k.attrs["shape"][axis])
     text = k.place(0, k.attrs["shape"][axis], i=own)
     text += f"out0[{own}] = {' + '.join([f'at * {steps[axis]}', *terms])};\n"
     each_element(k, index.shape, text)
@@ -162,6 +189,8 @@ def flat_index(k: Target) -> None:
     if any(map(is_number, k.record.inputs)):
         raise CannotWrite("a number among places")
     shape, text = k.out.shape, "int64_t flat = 0;\n"
+    for number, n in enumerate(k.attrs["shape"]):
+        k.check(number, n)
     for number, (index, n) in enumerate(zip(k.specs, k.attrs["shape"], strict=True)):
         place = k.place(number, n, i=element(index.shape, len(shape)))
         text += f"{{\n{place}flat = flat * {n} + at;\n}}\n"

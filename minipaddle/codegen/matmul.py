@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import BLAS, Kernel, emits, function, stack_array
+from ..engine.codegen.kernel import Kernel, emits, function, stack_array
 from ..engine.codegen.kernel_schedule import following, pick
 from ..engine.codegen.writer import digits, least
 from ..engine.core import dtype as dt
 from . import microkernel
+from .blas import BLAS
 from .c_text import BLOCK, PARALLEL, SIZES, Workspace, epilogue_after, indent, loop
 from .float_kernel import FloatKernel
 from .product import Product, pick_algorithm, product_of

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-from ..engine.codegen.kernel import BAD_INDEX, BLAS
+from ..engine.codegen.kernel import BAD_INDEX, POINTERS
 from ..engine.codegen.translation_unit import SHARED, Source, setters, with_prologue
 
-VARIABLES = (SHARED, BLAS, BAD_INDEX)
-"""The helpers that are variables. The last part defines them, and the others declare them."""
+VARIABLES = (SHARED, BAD_INDEX)
+"""The helpers that are variables, beside `POINTERS`. The last part defines them, and the others
+declare them."""
 
 ONCE_SIZE = 5000
 """A shared function takes a compiler as long as kernels of this many characters: most of its loops
@@ -39,7 +40,7 @@ def part(source: Source, share: list[str], calls=()) -> str:
     """A file with some of the kernels and helpers; `calls` are further texts of the last one."""
     linkage, head = "" if calls else "extern ", []
     for text in (SHARED, *source.helpers):
-        if text in VARIABLES:
+        if text in VARIABLES or text in POINTERS:
             text = "\n".join(variable(line, linkage) for line in text.splitlines())
         elif text not in share and shared_functions(text):
             text = "\n".join(f"{function};" for function in shared_functions(text))

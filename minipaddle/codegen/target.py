@@ -75,6 +75,12 @@ class Target:
     def copies(self, outer: int, moves) -> None:
         """Copy (to, source, count) for each o."""
 
+    def begin_with(self, k: int) -> None:
+        """Copy input k to the result, unless they are the same memory."""
+
+    def check(self, k: int, size: int, wraps: bool = True) -> None:
+        """Go on only if all indices of input k are in range; see `place`."""
+
     def clear(self) -> None:
         """Fill the result with zeros."""
 

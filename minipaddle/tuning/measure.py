@@ -8,14 +8,14 @@ from string import Template
 
 import numpy as np
 
-from ..engine.codegen.kernel import BLAS, C_TYPES, Kernel
+from ..engine.codegen.kernel import C_TYPES, Kernel
 from ..engine.codegen.nest_kernel import inputs_of
-from ..engine.codegen.translation_unit import SHARED, prologue, setters
+from ..engine.codegen.translation_unit import SHARED, function_pointers, prologue, setters
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address, as_c
 from ..engine.executors.compiler import load
-from ..engine.executors.native import ALIGNMENT, blas, threads
+from ..engine.executors.native import ALIGNMENT, threads
 from ..engine.ir.interpreter import Run
 from ..engine.ir.program import NUMBER, Program
 from ..engine.passes.lifetimes import specs_of
@@ -107,10 +107,10 @@ class Bench:
         text, prefix = translation_unit(self.record, kernels)
         library = load(text)
         getattr(library, f"{prefix}_threads")(threads())
-        if any(BLAS in kernel.helpers for kernel in kernels) and (sgemm := blas()):
-            setter = getattr(library, f"{prefix}_blas")
-            setter.argtypes = [ctypes.c_void_p]
-            setter(sgemm)
+        for name, find in function_pointers(
+            {x for kernel in kernels for x in kernel.helpers}
+        ).items():
+            getattr(library, f"{prefix}_{name}")(ctypes.c_void_p(find()))
         size = max(kernel.workspace for kernel in kernels)
         room = np.zeros(size + ALIGNMENT, "uint8")
         work = address(room) + -address(room) % ALIGNMENT

@@ -1,5 +1,6 @@
 """A compiled program: its C, and the time each kernel takes."""
 
+from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from .code import highlight
@@ -107,4 +108,4 @@ def draw_bars(twin, times) -> Picture:
 def name_of(twin, record) -> str:
     """The C function of a record; an operator that the host computes has none."""
     kernel = twin.kernels.of.get(record)
-    return f"{record.op.name}, by the host" if kernel is None else kernel.name
+    return f"{record.op.name}, by the host: {refusal(record)}" if kernel is None else kernel.name

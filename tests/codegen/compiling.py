@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from minipaddle.engine.codegen.kernel import BLAS, EMITTERS, Kernel, is_number, results
+from minipaddle.codegen.blas import BLAS
+from minipaddle.engine.codegen.kernel import EMITTERS, Kernel, is_number, results
 from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record

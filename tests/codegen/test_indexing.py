@@ -64,7 +64,7 @@ def test_a_place_out_of_range_is_told_and_not_touched():
     assert not library.failed()
     (got,) = run_one(library, one)
     assert library.failed()
-    np.testing.assert_array_equal(got[[0, 2]], 1)
+    assert np.isnan(got).all()  # all indices are checked before the first row is written
 
 
 def test_every_emitter_is_of_an_operator():

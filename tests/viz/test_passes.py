@@ -191,6 +191,22 @@ def test_a_bar_for_each_kernel():
     assert not executable.timed  # the program itself takes no times
 
 
+@compiled
+def test_a_call_of_the_host_says_so(capsys):
+    @paddle.jit.to_static(backend="native")
+    def f(x):
+        y = paddle.tanh(x)
+        print(y)
+        return y * 2
+
+    f(paddle.ones([3]))
+    why = "show, by the host: it has an effect outside of the program"
+    assert why in str(viz.kernels(f, runs=2))
+    report = f.executables[0].report()
+    assert "by the host: show (it has an effect outside of the program)" in report
+    capsys.readouterr()
+
+
 def test_what_was_not_compiled_says_so():
     with pytest.raises(TypeError, match=r"twice was not compiled(.|\n)*backend=.native"):
         viz.source(static("interpreter"))

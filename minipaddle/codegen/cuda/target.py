@@ -10,8 +10,9 @@ from math import prod
 
 from ...engine.codegen.accumulator import join
 from ...engine.codegen.kernel import read_template
-from ...engine.codegen.scalar import wide
+from ...engine.codegen.scalar import CannotWrite, wide
 from ...engine.codegen.writer import declare_loops, flat_name
+from ...engine.core import dtype as dt
 from ...engine.core.op import OPS
 from ..pooling import Windows
 from ..target import Level, Target, insert
@@ -55,6 +56,9 @@ class Cuda(Target):
         for move in moves:
             self.loops(Level("o", outer), self.copy(*move))
 
+    def begin_with(self, k: int) -> None:
+        self.loops(self.copy("out0", f"in{k}", self.out.size))
+
     def clear(self) -> None:
         self.calls.append(Clear(Operand("out"), self.out.nbytes))
 
@@ -62,6 +66,8 @@ class Cuda(Target):
         return f"({to})[k] = ZERO;"
 
     def scatter(self, slices, value: str, adds: bool) -> None:
+        if adds and self.out.dtype == dt.bool_.numpy:
+            raise CannotWrite("sums of booleans")
         if adds:
             self.clear()
         words = {"COUNT": slices.count, "SIZE": slices.size, "PLACE": slices.place, "VALUE": value}

@@ -92,12 +92,9 @@ FLOAT16 = read_template("float16.c", __file__)
 
 BFLOAT16 = read_template("bfloat16.c", __file__)
 
-BLAS = """\
-static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
-                          const float *, int64_t, float, float *, int64_t);
-"""
-"""The pointer to `cblas_sgemm` with 64-bit sizes. Python sets it in a file that contains it. If it
-is null, kernels use their own loops."""
+POINTERS: dict[str, Callable[[], int | None]] = {}
+"""The text of a helper that declares a pointer to a function -> what finds its address. Python sets
+the pointer in a file with the helper. A kernel must know what to do if it is null."""
 
 BAD_INDEX = """\
 static volatile int bad_index;  /* how often a place was out of range */
@@ -172,6 +169,11 @@ emits = entries(EMITTERS)
 """Decorator that registers the emitter of the operators with these names."""
 
 
+IN_PLACE: dict[str, list[tuple[int, int]]] = {}
+"""Operator name -> pairs (result, input) that may share memory. The kernel checks all indices
+before it writes."""
+
+
 class GroupEmitter(NamedTuple):
     """An emitter for groups of more than one loop nest, such as a product with its epilogue."""
 
@@ -210,10 +212,14 @@ def buffers(record) -> list:
 
 
 def parameters_of(record, types=C_TYPES, pointer="*restrict ") -> list[str]:
-    """The parameters of a record's kernel: in0, in1, …, out0, …"""
-    inputs, outs = enumerate(buffers(record)), enumerate(results(record))
-    parameters = [f"const {types[x.dtype]} {pointer}in{k}" for k, x in inputs]
-    return parameters + [f"{types[s.dtype]} {pointer}out{k}" for k, s in outs]
+    """The parameters of a record's kernel: in0, in1, …, out0, … Those that may share memory are
+    plain pointers.
+    """
+    pairs = IN_PLACE.get(record.op.name, [])
+    shared = {f"out{k}" for k, _ in pairs} | {f"in{j}" for _, j in pairs}
+    values = [(f"const {types[x.dtype]}", f"in{k}") for k, x in enumerate(buffers(record))]
+    values += [(types[s.dtype], f"out{k}") for k, s in enumerate(results(record))]
+    return [f"{T} {'*' if x in shared else pointer}{x}" for T, x in values]
 
 
 def function(record, name: str, body: str, *, work=False, parameters=()) -> str:

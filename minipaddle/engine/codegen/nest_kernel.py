@@ -8,7 +8,7 @@ from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
-from .kernel import C_TYPES, Kernel, buffers, c_function
+from .kernel import C_TYPES, Kernel, buffers, c_function, function, results
 from .rows import Columns, collapse, row_nest
 from .writer import FUNCTIONS, Writer
 
@@ -17,6 +17,8 @@ def emit_nest(record, name: str) -> Kernel:
     """The C function of a record that is one loop nest. Its buffers may overlap where
     `Nest.in_place` allows it.
     """
+    if not any(spec.size for spec in results(record)):
+        return Kernel(name, function(record, name, ""))
     writer, parameters = nest_writer(record)
     starts = rebase_loads(writer.nest, inputs_of(record))
     body = body_of(writer)

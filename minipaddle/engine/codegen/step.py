@@ -126,18 +126,30 @@ def is_alias(record: Record) -> bool:
 
 def kernel_of(record: Record, name: str) -> Kernel | None:
     """The kernel of a record; None if the host computes the record."""
-    if record.op.effect:
-        return None
-    group = group_emitter(record)
-    emit = group.emit if group else EMITTERS.get(record.op.name)
-    if emit is not None and has_mixed_dtypes(
-        record.attrs["region"].records[0] if group else record
-    ):
-        return None
     try:
-        return emit(record, name) if emit is not None else emit_nest(record, name)
+        return write_kernel(record, name)
     except (NotOneNest, CannotWrite):
         return None
+
+
+def refusal(record: Record) -> str:
+    """Why the host computes a record that has no kernel."""
+    try:
+        write_kernel(record, "kernel")
+    except (NotOneNest, CannotWrite) as error:
+        return str(error)
+
+
+def write_kernel(record: Record, name: str) -> Kernel:
+    """The kernel of a record; raises CannotWrite or NotOneNest with the reason if there is none."""
+    group = group_emitter(record)
+    emit = group.emit if group else EMITTERS.get(record.op.name, emit_nest)
+    if record.op.effect and emit is emit_nest:
+        raise CannotWrite("it has an effect outside of the program")
+    first = record.attrs["region"].records[0] if group else record
+    if emit is not emit_nest and has_mixed_dtypes(first):
+        raise CannotWrite("operands of several floating dtypes")
+    return emit(record, name)
 
 
 def signature_of(kernel: Kernel) -> str:
@@ -230,24 +242,24 @@ class Step:
             return []
         kernel = self.kernels.of[record]
         if kernel is None:
-            return self.call_host(plan, record)
+            return self.clocked(self.call_host(plan, record), record)
         inputs = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
         outputs = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
         work = self.pointer(plan.work[record]) if kernel.workspace else ""
-        lines = self.call(f"{kernel.call(inputs, outputs, work)};", record)
+        lines = self.clocked([f"{kernel.call(inputs, outputs, work)};"], record)
         if BAD_INDEX in kernel.helpers:  # NumPy has the right error message
             asked = ["    " + line for line in self.call_host(plan, record)]
             lines += ["if (bad_index != before) {", *asked, "}"]
             lines = ["{", *(f"    {x}" for x in ["const int before = bad_index;", *lines]), "}"]
         return lines
 
-    def call(self, call: str, record: Record) -> list[str]:
-        """The call of a kernel; with `timed`, between two readings of the clock."""
+    def clocked(self, lines: list[str], record: Record) -> list[str]:
+        """The call of a kernel or of the host; with `timed`, between two readings of the clock."""
         if self.timed is None:
-            return [call]
+            return lines
         self.timed.append(record)
         seconds = f"PREFIX_seconds[{len(self.timed) - 1}]"
-        return [f"{seconds} -= now();", call, f"{seconds} += now();"]
+        return [f"{seconds} -= now();", *lines, f"{seconds} += now();"]
 
     def array(self, name: str, pointers: list[str]) -> str:
         return f"void *const {name}[] = {{{', '.join(f'(void *)({p})' for p in pointers) or 0}}};"

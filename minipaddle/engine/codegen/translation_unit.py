@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
 from string import Template
 
 from ..core import dtype as dt
 from ..core.record import Record
 from .accumulator import reductions
-from .kernel import BFLOAT16, BLAS, C_TYPES, FLOAT16, read_template
+from .kernel import BFLOAT16, C_TYPES, FLOAT16, POINTERS, read_template
 from .scalar import PAIRED, PLAIN
 
 INTEGERS = Template(read_template("integers.c", __file__))
@@ -128,19 +129,21 @@ static int threads = 1;
 static int (*host)(int, void *const *, void *const *);
 """
 
-SETTERS = """\
-__attribute__((visibility("default"))) void PREFIX_threads(int n) { threads = n; }
-__attribute__((visibility("default"))) void PREFIX_host(void *f) { host = f; }
+SETTER = """\
+__attribute__((visibility("default"))) void PREFIX_NAME(TYPE x) { NAME = x; }
 """
 
-SET_BLAS = """\
-__attribute__((visibility("default"))) void PREFIX_blas(void *f) { blas_sgemm = f; }
-"""
+
+def function_pointers(helpers) -> dict[str, Callable]:
+    """The pointers to functions in a file: their names, and what finds the addresses."""
+    return {re.search(r"\(\*(\w+)\)", x)[1]: POINTERS[x] for x in helpers if x in POINTERS}
 
 
 def setters(prefix: str, helpers) -> str:
     """The functions with which Python sets the variables of a file."""
-    return (SETTERS + (SET_BLAS if BLAS in helpers else "")).replace("PREFIX", prefix)
+    types = {"threads": "int "} | dict.fromkeys(["host", *function_pointers(helpers)], "void *")
+    lines = (SETTER.replace("NAME", name).replace("TYPE ", T) for name, T in types.items())
+    return "".join(lines).replace("PREFIX", prefix)
 
 
 class Source:
@@ -157,10 +160,6 @@ class Source:
         self.text = text.replace("PREFIX", self.prefix)
         self.own = own.replace("PREFIX", self.prefix)  # without helpers
         self.functions = [each.replace("PREFIX", self.prefix) for each in functions]
-
-    @property
-    def uses_blas(self) -> bool:
-        return BLAS in self.helpers
 
 
 def with_prologue(texts: list[str]) -> str:

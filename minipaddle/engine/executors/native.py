@@ -10,8 +10,9 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from ..codegen.kernel import group_emitter
-from ..codegen.step import Kernels, Source, source_of
+from ..codegen.kernel import IN_PLACE, group_emitter
+from ..codegen.step import Kernels, Source, refusal, source_of
+from ..codegen.translation_unit import function_pointers
 from ..core.record import Record, owner
 from ..eager.device import NUMPY
 from ..ir.control import fused
@@ -63,7 +64,7 @@ def in_place(record: Record) -> list[tuple[int, int]]:
     elif record.op.kind == "elementwise":
         records, outputs, inputs = [record], [record], record.inputs
     else:
-        return []
+        return IN_PLACE.get(record.op.name, [])
     try:
         group = group_emitter(record)
         pairs = group.in_place(record) if group else Nest(records, outputs).in_place()
@@ -124,8 +125,8 @@ class Executable:
         """Connect the functions of the library with Python; let C pack the weights."""
         self.run, self.set_threads = self.function("run"), self.function("threads")
         self.function("host")(ctypes.cast(HOST, ctypes.c_void_p))
-        if self.source.uses_blas and (sgemm := blas()):
-            self.function("blas")(ctypes.c_void_p(sgemm))
+        for name, find in function_pointers(self.source.helpers).items():
+            self.function(name)(ctypes.c_void_p(find()))
         if self.kernels.prepacked:
             self.weights.prepack(self)
         self.contexts: list[Context] = []  # that no call uses at the moment
@@ -142,7 +143,8 @@ class Executable:
         records = self.program.records
         groups = [r for r in records if r.op is fused]
         inside = sum(len(r.attrs["region"].records) for r in groups)
-        host = sorted({r.op.name for r in self.source.hosted if self.kernels.of[r] is None})
+        without = [r for r in self.source.hosted if self.kernels.of[r] is None]
+        host = sorted({f"{r.op.name} ({refusal(r)})" for r in without})
         lines = [
             self.optimized.report(self.plan),
             f"{len(groups)} groups of {inside} records; {len(self.kernels.texts)} kernels in "
@@ -216,11 +218,13 @@ class Executable:
 
 
 def updated_before(program: Program, failing) -> list[int]:
-    """The states that are updated before the last of these records."""
+    """The states that are updated before the last of these records, or by it, unless it checks its
+    indices first.
+    """
     when = {r: t for t, r in enumerate(program.records)}
     last = max((when.get(r, len(when)) for r in failing), default=-1)  # in a branch: at any time
     producers = {k: producer(s.update) for k, s in enumerate(program.states) if s.update}
-    return [k for k, r in producers.items() if when.get(r, -1) <= last]
+    return [k for k, r in producers.items() if when.get(r, -1) <= last - (r.op.name in IN_PLACE)]
 
 
 def producer(record: Record) -> Record:
@@ -350,16 +354,6 @@ HOST = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
 )(lambda k, given, made: running.context.host(k, given, made) if running.context else 1)
 """The function that C calls for a host record. In a call stub, which has no context, it fails."""
-
-
-@cache
-def blas() -> int | None:
-    """The address of `cblas_sgemm` with 64-bit sizes in NumPy's OpenBLAS."""
-    try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
-        return ctypes.cast(library.scipy_cblas_sgemm64_, ctypes.c_void_p).value
-    except (OSError, AttributeError):
-        return None
 
 
 def library_of(source: Source) -> ctypes.CDLL:

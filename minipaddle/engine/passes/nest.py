@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from ..core.op import Op
 from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, ravel, renamed, unravel
 from ..core.record import Record
 from ..core.slots import slot
@@ -344,14 +345,16 @@ def fit(i: tuple, x: Record) -> tuple:
 
 def fusable(record: Record) -> bool:
     """Whether a record may be part of a nest."""
-    op = record.op
     if record.dtype is None or record.op is ITEM:
         return False
-    if op.parts is not None:
-        return len(record.inputs) <= PARTS
-    if op.kind == "movement":
+    return fusable_op(record.op) and (record.op.parts is None or len(record.inputs) <= PARTS)
+
+
+def fusable_op(op: Op) -> bool:
+    """Whether a nest knows an operator by its kind, or by its maps."""
+    if op.kind == "movement" and op.parts is None:
         return op.source is not None
-    return op.kind in KINDS or op.element is not None
+    return op.parts is not None or op.kind in KINDS or op.element is not None
 
 
 PARTS = 16
