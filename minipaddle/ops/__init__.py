@@ -17,6 +17,7 @@ from . import (
     random,
     resample,
     rounding,
+    sampling,
     scan,
     scatter,
     sorting,

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from tests.ops.cases import Case, normal
+from tests.ops.cases import Case, normal, together, whole
 
 
 def along_last(x, axis, mode, size, corners):
@@ -66,3 +66,16 @@ for size, kernel, stride, padding, dilation in (
         Case(normal(*columns), lambda g, at=at, size=size: F.fold(g, size, **at),
              how | {"size": size})
     )  # fmt: skip
+
+
+def blended(x, place, weight):
+    """torch's sum of gathered pixels."""
+    taps = place.unsqueeze(1).expand(-1, x.shape[1], -1, -1)
+    read = x.unsqueeze(2).expand(-1, -1, place.shape[1], -1).gather(3, taps)
+    return (read * weight.unsqueeze(1)).sum(2)
+
+
+CASES["blend"] = [
+    Case(together(normal(2, 3, 5), whole(0, 5, 2, 4, 7), normal(2, 4, 7)), blended),
+    Case(together(normal(1, 2, 6), whole(0, 6, 1, 1, 3), normal(1, 1, 3)), blended),
+]

@@ -4,8 +4,7 @@ from itertools import product
 
 from ...core.checks import require_one_of
 from ...core.prelude import as_guarded, elementwise, int64, movement, same, same_shape, value_error
-from ...ops import rounding
-from ...ops.scatter import take_along
+from ...ops import rounding, sampling
 from ...tensor import creation, manipulation
 from .windows import whole_numbers
 
@@ -96,37 +95,32 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
         if padding_mode != "zeros":
             place = elementwise.minimum(elementwise.maximum(place, 0.0), m - 1.0)
         places.append(place)
-    if mode == "nearest":
-        return read(x, [rounding.round(p) for p in places])
-    return blend(x, places)
+    corners = [[(rounding.round(p), 1.0) for p in places]]
+    if mode == "bilinear":
+        corners = product(*(neighbours(p) for p in places))
+    found = [tap(corner, size) for corner in corners]
+    (batch, channels), out = x.spec.shape[:2], grid.spec.shape[1:-1]
+    flat, weight = (
+        movement.reshape(manipulation.stack(list(parts), axis=1), shape=(batch, len(found), -1))
+        for parts in zip(*found, strict=True)
+    )
+    x = movement.reshape(x, shape=(batch, channels, -1))
+    return movement.reshape(sampling.blend(x, flat, weight), shape=(batch, channels, *out))
 
 
-def blend(x, places):
-    """The values of the pixels around each place, weighed by how near they are."""
-    low = [rounding.floor(p) for p in places]
-    total = None
-    for corner in product((0, 1), repeat=len(places)):
-        weight = None
-        for p, floor, up in zip(places, low, corner):
-            near = p - floor if up else floor + 1.0 - p
-            weight = near if weight is None else weight * near
-        values = read(x, [floor + float(up) for floor, up in zip(low, corner)])
-        part = values * manipulation.unsqueeze(weight, 1)
-        total = part if total is None else total + part
-    return total
+def neighbours(place) -> list:
+    """The pixels before and after a place on an axis, and how near the place is to each."""
+    low = rounding.floor(place)
+    return [(low, low + 1.0 - place), (low + 1.0, place - low)]
 
 
-def read(x, places):
-    """x [N, C, *size] at whole-numbered places [N, *out], one array for each axis; 0 outside."""
-    (batch, channels, *size), out = x.spec.shape, places[0].spec.shape[1:]
-    flat, valid = None, None
-    for p, m in zip(places, size):
+def tap(corner, size):
+    """The flat index and the weight, 0 outside, of a pixel: (its place, how near) on each axis."""
+    flat, weight = None, None
+    for (p, near), m in zip(corner, size, strict=True):
         inside = (p >= 0.0) & (p <= m - 1.0)
         i = elementwise.where(inside, p, 0.0).astype(int64.numpy)
+        part = inside.astype(p.spec.dtype) * near
         flat = i if flat is None else flat * m + i
-        valid = inside if valid is None else valid & inside
-    flat = movement.reshape(flat, shape=(batch, 1, -1))
-    flat = movement.broadcast_to(flat, shape=(batch, channels, flat.spec.shape[2]))
-    values = take_along(movement.reshape(x, shape=(batch, channels, -1)), flat, 2)
-    values = movement.reshape(values, shape=(batch, channels, *out))
-    return values * manipulation.unsqueeze(valid, 1).astype(x.spec.dtype)
+        weight = part if weight is None else weight * part
+    return flat, weight
