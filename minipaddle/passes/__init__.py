@@ -10,6 +10,8 @@ from . import (
     canonicalize_matmul,
     concat_of_slices,
     decompose_losses,
+    decompose_means,
+    decompose_volumes,
     epilogue,
     fusion_switches,
     layout,

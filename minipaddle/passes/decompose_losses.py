@@ -6,7 +6,7 @@ Their bodies read and write at indices that an array holds, which no symbolic ar
 
 from __future__ import annotations
 
-from ..engine.core.dtype import HALVES
+from ..engine.core.dtype import HALVES, float32
 from ..engine.ops import creation, nn, reduction
 from ..engine.ops.elementwise import exp, log, where
 from ..engine.ops.movement import reshape
@@ -30,11 +30,21 @@ def shares(label, ignore_index: int, dtype, mean: str | None):
     return nn.label_weights(Operators(), Array(label), ignore_index, dtype, mean).tensor
 
 
+def in_float32(rule):
+    """The rule, applied to scores of half precision as float32; its result is rounded once."""
+
+    def apply(record, x, label):
+        if record.dtype not in HALVES:
+            return rule(record, x, label)
+        return rule(record, x.astype(float32.numpy), label).astype(record.dtype)
+
+    return apply
+
+
+@in_float32
 def cross_entropy(record, x, label):
     """log Σ eᶻ - z[label] with z = x - max x; `pick` raises for a label that is no class."""
     ignore, mean = record.attrs["ignore_index"], record.attrs["mean"]
-    if record.dtype in HALVES:
-        return None
     last = (x.spec.ndim - 1,)
     top = reduction.max(x, axis=last, keepdim=True)
     total = reduction.sum(exp(x - top), axis=last, keepdim=False)
@@ -47,11 +57,10 @@ def cross_entropy(record, x, label):
     return sum_all(loss * shares(label, ignore, x.spec.dtype, mean))
 
 
+@in_float32
 def softmax_minus_label(record, x, label):
     """(softmax(x) - [class = label]) · share, in one pass over each row."""
     ignore, mean = record.attrs["ignore_index"], record.attrs["mean"]
-    if record.dtype in HALVES:
-        return None
     last = x.spec.ndim - 1
     e = exp(x - reduction.max(x, axis=(last,), keepdim=True))
     p = e / reduction.sum(e, axis=(last,), keepdim=True)
