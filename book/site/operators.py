@@ -10,6 +10,7 @@ from text import docstring, literal, prose
 
 import minipaddle as paddle
 from minipaddle.engine.core.op import OPS, Op
+from minipaddle.executors import support
 from minipaddle.viz.code import rules_of, source_of
 
 INDEX = """# {title}
@@ -21,8 +22,13 @@ the rule says how much the loss changes with one input.
 
 {kinds}
 
-| Operator | Kind | |
-|---|---|---|
+The last columns say how each executor computes it. Eager execution and the interpreter run its
+body. In a compiled program it has a kernel of its own, is a part of a loop nest, or a pass replaces
+it by other operators; what C leaves to Python is said with the reason. The table is derived from
+the registries of kernels and passes.
+
+| Operator | Kind | | Eager | Interpreter | C | CUDA |
+|---|---|---|---|---|---|---|
 {rows}
 
 ```{{toctree}}
@@ -51,8 +57,10 @@ def write_operators(folder: Path, title: str) -> None:
         pages.append(file.removeprefix("minipaddle/").replace("/", "-").removesuffix(".py"))
         (folder / f"{pages[-1]}.md").write_text(page_of(file, list(group)), encoding="utf-8")
     rows = [
-        f"| [`{op.name}`](#op-{op.name}) | {op.kind} | {prose(first_sentence(op))} |"
-        for op in sorted(ops, key=lambda op: op.name)
+        f"| [`{op.name}`](#op-{op.name}) | {op.kind} | {prose(first_sentence(op))} | "
+        + " | ".join(ways)
+        + " |"
+        for op, *ways in support.rows()
     ]
     kinds = "\n".join(f"- **{kind}**: {what}" for kind, what in KINDS.items())
     index = INDEX.format(title=title, kinds=kinds, rows="\n".join(rows), pages="\n".join(pages))
