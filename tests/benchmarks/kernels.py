@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+from tests.benchmarks import operators
 from tests.codegen.compiling import Guarded, call, compiled, file_of
 from tests.codegen.test_convolution import EVEN, NONE, ONE, calls_of, three
 
@@ -177,3 +178,4 @@ def run(threads: int, arguments=()) -> None:
     print(f"GFLOP/s, one thread; the peak of this processor: {peak():.0f}")
     products()
     convolutions()
+    operators.compare(arguments)

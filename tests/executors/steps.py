@@ -12,7 +12,7 @@ STEPS = {
     "unary": 6, "binary": 8, "chosen": 2, "fold": 8, "along": 4, "arrange": 12, "join": 4,
     "times": 5, "image": 3, "look_up": 4, "scatter": 3, "lottery": 2, "rows": 4, "write": 4,
     "branch": 2, "rounds": 1.5, "by_case": 8, "convert": 2, "attend": 2, "unroll": 1.5, "apart": 2,
-    "normed": 1.5,
+    "normed": 1.5, "lines": 2,
 }  # fmt: skip
 
 
@@ -153,8 +153,14 @@ class Steps(Layers):
         if random.random() < 0.5:
             state = random.choice(self.states)
             value = self.fitted(self.floating().detach(), state.spec.shape).astype(state.dtype)
-            if random.random() < 0.3:
+            kind = random.random()
+            if kind < 0.3:
                 state.set_value(F.tanh(value))
+            elif kind < 0.6 and state.ndim and state.spec.shape[0]:
+                at = self.whole(*self.wild(state.spec.shape[0]), ())
+                state[at if random.random() < 0.5 else random.randrange(state.spec.shape[0])] = (
+                    value[0]
+                )
             else:
                 state.multiply_(paddle.full([], 0.5, state.dtype))
                 state.add_(F.tanh(value))

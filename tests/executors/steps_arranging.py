@@ -160,6 +160,25 @@ class Arranging:
         found = getattr(paddle, name)(x, axis)
         return list(found) if isinstance(found, tuple) else [found]
 
+    def lines(self):
+        """The order of long lines with many ties; now and then a NaN is among them."""
+        random = self.random
+        shape = [random.choice((1, 3, 17)), random.choice((33, 65, 257, 280))]
+        random.shuffle(shape)
+        x = paddle.round(self.fitted(self.floating(), shape) * random.choice((2.0, 50.0)))
+        if random.random() < 0.2:
+            x = paddle.where(x == x.max(), paddle.full_like(x, float("nan")), x)
+        axis, falling = random.randrange(2), random.random() < 0.5
+        options = [
+            lambda: [paddle.argmax(x, axis), paddle.argmin(x, axis)],
+            lambda: [paddle.sort(x, axis, falling), paddle.argsort(x, axis, falling)],
+            lambda: [*paddle.topk(x, random.choice((1, 3, 20, x.shape[axis])), axis, falling)],
+            lambda: [*paddle.cummax(x, axis)], lambda: [*paddle.cummin(x, axis)],
+            lambda: [*paddle.mode(x, axis)],
+            lambda: [paddle.searchsorted(paddle.sort(x), x[:, :3], right=falling)],
+        ]  # fmt: skip
+        return random.choice(options)()
+
     def rows(self):
         """Normalisations and losses."""
         x, kind = self.floating(), self.random.randrange(5)
