@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from ..engine.codegen.c_helpers import register
 from ..engine.codegen.kernel import C_TYPES, emits, is_number, read_template
 from ..engine.codegen.scalar import C, CannotWrite, Text, literal, statements
+from ..engine.codegen.translation_unit import register
 from ..engine.core import dtype as dt
 from ..ops import random
 from . import special  # noqa: F401  (its functions come first in a file)

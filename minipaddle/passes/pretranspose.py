@@ -11,6 +11,7 @@ from collections import Counter
 
 from ..engine.core.dispatch import current
 from ..engine.core.record import Record
+from ..engine.ir.control import fused
 from ..engine.ir.program import NUMBER, Program, everywhere
 from ..engine.ops.linalg import product
 from ..engine.ops.movement import replaced, transpose
@@ -33,7 +34,10 @@ def across(record: Record) -> tuple[int, Record, tuple] | None:
 @program_pass("pretranspose", looks_for=[product])
 def pretranspose(program: Program) -> Program:
     """The program that transposes once each operand that several products read across its rows."""
-    found = [across(r) for r in everywhere(program) if r.op is product]
+    groups = [r.attrs["region"] for r in everywhere(program) if r.op is fused]
+    inside = {r for region in groups for r in everywhere(region)}  # their kernels pack operands
+    alone = [r for r in everywhere(program) if r.op is product and r not in inside]
+    found = [across(r) for r in alone]
     reads = Counter(each[1:] for each in found if each is not None)
     if max(reads.values(), default=0) < 2:
         return program
@@ -41,7 +45,7 @@ def pretranspose(program: Program) -> Program:
 
     def read_transposed(record, *operands):
         k, source, order = across(record) or (0, None, ())
-        if reads[source, order] < 2:
+        if record in inside or reads[source, order] < 2:
             return None
         key = current.top.builder, source, order
         if key not in made:

@@ -329,9 +329,13 @@ def sums_rows(record: Record, x: Record) -> bool:
 
 
 def is_strips(record: Record) -> bool:
-    """Whether a record is a group with products before and after its nest."""
-    outputs = record.attrs["region"].outputs if begins_with_product(record) else ()
-    return len(outputs) > 1 and all(r.op is product for r in outputs)
+    """Whether a record is a group with products before and after its nest, more than one of each
+    or of either: the others are chains (`back_to_back_gemm`).
+    """
+    if not begins_with_product(record):
+        return False
+    before, _, after = parts(record.attrs["region"])
+    return len(before) + len(after) > 2 and all(r.op is product for r in after)
 
 
 def parts(region: Program) -> tuple[list[Record], list[Record], list[Record]]:

@@ -132,3 +132,10 @@ def test_random_sizes_and_schedules(kind, seed):
     with low_thresholds(random), mock.patch.multiple(passes, FROM=0, LARGER=0.01):
         made = Executable(program, tuned=Drawn(seed) if random.random() < 0.5 else None)
     same(results(program, arrays), run(made, program, arrays))
+
+
+def test_two_products_before_a_nest_and_one_after_it():
+    mixed = lambda q, k, v: F.softmax((q @ k.T) * F.sigmoid(v @ k.T), -1) @ v
+    program = program_of(mixed, *[(600, 8)] * 3)
+    arrays = draw_arrays(program)
+    same(results(program, arrays), run(compiled(program), program, arrays))

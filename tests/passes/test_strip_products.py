@@ -151,3 +151,18 @@ def test_residuals_are_small():
     program = forward.concrete_program.program
     assert not [r for r in program.outputs if r.spec.size >= LONG[1] ** 2]
     assert any(map(profitable, program.records))
+
+
+def test_two_products_before_a_nest_and_one_after_it():
+    """Not a chain, which has one of each."""
+
+    def gated(q, k, v):
+        return F.softmax((q @ k.T) * F.sigmoid(k @ q.T).T, -1) @ v
+
+    def mixed(q, k, v):
+        return F.softmax((q @ k.T) * F.sigmoid(v @ k.T), -1) @ v
+
+    for function in (gated, mixed):
+        program = program_of(function, *[(600, 8)] * 3)
+        same_results(program, optimized(program).program, rtol=1e-4, atol=1e-4)
+    assert strips(optimized(program).program) == 1
