@@ -88,7 +88,7 @@ def test_ratios_are_taken_round_by_round():
 
 
 def test_each_workload_of_the_issue_has_a_target():
-    assert len(WORKLOADS) == 10
+    assert len(WORKLOADS) == 11
     assert all(0 < w.target.ratio < 1 for w in WORKLOADS.values())
 
 
