@@ -65,7 +65,10 @@ def closure(module: str) -> set[str]:
     """The files that one has to read with a file of the engine: what it imports at its top, and
     what these import.
     """
-    files = {f"engine.{n[:-3].replace('/', '.')}": (n, t) for n, t in sources(ENGINE)}
+    files = {
+        f"engine.{n[:-3].replace('/', '.')}".removesuffix(".__init__"): (n, t)
+        for n, t in sources(ENGINE)
+    }
     found, waiting = set(), [f"engine.{module}"]
     while waiting:
         each = waiting.pop()
@@ -75,7 +78,7 @@ def closure(module: str) -> set[str]:
         name, text = files[each]
         for _, target in imports(f"engine/{name}", at_top(text)):
             target = target.removeprefix("minipaddle.")
-            waiting += [target, target.rpartition(".")[0]]
+            waiting.append(target if target in files else target.rpartition(".")[0])
     return found
 
 
