@@ -45,7 +45,8 @@ class Rule:
         self.fn = fn
         _, *parameters = inspect.signature(fn).parameters.values()
         names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-        self.rest = set(op.attrs) - set(names) if len(names) < len(parameters) else ()
+        rest = op.attrs if len(names) < len(parameters) else ()
+        self.rest = [name for name in rest if name not in names]
         self.plan = [(name, *self.source(op, name)) for name in names]
         self.values = {k for _, kind, k in self.plan if kind == "value"}
         self.specs = {k for _, kind, k in self.plan if kind == "spec"}
