@@ -63,9 +63,10 @@ def in_strips(program: Program) -> Program:
     program = in_branches(program, in_strips)
     large = [r for r in program.records if profitable(r)]
     while large:
-        changed, copies = with_own_counters(program, large), {}
+        changed, own = with_own_counters(program, large)
+        copies = {}
         for scores in reversed(large):  # a copy changes later records alone
-            changed, copy, new = with_copies(changed, scores)
+            changed, copy, new = with_copies(changed, own.get(scores, scores))
             copies = {r: new.get(x, x) for r, x in copies.items()} | {scores: copy}
         changed = with_strips(changed)
         outside = {*changed.records}
@@ -87,9 +88,9 @@ def counters_of(program: Program) -> set[Record]:
     return found
 
 
-def with_own_counters(program: Program, large: list[Record]) -> Program:
+def with_own_counters(program: Program, large: list[Record]) -> tuple[Program, dict]:
     """The program in which each reader of a large value that is computed from counters has a copy
-    of its own, which costs nothing in a loop nest.
+    of its own, which costs nothing in a loop nest; and what stands for records that changed.
     """
     counters, records = counters_of(program), []
 
@@ -106,7 +107,7 @@ def with_own_counters(program: Program, large: list[Record]) -> Program:
         records.append(with_inputs(r, inputs))
         if records[-1] is not r:
             new[r] = records[-1]
-    return dead_code(with_records(program, records, new))
+    return dead_code(with_records(program, records, new)), new
 
 
 def with_copies(program: Program, scores: Record) -> tuple[Program, Record, dict]:

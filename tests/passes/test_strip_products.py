@@ -99,6 +99,7 @@ def test_a_network_of_several_layers():
     program = program_of(gradients(three), *[LONG] * 3)
     done = optimized(program)
     assert strips(done.program) == 3
+    assert max(r.spec.size for r in done.program.records if r.dtype is not None) < LONG[1] ** 2
     same_results(program, done.program, rtol=1e-4, atol=1e-4)
 
 
