@@ -4,12 +4,18 @@ to so many threads and says how much memory it took. Used in the worker, where o
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
+import subprocess
+import tempfile
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+
+import numpy as np
 
 from . import models
 from .workloads.workload import Workload
@@ -200,6 +206,35 @@ def paddle(workload: Workload, weights, static: bool = False) -> Step:
     return Step(run, memory)
 
 
+# ---- C, by hand --------------------------------------------------------------------------------
+
+
+def by_hand(workload: Workload, weights) -> Step:
+    """A C function that somebody wrote for this step; its pointers are prepared once.
+
+    It takes the weights in the order of their names, the batch, and where the result goes.
+    """
+    if workload.by_hand is None:
+        raise NotImplementedError("nobody wrote this workload in C")
+    text, shape = workload.by_hand
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "step.so")
+        flags = ["-O3", "-march=native", "-fopenmp-simd", "-shared", "-fPIC"]
+        source = Path(__file__).parent / "workloads" / text
+        subprocess.run(["gcc", *flags, str(source), "-o", str(library), "-lm"], check=True)
+        c = ctypes.CDLL(str(library))
+    arrays = [weights[name].copy() for name in sorted(weights)]
+    arrays += [*workload.batch(), np.zeros(shape, "float32")]
+    table = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    pointers, call = ctypes.byref(table), c.step
+
+    def run():
+        call(pointers)
+        return arrays[-1]
+
+    return Step(run, lambda: ctypes.c_long.in_dll(c, "workspace").value)
+
+
 # ---- all -------------------------------------------------------------------------------------
 
 MAKE = {
@@ -210,13 +245,15 @@ MAKE = {
     "jax": jax,
     "paddle": paddle,
     "paddle.to_static": partial(paddle, static=True),
+    "c": by_hand,
 }
-PEERS = ("torch", "torch.compile", "jax", "paddle", "paddle.to_static")
+PEERS = ("torch", "torch.compile", "jax", "paddle", "paddle.to_static", "c")
 
 
 def library(name: str) -> str:
     """The package that must be installed for this column."""
-    return "minipaddle" if name.startswith("to_static") else name.split(".")[0]
+    ours = "minipaddle" if name.startswith("to_static") else name.split(".")[0]
+    return "ctypes" if name == "c" else ours
 
 
 def keep_to(name: str, threads: int) -> None:

@@ -2,12 +2,14 @@
 
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from tests.benchmarks import floor, steps, tables
+from tests.benchmarks import floor, frameworks, models, steps, tables
 from tests.benchmarks.fleet import ROOT, Failed, Worker
 from tests.benchmarks.workloads import WORKLOADS
 
@@ -104,3 +106,19 @@ def test_the_command_names_the_benchmarks():
     wrong = ask("eager", "--peers", "torch")
     assert wrong.returncode != 0
     assert "what is --peers torch?" in wrong.stderr
+
+
+@pytest.mark.parametrize("title", ["tiny", "while"])
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_what_is_written_by_hand_computes_the_same(title):
+    workload = WORKLOADS[title]
+    weights = models.weights_of(workload)
+    steps_of = {name: frameworks.MAKE[name](workload, weights) for name in ("minipaddle", "c")}
+    for _ in range(3):
+        ours, by_hand = (models.numbers(step.run()) for step in steps_of.values())
+        np.testing.assert_allclose(by_hand, ours, rtol=1e-5)
+
+
+def test_a_workload_that_nobody_wrote_in_c():
+    with pytest.raises(NotImplementedError, match="nobody wrote"):
+        frameworks.by_hand(WORKLOADS["gpt"], {})

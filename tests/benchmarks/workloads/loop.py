@@ -67,4 +67,5 @@ LOOP = Workload(
     jax=jax_solve,
     kind="predict",
     torch_compile=torch_compile,
+    by_hand=("loop.c", (COUNT,)),
 )

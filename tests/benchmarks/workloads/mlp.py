@@ -45,6 +45,7 @@ TINY = perceptron(
     32,
     title="tiny MLP 64-32-32-10, batch 32",
     target=Target(0.2, "jax", 0.073e-3),
+    by_hand=("tiny.c", ()),
 )
 MLP = perceptron(
     (784, 256, 256, 10),

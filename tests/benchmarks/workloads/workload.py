@@ -44,6 +44,8 @@ class Workload:
     """What `torch.compile` is given instead of `apply(torch)`, where it needs another spelling."""
     weights: Callable | None = None
     """Weights by name, where noise of the right size would not do."""
+    by_hand: tuple[str, tuple] | None = None
+    """A C file beside this one that does the step, and the shape of its result."""
 
 
 def is_torch(framework) -> bool:
