@@ -27,6 +27,7 @@ from ..engine.ir.edit import in_branches, outline, substitute, with_inputs, with
 from ..engine.ir.program import NUMBER, Program, item_of
 from ..engine.ops.linalg import matmul, product
 from ..engine.ops.nn import softmax
+from ..engine.passes.cse import cse
 from ..engine.passes.dead_code import dead_code
 from ..engine.passes.fusion_groups import Fusion, Group
 from ..engine.passes.nest import Nest, fusable
@@ -262,7 +263,7 @@ def strips_of(group: Group, fusion: Fusion) -> Strips | None:
     if any(fusion.order[u] <= at for u in outside):
         return None
     specs = tuple(r.spec for r in readers)
-    whole = records[-1].derive(fused, inputs, {"region": region}, specs, 0)
+    whole = records[-1].derive(fused, inputs, {"region": cse(region)}, specs, 0)
     return Strips(whole, readers, gone, at)
 
 

@@ -16,10 +16,11 @@ from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.executors import compiler as c
 from minipaddle.engine.executors.native import Executable
 from minipaddle.passes import strip_products as passes
+from minipaddle.passes.strip_products import is_strips
 from tests.executors.schedules import Drawn, low_thresholds
 from tests.executors.test_back_to_back_gemm import run
 from tests.passes.programs import draw_arrays, program_of, results
-from tests.passes.test_strip_products import FORMS, causal, gradients, masked, strips
+from tests.passes.test_strip_products import FORMS, LONG, causal, gradients, masked, strips
 
 pytestmark = pytest.mark.skipif(c.compiler() is None, reason="no C compiler: install gcc or clang")
 
@@ -72,6 +73,13 @@ def test_hidden_columns_are_skipped():
     _, _, dk, dv = run(made, program, arrays)
     assert not dk[:, 500:].any()
     assert not dv[:, 500:].any()
+
+
+def test_a_causal_backward_looks_for_hidden_columns():
+    """Its formulas read the mask several times; in the group it is one."""
+    program = compiled(program_of(gradients(causal), *[LONG] * 3)).program
+    (group,) = filter(is_strips, program.records)
+    assert len(strip_products.StripProducts(group).masks) == 1
 
 
 def test_strips_that_are_too_long_for_the_stack():
