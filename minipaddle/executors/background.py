@@ -27,7 +27,7 @@ from ..engine.executors.compiler import (
     unusable,
 )
 from ..engine.executors.executable_cache import BACKENDS, ExecutableCache
-from ..engine.executors.native import CannotCompile, Executable
+from ..engine.executors.native import LIVE, CannotCompile, Executable, threads
 
 
 def in_background(executables: ExecutableCache, key: tuple) -> object | None:
@@ -156,6 +156,14 @@ class Queue:
             thread.join(timeout=0.2)  # it removes its files; Python ends it otherwise
 
 
+def compute_on_one_thread() -> None:
+    """After a fork: the threads of OpenMP are gone, and to wait for them would last for ever."""
+    os.environ["MINIPADDLE_THREADS"] = "1"
+    threads.cache_clear()
+    for executable in LIVE:
+        executable.set_threads(1)
+
+
 QUEUE = Queue()
 BACKENDS["auto"] = in_background
 atexit.register(QUEUE.stop)
@@ -165,3 +173,4 @@ if hasattr(os, "register_at_fork"):  # never fork in the middle of a trace or of
         before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
     )
     os.register_at_fork(after_in_child=QUEUE.after_fork)
+    os.register_at_fork(after_in_child=compute_on_one_thread)

@@ -1,12 +1,7 @@
 """`DataLoader`: batches of a data set, made here or by worker processes."""
 
 import itertools
-import weakref
-from collections import deque
-from concurrent.futures import BrokenExecutor
 
-from ..engine.core.errors import teach
-from ..tensor.generator import GENERATOR
 from . import worker as w
 from .collate import as_tensors, default_collate_fn, default_convert_fn
 from .dataset import IterableDataset
@@ -17,12 +12,13 @@ class DataLoader:
     """Iterate over the batches of `dataset`: a list of tensors each, one for each field.
 
     `num_workers` processes prepare batches ahead, each up to `prefetch_factor`; the order is the
-    same as without them. They are started once. In each epoch they get the data set as it is then,
-    and `worker_init_fn` runs again; with `persistent_workers` they keep the first one, also where
-    an epoch was left early. A worker that fails or dies is a RuntimeError with its number, the
-    samples it worked on and its traceback; `timeout` (seconds, 0 for none) limits the wait for a
-    batch. `batch_size=None` hands out single samples. `use_shared_memory`, `use_buffer_reader`
-    and `reader_buffer_size` change only how Paddle moves data: they are accepted and do nothing.
+    same as without them. Each epoch starts its own, with the data set as it is then; with
+    `persistent_workers` they stay, with the first one, also where an epoch was left early. On Linux
+    they are forks; elsewhere, and beside a GPU, fresh processes, which take a second to start. A
+    worker that fails or dies is a RuntimeError with its number, the samples it worked on and its
+    traceback; `timeout` (seconds, 0 for none) limits the wait for a batch. `batch_size=None` hands
+    out single samples. `use_shared_memory`, `use_buffer_reader` and `reader_buffer_size` change
+    only how Paddle moves data: they are accepted and do nothing.
     Source: Paddle API `paddle.io.DataLoader`.
 
     >>> import minipaddle as paddle
@@ -83,20 +79,24 @@ class DataLoader:
             yield as_tensors(batch)
 
     def _with_workers(self, task):
-        crew, self._crew = self._crew or Crew(self.num_workers), None  # in use: another iterator
-        keep = False  # at the same time gets its own
+        from .crew import Crew  # takes a while to import
+
+        crew, self._crew = self._crew, None  # in use: another iterator gets its own
+        keep = False
         try:
-            crew.begin(task, self.timeout)
+            if crew is None:
+                crew = Crew(task, self.timeout)
+            else:
+                crew.restart()
             yield from map(as_tensors, crew.batches(self._requests(), self.prefetch_factor))
-            keep = True
+            keep = self.persistent_workers
         except GeneratorExit:
             keep = self.persistent_workers
             raise
         finally:
             if keep and self._crew is None:
-                crew.end(self.persistent_workers)
                 self._crew = crew
-            else:
+            elif crew is not None:
                 crew.dismiss()
 
 
@@ -115,99 +115,3 @@ def one_order(stream: bool, batch_sampler, batch_size, shuffle: bool, drop_last:
         raise ValueError("a batch_sampler decides on batch_size, shuffle and drop_last itself")
     if batch_size is not None and batch_size <= 0:
         raise ValueError(f"batch_size must be None or positive, not {batch_size}")
-
-
-class Crew:
-    """Worker processes, one executor each, so that each has its own queue and its own failures."""
-
-    def __init__(self, count: int):
-        import loky  # takes a while to import
-
-        reducers = {"job_reducers": w.REDUCERS, "result_reducers": w.REDUCERS}
-        env = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        self.executors = [loky.ProcessPoolExecutor(1, env=env, **reducers) for _ in range(count)]
-        self.dismiss = weakref.finalize(self, dismiss, self.executors)
-        self.installed = False
-        self.waiting = deque()  # (worker, future, request), in the order of the requests
-
-    def begin(self, task: w.Task, timeout: float) -> None:
-        """Send the task of an epoch to the workers, or restart them."""
-        self.timeout = timeout or None
-        if self.installed:
-            calls, request = [(w.restart,)] * len(self.executors), "its restart"
-        else:
-            seed, request = GENERATOR.draw() % 2**31, "its start"
-            calls = [(w.install, task, k, seed + k) for k in range(len(self.executors))]
-        limit = self.timeout if self.installed else None
-        answers = [e.submit(*call) for e, call in zip(self.executors, calls, strict=True)]
-        for k, future in enumerate(answers):
-            self.result(k, future, request, limit)
-        self.installed = True
-
-    def end(self, persistent: bool) -> None:
-        """End the epoch: drop the requests that no worker has begun."""
-        while self.waiting:
-            self.waiting.pop()[1].cancel()
-        self.installed = persistent
-        if not persistent:
-            for executor in self.executors:
-                executor.submit(w.rest)
-
-    def result(self, k: int, future, request, timeout: float | None):
-        """The answer of worker `k`; raises RuntimeError if it failed, died, or takes too long."""
-        worker, what = f"DataLoader worker {k}", format_request(request)
-        try:
-            answer = future.result(timeout)
-        except TimeoutError:
-            raise RuntimeError(f"{worker} took more than {timeout} s for {what}") from None
-        except BrokenExecutor as error:
-            died = f"{worker} died while it worked on {what}: {str(error).splitlines()[0]}"
-            cause = "it may have run out of memory or crashed in native code"
-            raise RuntimeError(teach(died, hint=f"{cause}; num_workers=0 shows where")) from None
-        except Exception as error:
-            why = f"{what} cannot travel between processes: {error}"
-            raise RuntimeError(f"{worker}: {why}") from error
-        if isinstance(answer, w.Failure):
-            where = f"{worker} failed at {format_request(answer.sample)}"
-            raise RuntimeError(f"{where}. The original traceback:\n\n{answer.traceback}")
-        return answer
-
-    def batches(self, requests, ahead: int):
-        """The answers in the order of the requests, each worker up to `ahead` of them in advance.
-
-        Request i goes to the next worker in turn; a worker whose stream is over leaves the turn.
-        """
-        turn, waiting = deque(range(len(self.executors))), self.waiting
-        while True:
-            while turn and len(waiting) < ahead * len(turn):
-                request = next(requests, w.END)
-                if request is w.END:
-                    turn.clear()
-                    break
-                k = turn[0]
-                turn.rotate(-1)
-                waiting.append((k, self.executors[k].submit(w.fetch, request), request))
-            if not waiting:
-                return
-            k, future, request = waiting.popleft()
-            answer = self.result(k, future, request, self.timeout)
-            if isinstance(answer, w.End):
-                if k in turn:
-                    turn.remove(k)
-                continue
-            yield answer
-
-
-def dismiss(executors) -> None:
-    """End the workers at once, whatever they are doing."""
-    for executor in executors:
-        executor.shutdown(wait=True, kill_workers=True)
-
-
-def format_request(request) -> str:
-    """A request in words, for a message."""
-    if request is None:
-        return "the next batch of the stream"
-    if isinstance(request, list):
-        return f"the samples {request}"
-    return f"sample {request}" if isinstance(request, int) else str(request)

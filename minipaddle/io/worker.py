@@ -1,12 +1,5 @@
-"""A worker process of the DataLoader: it holds a data set and answers requests for batches.
+"""The work of a DataLoader's worker process: it holds a data set and makes batches of it."""
 
-What travels between processes is pickled by `loky`, which copes with classes defined in a
-notebook; both ends are processes of this one program, never a file.
-"""
-
-import os
-import threading
-import time
 import traceback
 from dataclasses import dataclass
 from itertools import islice
@@ -14,11 +7,8 @@ from typing import NamedTuple
 
 import numpy
 
-from ..engine.eager.tensor import Tensor
 from ..tensor.generator import GENERATOR
 from .dataset import IterableDataset
-
-SECONDS_BETWEEN_LOOKS_AT_THE_PARENT = 0.5
 
 
 @dataclass(frozen=True)
@@ -114,8 +104,6 @@ def get_worker_info() -> WorkerInfo | None:
 def install(task: Task, worker: int, seed: int):
     """Make this process worker number `worker`; returns None or the Failure of `init_fn`."""
     global _info, _fetcher
-    if _info is None:
-        threading.Thread(target=die_with, args=[os.getppid()], daemon=True).start()
     _info = WorkerInfo(worker, task.num_workers, task.dataset, seed)
     numpy.random.seed(seed % 2**32)
     GENERATOR.manual_seed(seed)
@@ -125,12 +113,6 @@ def install(task: Task, worker: int, seed: int):
         _fetcher = Fetcher(task)
     except (Exception, SystemExit):
         return Failure("worker_init_fn", traceback.format_exc())
-
-
-def rest() -> None:
-    """Release the data set between epochs."""
-    global _fetcher
-    _fetcher = None
 
 
 def restart():
@@ -147,25 +129,3 @@ def fetch(indices):
         return _fetcher.batch(indices)
     except (Exception, SystemExit):  # `sys.exit` here would end the parent, without a word
         return Failure(_fetcher.current, traceback.format_exc())
-
-
-def die_with(parent: int) -> None:
-    """End this process when its parent is gone."""
-    while os.getppid() == parent:
-        time.sleep(SECONDS_BETWEEN_LOOKS_AT_THE_PARENT)
-    os._exit(1)
-
-
-def rebuild_tensor(array, stop_gradient: bool, name: str) -> Tensor:
-    """A tensor on the other side of a pipe."""
-    tensor = Tensor(array, stop_gradient=stop_gradient)
-    tensor.name = name
-    return tensor
-
-
-def reduce_tensor(tensor: Tensor):
-    """How a tensor travels between our own processes; pickled elsewhere, it refuses."""
-    return rebuild_tensor, (tensor.numpy(), tensor.stop_gradient, tensor.name)
-
-
-REDUCERS = {Tensor: reduce_tensor}

@@ -5,6 +5,7 @@ import sys
 
 SLOW = {
     "IPython",
+    "cloudpickle",
     "loky",
     "matplotlib",
     "multiprocessing",

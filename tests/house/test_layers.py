@@ -69,6 +69,7 @@ NUMPY_ALLOWED = {
     "tuning/tune.py": "chance is drawn on the CPU",
     "engine/eager/device.py": "here the array module is chosen",
     "io/buckets.py": "samples are NumPy arrays on the CPU until the batch is whole",
+    "io/channel.py": "what travels between processes is NumPy arrays on the CPU",
     "io/collate.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/sampler.py": "indices are numbers on the CPU",
     "io/serialization.py": "what a file holds is NumPy arrays on the CPU",

@@ -1,11 +1,8 @@
 """What a worker process does, called in this one: its globals are put back afterwards."""
 
-import os
-
 import numpy as np
 import pytest
 
-import minipaddle as paddle
 from minipaddle.io import collate, dataset, worker
 
 
@@ -19,7 +16,6 @@ def installed(monkeypatch):
     """A function that makes this process a worker for a data set."""
     for name in ("_info", "_fetcher"):
         monkeypatch.setattr(worker, name, None)
-    monkeypatch.setattr(worker, "die_with", lambda parent: None)
 
     def install(data, init_fn=None, batch_size=2):
         task = worker.Task(data, collate.default_collate_fn, batch_size, False, init_fn, 4)
@@ -60,20 +56,3 @@ def test_failures_before_the_first_batch(installed, monkeypatch):
     installed(Stream())
     monkeypatch.setattr(Stream, "__iter__", broken)
     assert "no disk" in worker.restart().traceback
-
-
-def test_a_worker_dies_with_its_parent(monkeypatch):
-    parents, codes = [5, 5, 1], []
-    monkeypatch.setattr(os, "getppid", lambda: parents.pop(0))
-    monkeypatch.setattr(os, "_exit", codes.append)
-    monkeypatch.setattr(worker.time, "sleep", lambda seconds: None)
-    worker.die_with(5)
-    assert codes == [1]
-
-
-def test_tensors_travel_as_arrays():
-    x = paddle.ones([2])
-    x.name, x.stop_gradient = "x", False
-    make, parts = worker.reduce_tensor(x)
-    y = make(*parts)
-    assert (y.tolist(), y.name, y.stop_gradient) == ([1.0, 1.0], "x", False)

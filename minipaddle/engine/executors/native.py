@@ -7,6 +7,7 @@ import os
 import threading
 from copy import copy
 from functools import cache, cached_property, partial
+from weakref import WeakSet
 
 import numpy as np
 
@@ -36,6 +37,9 @@ PART = 20_000
 TUNED: dict[str, object] = {}
 """Name of a file in the cache folder -> function: number of threads -> choices of schedules, by the
 signature of kernels. Where there is no such file, the function is not called."""
+
+LIVE: WeakSet = WeakSet()
+"""The executables whose library is loaded."""
 
 SPLIT: list = []
 """A function that cuts a `Source` into a number of files, which compilers work on at once."""
@@ -132,6 +136,7 @@ class Executable:
         self.contexts: list[Context] = []  # that no call uses at the moment
         self.last: Context | None = None  # holds the inputs of the last call
         self.threads = 0
+        LIVE.add(self)
         self.states_at_risk = self.find_states_at_risk()
 
     def function(self, name: str):
