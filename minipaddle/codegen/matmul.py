@@ -20,6 +20,9 @@ SERIAL = 200_000
 DEEP = 2048
 """Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
 
+CHUNK = 1024
+"""Columns of a few rows that stay in the first-level cache."""
+
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""
 
@@ -48,8 +51,8 @@ class ProductPlan(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether threads may share columns: there are enough, and no epilogue needs whole rows."""
-        return self.p.n.size >= 6 * microkernel.WIDEST and not self.rows and self.how != "dots"
+        """Whether threads may share columns: there are enough."""
+        return self.p.n.size >= 6 * microkernel.WIDEST
 
     @property
     def rule(self) -> str:
@@ -59,6 +62,17 @@ class ProductPlan(NamedTuple):
         if self.p.m.size >= 16:
             return "rows"
         return "columns" if self.wide else ""
+
+    @property
+    def chunk(self) -> str:
+        """C text of the columns that are computed at a time; "" for all of them."""
+        n, shared = self.p.n.size, self.threads == "columns"
+        if self.how in ("rows", "panels"):
+            return str(3 * microkernel.tile().widest) if shared else ""
+        each = f"({n} / threads / 32 + 1) * 32" if shared else n
+        if self.how == "stream" and n > CHUNK:
+            return least(each, CHUNK) if shared else str(CHUNK)
+        return each if shared else ""
 
     @property
     def block(self) -> int:
@@ -175,12 +189,13 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
 def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
     """The text of one product of matrices and its helpers."""
     p, T = plan.p, plan.T
-    if plan.how == "dots":
-        return by_dots(plan, a, b, c), microkernel.dots(T)
+    if plan.how in ("dots", "stream"):
+        helpers = microkernel.dots(T) if plan.how == "dots" else microkernel.few(T, p.m.size)
+        return by_blocks(plan, a, b, c), helpers
     helpers = microkernel.panels(T) if plan.how == "panels" else ()
     block = plan.block
     counts = (p.m.size,) if p.m.size <= block else (block, p.m.size % block)
-    return by_rows(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts))
+    return by_blocks(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts))
 
 
 def epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
@@ -215,30 +230,34 @@ def plus(pointer: str, index: str, step: int) -> str:
     return pointer if index == "0" else f"{pointer} + {index} * {step}"
 
 
-def by_dots(plan: ProductPlan, a: str, b: str, c: str) -> str:
-    p = plan.p
-    return row_blocks(
-        plan,
-        lambda first, rows: (
-            f"dots_{plan.T}({rows}, {p.n.size}, {p.k.size}, "
-            f"{plus(a, first, p.m.x)}, {p.m.x}, {b}, {p.n.y},\n"
-            f"           {plus(c, first, p.m.out)}, {p.m.out}, {p.n.out}, {int(plan.add)});\n"
-        ),
-        c,
-    )
-
-
-def by_rows(plan: ProductPlan, a: str, b: str, c: str) -> str:
-    """Blocks of rows by tiles. For few rows and many columns, threads share columns."""
-    p = plan.p
-    if plan.threads != "columns":
-        return row_blocks(plan, lambda first, rows: tiles(plan, a, b, c, first, rows), c)
-    chunk, n = 3 * microkernel.tile().widest, p.n.size
-    begin = "n" if plan.how == "rows" else f"n * {p.k.size}"
+def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
+    """Blocks of rows; or chunks of columns, which threads share, and the epilogue after them."""
+    p, chunk = plan.p, plan.chunk
+    if not chunk:
+        return row_blocks(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
+    step = {"panels": p.k.size}.get(plan.how, p.n.y)
     b = "panels" if plan.how == "panels" else b
-    text = f"const int64_t wide = {least(f'{n} - n', chunk)};\n"
-    text += tiles(plan, a, f"{b} + {begin}", f"{c} + n", "0", p.m.size, "wide")
-    return loop("n", n, text, pragma=PARALLEL, step=chunk)
+    text = f"const int64_t wide = {least(f'{p.n.size} - n', 'chunk')};\n"
+    text += block(plan, a, plus(b, "n", step), plus(c, "n", p.n.out), "0", p.m.size, "wide")
+    pragma = PARALLEL if plan.threads == "columns" else ""
+    text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
+    return f"const int64_t chunk = {chunk};\n" + text + epilogue(plan, c, "0", str(p.m.size))
+
+
+def block(plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "") -> str:
+    """The call, or the calls, that compute `rows` rows from `first` on."""
+    if plan.how not in ("dots", "stream"):
+        return tiles(plan, a, b, c, first, rows, columns)
+    p, many = plan.p, f"{rows}, " if plan.how == "dots" else ""
+    x, to = plus(a, first, p.m.x), plus(c, first, p.m.out)
+    name, step, last = f"few{rows}", p.k.y, ""
+    x_step = f"{p.m.x}, {p.k.x}"
+    if plan.how == "dots":
+        name, step, last, x_step = "dots", p.n.y, f", {p.n.out}", f"{p.m.x}"
+    return (
+        f"{name}_{plan.T}({many}{columns or p.n.size}, {p.k.size}, {x}, {x_step}, {b}, {step},\n"
+        f"           {to}, {p.m.out}{last}, {int(plan.add)});\n"
+    )
 
 
 def tiles(

@@ -72,6 +72,8 @@ TURN = Template(read_template("panels.c", __file__))
 
 DOTS = Template(read_template("dots.c", __file__))
 
+FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
+
 SHUFFLE = read_template("shuffle.c", __file__)
 
 
@@ -128,6 +130,12 @@ def panels_size(N: int, K: int) -> int:
 def dots(T: str) -> tuple[str, ...]:
     """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
     return (*vectors(T), DOTS.substitute(T=T))
+
+
+@cache
+def few(T: str, rows: int) -> tuple[str, ...]:
+    """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
+    return (*vectors(T), FEW_ROWS.substitute(T=T), FEW.substitute(T=T, rows=rows))
 
 
 def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str) -> str:

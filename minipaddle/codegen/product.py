@@ -14,8 +14,14 @@ from ..engine.codegen.kernel_schedule import pick
 from ..engine.core.slots import slot
 from ..engine.ops.movement import inverse, strides_of
 
-FEW = 8
+FEW = 24
 """Rows below which dot products along k are faster than packing y into panels."""
+
+STREAMED = 4
+"""Most rows of x whose result stays in the first-level cache while y is read once."""
+
+WIDE = 64
+"""Fewest columns for that: with fewer, the result stays in registers."""
 
 LARGE = 1 << 20
 """Elements of y from which OpenBLAS is faster: it has blocks for each cache level (measured)."""
@@ -111,10 +117,11 @@ def extend_axis(inner: Axis, batch: list[Axis], idle: str) -> Axis:
 
 @slot("codegen.product")
 def choose_algorithm(p: Product, dtype) -> str:
-    """The algorithm of a product: "rows", "panels", "dots" or "blas".
+    """The algorithm of a product: "rows", "panels", "dots", "stream" or "blas".
 
     rows: tiles of the result, from x and from a y whose columns are neighbours; panels: the same
-    with y packed into panels; dots: vectors along k; blas: OpenBLAS.
+    with y packed into panels; dots: vectors along k; stream: rows of y are added to few rows of
+    the result; blas: OpenBLAS.
     """
     along_k = p.k.x <= 1 and p.k.y <= 1
     straight = p.n.y == 1
@@ -123,6 +130,8 @@ def choose_algorithm(p: Product, dtype) -> str:
         return "blas"
     if along_k and p.k.size > 1 and (p.n.size == 1 or (p.m.size < FEW and not straight)):
         return "dots"
+    if straight and p.m.size <= STREAMED and p.n.size >= WIDE:
+        return "stream"
     return "rows" if straight or p.n.size == 1 else "panels"
 
 
@@ -130,6 +139,7 @@ def pick_algorithm(p: Product, dtype) -> str:
     """The algorithm of a product: the default, or the choice of the schedule."""
     along_k = p.k.x <= 1 and p.k.y <= 1 and p.k.size > 1
     can = {"rows": p.n.y == 1 or p.n.size == 1, "panels": p.n.size > 1, "dots": along_k}
+    can["stream"] = p.n.y == 1 and p.m.size <= STREAMED
     can["blas"] = dtype.name == "float32" and blas_can(p)
     return pick(
         "way", choose_algorithm(p, dtype), [how for how, possible in can.items() if possible]

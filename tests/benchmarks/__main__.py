@@ -25,7 +25,11 @@ def main() -> None:
     options, rest = parser.parse_known_args()
     for name in {*options.names}.difference(NAMES):
         parser.error(f"there is no benchmark {name!r}; there are {', '.join(NAMES)}")
-    if rest and options.names not in (["steps"], ["collectives"]):  # with options of their own
+    if rest and options.names not in (
+        ["steps"],
+        ["collectives"],
+        ["products"],
+    ):  # with options of their own
         parser.print_help()
         sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -89,8 +89,7 @@ def test_ratios_are_taken_round_by_round():
     assert tables.ours_best(found) == "minipaddle"
 
 
-def test_each_workload_of_the_issue_has_a_target():
-    assert len(WORKLOADS) == 11
+def test_each_workload_has_a_target():
     assert all(0 < w.target.ratio < 1 for w in WORKLOADS.values())
 
 

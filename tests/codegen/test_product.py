@@ -98,6 +98,32 @@ def test_every_height_and_width_of_a_tile():
         check(got, expected(*one.inputs, **PLAIN), got.dtype, 5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_few_rows_in_both_layouts(dtype, threads):
+    """Some are large enough for chunks of columns, and for threads that share them."""
+    sizes = [(64, 1), (65, 7), (100, 4), (257, 30), (1030, 203), (2100, 101)]
+    calls, starts = [], []
+    for m, (n, k), at in itertools.product((1, 2, 3, 4, 5, 7), sizes, (PLAIN, TURNED)):
+        y = (k, n) if at is PLAIN else (n, k)
+        x, y = arrays((m, k), y, dtype)
+        x[0, 0], y[0, 0] = np.nan, np.inf
+        rows = lambda a, b, n=n: doubled(a, b).replace("WIDE", str(n)).replace("sums", "row_sums")
+        T, sums = ("float", "double")[dtype == "float64"], np.zeros(m, dtype)
+        more = {"rows": rows, "parameters": (f"{T} *restrict row_sums",), "extra": (sums,)}
+        starts.append(np.ones((m, n), dtype) if m % 2 else np.zeros((m, n), dtype))
+        calls.append(call("product", [x, y], at, initial=[starts[-1]], add=m % 2 == 1, **more))
+    for one, start, (got,) in zip(calls, starts, run_all(calls, threads)):
+        with np.errstate(invalid="ignore"):
+            want = 2 * (start + expected(*one.inputs, **one.record.attrs))
+            sums = want.sum(1) / 2
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        there = np.isfinite(want)
+        np.testing.assert_array_equal(there, np.isfinite(got))
+        check(got[there], want[there], got.dtype, 203)
+        np.testing.assert_allclose(one.extra[0], sums, rtol=1e-3, atol=1e-3)
+
+
 def test_heights_differ_by_one():
     for n in range(1, 200):
         found = heights(n)

@@ -13,7 +13,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import plugged, viz
 from minipaddle.engine.codegen.kernel import Kernel
-from minipaddle.engine.executors import compiler
+from minipaddle.engine.executors import compiler, native
 from minipaddle.engine.executors.native import Executable
 from minipaddle.executors import trials
 from minipaddle.executors.trials import Trial, Trials
@@ -34,7 +34,8 @@ def own_files(monkeypatch, tmp_path):
     monkeypatch.setenv("MINIPADDLE_TUNED", "1")
     folder = tmp_path / "minipaddle/native"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(trials, "cache_folder", lambda: folder)
+    for module in (trials, native):
+        monkeypatch.setattr(module, "cache_folder", lambda: folder)
 
 
 def step_and_data():

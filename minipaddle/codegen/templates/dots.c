@@ -17,17 +17,20 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *
     }
     enum { FEW = LANES_$T < 4 ? LANES_$T : 4 };
     typedef $T few __attribute__((vector_size(FEW * sizeof($T))));
-    few terms[4][4][LANES_$T / FEW] __attribute__((aligned(REGISTER)));
-    UNROLL for (int i = 0; i < rows; i++)
-        UNROLL for (int j = 0; j < columns; j++) store_$T(($T *)terms[i][j], c[i][j]);
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < columns; j++) {
-            $T *p = C + i * c_row + j * c_column, total = add ? *p : 0;
-            few sums = terms[i][j][0];
-            UNROLL for (int l = 1; l < LANES_$T / FEW; l++) sums += terms[i][j][l];
-            UNROLL for (int l = 0; l < FEW; l++) total += sums[l];
-            *p = total;
+    few terms[4][LANES_$T / FEW] __attribute__((aligned(REGISTER)));
+    UNROLL for (int i = 0; i < rows; i++) {
+        $T sums[4];
+        UNROLL for (int j = 0; j < columns; j++) store_$T(($T *)terms[j], c[i][j]);
+        UNROLL for (int j = 0; j < columns; j++) {
+            few sum = terms[j][0];
+            UNROLL for (int l = 1; l < LANES_$T / FEW; l++) sum += terms[j][l];
+            sums[j] = (sum[0] + sum[FEW / 2]) + (FEW == 4 ? sum[1] + sum[FEW - 1] : 0);
         }
+        UNROLL for (int j = 0; j < columns; j++) {
+            $T *p = C + i * c_row + j * c_column;
+            *p = add ? *p + sums[j] : sums[j];
+        }
+    }
 }
 
 /* C (+)= A B where both are read along k: for few rows or columns. */
@@ -35,16 +38,22 @@ ONCE void dots_$T(
     int64_t M, int64_t N, int64_t K, const $T *A, int64_t a_row, const $T *B, int64_t b_column,
     $T *C, int64_t c_row, int64_t c_column, int add)
 {
-#define DOTS(rows, columns) dot_tile_$T(rows, columns, K, A + m * a_row, a_row, B + n * b_column,         b_column, C + m * c_row + n * c_column, c_row, c_column, add)
+#define DOTS(rows, columns) dot_tile_$T(rows, columns, K, A + m * a_row, a_row, \
+        B + n * b_column, b_column, C + m * c_row + n * c_column, c_row, c_column, add)
+#define HIGH(columns) do { \
+        if (high == 4) DOTS(4, columns); \
+        else if (high == 3) DOTS(3, columns); \
+        else if (high == 2) DOTS(2, columns); \
+        else DOTS(1, columns); \
+    } while (0)
     for (int64_t n = 0, wide; n < N; n += wide) {
         wide = N - n < 4 ? 1 : 4;
         for (int64_t m = 0, high; m < M; m += high) {
-            high = M - m < 4 ? 1 : 4;
-            if (high == 4 && wide == 4) DOTS(4, 4);
-            else if (high == 4) DOTS(4, 1);
-            else if (wide == 4) DOTS(1, 4);
-            else DOTS(1, 1);
+            high = M - m > 4 && M - m < 8 ? (M - m + 1) / 2 : M - m < 4 ? M - m : 4;
+            if (wide == 4) HIGH(4);
+            else HIGH(1);
         }
     }
+#undef HIGH
 #undef DOTS
 }

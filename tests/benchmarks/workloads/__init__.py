@@ -5,7 +5,7 @@ from .gpt import GPT, GPT_LONG, GPT_PREDICTS
 from .lenet import LENET
 from .loop import LOOP
 from .lstm import LSTM
-from .mlp import MLP, TINY
+from .mlp import MLP, PREDICTS, TINY, WIDE, WIDE_PREDICTS, WIDER
 from .resnet import RESNET, RESNET_PREDICTS
 
 WORKLOADS = {
@@ -19,5 +19,9 @@ WORKLOADS = {
     "chain": CHAIN,
     "gpt-inference": GPT_PREDICTS,
     "resnet-inference": RESNET_PREDICTS,
+    "mlp-1024": WIDE,
+    "mlp-2048": WIDER,
+    "mlp-1": PREDICTS,
+    "mlp-1-wide": WIDE_PREDICTS,
     "while": LOOP,
 }
