@@ -1,41 +1,35 @@
-"""The call stub of a compiled program: the fast path of calls that are like its first one.
+"""The call stub of a compiled program: the fast path of calls that are like its first ones.
 
 On its way through `StaticFunction`, `Captured` and `Executable` a call checks a hundred small
-things in loops; for a small program that takes longer than computing. So once a program is
-compiled, its checks are written out as one Python function, as a reader would write it by hand: the
-checks, one call of C with one table of pointers, the marks that memory was written. (Loops over
-prepared lists take a third longer.) If a check fails, the stub returns `CACHE_MISS` before it has
-done anything, and the call takes the slow path. For a function of one tensor and one weight:
-
-    def call(args):
-        nonlocal array0, array1, out0
-        if settings() != SETTINGS or place.box[0] is not CPU: return CACHE_MISS
-        if type(args) is not tuple or len(args) != 1: return CACHE_MISS
-        args_0, = args
-        …
-        if args_0.array is not array0: …        # of another batch: the table gets its address
-        if refs(out0) > 2 or …: …               # somebody holds the last result: a new one
-        if run(table): return CACHE_MISS
-        mark(keys)
-        return wrap(out0)
+things; for a small program that takes longer than computing. So once a program is compiled and was
+called again, a stub lists what must be as it was: settings, arguments, modes of layers, gradients
+that wait, arrays that the table of pointers has. C compares them, calls the program, and makes the
+results (`call_stub.c`, which becomes `StaticFunction.__call__`). Where it finds another object than
+at the last check, it asks Python (`Stub.again`), which binds the new array, or declines: then
+nothing has been done, and the call takes the slow path. What a run writes is noted by one clock for
+all states, so that a call of Python is made for none of them.
 """
 
 from __future__ import annotations
 
-import linecache
+import ctypes
+from functools import cache, partial
+from pathlib import Path
 from sys import getrefcount
-from textwrap import indent
 
-from ..engine.core import record
-from ..engine.core.slots import PLUGGED
+from ..engine.core import record, slots
+from ..engine.core.dispatch import current
+from ..engine.core.dtype import DEFAULT
 from ..engine.eager.device import CPU, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor, wrap
+from ..engine.executors.compiler import Unusable, load
 from ..engine.executors.native import Executable
 from ..engine.jit.cache import settings
-from ..engine.jit.capture import HOLDS
-from ..engine.jit.to_static import CACHE_MISS, CALL_STUBS
+from ..engine.jit.capture import HOLDS, holds
+from ..engine.jit.to_static import CALL_STUBS, StaticFunction, Switch
 from ..engine.jit.tree import alone
+from ..engine.ops.marks import AVERAGING
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""
@@ -43,24 +37,75 @@ SMALL = 1 << 16
 CONSTANTS = {int, float, bool, str, type(None)}
 """Types of arguments that are compared by identity; another object is a miss."""
 
+FIELDS = {"grad": "_grad", "stale": "_stale", "stop": "stop_gradient"}
+"""The fields of a tensor that conditions (`HOLDS`) name."""
 
-def count_one_reference() -> int:
-    """What `getrefcount` gives for an object that only a call stub holds, on this Python."""
-    held = object()
-
-    def count():
-        nonlocal held
-        return getrefcount(held)
-
-    return count()
-
-
-FREE = count_one_reference()
-"""An output with no more references may be written again."""
+ABSENT = object()
+"""Stands for the value of a cell whose dict has no such key."""
 
 
 class NoStub(Exception):
     """Calls with such arguments must take the slow path."""
+
+
+def words(text: str) -> list[tuple]:
+    return [(name, ctypes.c_void_p) for name in text.split()]
+
+
+class Cell(ctypes.Structure):
+    """A place, and what was there at the last check; as in the C file, like all below."""
+
+    _fields_ = words("kind owner key expected")
+
+
+class Node(ctypes.Structure):
+    """A list, a tuple, a tensor or a constant among the arguments."""
+
+    _fields_ = words("kind count type expected")
+
+
+class Plan(ctypes.Structure):
+    """All that C needs for a call: numbers, addresses of tables and of objects."""
+
+    _fields_ = words(
+        "busy thread count updates setting_count cell_count input_count output_count "
+        "settings cells nodes inputs outputs output_keys run table "
+        "settle again bind new finish outer written hits clock tick tensor array_name stop_name"
+    )
+
+
+ITEM, FIRST, ATTRIBUTE, CALL = range(4)
+CONSTANT, LIST, TUPLE, TENSOR = range(4)
+READ = [
+    lambda owner, key: owner.get(key, ABSENT), lambda owner, key: owner[0], getattr,
+    lambda owner, key: owner(),
+]  # fmt: skip
+"""How Python reads the value of a cell of each kind."""
+
+
+def address(x) -> int | None:
+    return None if x is ABSENT else id(x)
+
+
+@cache
+def fast_calls() -> bool:
+    """Make the C function the `__call__` of static functions. False if that is impossible here: no
+    compiler, or another layout of objects than CPython's.
+    """
+    probe = object()
+    count = ctypes.c_uint32.from_address(id(probe)).value
+    kind = ctypes.c_void_p.from_address(id(probe) + ctypes.sizeof(ctypes.c_int64)).value
+    if (count, kind) != (getrefcount(probe) - 1, id(object)):
+        return False
+    try:
+        library = load(Path(__file__).with_name("call_stub.c").read_text("utf-8"))
+    except (OSError, RuntimeError, Unusable):
+        return False
+    create = ctypes.PyDLL(None, handle=library._handle).descriptor
+    create.restype, create.argtypes = ctypes.py_object, [ctypes.py_object] * 3
+    slow = StaticFunction.__call__
+    StaticFunction.__call__ = create(StaticFunction, slow, "stubs")
+    return True
 
 
 def bound(captured, args) -> list:
@@ -68,197 +113,221 @@ def bound(captured, args) -> list:
     they must take the slow path. Its calls count as hits of the cache.
     """
     made = captured.executables.compiled.get((captured.program, CPU.name, None))
-    if type(made) is not Executable or not made.quick or PLUGGED:
+    if type(made) is not Executable or not made.quick or slots.PLUGGED:
         return []
     if captured.writes or captured.copied or captured.same or current_place() is not CPU:
         return []
     try:
-        return [StubWriter(captured, made).create(args)]
+        stub = Stub(captured, made, args)
     except NoStub:
         return []
+    return [(ctypes.addressof(stub.plan), stub)] if fast_calls() else []
 
 
-class StubWriter:
-    """Writes the stub: `names` are the objects it uses, `text` are its lines."""
+class Stub:
+    """Owns a plan and all that it points to, and checks what C found to be another object."""
 
-    def __init__(self, captured, made: Executable):
-        self.captured, self.made, self.context = captured, made, made.context()
-        self.names: dict[str, object] = {
-            "CACHE_MISS": CACHE_MISS, "settings": settings, "SETTINGS": settings(), "place": chosen,
-            "CPU": CPU, "outer": captured.outer, "idle": [True], "keys": [], "hits": captured.hits,
-            "bind": self.context.bind, "run": made.run, "table": self.context.all,
-            "refs": getrefcount, "written": record._written, "new": self.context.result,
-            "mark": record.mark_keys, "key_of": record.key_of, "wrap": wrap,
-            "stale": made.weights.stale, "restore": captured.restore, "tape": captured.put_on_tape,
-        }  # fmt: skip
-        self.text: list[str] = []
-        self.inputs: list[str] = []  # the tensors among the arguments
-        self.remembered: list[str] = []  # what it remembers from call to call
-
-    def name(self, prefix: str, value) -> str:
-        """A name for an object."""
-        name = f"{prefix}_{len(self.names)}"
-        self.names[name] = value
-        return name
-
-    def of(self, owner, attribute: str) -> str:
-        """An attribute, out of the object's own dict: what has a `__getattr__` is slow to ask."""
-        own = vars(owner)
-        if attribute in own:
-            return f"{self.name('own', own)}[{attribute!r}]"
-        return f"{self.name('object', owner)}.{attribute}"
-
-    def miss_if(self, condition: str) -> None:
-        self.text.append(f"if {condition}: return CACHE_MISS")
-
-    def create(self, args):
-        """The function itself."""
-        self.miss_if("settings() != SETTINGS or place.box[0] is not CPU")
-        self.unpack("args", args)
+    def __init__(self, captured, made: Executable, args):
+        self.captured, self.context = captured, made.context()
+        self.now, self.clock = settings(), [0, 0]
+        self.held: list = []  # objects that C has addresses of
+        self.nodes: list[tuple] = []
+        self.cells: list[tuple] = []  # (kind, owner, key)
+        self.checks: list = []  # for each a function: the new value -> whether it is as good
+        self.values: list = []
+        self.inputs = 0
+        self.plan = Plan(thread=-1, count=len(args))
+        for x in args:
+            self.argument(x)
         self.surroundings()
-        if self.made.weights.sources:
-            self.miss_if("stale()")
-        before, self.text = self.text, []
-        self.arrays()
-        self.results()
-        self.text.append("if run(table): return CACHE_MISS")
+        if made.weights.sources:
+            stale = made.weights.stale
+            self.watch(CALL, stale, None, lambda found: not found)
+        for k, storage in enumerate(captured.states):
+            self.state(self.inputs + k, storage)
         self.effects()
-        inside = ["try:", indent("\n".join(self.text), "    "), "finally:"]
-        taken = ["try: idle.pop()", "except IndexError: return CACHE_MISS"]
-        lines = [*before, *taken, *inside, "    idle.append(True)"]
-        return compiled(self.captured.program.name, self.names, self.remembered, lines)
-
-    # ---- the checks --------------------------------------------------------------------------
-
-    def unpack(self, name: str, value) -> None:
-        """Check that an argument is like this one, and give names to what it holds."""
-        kind = type(value)
-        if kind not in (list, tuple):
-            return self.leaf(name, value)
-        self.miss_if(f"type({name}) is not {kind.__name__} or len({name}) != {len(value)}")
-        inside = [f"{name}_{k}" for k in range(len(value))]
-        if inside:
-            self.text.append(f"{', '.join(inside)}, = {name}")
-        for each in zip(inside, value, strict=True):
-            self.unpack(*each)
-
-    def leaf(self, name: str, value) -> None:
-        if type(value) in CONSTANTS:
-            return self.miss_if(f"{name} is not {self.name('constant', value)}")
-        if type(value) not in (Tensor, Parameter) or id(value) in self.captured.outer:
+        self.fill(made)
+        if not all(map(self.again, range(len(self.cells)))):
             raise NoStub
-        kind = self.name("kind", type(value))
-        self.inputs.append(name)
-        self.miss_if(
-            f"type({name}) is not {kind} or {name}.stop_gradient is not {value.stop_gradient}"
-        )
-        self.miss_if(f"id({name}) in outer")
+
+    def hold(self, x) -> int:
+        """The address of an object or of a table, which lives as long as the stub."""
+        self.held.append(x)
+        return ctypes.addressof(x) if isinstance(x, ctypes.Array) else id(x)
+
+    def watch(self, kind: int, owner, key, check) -> None:
+        self.cells.append((kind, owner, key))
+        self.checks.append(check)
+
+    # ---- what is assumed -----------------------------------------------------------------------
+
+    def argument(self, x) -> None:
+        """Note what an argument and what it holds must be like."""
+        kind = type(x)
+        if kind in (list, tuple):
+            self.nodes.append((LIST if kind is list else TUPLE, len(x), kind, None))
+            for each in x:
+                self.argument(each)
+        elif kind in CONSTANTS:
+            self.nodes.append((CONSTANT, 0, None, x))
+        elif kind in (Tensor, Parameter) and id(x) not in self.captured.outer:
+            self.inputs += 1
+            self.nodes.append((TENSOR, 0, kind, x.stop_gradient))
+        else:
+            raise NoStub
 
     def surroundings(self) -> None:
-        """The checks of `Captured.fits`."""
-        captured, cleared = self.captured, self.cleared
-        checks = [f"{self.of(x, 'training')} is {on}" for x, on in captured.layers]
-        conditions = {(id(x), condition): x for x, condition in captured.conditions}
-        for x in cleared.values():  # "zeros" and "none" are as good as "waiting"
-            conditions.pop((id(x), "waiting"), None)
-        checks += [self.waits(x, condition) for (_, condition), x in conditions.items()]
-        checks += [self.waits(x, condition) for (_, condition), x in cleared.items()]
-        checks += [f"{self.name('was', was)}.holds()" for was in captured.taken]
-        if checks:
-            self.miss_if(f"not ({' and '.join(checks)})")
-
-    def waits(self, x: Tensor, condition: str) -> str:
-        where = {"grad": "_grad", "stale": "_stale", "stop": "stop_gradient"}
-        values = {k: self.of(x, v) for k, v in where.items() if f"{{{k}}}" in HOLDS[condition]}
-        return f"({HOLDS[condition].format(**values)})"
-
-    @property
-    def cleared(self) -> dict:
-        """The tensors whose gradient a run only clears, where that is so already."""
-        found = {}
-        for each in self.captured.after:
+        """What `Captured.fits` checks."""
+        for layer, on in self.captured.layers:
+            own = vars(layer)
+            place = (ITEM, own) if "training" in own else (ATTRIBUTE, layer)
+            self.watch(*place, "training", partial(is_same, on))
+        conditions = {(id(x), condition): x for x, condition in self.captured.conditions}
+        for each in self.captured.after:  # what a run only clears must be so already:
             if type(each) is Gradient and not each.outputs:
-                found[id(each.tensor), "zeros" if each.cleared else "none"] = each.tensor
-        return found
+                conditions.pop((id(each.tensor), "waiting"), None)  # "zeros" and "none" are as good
+                conditions[id(each.tensor), "zeros" if each.cleared else "none"] = each.tensor
+        for (_, condition), x in conditions.items():
+            for name, field in FIELDS.items():
+                if f"{{{name}}}" in HOLDS[condition]:
+                    self.watch(ITEM, vars(x), field, lambda found, c=condition, x=x: holds[c](x))
+        for was in self.captured.taken:
+            self.watch(CALL, was.holds, None, bool)
 
-    # ---- memory ------------------------------------------------------------------------------
+    def state(self, k: int, storage) -> None:
+        """Let the table point to what a state holds."""
+        if type(storage) is not TensorStorage:
+            return self.watch(CALL, storage.read, None, partial(self.context.bind, k))
+        updated, before = storage in self.captured.updates, None
 
-    def arrays(self) -> None:
-        """Let the table point to what the tensors hold; most hold what they held before."""
-        first, keys = len(self.inputs), self.names["keys"]
-        for k, cell in enumerate(self.captured.states, first):
-            own = type(cell) is TensorStorage
-            source = self.of(cell.tensor, "array") if own else f"{self.name('cell', cell)}.read()"
-            self.array(k, source)
-            if own and cell in self.captured.updates:
-                self.text.append(f"    keys[{len(keys)}] = key_of(array)")
-                keys.append(None)
-        for k, name in enumerate(self.inputs):
-            self.array(k, f"{name}.array")
+        def check(array) -> bool:
+            nonlocal before
+            if not self.context.bind(k, array):
+                return False
+            if updated:
+                if before is not None:
+                    remove_clock(before, self.clock)
+                add_clock(array, self.clock)
+                before = array
+            return True
 
-    def array(self, k: int, source: str) -> None:
-        """Bind input or state `k` if it is another array than at the last call."""
-        self.remembered.append(f"array{k}")
-        self.names[f"array{k}"] = None
-        self.text += [
-            f"if (array := {source}) is not array{k}:",
-            f"    if not bind({k}, array): return CACHE_MISS",
-            f"    array{k} = array",
-        ]
+        self.watch(ITEM, vars(storage.tensor), "array", check)
+        if updated:
+            self.plan.updates = 1
 
-    def results(self) -> None:
-        """Memory for the outputs: that of the last call, if nobody holds it any more."""
-        for k, output in enumerate(self.captured.program.outputs):
-            if output.spec.nbytes > SMALL:
-                self.text.append(f"out{k} = new({k})")
-                continue
-            self.remembered.append(f"out{k}")
-            self.names[f"out{k}"] = self.context.result(k)
-            self.text.append(
-                f"if refs(out{k}) > {FREE} or id(out{k}) in written: out{k} = new({k})"
-            )
+    def again(self, k: int) -> bool:
+        """Check a cell that has another value."""
+        kind, owner, key = self.cells[k]
+        value = READ[kind](owner, key)
+        if not self.checks[k](value):
+            return False
+        self.values[k], self.table[k].expected = value, address(value)
+        return True
 
-    # ---- afterwards --------------------------------------------------------------------------
+    def settle(self) -> bool:
+        """Whether the settings are those of the program, on the thread that calls."""
+        top = current.top
+        if settings() != self.now or chosen.now is not CPU or top.tracing or not Switch.on:
+            return False
+        boxes = [vars(setting)["box"] for setting in (DEFAULT, AVERAGING, chosen)]
+        cells = [(ITEM, vars(current), "top"), (ITEM, vars(top), "recording")]
+        cells += [(ITEM, vars(slots), "epoch"), (ATTRIBUTE, Switch, "on")]
+        cells += [*((FIRST, box, None) for box in boxes)]
+        owners = [vars(setting) for setting in (DEFAULT, AVERAGING, chosen)]
+        cells += [(ITEM, own, "box") for own in owners]
+        self.settings = cells, [READ[kind](owner, key) for kind, owner, key in cells]
+        fields = (
+            (kind, id(owner), id(key), address(value))
+            for (kind, owner, key), value in zip(*self.settings, strict=True)
+        )
+        self.setting_table = (Cell * len(cells))(*fields)
+        self.plan.settings = ctypes.addressof(self.setting_table)
+        self.plan.setting_count = len(cells)
+        return True
+
+    # ---- memory --------------------------------------------------------------------------------
+
+    def result(self, k: int):
+        """New memory for output `k`; if it is small, it is kept for the next call."""
+        array = self.context.result(k)
+        if array.nbytes <= SMALL:
+            self.made[k] = array, id(array)
+            self.plan_outputs[k], self.output_keys[k] = map(id, self.made[k])
+        return array
+
+    # ---- afterwards ----------------------------------------------------------------------------
 
     def effects(self) -> None:
         """The side effects of a run, as in `Captured.__call__`."""
         captured = self.captured
-        if self.names["keys"]:
-            self.text.append("mark(keys)")
-        inputs = f"[{', '.join(self.inputs)}]"
-        first = len(self.inputs)
-        for k, cell in enumerate(captured.states):
-            if cell in captured.updates and type(cell) is not TensorStorage:
-                self.text.append(f"{self.name('cell', cell)}.write(array{first + k})")
-        for each in captured.after:
-            if type(each) is Gradient and not each.outputs:
-                continue  # a check says that it is so already
-            leave = f"{self.name('after', each)}.leave("
-            made = "".join(f", out{j}" for j in each.outputs)
-            self.text.append(f"{leave}{inputs}{made})")
-        made = ["None" if k is None else f"wrap(out{k})" for k in captured.places]
-        recorded = captured.backward is not None and self.names["SETTINGS"][0]
-        self.text.append("hits[0] += 1")
-        if captured.restore is alone and not recorded:
-            self.text.append(f"return {made[0]}")
-            return
-        self.text.append(f"results = [{', '.join(made)}]")
-        if recorded:
-            outs = range(captured.residuals, len(captured.program.outputs))
-            kept = ", ".join(f"out{k}" for k in outs)
-            self.text.append(f"tape({inputs}, results, [{kept}], {{}})")
-        self.text.append("return restore(results, {})")
+        self.writers = [
+            (self.inputs + k, storage)
+            for k, storage in enumerate(captured.states)
+            if storage in captured.updates and type(storage) is not TensorStorage
+        ]
+        # a check says that what is only cleared is so already
+        self.after = [a for a in captured.after if type(a) is not Gradient or a.outputs]
+        self.recorded = captured.backward is not None and self.now[0]
+        more = self.writers or self.after or self.recorded
+        if captured.restore is alone and len(captured.program.outputs) == 1 and not more:
+            self.plan.tensor = id(Tensor)  # then C wraps the result
+
+    def finish(self, inputs, outputs):
+        """Leave the side effects, and build the results."""
+        captured = self.captured
+        for k, storage in self.writers:
+            storage.write(self.context.used[k])
+        for each in self.after:
+            each.leave(inputs, *(outputs[k] for k in each.outputs))
+        results = [None if k is None else wrap(outputs[k]) for k in captured.places]
+        if self.recorded:
+            captured.put_on_tape(inputs, results, [*outputs[captured.residuals :]], {})
+        return captured.restore(results, {})
+
+    # ---- the plan ------------------------------------------------------------------------------
+
+    def fill(self, made: Executable) -> None:
+        """Write the addresses of all objects and tables."""
+        captured, plan, count = self.captured, self.plan, len(self.captured.program.outputs)
+        self.values = [None] * len(self.cells)
+        cells = ((kind, id(owner), self.hold(key), None) for kind, owner, key in self.cells)
+        nodes = ((kind, n, type_ and id(type_), id(x)) for kind, n, type_, x in self.nodes)
+        self.table, self.made = (Cell * len(self.cells))(*cells), [None] * count
+        self.plan_outputs, self.output_keys = ((ctypes.c_void_p * count)() for _ in range(2))
+        plan.cell_count, plan.input_count, plan.output_count = len(self.cells), self.inputs, count
+        tables = {
+            "cells": self.table, "nodes": (Node * len(self.nodes))(*nodes),
+            "inputs": (ctypes.c_void_p * self.inputs)(), "outputs": self.plan_outputs,
+            "output_keys": self.output_keys, "table": self.context.table,
+            "settle": self.settle, "again": self.again, "bind": self.context.bind,
+            "new": self.result, "finish": self.finish,
+            "written": record._written, "hits": captured.hits, "clock": self.clock,
+            "tick": record.tick, "array_name": "array", "stop_name": "stop_gradient",
+        }  # fmt: skip
+        if captured.outer:
+            tables["outer"] = captured.outer
+        for name, x in tables.items():
+            setattr(plan, name, self.hold(x))
+        plan.run = ctypes.cast(made.run, ctypes.c_void_p).value
 
 
-def compiled(name: str, names: dict, remembered: list[str], lines: list[str]):
-    """The function of these lines; a traceback shows them."""
-    body = [f"nonlocal {', '.join(remembered)}"] * bool(remembered) + lines
-    text = ["def call(args):", indent("\n".join(body), "    "), "return call"]
-    source, space = f"def make({', '.join(names)}):\n{indent(chr(10).join(text), '    ')}\n", {}
-    file = f"<the call stub of {name}>"
-    linecache.cache[file] = len(source), None, source.splitlines(True), file
-    exec(compile(source, file, "exec"), space)
-    return space["make"](**names)
+def add_clock(array, clock: list) -> None:
+    """From now on each tick of the clock is a write to the memory of `array`."""
+    key = record.key_of(array)
+    time, count, clocks = record._written[key]
+    record._written[key] = time, count - clock[1], (*clocks, clock)
+
+
+def remove_clock(array, clock: list) -> None:
+    """What the clock has counted so far remains."""
+    key = record.key_of(array)
+    time, count, clocks = record._written[key]
+    rest = tuple(each for each in clocks if each is not clock)
+    record._written[key] = max(time, clock[0]), count + clock[1], rest
+
+
+def is_same(a, b) -> bool:
+    return a is b
 
 
 CALL_STUBS.append(bound)

@@ -1,5 +1,7 @@
 """A call that was written out does what the ordinary road does, or leaves it to that."""
 
+import gc
+import sys
 import threading
 import weakref
 
@@ -9,7 +11,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.executors.compiler import compiler
 
-OFTEN = 1  # calls, after which a stub serves
+OFTEN = 2  # calls, after which a stub serves
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -281,3 +283,141 @@ def test_a_switched_off_function_runs_as_it_is_written():
         assert g(x) == "as it is written"
     finally:
         paddle.jit.enable_to_static(True)
+
+
+def python_calls(function):
+    """The functions in Python that a call runs."""
+    seen = []
+    sys.setprofile(lambda frame, event, _: event == "call" and seen.append(frame.f_code.co_name))
+    function()
+    sys.setprofile(None)
+    return seen[1:]  # of `function` itself
+
+
+@pytest.mark.parametrize("depth", [1, 12])
+def test_a_training_step_runs_no_python_however_many_states_it_has(depth):
+    nn = paddle.nn
+    net = nn.Sequential(*(part for _ in range(depth) for part in (nn.Linear(4, 4), nn.Tanh())))
+    adam = paddle.optimizer.Adam(0.01, parameters=net.parameters())
+
+    def step(x):
+        loss = net(x).square().mean()
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        return loss
+
+    g, x = native(step), paddle.to_tensor(numbers(3, 4))
+    often(g, x)
+    g(x)
+    assert python_calls(lambda: g(x)) == []
+    net[0].weight.data = paddle.zeros([4, 4])
+    replaced = python_calls(lambda: g(x))
+    assert replaced.count("again") == 1
+    assert python_calls(lambda: g(x)) == []
+    y = paddle.to_tensor(numbers(3, 4, seed=1))
+    assert python_calls(lambda: g(y)).count("bind") == 1
+
+
+def test_writes_are_counted_by_programs_and_by_hand():
+    w = paddle.create_parameter([3], "float32")
+
+    def step(x):
+        w.set_value(w + x.sum())
+        return x.sum()
+
+    f, one, two = native(step), paddle.ones([1]), paddle.ones([2])
+    for x in (one, two):
+        for _ in range(OFTEN + 2):
+            f(x)
+    assert len(f.stubs) == 2
+    before = w.inplace_version
+    for k, call in enumerate([lambda: f(one), lambda: f(two), lambda: w.zero_(), lambda: f(one)]):
+        call()
+        assert w.inplace_version == before + k + 1
+    w.data = paddle.zeros([3])
+    f(one)
+    f(two)
+    assert w.inplace_version == 2
+    assert w.tolist() == [3.0] * 3
+
+
+def test_a_tape_notices_what_a_program_has_written():
+    w = paddle.create_parameter([3], "float32")
+    v = paddle.ones([3])
+    v.stop_gradient = False
+
+    def step(x):
+        w.set_value(w + x)
+        return x.sum()
+
+    f, x = native(step), paddle.ones([3])
+    often(f, x)
+    f(x)
+    y = (v * w).sum()
+    f(x)
+    with pytest.raises(RuntimeError, match="overwritten"):
+        y.backward()
+
+
+def test_settings_are_those_of_the_thread_that_calls():
+    w = paddle.create_parameter([3], "float32")
+    f, x = native(lambda x: x * w), paddle.ones([3])
+    often(f, x)
+    assert not f(x).stop_gradient
+    seen = []
+
+    def other():
+        with paddle.no_grad():
+            seen.append(f(x).stop_gradient)
+        seen.append(f(x).stop_gradient)
+
+    for _ in range(2):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert not f(x).stop_gradient
+    assert seen == [True, False] * 2
+    with paddle.no_grad():
+        assert f(x).stop_gradient
+    w.stop_gradient = True
+    assert f(x).stop_gradient
+    w.stop_gradient = False
+    assert not f(x).stop_gradient
+
+
+def test_other_default_settings_are_noticed():
+    f, x = native(lambda x: x + paddle.ones([2])), paddle.ones([2])
+    often(f, x)
+    for dtype in ("float64", "float32", "float64"):
+        paddle.set_default_dtype(dtype)
+        try:
+            assert str(f(x).dtype) == f"paddle.{dtype}"
+        finally:
+            paddle.set_default_dtype("float32")
+
+
+def test_keywords_and_errors_take_the_ordinary_road():
+    f, x = native(lambda x, k=2: x * k), paddle.ones([2])
+    often(f, x)
+    assert f(x=x).tolist() == [2.0, 2.0]
+    assert f(x, k=3).tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError):
+        f(x, 2, 3)
+    with pytest.raises(TypeError):
+        f()
+    assert f(x).tolist() == [2.0, 2.0]
+
+
+def test_a_stub_and_what_it_holds_are_freed():
+    def used():
+        w, x = paddle.ones([1 << 10]), paddle.ones([1 << 10])
+        f = native(lambda x: x + w)
+        often(f, x)
+        f(x)
+        f(paddle.zeros([1 << 10]))
+        return [weakref.ref(x) for x in (w.array, f, f.stubs[0][1])]
+
+    gone = used()
+    gc.collect()
+    assert [each() for each in gone] == [None] * 3

@@ -23,7 +23,7 @@ def f(x):
 
 static, x = paddle.jit.to_static(f, backend="native"), paddle.to_tensor([1.0, -1.0])
 f(x)
-for _ in range(2):
+for _ in range(4):
     calls.clear()
     sys.setprofile(count)
     static(x)
@@ -42,7 +42,7 @@ def test_calls_inside_the_package(tmp_path):
     own = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
     own["MINIPADDLE_CACHE"] = str(tmp_path)
     out = subprocess.run([sys.executable, str(file)], env=own, capture_output=True, check=True)
-    first, files, second, _ = map(int, out.stdout.split())
+    first, files, *_, later, _ = map(int, out.stdout.split())
     assert first < 1_575
     assert files <= 49
-    assert second < 20
+    assert later == 0

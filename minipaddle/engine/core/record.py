@@ -101,10 +101,11 @@ FREED = ("freed",)
 """Stands in `Record.saved` once a backward has consumed it."""
 
 
-# The time of the last in-place write to a buffer, and the number of writes. The key is the id of
-# the array that owns the buffer, so views and reshapes share one entry. Threads share memory, so
-# this is no part of a trace.
-_written: dict[int, tuple[int, int]] = {}
+# Of a buffer that was written in place: the time of the last write, the number of writes, and the
+# clocks [time, number] of those who write many buffers at once. The key is the id of the array that
+# owns the buffer: views and reshapes share one entry. Threads share memory, so this is no part of a
+# trace.
+_written: dict[int, tuple[int, int, tuple]] = {}
 
 
 def owner(array):
@@ -115,7 +116,9 @@ def owner(array):
 
 def mark_written(array) -> None:
     """Note that the memory of `array` was just overwritten."""
-    mark_keys([key_of(array)])
+    key = key_of(array)
+    _, count, clocks = _written[key]
+    _written[key] = tick(), count + 1, clocks
 
 
 def key_of(array) -> int:
@@ -128,21 +131,22 @@ def key_of(array) -> int:
     return key
 
 
-def mark_keys(keys) -> None:
-    """Note that the memory with these keys was just overwritten."""
-    now = tick()
-    for key in keys:
-        _written[key] = now, _written[key][1] + 1
+def writes(key: int) -> tuple[int, int]:
+    """The time of the last in-place write to the memory with this key, and how many there were."""
+    time, count, clocks = _written.get(key, NEVER)
+    for clock in clocks:
+        time, count = max(time, clock[0]), count + clock[1]
+    return time, count
 
 
 def last_write(array) -> int:
     """The time of the last in-place write to the memory of `array`, 0 if never."""
-    return _written.get(id(owner(array)), NEVER)[0] if _written else 0
+    return writes(id(owner(array)))[0] if _written else 0
 
 
 def write_count(array) -> int:
     """The number of in-place writes to the memory of `array`."""
-    return _written.get(id(owner(array)), NEVER)[1]
+    return writes(id(owner(array)))[1]
 
 
-NEVER = (0, 0)
+NEVER = (0, 0, ())

@@ -40,12 +40,12 @@ class FoldedWeights:
         """Note which arrays the weights hold now, and when these were written last."""
         self.held = [source.read() for source in self.sources]
         self.keys = [record.key_of(array) for array in self.held]
-        self.written = [*map(record._written.get, self.keys)]
+        self.written = [*map(record.writes, self.keys)]
 
     def stale(self) -> bool:
         """Whether a weight was written or replaced since they were computed."""
         same = all(map(is_, [source.read() for source in self.sources], self.held))
-        if same and [*map(record._written.get, self.keys)] == self.written:
+        if same and [*map(record.writes, self.keys)] == self.written:
             self.changes = 0
             return False
         return True

@@ -251,9 +251,13 @@ class Context:
         self.arena = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.held: list = [None] * count  # the arrays of the last call
         self.used: list = [None] * count  # the same arrays, or contiguous copies, which C reads
+        self.updated = {executable.inputs + j for j in executable.updated}
+        self.roots: list = [None] * count  # ids of the arrays that own the memory of bound ones
+        self.users: dict[int | None, set] = {}  # by such an id: which arrays lie there
         self.error: Exception | None = None
         for k, array in enumerate(weights, count - len(weights)):
             self.hold(k, array)
+            self.users[id(owner(array))] = {k}
 
     @property
     def arena(self) -> int:
@@ -276,17 +280,18 @@ class Context:
         shape, dtype = self.executable.given[k]
         if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
             return False
-        if not (array.flags.c_contiguous and array.flags.aligned) or self.shared(k, array):
+        if not (array.flags.c_contiguous and array.flags.aligned):
             return False
+        root = id(owner(array))
+        users = self.users.get(root, set()) | {k}
+        if len(users) > 1 and not self.updated.isdisjoint(users):
+            return False
+        before = self.users.get(self.roots[k], users) - {k}
+        self.users[self.roots[k]] = before
+        self.users.pop(None if before else self.roots[k], None)
+        self.users[root], self.roots[k] = users, root
         self.hold(k, array)
         return True
-
-    def shared(self, k: int, array) -> bool:
-        """Whether an updated state would share memory with another array."""
-        executable, root = self.executable, owner(array)
-        updated = {executable.inputs + j for j in executable.updated}
-        others = range(len(self.used)) if k in updated else updated
-        return any(owner(self.used[j]) is root for j in others if j != k)
 
     def result(self, k: int):
         """New memory for output `k`."""

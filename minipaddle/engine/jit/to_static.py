@@ -29,14 +29,12 @@ from .transpile import transpile
 from .tree import create_restore, describe, flatten, flatten_call, paths, unflatten
 from .user_lines import in_user_lines
 
-CACHE_MISS = object()
-"""What a call stub returns for a call that it cannot make."""
-
 CALL_STUBS: list = []
-"""Each makes stubs for calls like one that was made: `create(captured, args)` returns a list."""
+"""Each makes stubs for calls like one that was repeated, `create(captured, args)`: a list. It also
+replaces `StaticFunction.__call__` by a method that tries them first."""
 
 STUBS, MANY = 4, 10
-"""How many call stubs are tried, and the programs of one function before a warning is due."""
+"""How many call stubs are kept, and the programs of one function before a warning is due."""
 
 
 class Switch:
@@ -150,10 +148,6 @@ class StaticFunction(Inspection):
             return self.function(*args, **kwargs)
         if current.top.tracing:  # part of the program that is being written
             return transpile(self.function)(*args, **kwargs)
-        if not kwargs:
-            for call in self.stubs:
-                if (results := call(args)) is not CACHE_MISS:
-                    return results
         try:
             captured, tensors = self.capture_for(args, kwargs)
             return self.run(captured, tensors, None if kwargs else args)
@@ -178,7 +172,8 @@ class StaticFunction(Inspection):
     def run(self, captured, tensors, args):
         """Run a program, and build the results as the function returns them."""
         results, sizes = captured(tensors)
-        if captured.executables.compiled and not captured.has_stub and args is not None:
+        repeated = captured.hits[0] and args is not None
+        if repeated and captured.executables.compiled and not captured.has_stub:
             captured.has_stub = True
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args)
